@@ -1,0 +1,1 @@
+"""What makes assets run: sensors, jobs, backfill policies, automation conditions."""

@@ -1,0 +1,1 @@
+"""The device side: adb, Perfetto configuration, explorers, and the run folder they leave."""

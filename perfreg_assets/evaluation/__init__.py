@@ -1,0 +1,1 @@
+"""Protocols and data sets that measure quality."""

@@ -1,0 +1,1 @@
+"""Figures and pages; reads the marts only."""

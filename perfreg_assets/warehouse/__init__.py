@@ -1,0 +1,1 @@
+"""The only place that opens DuckDB: transactions, migrations, publishing, the SQL models."""
