@@ -25,38 +25,77 @@ class Reason(StrEnum):
     RUN_JSON_MISSING = "run_json_missing", "The folder has no run.json; add one or remove the folder."
     RUN_JSON_NOT_UTF8 = "run_json_not_utf8", "run.json is not UTF-8 text; write it again as UTF-8."
     RUN_JSON_NOT_JSON = "run_json_not_json", "run.json is not valid JSON; correct it."
-    RUN_JSON_TOO_LARGE = "run_json_too_large", "run.json is larger than the allowed size; shorten the path or raise the limit."
-    SCHEMA_VERSION_UNKNOWN = "schema_version_unknown", "This schema_version is not known to this release; upgrade perfreg or write version 1."
+    RUN_JSON_TOO_LARGE = (
+        "run_json_too_large",
+        "run.json is larger than the allowed size; shorten the path or raise the limit.",
+    )
+    SCHEMA_VERSION_UNKNOWN = (
+        "schema_version_unknown",
+        "This schema_version is not known to this release; upgrade perfreg or write version 1.",
+    )
     KEY_MISSING = "key_missing", "A required key is missing from run.json; add it."
     WRONG_TYPE = "wrong_type", "A value in run.json has the wrong type; correct it."
-    VALUE_OUT_OF_RANGE = "value_out_of_range", "A value in run.json is negative, not finite or out of range; correct it."
+    VALUE_OUT_OF_RANGE = (
+        "value_out_of_range",
+        "A value in run.json is negative, not finite or out of range; correct it.",
+    )
     TIME_WITHOUT_ZONE = "time_without_zone", "started_at has no time zone; write it in UTC with a trailing Z."
     PATH_TOO_LONG = "path_too_long", "The path has more steps than allowed; shorten it or raise the limit."
-    TRACE_OUTSIDE_FOLDER = "trace_outside_folder", "The trace's name leaves the run folder; put the trace into the folder."
+    TRACE_OUTSIDE_FOLDER = (
+        "trace_outside_folder",
+        "The trace's name leaves the run folder; put the trace into the folder.",
+    )
     TRACE_FILE_MISSING = "trace_file_missing", "The trace named by run.json is not in the folder; copy it there."
-    TRACE_FILE_AMBIGUOUS = "trace_file_ambiguous", "The folder holds more than one trace; leave one run and one trace per folder."
-    RUN_ID_INVALID = "run_id_invalid", "run_id must be 1 to 128 of the characters A-Z a-z 0-9 . _ - and start with a letter or digit."
-    RUN_ID_CONFLICT = "run_id_conflict", "Another run with other content has this run_id already; give the new run its own id."
+    TRACE_FILE_AMBIGUOUS = (
+        "trace_file_ambiguous",
+        "The folder holds more than one trace; leave one run and one trace per folder.",
+    )
+    RUN_ID_INVALID = (
+        "run_id_invalid",
+        "run_id must be 1 to 128 of the characters A-Z a-z 0-9 . _ - and start with a letter or digit.",
+    )
+    RUN_ID_CONFLICT = (
+        "run_id_conflict",
+        "Another run with other content has this run_id already; give the new run its own id.",
+    )
     FOLDER_UNREADABLE = "folder_unreadable", "The folder cannot be read; check its permissions."
 
     # ---- trace gate ------------------------------------------------------------------------------
     TRACE_EMPTY = "trace_empty", "The trace has no bytes; record it again."
     TRACE_SIZE_MISMATCH = "trace_size_mismatch", "The trace's size is not the one run.json states; copy it again."
-    TRACE_SHA256_MISMATCH = "trace_sha256_mismatch", "The trace's SHA-256 is not the one run.json states; copy it again."
+    TRACE_SHA256_MISMATCH = (
+        "trace_sha256_mismatch",
+        "The trace's SHA-256 is not the one run.json states; copy it again.",
+    )
     TRACE_NOT_PERFETTO = "trace_not_perfetto", "The file is not a Perfetto trace; check what was copied."
     TRACE_GZIP_DAMAGED = "trace_gzip_damaged", "The gzip stream is damaged or cut short; copy the trace again."
-    TRACE_TOO_LARGE = "trace_too_large", "The trace unpacks to more than the allowed size; raise the limit if it is genuine."
+    TRACE_TOO_LARGE = (
+        "trace_too_large",
+        "The trace unpacks to more than the allowed size; raise the limit if it is genuine.",
+    )
     TRACE_TRUNCATED = "trace_truncated", "The trace ends inside a packet; it was cut short, copy or record it again."
     TRACE_CORRUPT = "trace_corrupt", "The trace processor cannot read the trace; record it again."
-    TRACE_TOO_SHORT = "trace_too_short", "The trace covers less time than the exploration it belongs to; record it again."
+    TRACE_TOO_SHORT = (
+        "trace_too_short",
+        "The trace covers less time than the exploration it belongs to; record it again.",
+    )
     TRACE_DATA_LOSS = "trace_data_loss", "The recording lost events; enlarge its buffers and record again."
     TRACE_ERRORS = "trace_errors", "The trace processor reports errors in the trace; record it again."
     SOURCE_MISSING = "source_missing", "A needed data source is not in the trace; add it to the Perfetto config."
-    PACKAGE_MISSING = "package_missing", "No process of the app is in the trace; check the application id and that the app ran."
+    PACKAGE_MISSING = (
+        "package_missing",
+        "No process of the app is in the trace; check the application id and that the app ran.",
+    )
     ENGINE_UNAVAILABLE = "engine_unavailable", "No trace processor could be started; see README, section on engines."
-    ENGINE_TIMEOUT = "engine_timeout", "The trace processor took longer than allowed; raise engine_timeout_s or shorten the trace."
+    ENGINE_TIMEOUT = (
+        "engine_timeout",
+        "The trace processor took longer than allowed; raise engine_timeout_s or shorten the trace.",
+    )
     ENGINE_MEMORY = "engine_memory", "The trace processor needed more memory than allowed; raise engine_memory_bytes."
-    ENGINE_CRASHED = "engine_crashed", "The trace processor crashed on this trace; record it again or try another engine."
+    ENGINE_CRASHED = (
+        "engine_crashed",
+        "The trace processor crashed on this trace; record it again or try another engine.",
+    )
 
     # ---- history and series ----------------------------------------------------------------------
     NOT_ENOUGH_HISTORY = "not_enough_history", "Too few comparable earlier runs; collect more runs of earlier versions."
@@ -65,6 +104,19 @@ class Reason(StrEnum):
     @property
     def code(self) -> str:
         return self.value
+
+    @property
+    def is_damage(self) -> bool:
+        """The file itself is broken: the run is quarantined, not merely left unjudged."""
+        return self in _DAMAGE
+
+
+_DAMAGE = frozenset(
+    {
+        *(Reason.TRACE_EMPTY, Reason.TRACE_SIZE_MISMATCH, Reason.TRACE_SHA256_MISMATCH, Reason.TRACE_NOT_PERFETTO),
+        *(Reason.TRACE_GZIP_DAMAGED, Reason.TRACE_TOO_LARGE, Reason.TRACE_TRUNCATED, Reason.TRACE_CORRUPT),
+    }
+)
 
 
 class Rejected(Exception):
