@@ -47,16 +47,22 @@ class Settings:
     inbox: Path | None = _parameter(None, unit="path", source="default: inbox beside the warehouse")
 
     # ---- trace engine and gate -------------------------------------------------------------------
-    trace_processor: str | None = _parameter(None, unit="path", source="explicit trace processor; default: search order in README")
+    trace_processor: str | None = _parameter(
+        None, unit="path", source="explicit trace processor; default: search order in README"
+    )
     allow_engine_download: bool = _parameter(False, unit="yes/no", source="no network at run time unless asked for")
-    engine_timeout_s: float = _parameter(600.0, unit="s", minimum=1, source="205 MB parse in 8 s; a query in 6 s (measured)")
+    engine_timeout_s: float = _parameter(
+        600.0, unit="s", minimum=1, source="205 MB parse in 8 s; a query in 6 s (measured)"
+    )
     engine_memory_bytes: int = _parameter(
         16 << 30, unit="bytes", minimum=1 << 28, source="the WebAssembly engine's own limit"
     )
     trace_max_bytes: int = _parameter(
         16 << 30, unit="bytes", minimum=1, source="unpacked size; guards against gzip bombs, the engine's limit"
     )
-    run_json_max_bytes: int = _parameter(64 << 20, unit="bytes", minimum=1024, source="a 100,000-step path is about 20 MB")
+    run_json_max_bytes: int = _parameter(
+        64 << 20, unit="bytes", minimum=1024, source="a 100,000-step path is about 20 MB"
+    )
     path_max_steps: int = _parameter(
         100_000, unit="steps", minimum=1, source="30 min at one action per 18 ms; similarity is quadratic in the path"
     )
@@ -65,9 +71,13 @@ class Settings:
     )
 
     # ---- series ----------------------------------------------------------------------------------
-    interval_s: float = _parameter(1.0, unit="s", minimum=0.01, maximum=60, source="thesis 4.1: half of the 2 s between actions")
+    interval_s: float = _parameter(
+        1.0, unit="s", minimum=0.01, maximum=60, source="thesis 4.1: half of the 2 s between actions"
+    )
     judged_series: tuple[str, ...] = _parameter(
-        ("cpu_app", "cpu_total", "rss_app"), unit="series names", source="thesis 4.1; each one more costs power at run level"
+        ("cpu_app", "cpu_total", "rss_app"),
+        unit="series names",
+        source="thesis 4.1; each one more costs power at run level",
     )
 
     # ---- history ---------------------------------------------------------------------------------
@@ -86,24 +96,49 @@ class Settings:
     )
 
     # ---- model and verdict -----------------------------------------------------------------------
-    barycenter_backend: str = _parameter("numba", unit="name", choices=("numba", "tslearn"), source="equal to 1e-9, see benchmarks")
-    barycenter_iterations: int = _parameter(30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)")
+    barycenter_backend: str = _parameter(
+        "numba", unit="name", choices=("numba", "tslearn"), source="equal to 1e-9, see benchmarks"
+    )
+    barycenter_iterations: int = _parameter(
+        30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)"
+    )
     detector: str = _parameter("default", unit="name", choices=("default", "iqr"), source="README, How good is it")
     omega: float = _parameter(1.5, unit="IQRs", minimum=0, maximum=100, source="thesis 4.2.2; range 0 to 1.5 there")
-    dbscan_eps: float = _parameter(2.0, unit="standard deviations", minimum=0, source="FPR .11, F1 .83 of the re-check alone (measured)")
+    dbscan_eps: float = _parameter(
+        2.0, unit="standard deviations", minimum=0, source="FPR .11, F1 .83 of the re-check alone (measured)"
+    )
     dbscan_min_samples: int = _parameter(3, unit="runs", minimum=1, source="smallest cluster that is more than a pair")
 
     # ---- localisation ----------------------------------------------------------------------------
-    localisation: str = _parameter("default", unit="name", choices=("default", "thesis"), source="README, How good is it")
+    localisation: str = _parameter(
+        "default", unit="name", choices=("default", "thesis"), source="README, How good is it"
+    )
     discord_window_s: float = _parameter(10.0, unit="s", minimum=1, maximum=600, source="about five actions at 2 s")
     discord_quantile_low: float = _parameter(0.90, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3")
     discord_quantile_high: float = _parameter(0.95, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3")
-    discord_skip_start_s: float = _parameter(15.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends")
-    discord_skip_end_s: float = _parameter(8.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends")
-    matrix_profile_backend: str = _parameter("numba", unit="name", choices=("numba", "stumpy"), source="equal to 1e-9, see benchmarks")
+    discord_skip_start_s: float = _parameter(
+        15.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends"
+    )
+    discord_skip_end_s: float = _parameter(
+        8.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends"
+    )
+    matrix_profile_backend: str = _parameter(
+        "numba", unit="name", choices=("numba", "stumpy"), source="equal to 1e-9, see benchmarks"
+    )
 
     # ---- warehouse -------------------------------------------------------------------------------
-    lock_timeout_s: float = _parameter(60.0, unit="s", minimum=0, source="a write with publishing takes about 0.1 to 0.5 s (measured)")
+    lock_timeout_s: float = _parameter(
+        60.0, unit="s", minimum=0, source="a write with publishing takes about 0.1 to 0.5 s (measured)"
+    )
+
+    # ---- reports and notifications ---------------------------------------------------------------
+    serve_port: int = _parameter(
+        9001, unit="port", minimum=1, maximum=65535, source="the only local port that ui.perfetto.dev's content policy lets through"
+    )
+    webhook_url: str | None = _parameter(None, unit="URL", source="notifications are off unless a webhook is named")
+    webhook_attempts: int = _parameter(4, unit="attempts", minimum=1, maximum=20, source="1 + 2 + 4 s of waiting outlast a restart")
+    webhook_timeout_s: float = _parameter(10.0, unit="s", minimum=0.1, maximum=600, source="Slack answers within 3 s")
+    reports_url: str | None = _parameter(None, unit="URL", source="where others see the reports; default: perfreg serve's address")
 
     def __post_init__(self) -> None:
         for spec in fields(self):
