@@ -126,6 +126,10 @@ class Settings:
         "numba", unit="name", choices=("numba", "stumpy"), source="equal to 1e-9, see benchmarks"
     )
 
+    # ---- inbox -----------------------------------------------------------------------------------
+    inbox_settle_s: float = _parameter(5.0, unit="s", minimum=0, maximum=3600, source="a folder whose files changed within this time is still being copied")
+    inbox_folders_per_tick: int = _parameter(50, unit="folders", minimum=1, maximum=10_000, source="a sensor tick must end within Dagster's 60 s")
+
     # ---- warehouse -------------------------------------------------------------------------------
     lock_timeout_s: float = _parameter(
         60.0, unit="s", minimum=0, source="a write with publishing takes about 0.1 to 0.5 s (measured)"

@@ -71,7 +71,10 @@ def test_a_recorded_run_is_read_as_it_stands():
 
 
 def test_unknown_keys_are_kept(folder):
-    assert read_run_folder(folder(tester="Ada", weather={"t": 3}), SETTINGS).extra == {"tester": "Ada", "weather": {"t": 3}}
+    assert read_run_folder(folder(tester="Ada", weather={"t": 3}), SETTINGS).extra == {
+        "tester": "Ada",
+        "weather": {"t": 3},
+    }
 
 
 def test_without_run_id_the_traces_hash_names_the_run(folder):

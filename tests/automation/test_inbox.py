@@ -1,0 +1,91 @@
+"""The inbox: new and changed folders are taken once, half-copied ones are left alone."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfreg_assets.automation.inbox import Sighting, decide, look
+
+
+def put(folder, name, content, mtime):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_bytes(content)
+    os.utime(path, (mtime, mtime))
+    os.utime(folder, (mtime, mtime))
+
+
+def names(decision):
+    return [sighting.name for sighting in decision.ready]
+
+
+def test_a_stable_folder_is_taken_once(tmp_path):
+    put(tmp_path / "a", "run.json", b"{}", 100)
+    first = decide(look(tmp_path), None, now=110, settle_s=5, limit=10)
+    assert names(first) == ["a"]
+    again = decide(look(tmp_path), first.cursor, now=120, settle_s=5, limit=10)
+    assert names(again) == []
+
+
+def test_a_folder_being_copied_waits_and_is_taken_when_it_is_quiet(tmp_path):
+    put(tmp_path / "a", "run.json", b"{}", 100)
+    early = decide(look(tmp_path), None, now=102, settle_s=5, limit=10)
+    assert (names(early), early.waiting) == ([], ("a",))
+    put(tmp_path / "a", "trace.pftrace", b"xx", 104)
+    growing = decide(look(tmp_path), early.cursor, now=106, settle_s=5, limit=10)
+    assert names(growing) == []
+    assert names(decide(look(tmp_path), growing.cursor, now=110, settle_s=5, limit=10)) == ["a"]
+
+
+def test_a_changed_folder_is_taken_again(tmp_path):
+    put(tmp_path / "a", "run.json", b"{", 100)
+    first = decide(look(tmp_path), None, now=110, settle_s=5, limit=10)
+    put(tmp_path / "a", "run.json", b"{}", 120)
+    assert names(decide(look(tmp_path), first.cursor, now=130, settle_s=5, limit=10)) == ["a"]
+
+
+def test_hidden_folders_files_and_unfinished_copies_are_not_looked_at(tmp_path):
+    put(tmp_path / ".building", "run.json", b"{}", 100)
+    put(tmp_path / "copying", "trace.pftrace.part", b"", 100)
+    put(tmp_path / "b.part", "run.json", b"{}", 100)
+    (tmp_path / "loose.txt").write_text("x")
+    assert look(tmp_path) == []
+    assert look(tmp_path / "nowhere") == []
+
+
+def test_a_clock_in_the_future_does_not_keep_a_run_out(tmp_path):
+    put(tmp_path / "a", "run.json", b"{}", 10_000)
+    first = decide(look(tmp_path), None, now=100, settle_s=5, limit=10)
+    assert names(first) == []
+    assert names(decide(look(tmp_path), first.cursor, now=105, settle_s=5, limit=10)) == ["a"]
+
+
+def test_more_folders_than_a_tick_may_take_come_in_the_next_ones(tmp_path):
+    sightings = [Sighting(f"r{number}", "s", 0.0) for number in range(7)]
+    taken, cursor = [], None
+    for _ in range(3):
+        decision = decide(sightings, cursor, now=100, settle_s=5, limit=3)
+        cursor = decision.cursor
+        taken += names(decision)
+    assert taken == [f"r{number}" for number in range(7)]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.floats(0, 50)), max_size=3), max_size=6
+    )
+)
+def test_no_state_of_a_folder_is_taken_twice_in_a_row(ticks):
+    cursor, last = None, {}
+    for number, tick in enumerate(ticks):
+        sightings = [Sighting(*entry) for entry in {entry[0]: entry for entry in tick}.values()]
+        decision = decide(sightings, cursor, now=40.0 + number, settle_s=5, limit=10)
+        present = {sighting.name for sighting in sightings}
+        last = {name: signature for name, signature in last.items() if name in present}
+        for sighting in decision.ready:
+            assert last.get(sighting.name) != sighting.signature
+            last[sighting.name] = sighting.signature
+        cursor = decision.cursor
