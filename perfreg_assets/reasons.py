@@ -109,6 +109,69 @@ class Reason(StrEnum):
     WAREHOUSE_ALTERED = "warehouse_altered", "A migration that was applied before has changed; restore its file, migrations only go forward."
     WAREHOUSE_UNREADABLE = "warehouse_unreadable", "The file is not a DuckDB file that this release can open; restore it from a copy."
 
+    # ---- collection ------------------------------------------------------------------------------
+    COLLECTION_CONFIG_INVALID = "collection_config_invalid", "A collection option is not usable; correct it."
+    APP_ID_INVALID = (
+        "app_id_invalid",
+        "An application id is letters, digits and underscores in two or more parts joined by dots; correct it.",
+    )
+    DATA_SOURCE_UNKNOWN = "data_source_unknown", "This data source is not known; choose one of the listed ones."
+    BUILD_UNREADABLE = (
+        "build_unreadable",
+        "The APK's manifest cannot be read; copy the file again or put a side-car JSON beside it.",
+    )
+    BUILD_MISMATCH = "build_mismatch", "The build is not the app or version that was asked for; check the file."
+    ADB_UNAVAILABLE = "adb_unavailable", "No adb server answers and none could be started; install adb or start it."
+    NO_DEVICE = "no_device", "No Android device is attached; connect one and allow USB debugging."
+    SEVERAL_DEVICES = "several_devices", "More than one device is attached; name one with --device."
+    DEVICE_NOT_FOUND = "device_not_found", "The named device is not attached; check the serial and the cable."
+    DEVICE_OFFLINE = "device_offline", "The device is offline; reconnect it or restart it."
+    DEVICE_UNAUTHORIZED = (
+        "device_unauthorized",
+        "The device does not trust this computer; accept the debugging question on its screen.",
+    )
+    DEVICE_LOST = (
+        "device_lost",
+        "The device went away; reconnect it, the next collection or `perfreg collect --sweep` cleans it.",
+    )
+    DEVICE_REBOOTED = "device_rebooted", "The device restarted during the collection; collect again."
+    DEVICE_BUSY = "device_busy", "Another collection uses this device; wait for it to end."
+    DEVICE_COMMAND_FAILED = "device_command_failed", "A command failed on the device; see its message."
+    DEVICE_TIMEOUT = "device_timeout", "The device did not answer in time; the command was ended, check the device."
+    DEVICE_NO_SPACE = "device_no_space", "The device has too little free space for the trace; free some."
+    DEVICE_TOO_HOT = "device_too_hot", "The battery stayed above the wanted temperature; let the device cool down."
+    HOST_NO_SPACE = "host_no_space", "This computer has too little free space for the trace; free some."
+    ANDROID_TOO_OLD = "android_too_old", "Perfetto needs Android 10 or later; use a newer device."
+    APP_NOT_INSTALLED = "app_not_installed", "The app is not on the device; install it or name an APK with --apk."
+    APP_NOT_STARTED = "app_not_started", "The app did not start; check that it has a launcher activity."
+    APP_CRASHED_AT_START = "app_crashed_at_start", "The app crashed at its start, so there is nothing to compare."
+    INSTALL_REFUSED = "install_refused", "The device refused to install the APK; see its message."
+    PERFETTO_REFUSED = "perfetto_refused", "Perfetto did not start recording; see its message."
+    PERFETTO_DIED = "perfetto_died", "Perfetto ended before the session did; collect again."
+    PERFETTO_HUNG = "perfetto_hung", "Perfetto did not end when told to and was killed; collect again."
+    TRACE_BYTES_EXCEEDED = (
+        "trace_bytes_exceeded",
+        "The trace grew faster than allowed, so the session was stopped; record fewer sources or raise the bound.",
+    )
+    TRANSFER_DAMAGED = "transfer_damaged", "The copied file is not the one on the device; copy it again."
+    EXPLORER_NOT_STARTED = "explorer_not_started", "The explorer did not start; check its command."
+    EXPLORER_HUNG = "explorer_hung", "The explorer stopped doing anything and was ended; collect again."
+    EXPLORER_CRASHED = "explorer_crashed", "The explorer ended with an error; see its message."
+    EXPLORER_OUTPUT_INVALID = "explorer_output_invalid", "The explorer's output does not follow its format; correct it."
+    CLOCK_JUMPED = (
+        "clock_jumped",
+        "A clock was set during the session, so the explorer's times cannot be placed; collect again.",
+    )
+    COLLECTION_CANCELLED = "collection_cancelled", "The collection was stopped from outside; the device was cleaned."
+    COLLECTION_INTERRUPTED = (
+        "collection_interrupted",
+        "An earlier collection was killed; what it left on the device is listed and swept.",
+    )
+    DEVICE_NOT_CLEAN = (
+        "device_not_clean",
+        "Something of a collection is still on the device; run `perfreg collect --sweep`.",
+    )
+
     @property
     def code(self) -> str:
         return self.value
