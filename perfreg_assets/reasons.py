@@ -103,11 +103,23 @@ class Reason(StrEnum):
 
     # ---- warehouse -------------------------------------------------------------------------------
     WAREHOUSE_LOCKED = "warehouse_locked", "Another process is writing; wait for it, or raise lock_timeout_s."
-    WAREHOUSE_MISSING = "warehouse_missing", "There is no published warehouse yet; run `perfreg ingest` or `perfreg demo` first."
-    WAREHOUSE_DISK_FULL = "warehouse_disk_full", "The disk is full; free some space and run the same command again, nothing is half written."
+    WAREHOUSE_MISSING = (
+        "warehouse_missing",
+        "There is no published warehouse yet; run `perfreg ingest` or `perfreg demo` first.",
+    )
+    WAREHOUSE_DISK_FULL = (
+        "warehouse_disk_full",
+        "The disk is full; free some space and run the same command again, nothing is half written.",
+    )
     WAREHOUSE_NEWER = "warehouse_newer", "The warehouse was written by a newer release; upgrade perfreg."
-    WAREHOUSE_ALTERED = "warehouse_altered", "A migration that was applied before has changed; restore its file, migrations only go forward."
-    WAREHOUSE_UNREADABLE = "warehouse_unreadable", "The file is not a DuckDB file that this release can open; restore it from a copy."
+    WAREHOUSE_ALTERED = (
+        "warehouse_altered",
+        "A migration that was applied before has changed; restore its file, migrations only go forward.",
+    )
+    WAREHOUSE_UNREADABLE = (
+        "warehouse_unreadable",
+        "The file is not a DuckDB file that this release can open; restore it from a copy.",
+    )
 
     # ---- collection ------------------------------------------------------------------------------
     COLLECTION_CONFIG_INVALID = "collection_config_invalid", "A collection option is not usable; correct it."
