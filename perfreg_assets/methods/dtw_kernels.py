@@ -1,0 +1,309 @@
+# ruff: noqa: PLR0917  (compiled kernels are called by position)
+"""Compiled kernels: DTW distance, DTW path, DBA. All in one file, because numba's disk cache looks at one file only:
+a kernel that called another file's kernel would stay stale when that one changes.
+
+Series are (d, n) float64, C-contiguous, finite. Local cost = squared Euclidean difference, steps (1,1), (1,0), (0,1),
+distance = root of the cheapest path's sum: Sakoe & Chiba 1978 with squared cost, as tslearn has it.
+
+Cells are computed by anti-diagonals: no cell of one depends on another of the same, so LLVM vectorises the inner loop
+(4 times the speed of row order). What that needs: the inner loop in its own function, slices taken outside the loop,
+`min()` instead of if/else, `error_model="numpy"` and the flags below. Flags that let the compiler reorder or fuse
+(`reassoc`, `contract`) are left out: results are then the same bits on every processor, and cost for cost those of
+tslearn, so that ties between paths fall alike.
+
+Cell (i, j) is 1-based and lies on diagonal i + j; a diagonal is stored by i in an array of n + 3. `best_1` and `best_2`
+are the accumulated costs one and two diagonals back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_FLAGS = {"nnan", "nsz"}  # inputs are finite; +inf is used, so not "ninf"
+
+
+@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
+def _add_squares(x: Any, y_reversed: Any, cost: Any, low: int, width: int, shift: int) -> None:
+    """Adds one dimension's squared differences to a diagonal's local costs."""
+    xs = x[low - 1 : low - 1 + width]
+    ys = y_reversed[shift + low : shift + low + width]
+    c = cost[low : low + width]
+    for i in range(width):
+        difference = xs[i] - ys[i]
+        c[i] += difference * difference
+
+
+@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
+def _accumulate(
+    x: Any, y_reversed: Any, cost: Any, best_2: Any, best_1: Any, best: Any, low: int, width: int, shift: int
+) -> None:
+    """One diagonal: `best` = squared difference + `cost` + cheapest of the three predecessors."""
+    xs = x[low - 1 : low - 1 + width]
+    ys = y_reversed[shift + low : shift + low + width]
+    extra = cost[low : low + width]
+    diagonal = best_2[low - 1 : low - 1 + width]
+    up = best_1[low - 1 : low - 1 + width]
+    left = best_1[low : low + width]
+    out = best[low : low + width]
+    for i in range(width):
+        difference = xs[i] - ys[i]
+        out[i] = (extra[i] + difference * difference) + min(diagonal[i], up[i], left[i])
+
+
+@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
+def _accumulate_with_steps(
+    x: Any,
+    y_reversed: Any,
+    cost: Any,
+    best_2: Any,
+    best_1: Any,
+    best: Any,
+    steps: Any,
+    low: int,
+    width: int,
+    shift: int,
+) -> None:
+    """As `_accumulate`; `steps` = 0 diagonal, 1 up (i - 1), 2 or 3 left (j - 1).
+
+    Ties: diagonal before up before left, as tslearn.
+    """
+    xs = x[low - 1 : low - 1 + width]
+    ys = y_reversed[shift + low : shift + low + width]
+    extra = cost[low : low + width]
+    diagonal = best_2[low - 1 : low - 1 + width]
+    up = best_1[low - 1 : low - 1 + width]
+    left = best_1[low : low + width]
+    out = best[low : low + width]
+    for i in range(width):
+        difference = xs[i] - ys[i]
+        cheaper = min(diagonal[i], up[i])
+        out[i] = (extra[i] + difference * difference) + min(cheaper, left[i])
+        steps[i] = np.uint8(up[i] < diagonal[i]) + np.uint8(2) * np.uint8(left[i] < cheaper)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reach(n: int, m: int, radius: int) -> int:
+    """Half width of the band in units of 1 / (n + m) of a cell; -1 for no band.
+
+    The Sakoe-Chiba band follows the scaled diagonal, |i / n - j / m| * max(n, m) <= radius: symmetric in x and y, and
+    for equal lengths |i - j| <= radius. A radius too small for a path to exist is raised to the smallest that has one.
+    """
+    if radius < 0:
+        return -1
+    short = min(n, m)
+    if n != m:
+        radius = max(radius, (max(n, m) + short - 1) // short)
+    return radius * short
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _bounds(diagonal: int, n: int, m: int, reach: int) -> tuple[int, int]:
+    """First and last i of the diagonal's cells inside the matrix and the band (exact, in integers)."""
+    low = max(1, diagonal - m)
+    high = min(diagonal - 1, n)
+    if reach >= 0:
+        low = max(low, -((reach - diagonal * n) // (n + m)))
+        high = min(high, (diagonal * n + reach) // (n + m))
+    return low, high
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reversed(y: Any) -> Any:
+    out = np.empty_like(y)
+    for q in range(y.shape[0]):
+        out[q] = y[q, ::-1]
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def squared_distance(x: Any, y: Any, radius: int) -> float:
+    """Squared DTW distance of (d, n) and (d, m); radius < 0: no band. O(n) memory."""
+    dims, n = x.shape
+    m = y.shape[1]
+    reach = _reach(n, m, radius)
+    y_reversed = _reversed(y)
+    cost = np.zeros(n + 3)
+    best_2 = np.full(n + 3, np.inf)
+    best_1 = np.full(n + 3, np.inf)
+    best = np.full(n + 3, np.inf)
+    best_2[0] = 0.0
+    for diagonal in range(2, n + m + 1):
+        low, high = _bounds(diagonal, n, m, reach)
+        best[low - 1] = np.inf
+        best[high + 1] = np.inf
+        if high >= low:
+            width = high - low + 1
+            if dims > 1:
+                cost[low : high + 1] = 0.0
+                for q in range(dims - 1):
+                    _add_squares(x[q], y_reversed[q], cost, low, width, m - diagonal)
+            _accumulate(x[dims - 1], y_reversed[dims - 1], cost, best_2, best_1, best, low, width, m - diagonal)
+        best_2, best_1, best = best_1, best, best_2
+    return best_1[n]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill_steps(x: Any, y: Any, reach: int, steps: Any, origin: Any) -> float:
+    """Squared distance; the step into cell (i, j) is left in steps[origin[i + j] + i]."""
+    dims, n = x.shape
+    m = y.shape[1]
+    y_reversed = _reversed(y)
+    cost = np.zeros(n + 3)
+    best_2 = np.full(n + 3, np.inf)
+    best_1 = np.full(n + 3, np.inf)
+    best = np.full(n + 3, np.inf)
+    best_2[0] = 0.0
+    used = 0
+    for diagonal in range(2, n + m + 1):
+        low, high = _bounds(diagonal, n, m, reach)
+        best[low - 1] = np.inf
+        best[high + 1] = np.inf
+        if high >= low:
+            width = high - low + 1
+            origin[diagonal] = used - low
+            if dims > 1:
+                cost[low : high + 1] = 0.0
+                for q in range(dims - 1):
+                    _add_squares(x[q], y_reversed[q], cost, low, width, m - diagonal)
+            _accumulate_with_steps(
+                x[dims - 1],
+                y_reversed[dims - 1],
+                cost,
+                best_2,
+                best_1,
+                best,
+                steps[used : used + width],
+                low,
+                width,
+                m - diagonal,
+            )
+            used += width
+        best_2, best_1, best = best_1, best, best_2
+    return best_1[n]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _cell_count(n: int, m: int, reach: int) -> int:
+    if reach < 0:
+        return n * m
+    count = 0
+    for diagonal in range(2, n + m + 1):
+        low, high = _bounds(diagonal, n, m, reach)
+        count += max(0, high - low + 1)
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _previous(i: int, j: int, steps: Any, origin: Any) -> tuple[int, int]:
+    """The cell before (i, j) on the cheapest path; (0, 0) before the first."""
+    if i == 1 and j == 1:
+        return 0, 0
+    if i == 1:
+        return i, j - 1
+    if j == 1:
+        return i - 1, j
+    step = steps[origin[i + j] + i]
+    if step == 0:
+        return i - 1, j - 1
+    if step == 1:
+        return i - 1, j
+    return i, j - 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def squared_distances(flat: Any, offsets: Any, target: Any, radius: int) -> Any:
+    """Squared distances (k,) of packed series to one target (d, m)."""
+    dims = target.shape[0]
+    out = np.empty(offsets.shape[0] - 1)
+    for s in range(out.shape[0]):
+        series = flat[dims * offsets[s] : dims * offsets[s + 1]].reshape(dims, offsets[s + 1] - offsets[s])
+        out[s] = squared_distance(series, target, radius)
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def squared_pairwise(flat: Any, offsets: Any, dims: int, radius: int) -> Any:
+    """Squared distances (k, k) between packed series: symmetric, zero on the diagonal."""
+    k = offsets.shape[0] - 1
+    out = np.zeros((k, k))
+    for a in range(k):
+        first = flat[dims * offsets[a] : dims * offsets[a + 1]].reshape(dims, offsets[a + 1] - offsets[a])
+        for b in range(a + 1, k):
+            second = flat[dims * offsets[b] : dims * offsets[b + 1]].reshape(dims, offsets[b + 1] - offsets[b])
+            out[a, b] = squared_distance(first, second, radius)
+            out[b, a] = out[a, b]
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def align(x: Any, y: Any, radius: int) -> Any:
+    """Cheapest path of x (d, n) against y (d, m), per sample of x.
+
+    Returns (squared distance, mean of the y samples matched to x[i] (d, n), index of the first of them (n,)).
+    """
+    dims, n = x.shape
+    m = y.shape[1]
+    reach = _reach(n, m, radius)
+    steps = np.empty(_cell_count(n, m, reach), np.uint8)
+    origin = np.zeros(n + m + 1, np.int64)
+    squared = _fill_steps(x, y, reach, steps, origin)
+    total = np.zeros((dims, n))
+    count = np.zeros(n)
+    first = np.zeros(n, np.int64)
+    i, j = n, m
+    while i > 0:
+        for q in range(dims):
+            total[q, i - 1] += y[q, j - 1]
+        count[i - 1] += 1.0
+        first[i - 1] = j - 1
+        i, j = _previous(i, j, steps, origin)
+    return squared, total / count, first
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def barycenter(flat: Any, offsets: Any, start: Any, max_iterations: int, tolerance: float, radius: int) -> Any:
+    """DBA (Petitjean 2011) in its majorise-minimise form (Schultz & Jain 2018) from `start` (d, length).
+
+    Stops as tslearn 0.10: when the cost changes by less than `tolerance` or rises. The cost is the mean squared
+    DTW distance to the barycenter before the last update. Returns (barycenter (d, length), cost, iterations).
+    """
+    k = offsets.shape[0] - 1
+    dims, length = start.shape
+    center = start.copy()
+    cells = 0
+    longest = 0
+    for s in range(k):
+        m = offsets[s + 1] - offsets[s]
+        longest = max(longest, m)
+        cells = max(cells, _cell_count(length, m, _reach(length, m, radius)))
+    steps = np.empty(cells, np.uint8)
+    origin = np.zeros(length + longest + 1, np.int64)
+    total = np.empty((dims, length))
+    count = np.empty(length)
+    previous_cost = np.inf
+    cost = np.inf
+    iterations = 0
+    while iterations < max_iterations:
+        total[:] = 0.0
+        count[:] = 0.0
+        cost = 0.0
+        for s in range(k):
+            m = offsets[s + 1] - offsets[s]
+            series = flat[dims * offsets[s] : dims * offsets[s + 1]].reshape(dims, m)
+            cost += _fill_steps(center, series, _reach(length, m, radius), steps, origin)
+            i, j = length, m
+            while i > 0:
+                for q in range(dims):
+                    total[q, i - 1] += series[q, j - 1]
+                count[i - 1] += 1.0
+                i, j = _previous(i, j, steps, origin)
+        cost /= k
+        center = total / count
+        iterations += 1
+        if abs(previous_cost - cost) < tolerance or previous_cost < cost:
+            break
+        previous_cost = cost
+    return center, cost, iterations
