@@ -184,6 +184,8 @@ class Reason(StrEnum):
         "Something of a collection is still on the device; run `perfreg collect --sweep`.",
     )
 
+    RUN_UNKNOWN = "run_unknown", "There is no run with this id; `perfreg verdicts` lists them."
+
     @property
     def code(self) -> str:
         return self.value
