@@ -1,0 +1,212 @@
+"""The one door to DuckDB: writers queue, write one transaction and publish; readers never meet a lock.
+
+A writer takes the file lock, opens the warehouse, migrates it if needed, runs one transaction, closes, and
+puts a copy at `<name>.read.duckdb` by an atomic rename. When anything fails nothing is published and the
+transaction is as if it had never begun. Readers open the published copy only.
+
+`Reader` and `Writer` take SQL from code with bound parameters. Identifiers never come from data.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import migrations
+from perfreg_assets.warehouse.lock import file_lock
+from perfreg_assets.warehouse.publishing import publish, require_free_space
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Readable by DuckDB 1.5 clients (supported to March 2027); without it 2.0 writes a format that they refuse.
+STORAGE_VERSION = "v1.5.0"
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+_STAGED = "staged_rows"
+_OPEN_PAUSE_S = 0.05
+
+
+class Reader:
+    """Queries on one open, unchanging state of the warehouse."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query as tuples."""
+        return self._run(sql, parameters).fetchall()
+
+    def dicts(self, sql: str, parameters: Parameters = ()) -> list[dict[str, Any]]:
+        """All rows of a query as dictionaries, keyed by column name."""
+        result = self._run(sql, parameters)
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def value(self, sql: str, parameters: Parameters = ()) -> Any:
+        """The single value of a query; None when it has no row."""
+        rows = self.rows(sql, parameters)
+        return rows[0][0] if rows else None
+
+    def arrow(self, sql: str, parameters: Parameters = ()) -> pa.Table:
+        """The result of a query as an Arrow table: the quick way out for numbers and lists."""
+        # A relation, because execute() would copy every row once more.
+        return self._connection.sql(sql, params=_bound(parameters)).to_arrow_table()
+
+    def _run(self, sql: str, parameters: Parameters) -> duckdb.DuckDBPyConnection:
+        return self._connection.execute(sql, _bound(parameters))
+
+
+class Writer(Reader):
+    """A `Reader` of the file being written, inside one open transaction, that can change it."""
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> int:
+        """Runs one statement; the number of rows it changed."""
+        rows = self._run(sql, parameters).fetchall()
+        return int(rows[0][0]) if rows and isinstance(rows[0][0], int) else 0
+
+    def execute_with(self, staged: pa.Table, sql: str, parameters: Parameters = ()) -> int:
+        """Runs one statement that reads the Arrow table `staged` under the name `staged_rows`."""
+        self._connection.register(_STAGED, staged)
+        try:
+            return self.execute(sql, parameters)
+        finally:
+            self._connection.unregister(_STAGED)
+
+
+class Warehouse:
+    """One DuckDB file and its published copy."""
+
+    def __init__(self, path: Path, *, lock_timeout_s: float) -> None:
+        self.path = Path(path).absolute()
+        self.published = self.path.with_name(f"{self.path.stem}.read{self.path.suffix}")
+        self._lock = self.path.with_name(f"{self.path.name}.lock")
+        self._lock_timeout_s = lock_timeout_s
+
+    @contextmanager
+    def writing(self, *, expected_bytes: int = 0) -> Iterator[Writer]:
+        """One transaction on the warehouse, published when the block ends without an exception.
+
+        Args:
+            expected_bytes: about how much the block will add; checked against the free space beforehand.
+
+        Raises:
+            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_UNREADABLE.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)):
+            require_free_space(self.path, expected_bytes=expected_bytes)
+            with self._disk_full_is_clear():
+                connection = self._open()
+                try:
+                    migrations.migrate(connection)
+                    connection.execute("BEGIN TRANSACTION")
+                    yield Writer(connection)
+                    connection.execute("COMMIT")
+                    # Closing would do this as well, but swallows its errors.
+                    connection.execute("CHECKPOINT")
+                finally:
+                    # An open transaction is rolled back by closing: nothing of a failed block stays.
+                    connection.close()
+            publish(self.path, self.published)
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """The published state at this moment; it does not change while the block runs.
+
+        Raises:
+            Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE.
+        """
+        if not self.published.is_file():
+            raise Rejected(Reason.WAREHOUSE_MISSING, f"{self.published} does not exist")
+        # Within a process DuckDB gives every connection to the same path the database that is open already: a
+        # second reader would see the state that the first one opened, replaced since. Attaching does not.
+        with tempfile.TemporaryDirectory(prefix="perfreg-read-") as spill:
+            connection = duckdb.connect(
+                config={
+                    "temp_directory": spill,
+                    "autoinstall_known_extensions": False,
+                    "autoload_known_extensions": False,
+                }
+            )
+            try:
+                connection.execute("SET TimeZone = 'UTC'")
+                try:
+                    connection.execute(f"ATTACH {_literal(str(self.published))} AS perfreg (READ_ONLY)")
+                except duckdb.Error as error:
+                    raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.published} ({_first_line(error)})") from error
+                connection.execute("USE perfreg")
+                _shut_in(connection)
+                yield Reader(connection)
+            finally:
+                connection.close()
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        deadline = time.monotonic() + self._lock_timeout_s
+        while True:
+            try:
+                connection = duckdb.connect(
+                    str(self.path),
+                    config={
+                        "storage_compatibility_version": STORAGE_VERSION,
+                        "autoinstall_known_extensions": False,
+                        "autoload_known_extensions": False,
+                    },
+                )
+                break
+            except duckdb.IOException as error:
+                if "lock" not in str(error).lower():
+                    raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
+                if time.monotonic() >= deadline:
+                    detail = (
+                        f"{self.path} is open in another program ({_first_line(error)}); "
+                        f"let it open {self.published} instead"
+                    )
+                    raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from error
+                time.sleep(_OPEN_PAUSE_S)
+            except duckdb.Error as error:
+                raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
+        connection.execute("SET TimeZone = 'UTC'")
+        _shut_in(connection)
+        return connection
+
+    @contextmanager
+    def _disk_full_is_clear(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            if _is_disk_full(error):
+                raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"writing {self.path}") from error
+            raise
+
+
+def _bound(parameters: Parameters) -> dict[str, Any] | list[Any]:
+    """The binding takes a plain dict or list only."""
+    return dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+
+
+def _shut_in(connection: duckdb.DuckDBPyConnection) -> None:
+    """No SQL, whatever it is made of, reaches other files or the network from here on."""
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0].strip() if str(error).strip() else type(error).__name__
+
+
+def _is_disk_full(error: duckdb.Error) -> bool:
+    text = str(error).lower()
+    return "no space left" in text or "disk full" in text or "enospc" in text or "quota" in text

@@ -1,0 +1,97 @@
+"""Distances: what a detector measured about a run's series, enough for a verdict at any ω."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+
+from perfreg_assets import __version__
+from perfreg_assets.warehouse import verdicts
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, load, now_utc, to_arrow
+
+RUN_LEVEL = "*"  # the series name under which the verdict on the whole run is stored
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceRow:
+    """A row of core.distances. `state` 'scored' needs distance, q1 and q3; any other state has none of them."""
+
+    run_id: str
+    series: str
+    detector: str
+    parameters_hash: str
+    state: str
+    state_reason: str | None = None
+    distance: float | None = None
+    q1: float | None = None
+    q3: float | None = None
+    improvement: float | None = None
+    is_recheck_passed: bool | None = None
+    p_value: float | None = None
+    direction: str | None = None
+    history_distances: np.ndarray | None = None
+    history_size: int | None = None
+    evidence: dict[str, float] | None = None
+    evidence_text: str | None = None
+    barycenter_id: str | None = None
+    input_hash: str | None = None
+    k: int | None = None
+    interval_s: float | None = None
+    engine_version: str | None = None
+    code_version: str = __version__
+    measured_at: datetime = field(default_factory=now_utc)
+
+
+DISTANCES = Table("core.distances", DistanceRow, ("run_id", "series", "detector", "parameters_hash"))
+
+_KEY = "old.run_id = new.run_id AND old.series = new.series AND old.detector = new.detector"
+_SAME_ROW = f"{_KEY} AND old.parameters_hash = new.parameters_hash"
+_STAGE = f"""
+CREATE OR REPLACE TEMP TABLE new_distances AS
+SELECT
+    coalesce(old.distance_id, top.distance_id + row_number() OVER ()) AS distance_id,
+    new.*
+FROM staged_rows AS new
+CROSS JOIN (SELECT coalesce(max(distance_id), 0) AS distance_id FROM core.distances) AS top
+LEFT JOIN core.distances AS old ON {_SAME_ROW}
+"""
+_SUPERSEDE = (
+    f"UPDATE core.distances AS old SET is_latest = false FROM new_distances AS new WHERE {_KEY} AND old.is_latest"
+)
+_CLEAR = "DELETE FROM core.distances WHERE distance_id IN (SELECT distance_id FROM new_distances)"
+_INSERT = f"""
+INSERT INTO core.distances (distance_id, is_latest, {DISTANCES.column_list})
+SELECT distance_id, true, {DISTANCES.column_list} FROM new_distances
+"""
+
+
+def upsert(writer: Writer, rows: Sequence[DistanceRow]) -> int:
+    """Stores measurements; they become the latest of their run, series and detector. The number stored.
+
+    A measurement with the parameters of an earlier one replaces it and keeps its number; the verdicts that were
+    given on it, at whatever ω, are given again, so that none contradicts its evidence.
+    """
+    if not rows:
+        return 0
+    writer.execute_with(to_arrow(rows, DistanceRow), _STAGE)
+    writer.execute(_SUPERSEDE)
+    writer.execute(_CLEAR)
+    count = writer.execute(_INSERT)
+    verdicts.correct(writer)
+    writer.execute("DROP TABLE new_distances")
+    return count
+
+
+def find(reader: Reader, run_ids: Iterable[str], detector: str | None = None) -> list[DistanceRow]:
+    """The latest measurements of some runs, run level ('*') included; of all detectors by default."""
+    return load(
+        reader,
+        DISTANCES,
+        "is_latest AND run_id IN (SELECT unnest(?::VARCHAR[])) AND (? IS NULL OR detector = ?) "
+        "ORDER BY run_id, series, detector",
+        [list(run_ids), detector, detector],
+    )

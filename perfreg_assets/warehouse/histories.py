@@ -1,0 +1,130 @@
+"""History selection: the facts it needs about an app's runs, and what it decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from perfreg_assets import __version__
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryFacts:
+    """All that decides whether a run may be in another's history. Field names as in methods.history.RunFacts."""
+
+    run_id: str
+    app: str
+    version_name: str
+    config_hash: str
+    started_at: datetime
+    has_functional_problems: bool
+    is_complete: bool
+    state_hashes: tuple[str, ...]
+    review: str | None
+    is_excluded: bool
+    is_anomalous: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryRow:
+    """A row of core.history_sets."""
+
+    run_id: str
+    state: str
+    history_size: int
+    history_maximum: int
+    history_minimum: int
+    similarity_minimum: float
+    candidate_count: int
+    excluded_counts: dict[str, int]
+    explanation: str | None = None
+    parameters_hash: str
+    code_version: str = __version__
+    selected_at: datetime = field(default_factory=now_utc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateRow:
+    """A row of core.history_candidates: a member has a rank (1 = latest), a near miss a reason."""
+
+    run_id: str
+    history_run_id: str
+    history_rank: int | None
+    similarity_ratio: float | None
+    exclude_reason: str | None
+
+
+HISTORY_SETS = Table("core.history_sets", HistoryRow, ("run_id",))
+CANDIDATES = Table("core.history_candidates", CandidateRow, ("run_id",))
+
+_FACTS = """
+SELECT
+    runs.run_id, runs.app, runs.version_name, runs.config_hash, runs.started_at,
+    runs.functional_problem_count > 0, coalesce(traces.is_complete, false),
+    list_transform(runs.path, lambda step: step.state_hash),
+    reviews.status, runs.is_excluded, verdicts.is_anomalous
+FROM core.runs AS runs
+LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
+LEFT JOIN (
+    SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
+) AS reviews ON reviews.run_id = runs.run_id
+LEFT JOIN (
+    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current
+) AS verdicts ON verdicts.run_id = runs.run_id
+WHERE runs.app = ? AND NOT runs.is_quarantined
+ORDER BY runs.started_at, runs.run_id
+"""
+
+
+def facts(reader: Reader, app: str) -> list[HistoryFacts]:
+    """The facts of all runs of an app that are not quarantined, oldest first, in one query."""
+    return [
+        HistoryFacts(
+            run_id=run_id,
+            app=run_app,
+            version_name=version_name,
+            config_hash=config_hash,
+            started_at=started_at.astimezone(UTC),
+            has_functional_problems=bool(has_problems),
+            is_complete=is_complete,
+            state_hashes=tuple(state_hashes or ()),
+            review=review,
+            is_excluded=is_excluded,
+            is_anomalous=is_anomalous,
+        )
+        for (
+            run_id, run_app, version_name, config_hash, started_at, has_problems, is_complete, state_hashes,
+            review, is_excluded, is_anomalous,
+        ) in reader.rows(_FACTS, [app])
+    ]  # fmt: skip
+
+
+def upsert(writer: Writer, sets: Sequence[HistoryRow], candidates: Sequence[CandidateRow]) -> int:
+    """Stores selections with all their candidates, replacing earlier ones of the same runs."""
+    run_ids = [row.run_id for row in sets]
+    delete_runs(writer, HISTORY_SETS.name, run_ids)
+    delete_runs(writer, CANDIDATES.name, run_ids)
+    if candidates:
+        insert(writer, CANDIDATES, to_arrow(candidates, CandidateRow))
+    return insert(writer, HISTORY_SETS, to_arrow(sets, HistoryRow)) if sets else 0
+
+
+def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, HistoryRow]:
+    """run_id -> selection."""
+    rows = load(reader, HISTORY_SETS, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    return {row.run_id: row for row in rows}
+
+
+def members(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """run_id -> ids of its history's runs, latest first; runs without a selection are not in it."""
+    found = reader.rows(
+        "SELECT sets.run_id, list(candidates.history_run_id ORDER BY candidates.history_rank) "
+        "FILTER (candidates.history_rank IS NOT NULL) "
+        "FROM core.history_sets AS sets LEFT JOIN core.history_candidates AS candidates USING (run_id) "
+        "WHERE sets.run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY sets.run_id",
+        [list(run_ids)],
+    )
+    return {run_id: tuple(ids or ()) for run_id, ids in found}

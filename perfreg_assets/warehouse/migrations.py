@@ -1,0 +1,194 @@
+"""Forward-only schema: numbered files of sql/migrations, each applied once and remembered with its hash.
+
+The marts (sql/marts) are rebuilt as a whole when any of their files changed, because they hold no data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from perfreg_assets.bundled import sql_dir
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+
+_MIGRATION_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_DEPENDS = re.compile(r"^--\s*depends:\s*(.*)$", re.MULTILINE)
+
+# The settings that decide which verdict is the current one; a new warehouse starts with the release's defaults.
+_SEEDED_SETTINGS = ("detector", "omega", "localisation")
+
+# Before the first migration there is no table to remember it in.
+_BOOKKEEPING = """
+CREATE SCHEMA IF NOT EXISTS core;
+CREATE TABLE IF NOT EXISTS core.schema_version (
+    version    INTEGER NOT NULL PRIMARY KEY CHECK (version > 0),
+    name       VARCHAR NOT NULL,
+    sha256     VARCHAR NOT NULL,
+    applied_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE core.schema_version IS 'A row is a migration that was applied to this file.';
+COMMENT ON COLUMN core.schema_version.version IS 'Number of the migration, from 1 without gaps.';
+COMMENT ON COLUMN core.schema_version.name IS 'File name of the migration.';
+COMMENT ON COLUMN core.schema_version.sha256 IS 'SHA-256 of the file when it was applied; it must not change.';
+COMMENT ON COLUMN core.schema_version.applied_at IS 'When it was applied (UTC).';
+CREATE TABLE IF NOT EXISTS core.mart_files (
+    name       VARCHAR NOT NULL PRIMARY KEY,
+    sha256     VARCHAR NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE core.mart_files IS 'A row is a file of sql/marts as it stands in schema marts.';
+COMMENT ON COLUMN core.mart_files.name IS 'File name; without .sql the name of the view or macro.';
+COMMENT ON COLUMN core.mart_files.sha256 IS 'SHA-256 of the file; when one changes, all marts are made anew.';
+COMMENT ON COLUMN core.mart_files.created_at IS 'When the object was made (UTC).';
+"""
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """One file of sql/migrations or sql/marts."""
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def migrate(connection: duckdb.DuckDBPyConnection, *, folder: Path | None = None) -> bool:
+    """Brings an open warehouse to this release's schema, each migration in its own transaction; True if it changed.
+
+    Args:
+        folder: holds `migrations/` and `marts/`; default: those of the installation.
+
+    Raises:
+        Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED; the file is left as it was.
+    """
+    folder = folder or sql_dir()
+    files = migration_files(folder / "migrations")
+    is_new = not _has_bookkeeping(connection)
+    done = set() if is_new else _check_applied(connection, files)
+    for version, file in files.items():
+        if version not in done:
+            _apply(connection, version, file)
+    marts_changed = _rebuild_marts(connection, mart_files(folder / "marts"))
+    return is_new or marts_changed or len(done) < len(files)
+
+
+def migration_files(folder: Path) -> dict[int, SqlFile]:
+    """Version -> file, in order.
+
+    Raises:
+        ValueError: a name does not fit, or a number is missing or double: a mistake in the release, not in data.
+    """
+    found: dict[int, SqlFile] = {}
+    for path in sorted(folder.glob("*.sql")):
+        match = _MIGRATION_NAME.fullmatch(path.name)
+        if match is None or int(match[1]) in found:
+            raise ValueError(f"{path}: migrations are named 0001_what_it_does.sql, each number once")
+        found[int(match[1])] = SqlFile(path.name, path.read_text(encoding="utf-8"))
+    if list(found) != list(range(1, len(found) + 1)):
+        raise ValueError(f"{folder}: migrations must be numbered from 1 without gaps, found {sorted(found)}")
+    return found
+
+
+def mart_files(folder: Path) -> list[SqlFile]:
+    """The files of sql/marts, each after those named in its header line `-- depends: a, b`.
+
+    Raises:
+        ValueError: a file depends on one that is not there, or on itself through others.
+    """
+    files = {path.stem: SqlFile(path.name, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.sql"))}
+    ordered: dict[str, SqlFile] = {}
+
+    def place(name: str, chain: tuple[str, ...]) -> None:
+        if name in ordered:
+            return
+        if name not in files or name in chain:
+            raise ValueError(f"marts: {' -> '.join((*chain, name))} cannot be ordered; correct the depends: header")
+        for needed in _depends(files[name].text):
+            place(needed, (*chain, name))
+        ordered[name] = files[name]
+
+    for name in files:
+        place(name, ())
+    return list(ordered.values())
+
+
+def _depends(text: str) -> list[str]:
+    match = _DEPENDS.search(text)
+    return [] if match is None else [name.strip() for name in match[1].split(",") if name.strip()]
+
+
+def _has_bookkeeping(connection: duckdb.DuckDBPyConnection) -> bool:
+    found = connection.execute(
+        "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'core' AND table_name = 'schema_version' AND NOT internal"
+    ).fetchall()
+    return bool(found)
+
+
+def _check_applied(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFile]) -> set[int]:
+    applied = connection.execute("SELECT version, name, sha256 FROM core.schema_version ORDER BY version").fetchall()
+    for version, name, sha256 in applied:
+        if version not in files:
+            detail = f"the warehouse has schema version {version} ({name}), this release knows up to {len(files)}"
+            raise Rejected(Reason.WAREHOUSE_NEWER, detail)
+        if files[version].sha256 != sha256:
+            detail = f"migration {name} was applied as {sha256[:12]}, the file is now {files[version].sha256[:12]}"
+            raise Rejected(Reason.WAREHOUSE_ALTERED, detail)
+    return {version for version, _, _ in applied}
+
+
+def _apply(connection: duckdb.DuckDBPyConnection, version: int, file: SqlFile) -> None:
+    connection.execute("BEGIN TRANSACTION")
+    try:
+        if version == 1:
+            connection.execute(_BOOKKEEPING)
+        connection.execute(file.text)
+        connection.execute("INSERT INTO core.schema_version VALUES (?, ?, ?, now())", [version, file.name, file.sha256])
+        if version == 1:
+            _seed_settings(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(connection)
+        raise
+
+
+def _seed_settings(connection: duckdb.DuckDBPyConnection) -> None:
+    defaults = Settings()
+    for name in _SEEDED_SETTINGS:
+        connection.execute(
+            "INSERT INTO core.settings (changed_at, name, value, note) VALUES (now(), ?, ?, 'default of the release')",
+            [name, str(getattr(defaults, name))],
+        )
+
+
+def _rebuild_marts(connection: duckdb.DuckDBPyConnection, files: list[SqlFile]) -> bool:
+    there = dict(connection.execute("SELECT name, sha256 FROM core.mart_files").fetchall())
+    if there == {file.name: file.sha256 for file in files}:
+        return False
+    connection.execute("BEGIN TRANSACTION")
+    try:
+        connection.execute("DROP SCHEMA IF EXISTS marts CASCADE")
+        connection.execute("CREATE SCHEMA marts")
+        connection.execute("DELETE FROM core.mart_files")
+        for file in files:
+            connection.execute(file.text)
+            connection.execute("INSERT INTO core.mart_files VALUES (?, ?, now())", [file.name, file.sha256])
+        connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(connection)
+        raise
+    return True
+
+
+def _roll_back(connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        connection.execute("ROLLBACK")
+    except duckdb.Error:  # a fatal error has ended the transaction already; the first error is the one to report
+        return

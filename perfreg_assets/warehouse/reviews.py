@@ -1,0 +1,30 @@
+"""What people say about runs. Reviews are added, never changed; the last one of a run is in force."""
+
+from __future__ import annotations
+
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import now_utc
+from perfreg_assets.warehouse.runs import require
+
+STATUSES = ("confirmed", "rejected", "accepted")
+
+
+def add(writer: Writer, run_id: str, status: str, *, note: str | None = None, reviewer: str | None = None) -> None:
+    """Adds a review: confirmed (a regression), rejected (a false alarm) or accepted (the new normal).
+
+    Raises:
+        Rejected: RUN_UNKNOWN.
+        ValueError: another status.
+    """
+    if status not in STATUSES:
+        raise ValueError(f"status {status!r}: allowed is {', '.join(STATUSES)}")
+    require(writer, run_id)
+    writer.execute(
+        "INSERT INTO core.reviews (reviewed_at, run_id, status, note, reviewer) VALUES (?, ?, ?, ?, ?)",
+        [now_utc(), run_id, status, note, reviewer],
+    )
+
+
+def in_force(reader: Reader) -> dict[str, str]:
+    """run_id -> status of its last review."""
+    return dict(reader.rows("SELECT run_id, arg_max(status, reviewed_at) FROM core.reviews GROUP BY run_id"))

@@ -1,0 +1,128 @@
+"""Registered runs: what the run folder says, quarantined ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, load, now_utc, to_arrow
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """One step of the explorer; `ts_ns` on the trace clock."""
+
+    step: int
+    ts_ns: int
+    state_hash: str
+    screen: str | None = None
+    action: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """A row of core.runs. A quarantined run may lack everything but id, folder, hash and reason."""
+
+    run_id: str
+    folder_name: str
+    content_hash: str
+    partition_key: str | None = None
+    app: str | None = None
+    version_name: str | None = None
+    version_code: int | None = None
+    device: str | None = None
+    strategy: str | None = None
+    time_limit_s: float | None = None
+    action_interval_s: float | None = None
+    config_hash: str | None = None
+    started_at: datetime | None = None
+    exploration_start_ns: int | None = None
+    exploration_end_ns: int | None = None
+    step_count: int | None = None
+    path: tuple[PathStep, ...] | None = None
+    functional_problem_count: int | None = None
+    functional_problems: list[Any] | None = None
+    extra: dict[str, Any] | None = None
+    trace_file: str | None = None
+    trace_bytes: int | None = None
+    trace_sha256: str | None = None
+    is_quarantined: bool = False
+    reason_code: str | None = None
+    reason: str | None = None
+    registered_at: datetime = field(default_factory=now_utc)
+
+
+RUNS = Table("core.runs", RunRow, ("run_id",))
+
+# A run that is given again keeps what people said about it and when it came first.
+_KEPT = ("run_id", "registered_at")
+_UPSERT = (
+    f"INSERT INTO core.runs ({RUNS.column_list}) SELECT {RUNS.column_list} FROM staged_rows "
+    "ON CONFLICT (run_id) DO UPDATE SET "
+    + ", ".join(f'"{column}" = excluded."{column}"' for column in RUNS.columns if column not in _KEPT)
+)
+
+
+def upsert(writer: Writer, rows: Sequence[RunRow]) -> int:
+    """Registers runs, or replaces what is known of them; exclusion and first registration stay."""
+    return writer.execute_with(to_arrow(rows, RunRow), _UPSERT) if rows else 0
+
+
+def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, RunRow]:
+    """run_id -> run, for those that exist."""
+    rows = load(reader, RUNS, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    return {row.run_id: row for row in rows}
+
+
+def of_partition(reader: Reader, partition_key: str) -> list[RunRow]:
+    """The partition's runs that are not quarantined, oldest first."""
+    return load(reader, RUNS, "partition_key = ? AND NOT is_quarantined ORDER BY started_at, run_id", [partition_key])
+
+
+def content_hashes(reader: Reader) -> dict[str, str]:
+    """run_id -> content hash of every registered run, quarantined ones too: the same folder twice is one run."""
+    return dict(reader.rows("SELECT run_id, content_hash FROM core.runs"))
+
+
+def partition_keys(reader: Reader) -> list[str]:
+    """Partitions that have a run which is not quarantined, in the order of their first run."""
+    found = reader.rows(
+        "SELECT partition_key FROM core.runs WHERE NOT is_quarantined AND partition_key IS NOT NULL "
+        "GROUP BY partition_key ORDER BY min(started_at), partition_key"
+    )
+    return [key for (key,) in found]
+
+
+def exclude(writer: Writer, run_id: str, reason: str) -> None:
+    """Takes a run out of histories by hand; nothing is deleted.
+
+    Raises:
+        Rejected: RUN_UNKNOWN.
+    """
+    _set_excluded(writer, run_id, True, reason)
+
+
+def include(writer: Writer, run_id: str) -> None:
+    """Takes an exclusion back.
+
+    Raises:
+        Rejected: RUN_UNKNOWN.
+    """
+    _set_excluded(writer, run_id, False, None)
+
+
+def require(reader: Reader, run_id: str) -> None:
+    """Raises Rejected (RUN_UNKNOWN) when there is no such run."""
+    if not reader.rows("SELECT 1 FROM core.runs WHERE run_id = ?", [run_id]):
+        raise Rejected(Reason.RUN_UNKNOWN, f"run {run_id!r}")
+
+
+def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | None) -> None:
+    require(writer, run_id)
+    writer.execute(
+        "UPDATE core.runs SET is_excluded = ?, exclude_reason = ? WHERE run_id = ?", [is_excluded, reason, run_id]
+    )

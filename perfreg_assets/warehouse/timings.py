@@ -1,0 +1,25 @@
+"""What each phase of the pipeline cost per run, in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import now_utc
+
+
+def record(writer: Writer, run_id: str, seconds: Mapping[str, float]) -> None:
+    """Stores phase -> seconds of a run, replacing earlier figures of the same phases."""
+    for phase, value in seconds.items():
+        writer.execute(
+            "INSERT OR REPLACE INTO core.timings (run_id, phase, seconds, measured_at) VALUES (?, ?, ?, ?)",
+            [run_id, phase, value, now_utc()],
+        )
+
+
+def by_phase(reader: Reader) -> dict[str, dict[str, float]]:
+    """run_id -> phase -> seconds."""
+    found: dict[str, dict[str, float]] = {}
+    for run_id, phase, value in reader.rows("SELECT run_id, phase, seconds FROM core.timings ORDER BY run_id, phase"):
+        found.setdefault(run_id, {})[phase] = value
+    return found

@@ -1,0 +1,52 @@
+"""What the gate found about each run's trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from perfreg_assets import __version__
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, load, now_utc, replace
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceRow:
+    """A row of core.traces; `reason_code` is None exactly when the trace is complete."""
+
+    run_id: str
+    is_complete: bool
+    reason_code: str | None = None
+    reason: str | None = None
+    trace_sha256: str | None = None
+    trace_bytes: int | None = None
+    unpacked_bytes: int | None = None
+    start_ns: int | None = None
+    end_ns: int | None = None
+    duration_s: float | None = None
+    packet_count: int | None = None
+    data_sources: tuple[str, ...] | None = None
+    process_count: int | None = None
+    app_processes: tuple[str, ...] | None = None
+    health: dict[str, Any] | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    engine_seconds: float | None = None
+    code_version: str = __version__
+    checked_at: datetime = field(default_factory=now_utc)
+
+
+TRACES = Table("core.traces", TraceRow, ("run_id",))
+
+
+def upsert(writer: Writer, rows: Sequence[TraceRow]) -> int:
+    """Stores what the gate found, replacing what it found before about the same runs."""
+    return replace(writer, TRACES, rows)
+
+
+def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, TraceRow]:
+    """run_id -> trace, for runs whose trace was checked."""
+    rows = load(reader, TRACES, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    return {row.run_id: row for row in rows}

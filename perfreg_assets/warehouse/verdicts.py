@@ -1,0 +1,113 @@
+"""Verdicts: the rule `distance > q3 + ω (q3 − q1)` applied to stored distances, always by one SQL pass.
+
+The rule stands once, in marts.verdicts_at; nothing is measured again for another ω, and verdicts at earlier ω stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from perfreg_assets import __version__
+from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse.connection import Reader, Writer
+
+_EVALUATE = """
+INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version, evaluated_at)
+SELECT judged.distance_id, $omega, judged.state, judged.is_anomalous, $code_version, now()
+FROM marts.verdicts_at($omega) AS judged
+WHERE judged.detector = $detector AND judged.is_latest
+  AND ($run_ids IS NULL OR judged.run_id IN (SELECT unnest($run_ids::VARCHAR[])))
+  AND judged.distance_id NOT IN (SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = $omega)
+"""
+_COVERED = """
+SELECT count(*)
+FROM core.verdicts AS given JOIN core.distances AS measured USING (distance_id)
+WHERE given.omega = $omega AND measured.detector = $detector AND measured.is_latest
+  AND ($run_ids IS NULL OR measured.run_id IN (SELECT unnest($run_ids::VARCHAR[])))
+"""
+
+
+def evaluate(writer: Writer, omega: float, detector: str, run_ids: Iterable[str] | None = None) -> int:
+    """Gives the verdicts of a detector's latest measurements at ω, of all runs by default.
+
+    Verdicts that were given at this ω before stay as they are (`distances.upsert` keeps them true).
+
+    Returns:
+        How many verdicts there now are at this ω, for the detector and runs asked for.
+    """
+    named: dict[str, Any] = {
+        "omega": float(omega),
+        "detector": detector,
+        "run_ids": None if run_ids is None else list(run_ids),
+    }
+    writer.execute(_EVALUATE, {**named, "code_version": __version__})
+    return int(writer.value(_COVERED, named))
+
+
+def evaluate_current(writer: Writer, run_ids: Iterable[str] | None = None) -> int:
+    """`evaluate` with the current detector and ω of the settings table."""
+    current = settings_table.current(writer)
+    return evaluate(writer, float(current["omega"]), current["detector"], run_ids)
+
+
+def make_current(
+    writer: Writer, *, omega: float | None = None, detector: str | None = None, note: str | None = None
+) -> int:
+    """Changes the current ω or detector, logs it, and gives all verdicts there; the number of current verdicts.
+
+    Raises:
+        SettingError: a value is outside its range.
+    """
+    if omega is not None:
+        settings_table.change(writer, "omega", repr(float(omega)), note)
+    if detector is not None:
+        settings_table.change(writer, "detector", detector, note)
+    return evaluate_current(writer)
+
+
+_CORRECT = """
+UPDATE core.verdicts AS given
+SET state = judged.state, is_anomalous = judged.is_anomalous, code_version = $code_version, evaluated_at = now()
+FROM marts.verdicts_at($omega) AS judged
+WHERE given.distance_id = judged.distance_id AND given.omega = $omega AND given.state <> judged.state
+  AND judged.distance_id IN (SELECT distance_id FROM new_distances)
+"""
+
+
+def correct(writer: Writer) -> None:
+    """Gives again the verdicts on measurements in `new_distances` (see distances.upsert) that are no longer true."""
+    omegas = writer.rows(
+        "SELECT DISTINCT omega FROM core.verdicts WHERE distance_id IN (SELECT distance_id FROM new_distances)"
+    )
+    for (omega,) in omegas:
+        writer.execute(_CORRECT, {"omega": omega, "code_version": __version__})
+
+
+_LISTING = """
+SELECT * EXCLUDE (distance_id)
+FROM {source}
+WHERE detector = $detector AND is_latest
+  AND ($app IS NULL OR app = $app) AND ($version_name IS NULL OR version_name = $version_name)
+  AND ($series IS NULL OR series = $series)
+ORDER BY app, started_at, run_id, series
+"""
+
+
+def listing(
+    reader: Reader,
+    *,
+    app: str | None = None,
+    version_name: str | None = None,
+    omega: float | None = None,
+    detector: str | None = None,
+    series: str | None = None,
+) -> list[dict[str, Any]]:
+    """Verdicts as rows of marts.verdicts, oldest run first; at the current detector and ω by default.
+
+    An ω that was never evaluated is computed on the fly, without being stored.
+    """
+    current = settings_table.current(reader)
+    named = {"detector": detector or current["detector"], "app": app, "version_name": version_name, "series": series}
+    chosen = float(current["omega"]) if omega is None else float(omega)
+    return reader.dicts(_LISTING.format(source="marts.verdicts_at($omega)"), {**named, "omega": chosen})

@@ -1,0 +1,16 @@
+-- A row is a change of a current setting, with a mark on the one in force.
+CREATE VIEW marts.settings AS
+SELECT
+    changes.name,
+    changes."value",
+    changes.changed_at,
+    changes.note,
+    row_number() OVER (PARTITION BY changes.name ORDER BY changes.changed_at DESC) = 1 AS is_current
+FROM core.settings AS changes;
+
+COMMENT ON VIEW marts.settings IS 'A row is a change of a current setting (detector, omega, localisation, …); nothing is forgotten.';
+COMMENT ON COLUMN marts.settings.name IS 'Name of the setting.';
+COMMENT ON COLUMN marts.settings."value" IS 'The value it was given.';
+COMMENT ON COLUMN marts.settings.changed_at IS 'When it was changed (UTC).';
+COMMENT ON COLUMN marts.settings.note IS 'Why it was changed.';
+COMMENT ON COLUMN marts.settings.is_current IS 'The value in force.';
