@@ -7,6 +7,8 @@ in the warehouse (`perfreg settings set`), because runs launched by automation c
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
@@ -172,6 +174,11 @@ class Settings:
     def with_values(self, **values: Any) -> Settings:
         """A copy with some values changed; checked again."""
         return replace(self, **values)
+
+    def hash_of(self, *names: str) -> str:
+        """16 hex digits over the named parameters: rows with the same digits were made with the same values."""
+        text = json.dumps({name: getattr(self, name) for name in sorted(names)}, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     # ---- derived places --------------------------------------------------------------------------
     @property
