@@ -1,0 +1,36 @@
+"""The resource that every asset and sensor gets: where things are, and the warehouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """Places of one project. Empty values follow the `PERFREG_*` variables and then the defaults."""
+
+    warehouse: str = ""
+    home: str = ""
+    inbox: str = ""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Project:
+        return cls(
+            warehouse=str(settings.warehouse.absolute()), home=str(settings.home_dir), inbox=str(settings.inbox_dir)
+        )
+
+    def settings(self) -> Settings:
+        """Read anew each time: a sensor must see a changed environment without a restart of the process."""
+        return Settings.from_environment(
+            warehouse=Path(self.warehouse) if self.warehouse else None,
+            home=Path(self.home) if self.home else None,
+            inbox=Path(self.inbox) if self.inbox else None,
+        )
+
+    def open(self) -> Warehouse:
+        settings = self.settings()
+        return Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s)

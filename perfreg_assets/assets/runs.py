@@ -1,0 +1,61 @@
+"""`runs`: what was tested, and what was refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.stopwatch import Stopwatch
+from perfreg_assets.collection import registry
+from perfreg_assets.partitions import app_versions, to_key
+from perfreg_assets.warehouse import runs as run_table
+
+
+class RunsConfig(dg.Config):  # type: ignore[misc]
+    """Run folders to take in; none: the partition's registered runs are listed again."""
+
+    folders: list[str] = []
+
+
+@dg.asset(
+    group_name="collect",
+    kinds={"duckdb"},
+    partitions_def=app_versions,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    tags={"contract": "run_folder"},
+    metadata={"dagster/table_name": "marts.runs"},
+)
+def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project) -> None:
+    """Test runs R = (C, U, F): configuration, version, functional problems, path [thesis 4].
+
+    A run folder is validated and its files are checked (size, SHA-256, gzip, protobuf framing); what does not
+    hold is quarantined with a reason code, and the rest goes on. The same folder given twice is one run.
+    """
+    watch = Stopwatch()
+    settings, warehouse = project.settings(), project.open()
+    quarantined: dict[str, int] = {}
+    with watch.measure("register"):
+        for outcome in registry.register([Path(name) for name in config.folders], settings, warehouse, to_key):
+            key = to_key(outcome.app or "", outcome.version_name or "")
+            if outcome.rejected:
+                quarantined[key] = quarantined.get(key, 0) + 1
+                context.log.warning("quarantined %s [%s] %s", outcome.folder, outcome.rejected.reason, outcome.rejected)
+            else:
+                context.log.info("%s %s", "registered" if outcome.is_new else "known already:", outcome.run_id)
+    with warehouse.reading() as reader:
+        for key in context.partition_keys:
+            rows = run_table.of_partition(reader, key)
+            context.add_asset_metadata(
+                {
+                    "dagster/partition_row_count": len(rows),
+                    "runs": len(rows),
+                    "steps": sum(row.step_count or 0 for row in rows),
+                    "functional_problems": sum(row.functional_problem_count or 0 for row in rows),
+                    "quarantined_now": quarantined.get(key, 0),
+                    "trace_bytes": sum(row.trace_bytes or 0 for row in rows),
+                    **watch.metadata(len(context.partition_keys)),
+                },
+                partition_key=key,
+            )

@@ -1,0 +1,260 @@
+"""Taking run folders in: each becomes a registered run, the same one again, or a quarantined one with its reason.
+
+A registered folder is copied (hard-linked where possible) to `settings.runs_dir/<run_id>`, so that the given
+folder may be moved or deleted afterwards. Files first, row second: a crash in between leaves a copy that the
+next registration replaces, never a row without its trace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES, RunFolder, place_file, read_run_folder
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces import gate
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse.connection import Warehouse
+
+KeyOf = Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What became of one folder."""
+
+    folder: Path
+    run_id: str
+    app: str | None
+    version_name: str | None
+    rejected: Rejected | None
+    is_new: bool
+
+
+def find_run_folders(paths: Iterable[Path]) -> list[Path]:
+    """The run folders among `paths`: a folder with run.json, or else the folders in it that look like a run.
+
+    A path that is neither is returned as it is, so that it is refused by a reason and not passed over.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if (path / RUN_JSON).exists() or not path.is_dir():
+            found.append(path)
+            continue
+        inside = [folder for folder in sorted(path.iterdir()) if folder.is_dir() and _looks_like_a_run(folder)]
+        found.extend(inside or [path])
+    return found
+
+
+def sort_out(folders: Iterable[Path], settings: Settings, key_of: KeyOf) -> tuple[dict[str, list[Path]], list[Path]]:
+    """(folders by partition key in order of their start, folders that cannot be read as a run)."""
+    readable: list[tuple[RunFolder, str]] = []
+    unreadable: list[Path] = []
+    for folder in folders:
+        try:
+            run = read_run_folder(folder, settings)
+        except Rejected:
+            unreadable.append(folder)
+        else:
+            readable.append((run, key_of(run.app, run.version_name)))
+    by_key: dict[str, list[Path]] = {}
+    for run, key in sorted(readable, key=lambda pair: (pair[0].started_at, pair[0].run_id)):
+        by_key.setdefault(key, []).append(run.folder)
+    return by_key, unreadable
+
+
+def register(folders: Sequence[Path], settings: Settings, warehouse: Warehouse, key_of: KeyOf) -> list[Registration]:
+    """Registers or quarantines folders, in one transaction; one bad folder does not stop the others."""
+    examined = [_examine(Path(folder), settings) for folder in folders]  # hashes files: not under the lock
+    with warehouse.writing() as writer:
+        known = run_table.find(writer, {run_id for one in examined for run_id in one.possible_ids})
+        rows: dict[str, run_table.RunRow] = {}
+        registrations: list[Registration] = []
+        for one in examined:
+            try:
+                registration, row = _admit(one, settings, known, key_of)
+            except Rejected as rejected:
+                registration, row = _quarantine(one, rejected, known, key_of)
+            registrations.append(registration)
+            if row is not None:
+                known[row.run_id] = rows[row.run_id] = row
+        run_table.upsert(writer, list(rows.values()))
+    return registrations
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """A folder as it was found: a run, or the reason why it is none and what it claims to be."""
+
+    folder: Path
+    run: RunFolder | None
+    rejected: Rejected | None
+    claims: dict[str, str]
+    fingerprint: str
+
+    @property
+    def quarantine_id(self) -> str:
+        return f"quarantined-{self.fingerprint[:16]}"
+
+    @property
+    def possible_ids(self) -> set[str]:
+        named = self.run.run_id if self.run else self.claims.get("run_id")
+        return {self.quarantine_id} | ({named} if named else set())
+
+
+def _examine(folder: Path, settings: Settings) -> _Examined:
+    try:
+        run = read_run_folder(folder, settings)
+        gate.check_file(
+            run.trace_path, expected_bytes=run.expected_bytes, expected_sha256=run.expected_sha256, settings=settings
+        )
+        return _Examined(folder, run, None, _claims(folder), run.content_hash)
+    except Rejected as rejected:
+        return _Examined(folder, None, rejected, _claims(folder), _fingerprint(folder))
+
+
+def _admit(
+    one: _Examined, settings: Settings, known: dict[str, run_table.RunRow], key_of: KeyOf
+) -> tuple[Registration, run_table.RunRow | None]:
+    run = one.run
+    if run is None:
+        assert one.rejected is not None
+        raise one.rejected
+    earlier = known.get(run.run_id)
+    target = settings.runs_dir / run.run_id
+    if earlier and not earlier.is_quarantined:
+        if earlier.content_hash != run.content_hash:
+            raise Rejected(Reason.RUN_ID_CONFLICT, f"{run.folder.name}, run_id {run.run_id}")
+        if (target / run.trace_name).is_file():
+            return Registration(run.folder, run.run_id, run.app, run.version_name, None, False), None
+    _store(run, target)
+    return Registration(run.folder, run.run_id, run.app, run.version_name, None, True), _row(run, key_of)
+
+
+def _row(run: RunFolder, key_of: KeyOf) -> run_table.RunRow:
+    start, end = run.exploration or (None, None)
+    return run_table.RunRow(
+        run_id=run.run_id,
+        folder_name=run.folder.name,
+        content_hash=run.content_hash,
+        partition_key=key_of(run.app, run.version_name),
+        app=run.app,
+        version_name=run.version_name,
+        version_code=run.version_code,
+        device=run.config.device,
+        strategy=run.config.strategy,
+        time_limit_s=run.config.time_limit_s,
+        action_interval_s=run.config.action_interval_s,
+        config_hash=run.config.hash,
+        started_at=run.started_at,
+        exploration_start_ns=start,
+        exploration_end_ns=end,
+        step_count=len(run.path),
+        path=tuple(run_table.PathStep(**vars(step)) for step in run.path),
+        functional_problem_count=None if run.functional_problems is None else len(run.functional_problems),
+        functional_problems=None if run.functional_problems is None else list(run.functional_problems),
+        extra=run.extra,
+        trace_file=run.trace_name,
+        trace_bytes=run.trace_size,
+        trace_sha256=run.trace_sha256,
+    )
+
+
+def _store(run: RunFolder, target: Path) -> None:
+    """run.json and the trace only: what else the tester left stays where it is and is never read."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    building = target.with_name(f".{target.name}.{os.getpid()}.part")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir()
+    try:
+        for name in (RUN_JSON, run.trace_name):
+            place = building / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place_file((run.folder / name).resolve(), place)
+        shutil.rmtree(target, ignore_errors=True)  # what a crash between files and row may have left
+        building.rename(target)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+
+
+# ---- quarantine ----------------------------------------------------------------------------------
+def _quarantine(
+    one: _Examined, rejected: Rejected, known: dict[str, run_table.RunRow], key_of: KeyOf
+) -> tuple[Registration, run_table.RunRow | None]:
+    run_id = one.claims.get("run_id")
+    holder = known.get(run_id or "")
+    # A good run keeps its id and its verdicts, whatever is wrong with another folder of the same name.
+    if run_id is None or (holder and not holder.is_quarantined):
+        run_id = one.quarantine_id
+    app, version_name = one.claims.get("app"), one.claims.get("version_name")
+    row = run_table.RunRow(
+        run_id=run_id,
+        folder_name=one.folder.name.encode("utf-8", "replace").decode(),
+        content_hash=one.fingerprint,
+        partition_key=key_of(app, version_name) if app and version_name else None,
+        app=app,
+        version_name=version_name,
+        is_quarantined=True,
+        reason_code=rejected.reason.code,
+        reason=str(rejected),
+    )
+    earlier = known.get(run_id)
+    is_new = earlier is None or (earlier.content_hash, earlier.reason_code) != (one.fingerprint, row.reason_code)
+    return Registration(one.folder, run_id, app, version_name, rejected, is_new), row if is_new else None
+
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def _claims(folder: Path) -> dict[str, str]:
+    """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
+    path = folder / RUN_JSON
+    try:
+        if path.stat().st_size > 1 << 20:
+            return {}
+        document: Any = json.loads(path.read_text("utf-8"))
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (OSError, ValueError, RecursionError):
+        return {}  # nothing readable to claim; the refusal itself is already named
+    if not isinstance(document, dict):
+        return {}
+    claims = {
+        key: document[key]
+        for key in ("run_id", "app", "version_name")
+        if isinstance(document.get(key), str) and document[key].strip()
+    }
+    if not _RUN_ID.fullmatch(claims.get("run_id", "")):
+        claims.pop("run_id", None)
+    return claims
+
+
+def _fingerprint(folder: Path) -> str:
+    """Content hash of a folder that is not a run: its run.json and its files' names and sizes, as far as readable."""
+    digest = hashlib.sha256()
+    try:
+        for path in sorted(folder.iterdir()):
+            digest.update(os.fsencode(path.name) + b"\0" + str(path.lstat().st_size).encode() + b"\0")
+        with (folder / RUN_JSON).open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    except OSError as error:
+        digest.update(f"{folder.name}: {error.errno}".encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+def _looks_like_a_run(folder: Path) -> bool:
+    if folder.name.startswith("."):
+        return False
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except OSError:
+        return True  # refused later, by FOLDER_UNREADABLE
+    return RUN_JSON in names or any(name.endswith(TRACE_SUFFIXES) for name in names)
