@@ -1,0 +1,73 @@
+"""From a statistic and its values on the history to a standard-normal score: the scale of detector `default`.
+
+If the k + 1 values are exchangeable and roughly normal, (s - mean) / (sd · sqrt(1 + 1/k)) follows Student's t with
+k - 1 degrees of freedom: the prediction interval for one more observation. Small k has fat tails, so the threshold
+widens by itself (level .05: 1.65 sd for many runs, 1.87 for 12, 2.26 for 6, 3.4 for 3).
+
+The score z has the same tail probability as that t. The null's quartiles are ∓0.6745, so Tukey's rule
+z > q3 + ω (q3 - q1) holds with them, and ω means the same level for every series, run and history size:
+ω = 0 is level .25, 0.5 is .089, 1 is .022, 1.5 is .0035.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special
+
+from perfreg_assets.methods.inputs import Floats
+
+QUARTILE = float(special.ndtri(0.75))  # 0.6745
+LARGEST_SCORE = 8.0  # p = 6e-16; beyond it the tail of the t distribution is no statement about anything
+
+
+def level_of_omega(omega: float) -> float:
+    """Nominal false-alarm probability of one series at ω."""
+    return float(special.ndtr(-(QUARTILE + omega * 2 * QUARTILE)))
+
+
+def omega_of_level(level: float) -> float:
+    """The ω with that nominal false-alarm probability; negative above .25.
+
+    Raises:
+        ValueError: the level is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level = {level}: must be between 0 and 1")
+    return float((-special.ndtri(level) - QUARTILE) / (2 * QUARTILE))
+
+
+def score_of_p(p_value: float) -> float:
+    """Standard-normal score with upper tail p, within ±LARGEST_SCORE."""
+    return float(np.clip(-special.ndtri(p_value), -LARGEST_SCORE, LARGEST_SCORE))
+
+
+def p_of_score(score: float) -> float:
+    return float(special.ndtr(-score))
+
+
+def predictive_score(known: Floats, value: float, smallest_sd: float) -> float:
+    """Score of one more value beside k known ones (k >= 2).
+
+    Args:
+        smallest_sd: the known values' standard deviation counts as at least this, so ties do not divide by zero.
+    """
+    count = len(known)
+    spread = max(float(np.std(known, ddof=1)), smallest_sd) * math.sqrt(1 + 1 / count)
+    return _score_of_t((value - float(np.mean(known))) / spread, count - 1)
+
+
+def leave_one_out_scores(known: Floats, smallest_sd: float) -> Floats:
+    """Score (k,) of each known value beside the others (k >= 3; with 2 the score beside both)."""
+    if len(known) < 3:
+        return np.array([predictive_score(known, float(value), smallest_sd) for value in known])
+    return np.array(
+        [predictive_score(np.delete(known, index), float(value), smallest_sd) for index, value in enumerate(known)]
+    )
+
+
+def _score_of_t(t: float, degrees: int) -> float:
+    # Tail by symmetry: stdtr near 1 would lose all digits.
+    tail = special.stdtr(degrees, -abs(t))
+    return math.copysign(score_of_p(max(float(tail), 1e-300)), t) if t else 0.0

@@ -1,0 +1,38 @@
+"""How far a run is from its nearest history runs, and how far those are from each other.
+
+Nearest neighbours instead of the barycenter: the history's own values leave the run itself out, so they are comparable
+with the target's (a barycenter is fitted to the runs it is then compared with), and an average of bursts that do not
+coincide resembles no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perfreg_assets.methods.dtw import dtw_distances, dtw_pairwise
+from perfreg_assets.methods.inputs import Floats
+
+NEIGHBOURS = 3  # 1 to 5 differ by less than .01 AUC (measured)
+
+
+def distances_within(series: Sequence[Floats]) -> Floats:
+    """DTW distance (k, k) per step of the longest possible path; infinite on the diagonal."""
+    lengths = np.array([len(values) for values in series], dtype=np.float64)
+    distances = dtw_pairwise(series) / np.sqrt(lengths[:, None] + lengths[None])
+    np.fill_diagonal(distances, np.inf)
+    return distances
+
+
+def distances_to(series: Sequence[Floats], target: Floats) -> Floats:
+    """The same from the target to each history run, (k,)."""
+    lengths = np.array([len(values) for values in series], dtype=np.float64)
+    return dtw_distances(series, target) / np.sqrt(lengths + len(target))
+
+
+def nearest_mean(distances: Floats) -> Floats:
+    """Mean of the smallest three along the last axis (fewer where there are fewer finite ones)."""
+    ordered = np.sort(distances, axis=-1)[..., :NEIGHBOURS]
+    finite = np.isfinite(ordered)
+    return np.where(finite, ordered, 0.0).sum(axis=-1) / np.maximum(finite.sum(axis=-1), 1)

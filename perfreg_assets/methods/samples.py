@@ -1,0 +1,83 @@
+"""What a detector is given and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfreg_assets.methods.inputs import Floats, as_univariate
+
+Kind = Literal["cpu", "memory", "other"]
+
+SHORTEST = 8  # samples: fewer have neither a start-up to leave out nor a distribution
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One series of one run on the common grid.
+
+    Attributes:
+        values: (n,) finite, unit of the series.
+        states: (n,) integer code of what the app was doing at each sample (screen, seconds since the last action), the
+            same code meaning the same in every run; None where the path is not known.
+    """
+
+    values: Floats
+    states: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Score:
+    """How unusual a run's series is beside its history: enough for a verdict at any ω, and to explain it.
+
+    Attributes:
+        distance: anomalous when above q3 + ω (q3 - q1). Unit of the series (`iqr`), standard-normal score (`default`).
+        q1, q3: quartiles of what a normal run would have, same scale.
+        improvement: the same for less load instead of more; None where the detector cannot tell.
+        is_recheck_passed: False when the second check takes the alarm away; None without a second check.
+        p_value: probability that a normal run is as unusual; None where the detector does not say.
+        direction: more load than the history, or less.
+        history_distances: (k,) the history's own values on the scale of `distance`.
+        evidence: named numbers behind the sentence; units are part of the names.
+        sentence: one sentence for people.
+        barycenter_id: of the barycenter used; filled in by the caller who stores barycenters.
+    """
+
+    distance: float
+    q1: float
+    q3: float
+    improvement: float | None
+    is_recheck_passed: bool | None
+    p_value: float | None
+    direction: Literal["more", "less"]
+    history_distances: Floats
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    sentence: str = ""
+    barycenter_id: str | None = None
+
+    def threshold(self, omega: float) -> float:
+        return self.q3 + omega * (self.q3 - self.q1)
+
+    def is_anomalous(self, omega: float) -> bool:
+        """The verdict at ω; the same formula as the warehouse's SQL."""
+        return self.distance > self.threshold(omega) and self.is_recheck_passed is not False
+
+
+def checked_history(history: Sequence[Sample], target: Sample, minimum: int) -> tuple[list[Floats], Floats]:
+    """The plain series.
+
+    Raises:
+        ValueError: fewer than `minimum` history runs, or a series is too short or not finite.
+    """
+    if len(history) < minimum:
+        raise ValueError(f"the history has {len(history)} runs; at least {minimum} are needed to judge a run")
+    known = [as_univariate(sample.values, f"history series {index}") for index, sample in enumerate(history)]
+    judged = as_univariate(target.values, "the target")
+    shortest = min(len(values) for values in [*known, judged])
+    if shortest < SHORTEST:
+        raise ValueError(f"a series has {shortest} samples; at least {SHORTEST} are needed, use a shorter interval")
+    return known, judged
