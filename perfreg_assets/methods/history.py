@@ -1,0 +1,230 @@
+"""Which earlier runs a new run is compared with (thesis 4.2.3).
+
+Of the other runs of the app: same configuration, no functional problems, a whole trace, an earlier start, another
+version than the new run's (unless allowed), not reviewed out, a similar path; of those the latest k. Pure: what is
+known about the runs comes in, the selection and its explanation go out. Every run that is left out has exactly one
+reason, the first that holds in the order of `EXCLUDE_REASONS`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from perfreg_assets.methods.path_similarity import similarities
+
+OTHER_CONFIGURATION = "other_configuration"
+NOT_EARLIER = "not_earlier"
+INCOMPLETE_TRACE = "incomplete_trace"
+FUNCTIONAL_PROBLEMS = "functional_problems"
+EXCLUDED = "excluded"
+SAME_VERSION = "same_version"
+REVIEWED_OUT = "reviewed_out"
+ANOMALOUS = "anomalous"
+BEFORE_ACCEPTED = "before_accepted"
+BEYOND_SIZE = "beyond_size"
+PATH_DISSIMILAR = "path_dissimilar"
+
+EXCLUDE_REASONS = {
+    OTHER_CONFIGURATION: "another configuration",
+    NOT_EARLIER: "not started earlier",
+    INCOMPLETE_TRACE: "an incomplete trace",
+    FUNCTIONAL_PROBLEMS: "functional problems",
+    EXCLUDED: "excluded by hand",
+    SAME_VERSION: "the judged version itself",
+    REVIEWED_OUT: "confirmed regressions",
+    ANOMALOUS: "judged anomalous",
+    BEFORE_ACCEPTED: "before the accepted new normal",
+    BEYOND_SIZE: "older than the history reaches",
+    PATH_DISSIMILAR: "a dissimilar path",
+}
+NEAR_MISS_LIMIT = 20
+# These say what kind of run it is, not that it nearly was a member.
+_FAR_MISSES = {OTHER_CONFIGURATION, NOT_EARLIER, SAME_VERSION, BEYOND_SIZE}
+_NOT_A_REGRESSION = {"rejected", "accepted"}  # reviews that overrule an anomalous verdict
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What the selection needs to know of a run.
+
+    Attributes:
+        config_hash: equal for equal configurations C (device, strategy, time limit, interval between actions).
+        started_at: with time zone.
+        state_hashes: the path, one hash per step.
+        review: the review in force: confirmed, rejected (a false alarm), accepted (the new normal) or None.
+        is_excluded: taken out by hand.
+        is_anomalous: the current verdict; None if not judged.
+    """
+
+    run_id: str
+    app: str
+    version_name: str
+    config_hash: str
+    started_at: datetime
+    has_functional_problems: bool
+    is_complete: bool
+    state_hashes: tuple[str, ...]
+    review: str | None
+    is_excluded: bool
+    is_anomalous: bool | None
+
+
+@dataclass(frozen=True)
+class HistoryRules:
+    """Attributes:
+    size: k, the most members.
+    minimum: members that a verdict needs.
+    similarity_minimum: lowest path similarity, 0 to 1.
+    same_version: whether earlier runs of the judged version may be members.
+    excludes_anomalous: whether runs judged anomalous are left out (unless a review overrules the verdict).
+    """
+
+    size: int
+    minimum: int
+    similarity_minimum: float
+    same_version: bool
+    excludes_anomalous: bool
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A run that was considered: a member (`rank`, 1 = latest) or left out (`exclude_reason`).
+
+    `similarity` is None when it was not needed, or (`path_dissimilar`) when a bound settled it.
+    """
+
+    run_id: str
+    similarity: float | None
+    rank: int | None
+    exclude_reason: str | None
+
+
+@dataclass(frozen=True)
+class HistorySelection:
+    """Attributes:
+    members: rank 1 (latest) first.
+    near_misses: at most `NEAR_MISS_LIMIT` runs that only a run's own fault kept out, latest first.
+    candidate_count: other runs of the app that were considered.
+    excluded_counts: how many were left out, by reason; with the members they add up to `candidate_count`.
+    explanation: the selection in one or two sentences.
+    """
+
+    state: Literal["ready", "not_enough_history"]
+    members: tuple[Candidate, ...]
+    near_misses: tuple[Candidate, ...]
+    candidate_count: int
+    excluded_counts: dict[str, int]
+    explanation: str
+
+
+def select_history(new: RunFacts, others: Sequence[RunFacts], rules: HistoryRules) -> HistorySelection:
+    """The history of a new run among the others, in whatever order they come; the run itself may be among them.
+
+    Runs that started at the same moment are ranked by run_id, so the selection does not depend on their order.
+    """
+    candidates = sorted(
+        (run for run in others if run.app == new.app and run.run_id != new.run_id),
+        key=lambda run: (run.started_at, run.run_id),
+        reverse=True,
+    )
+    accepted_at = max(
+        (
+            run.started_at
+            for run in candidates
+            if run.review == "accepted" and run.config_hash == new.config_hash and run.started_at < new.started_at
+        ),
+        default=None,
+    )
+    outcomes: dict[str, tuple[float | None, str | None]] = {
+        run.run_id: (None, reason)
+        for run in candidates
+        if (reason := _reason_without_path(new, run, rules, accepted_at)) is not None
+    }
+    outcomes |= _compare_paths([run for run in candidates if run.run_id not in outcomes], new.state_hashes, rules)
+    members: list[Candidate] = []
+    near_misses: list[Candidate] = []
+    counts: Counter[str] = Counter()
+    for run in candidates:
+        ratio, reason = outcomes[run.run_id]
+        if reason is None:
+            members.append(Candidate(run.run_id, ratio, len(members) + 1, None))
+            continue
+        counts[reason] += 1
+        if reason not in _FAR_MISSES and len(near_misses) < NEAR_MISS_LIMIT:
+            near_misses.append(Candidate(run.run_id, ratio, None, reason))
+    excluded = {code: counts[code] for code in EXCLUDE_REASONS if counts[code]}
+    return HistorySelection(
+        state="ready" if len(members) >= rules.minimum else "not_enough_history",
+        members=tuple(members),
+        near_misses=tuple(near_misses),
+        candidate_count=len(candidates),
+        excluded_counts=excluded,
+        explanation=_explanation(new, members, len(candidates), excluded, rules),
+    )
+
+
+def _compare_paths(
+    comparable: Sequence[RunFacts], new_path: Sequence[str], rules: HistoryRules
+) -> dict[str, tuple[float | None, str | None]]:
+    """(similarity, reason) by run_id of runs, latest first, that only their path can keep out.
+
+    In blocks and only until k runs passed: older ones are beyond the size whatever their path.
+    """
+    outcomes: dict[str, tuple[float | None, str | None]] = {}
+    passed = 0
+    block = 2 * rules.size
+    for start in range(0, len(comparable), block):
+        runs = comparable[start : start + block]
+        values: Sequence[float | None] = [None] * len(runs)
+        if passed < rules.size:
+            paths = [run.state_hashes for run in runs]
+            values = similarities(paths, new_path, minimum=rules.similarity_minimum)
+        for run, value in zip(runs, values, strict=True):
+            if passed == rules.size:
+                outcomes[run.run_id] = None, BEYOND_SIZE
+            elif value is None or value < rules.similarity_minimum:
+                outcomes[run.run_id] = value, PATH_DISSIMILAR
+            else:
+                outcomes[run.run_id] = value, None
+                passed += 1
+    return outcomes
+
+
+def _reason_without_path(new: RunFacts, run: RunFacts, rules: HistoryRules, accepted_at: datetime | None) -> str | None:
+    """The first reason that needs no comparison of paths."""
+    is_overruled = run.review in _NOT_A_REGRESSION
+    checks = (
+        (OTHER_CONFIGURATION, run.config_hash != new.config_hash),
+        (NOT_EARLIER, run.started_at >= new.started_at),
+        (INCOMPLETE_TRACE, not run.is_complete),
+        (FUNCTIONAL_PROBLEMS, run.has_functional_problems),
+        (EXCLUDED, run.is_excluded),
+        (SAME_VERSION, run.version_name == new.version_name and not rules.same_version),
+        (REVIEWED_OUT, run.review == "confirmed"),
+        (ANOMALOUS, rules.excludes_anomalous and run.is_anomalous is True and not is_overruled),
+        (BEFORE_ACCEPTED, accepted_at is not None and run.started_at < accepted_at),
+    )
+    return next((code for code, holds in checks if holds), None)
+
+
+def _explanation(
+    new: RunFacts, members: Sequence[Candidate], candidate_count: int, excluded: dict[str, int], rules: HistoryRules
+) -> str:
+    if candidate_count == 0:
+        return f"There is no other run of {new.app}; a verdict needs {rules.minimum}."
+    similar = min((member.similarity for member in members if member.similarity is not None), default=None)
+    paths = "" if similar is None else f", paths {similar:.2f} similar or more"
+    first = f"{len(members)} of {candidate_count} other runs of {new.app} form the history{paths}"
+    if len(members) < rules.minimum:
+        first = (
+            f"Only {len(members)} of {candidate_count} other runs of {new.app} can be compared with, "
+            f"a verdict needs {rules.minimum}"
+        )
+    parts = [f"{count} {EXCLUDE_REASONS[code]}" for code, count in excluded.items()]
+    left_out = f"; left out: {', '.join(parts)}" if parts else ""
+    no_path = "" if new.state_hashes else " The run has no path, so only runs without one are similar to it."
+    return f"{first}{left_out}.{no_path}"

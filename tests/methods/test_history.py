@@ -1,0 +1,183 @@
+"""History: who is a member, why the others are not, and that nothing depends on the order of listing."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from perfreg_assets.methods.history import (
+    EXCLUDE_REASONS,
+    NEAR_MISS_LIMIT,
+    HistoryRules,
+    RunFacts,
+    select_history,
+)
+
+PATH = tuple("abcdefghij")
+RULES = HistoryRules(size=12, minimum=5, similarity_minimum=0.8, same_version=False, excludes_anomalous=False)
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def run(number, **changes):
+    facts = RunFacts(
+        run_id=f"run-{number:03}",
+        app="com.rig.notes",
+        version_name="1.4.0",
+        config_hash="c",
+        started_at=START + timedelta(hours=number),
+        has_functional_problems=False,
+        is_complete=True,
+        state_hashes=PATH,
+        review=None,
+        is_excluded=False,
+        is_anomalous=False,
+    )
+    return replace(facts, **changes)
+
+
+NEW = run(500, version_name="1.5.0")
+
+
+def ids(candidates):
+    return [candidate.run_id for candidate in candidates]
+
+
+def test_the_latest_k_are_members_ranked_from_the_latest():
+    selection = select_history(NEW, [run(number) for number in range(20)], RULES)
+    assert selection.state == "ready"
+    assert ids(selection.members) == [f"run-{number:03}" for number in range(19, 7, -1)]
+    assert [member.rank for member in selection.members] == list(range(1, 13))
+    assert all(member.similarity == 1.0 and member.exclude_reason is None for member in selection.members)
+    assert selection.candidate_count == 20
+    assert selection.excluded_counts == {"beyond_size": 8}
+    assert selection.explanation == (
+        "12 of 20 other runs of com.rig.notes form the history, paths 1.00 similar or more; "
+        "left out: 8 older than the history reaches."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"config_hash": "other"}, "other_configuration"),
+        ({"started_at": NEW.started_at}, "not_earlier"),
+        ({"started_at": NEW.started_at + timedelta(seconds=1)}, "not_earlier"),
+        ({"is_complete": False}, "incomplete_trace"),
+        ({"has_functional_problems": True}, "functional_problems"),
+        ({"is_excluded": True}, "excluded"),
+        ({"version_name": "1.5.0"}, "same_version"),
+        ({"review": "confirmed"}, "reviewed_out"),
+        ({"state_hashes": tuple("abcdefzyxw")}, "path_dissimilar"),
+        ({"state_hashes": ()}, "path_dissimilar"),
+    ],
+)
+def test_each_reason_keeps_a_run_out_and_is_counted(changes, reason):
+    others = [run(number) for number in range(6)]
+    others[3] = replace(others[3], **changes)
+    selection = select_history(NEW, others, RULES)
+    assert "run-003" not in ids(selection.members)
+    assert selection.excluded_counts == {reason: 1}
+    assert len(selection.members) == 5
+    assert EXCLUDE_REASONS[reason] in selection.explanation
+
+
+def test_another_app_is_not_even_a_candidate_and_the_run_itself_neither():
+    selection = select_history(NEW, [run(1, app="com.rig.shop"), NEW, run(2)], RULES)
+    assert selection.candidate_count == 1
+    assert ids(selection.members) == ["run-002"]
+
+
+def test_the_judged_version_itself_may_be_allowed():
+    others = [run(number, version_name="1.5.0") for number in range(6)]
+    assert select_history(NEW, others, RULES).state == "not_enough_history"
+    assert select_history(NEW, others, replace(RULES, same_version=True)).state == "ready"
+
+
+def test_anomalous_runs_stay_in_unless_the_rule_says_otherwise_and_a_review_overrules_the_verdict():
+    others = [
+        run(0, is_anomalous=True),
+        run(1, is_anomalous=True, review="rejected"),
+        run(2, is_anomalous=None),
+        run(3, is_anomalous=True, review="accepted", started_at=START - timedelta(days=1)),
+    ]
+    assert len(select_history(NEW, others, RULES).members) == 4
+    selection = select_history(NEW, others, replace(RULES, excludes_anomalous=True))
+    assert ids(selection.members) == ["run-002", "run-001", "run-003"]
+    assert selection.excluded_counts == {"anomalous": 1}
+
+
+def test_an_accepted_run_is_a_new_beginning():
+    others = [run(number, review="accepted" if number in (3, 9) else None) for number in range(20)]
+    selection = select_history(NEW, others, RULES)
+    assert ids(selection.members) == [f"run-{number:03}" for number in range(19, 8, -1)]
+    assert selection.excluded_counts == {"before_accepted": 9}
+
+
+def test_an_accepted_run_of_another_configuration_or_after_the_new_run_begins_nothing():
+    others = [run(number) for number in range(8)]
+    others += [run(9, review="accepted", config_hash="other"), run(501, review="accepted")]
+    assert len(select_history(NEW, others, RULES).members) == 8
+
+
+def test_too_few_members_are_explained_by_counts():
+    others = [run(0), run(1), run(2, is_complete=False), run(3, config_hash="x"), run(4, config_hash="x")]
+    selection = select_history(NEW, others, RULES)
+    assert selection.state == "not_enough_history"
+    assert ids(selection.members) == ["run-001", "run-000"]
+    assert selection.explanation == (
+        "Only 2 of 5 other runs of com.rig.notes can be compared with, a verdict needs 5; "
+        "left out: 2 another configuration, 1 an incomplete trace."
+    )
+    assert "no other run of com.rig.notes" in select_history(NEW, [], RULES).explanation
+
+
+def test_near_misses_are_bounded_latest_first_and_leave_out_runs_of_another_kind():
+    others = [run(number, has_functional_problems=True) for number in range(NEAR_MISS_LIMIT + 10)]
+    others += [run(100 + number, config_hash="x") for number in range(5)]
+    others += [run(200, state_hashes=tuple("abcdefgzyx"))]
+    selection = select_history(NEW, others, RULES)
+    assert len(selection.near_misses) == NEAR_MISS_LIMIT
+    first, second, *_ = selection.near_misses
+    assert (first.run_id, first.exclude_reason, first.rank) == ("run-200", "path_dissimilar", None)
+    assert second.run_id == f"run-{NEAR_MISS_LIMIT + 9:03}"
+    assert not {miss.exclude_reason for miss in selection.near_misses} & {"other_configuration", "not_earlier"}
+
+
+def test_similarity_is_candidate_first():
+    new = run(500, version_name="1.5.0", state_hashes=tuple("diet"))
+    selection = select_history(new, [run(1, state_hashes=tuple("tide"))], replace(RULES, similarity_minimum=0.2))
+    assert [member.similarity for member in selection.members] == [0.25]  # 0.5 the other way round
+
+
+def test_the_order_of_listing_changes_nothing_and_every_run_has_one_place():
+    source = random.Random(3)
+    others = [
+        run(
+            number,
+            started_at=START + timedelta(hours=source.randrange(40)),  # equal starts occur
+            version_name=source.choice(["1.4.0", "1.3.0", "1.5.0"]),
+            config_hash=source.choice("ccccd"),
+            is_complete=source.random() > 0.1,
+            has_functional_problems=source.random() < 0.1,
+            is_excluded=source.random() < 0.05,
+            review=source.choice([None] * 20 + ["confirmed"]),
+            state_hashes=tuple(source.sample(PATH, 10)) if source.random() < 0.5 else PATH,
+        )
+        for number in range(150)
+    ]
+    first = select_history(NEW, others, RULES)
+    assert len(first.members) + sum(first.excluded_counts.values()) == first.candidate_count == 150
+    assert list(first.excluded_counts) == [code for code in EXCLUDE_REASONS if code in first.excluded_counts]
+    for _ in range(10):
+        source.shuffle(others)
+        assert select_history(NEW, others, RULES) == first
+
+
+def test_a_run_without_a_path_is_compared_with_such_runs_only():
+    others = [run(number, state_hashes=()) for number in range(5)] + [run(number) for number in range(5, 9)]
+    selection = select_history(replace(NEW, state_hashes=()), others, RULES)
+    assert ids(selection.members) == ["run-004", "run-003", "run-002", "run-001", "run-000"]
+    assert selection.explanation.endswith("The run has no path, so only runs without one are similar to it.")
