@@ -5,24 +5,20 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from perfreg_assets import __version__, bundled
 
-_COMPUTING = ("methods", "traces")
-
 
 @cache
-def code_version() -> str:
-    """`<version>+<12 hex digits>`: the digits are a SHA-256 over the code and SQL that compute figures.
+def code_version(part: Literal["methods", "traces"]) -> str:
+    """`<version>+<12 hex digits>`: the digits are a SHA-256 over the part's code (and, for traces, its SQL).
 
-    Pages, automation and the command line are left out: changing them does not change a verdict.
+    Pages, automation and the command line are left out: changing them changes no figure.
     """
-    package = Path(__file__).resolve().parent
-    files = sorted(
-        [path for folder in _COMPUTING for path in (package / folder).rglob("*.py")]
-        + list((bundled.sql_dir() / "perfetto").rglob("*.sql")),
-        key=lambda path: path.name,
-    )
+    files = sorted((Path(__file__).resolve().parent / part).rglob("*.py"))
+    if part == "traces":
+        files += sorted((bundled.sql_dir() / "perfetto").rglob("*.sql"))
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

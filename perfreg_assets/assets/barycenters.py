@@ -89,5 +89,5 @@ def _average(key: str, series: list[np.ndarray], settings: Settings) -> table.Ba
         iteration_count=average.iterations,
         backend=settings.barycenter_backend,
         seconds=time.perf_counter() - begin,
-        code_version=code_version(),
+        code_version=code_version("methods"),
     )

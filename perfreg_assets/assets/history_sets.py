@@ -91,7 +91,7 @@ def _rows(
             excluded_counts=selection.excluded_counts,
             explanation=selection.explanation,
             parameters_hash=parameters_hash,
-            code_version=code_version(),
+            code_version=code_version("methods"),
         )
         for run_id, selection in chosen.items()
     ]

@@ -53,7 +53,7 @@ def measure_run(
             k=settings.history_size,
             interval_s=settings.interval_s,
             engine_version=one.engine_version,
-            code_version=code_version(),
+            code_version=code_version("methods"),
         )
         if one.state != SCORED:
             rows.append(blank)
@@ -140,7 +140,7 @@ def _input_hash(one: Comparison, detector: str, settings: Settings) -> str:
     """What a score depends on: the samples (the history as a set), the detector's parameters, the code."""
     history, target = one.samples
     digest = hashlib.sha256(
-        f"{detector}|{one.kind}|{one.interval_s}|{settings.hash_of(*_DETECTOR_PARAMETERS)}|{code_version()}".encode()
+        f"{detector}|{one.kind}|{one.interval_s}|{settings.hash_of(*_DETECTOR_PARAMETERS)}|{code_version("methods")}".encode()
     )
     digest.update(_content(target))
     for content in sorted(map(_content, history)):

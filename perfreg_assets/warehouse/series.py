@@ -10,7 +10,7 @@ import numpy as np
 
 from perfreg_assets import __version__
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, load, now_utc, replace
+from perfreg_assets.warehouse.rows import Table, delete_runs, load, now_utc, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,3 +49,18 @@ def find(
         [list(run_ids), names is None, list(names or ())],
     )
     return {(row.run_id, row.series): row for row in rows}
+
+
+def forget(writer: Writer, run_ids: Iterable[str]) -> None:
+    """Deletes all series of some runs: before they are extracted anew, perhaps without any."""
+    delete_runs(writer, _OF_RUN.name, run_ids)
+
+
+def intervals(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
+    """run_id -> interval in seconds of its series, for runs that have any."""
+    found = reader.rows(
+        "SELECT run_id, any_value(interval_s) FROM core.time_series "
+        "WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
+        [list(run_ids)],
+    )
+    return dict(found)
