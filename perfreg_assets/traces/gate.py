@@ -1,0 +1,275 @@
+"""Is this trace whole? A trace that loads is not thereby complete.
+
+`check_file` looks at the bytes before any engine runs; `check_trace` asks the engine about the contents. The first
+failure decides and is named by a reason code. What is required:
+
+* The file: regular, not empty, size and SHA-256 as run.json states, gzip whole, packets whole to the last byte.
+* Data: scheduling events or process memory. A trace with one of the two is complete; the series of the other are
+  `series_missing`. With neither there is nothing to judge: SOURCE_MISSING.
+* The app: at least one process named as the app or `app:…`.
+* Time: the scheduling events (everything in the trace, if it has none) cover the exploration but for a tolerated
+  share. Scheduling events, and not the trace's outermost timestamps, because a ring buffer that was overwritten
+  keeps process names and counters from the beginning while the events of the first half are gone.
+  Without an exploration in run.json the trace must be as long as the time limit.
+* No error and no data loss in the trace processor's statistics, except those of `_UNRELATED` (sources that no
+  series reads) and `_TOLERATED_SHARE` (rare in healthy traces of real devices; see there).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.engine import TraceSession
+from perfreg_assets.traces.framing import PacketFraming
+from perfreg_assets.traces.processes import Processes, load_processes
+from perfreg_assets.traces.series import SchedSpan, load_sched_span
+from perfreg_assets.traces.statements import statement
+from perfreg_assets.traces.trace_file import GZIP_MAGIC, unpacked_chunks
+
+_MEMORY = "process_memory"
+_DAMAGE = (
+    Reason.TRACE_GZIP_DAMAGED, Reason.TRACE_NOT_PERFETTO, Reason.TRACE_CORRUPT, Reason.TRACE_TRUNCATED, Reason.TRACE_EMPTY,
+)  # fmt: skip
+# Statistics about data that no series reads, by the beginning of their names: recorded, not fatal. Seen in healthy
+# traces of real devices: perf_… (profiler samples dropped by design), mm_unknown_type, …_unknown_keys (a newer
+# kernel has more counters than the trace processor knows), misplaced_end_event (atrace sections open at the start).
+_UNRELATED = (
+    "android_br_", "android_log_", "app_wakelock_", "atom_", "deobfuscate_", "empty_chrome_", "energy_", "entity_state_",
+    "etm_", "flow_", "ftrace_kprobe_", "ftrace_thermal_", "fuchsia_", "game_intervention_", "gpu_", "heap_graph_",
+    "heapprofd_", "hprof_", "invalid_cpu_times", "jit_", "json_", "kernel_trackevent_", "kernel_wakelock_", "legacy_v8_",
+    "mali_", "meminfo_", "memory_snapshot_", "metatrace_", "misplaced_end_event", "mm_", "ninja_", "packages_list_",
+    "perf_", "pixel_modem_", "power_rail_", "proc_stat_", "psi_", "rss_stat_unknown_keys", "slice_drop_", "spe_",
+    "stackprofile_", "symbolization_", "systrace_", "task_state_", "thread_time_in_state_", "track_event_",
+    "unknown_extension_", "v8_", "vmstat_", "vulkan_", "winscope_",
+)  # fmt: skip
+# Statistics that healthy traces have in small numbers: allowed up to this share of the scheduling slices.
+# mismatched_sched_switch_tids: a switch whose outgoing thread is not the one last switched in, so a switch between
+# them was not recorded and one slice has a wrong border (28 of 25,562 slices on a Nexus 5X).
+_TOLERATED_SHARE = {"mismatched_sched_switch_tids": 0.02}
+# Errors by severity that nonetheless say that events are gone
+_LOSS_WORDS = ("loss", "lost", "overrun", "dropped", "skipped")
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """A trace file whose bytes are in order."""
+
+    path: Path
+    file_bytes: int
+    sha256: str
+    is_gzip: bool
+    unpacked_bytes: int
+    packet_count: int
+
+
+@dataclass(frozen=True)
+class TraceHealth:
+    """What the gate found. Fields that were not reached are None, 0 or empty."""
+
+    is_complete: bool
+    reason: Reason | None
+    detail: str
+    start_ns: int | None = None
+    end_ns: int | None = None
+    duration_s: float | None = None
+    file_bytes: int | None = None
+    sha256: str | None = None
+    unpacked_bytes: int | None = None
+    packet_count: int | None = None
+    data_sources: tuple[str, ...] = ()
+    process_count: int | None = None
+    app_processes: tuple[str, ...] = ()
+    stats: Mapping[str, int] = field(default_factory=dict)
+    window_ns: tuple[int, int] | None = None  # the part of the exploration that was recorded
+    engine: str | None = None
+    engine_version: str | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)  # file, engine, series
+
+
+def check_file(
+    path: Path, *, expected_bytes: int | None = None, expected_sha256: str | None = None, settings: Settings
+) -> FileFacts:
+    """Reads the whole file once, in bounded memory.
+
+    Raises:
+        Rejected: TRACE_FILE_MISSING, TRACE_EMPTY, TRACE_SIZE_MISMATCH, TRACE_SHA256_MISMATCH, TRACE_GZIP_DAMAGED,
+            TRACE_TOO_LARGE, TRACE_NOT_PERFETTO, TRACE_CORRUPT, TRACE_TRUNCATED.
+    """
+    digest = hashlib.sha256()
+    size = 0
+    is_gzip: bool | None = None
+
+    def on_raw(piece: bytes) -> None:
+        nonlocal size, is_gzip
+        if is_gzip is None:
+            is_gzip = piece.startswith(GZIP_MAGIC)
+        size += len(piece)
+        digest.update(piece)
+
+    try:
+        stated_size = path.stat().st_size
+    except OSError:
+        stated_size = None  # the reader below says what is wrong
+    if expected_bytes is not None and stated_size is not None and stated_size != expected_bytes:
+        reason = Reason.TRACE_SIZE_MISMATCH if stated_size else Reason.TRACE_EMPTY
+        raise Rejected(reason, f"{path.name}: {stated_size} bytes, run.json says {expected_bytes}")
+    framing = PacketFraming(path.name)
+    unpacked_bytes = 0
+    try:
+        for chunk in unpacked_chunks(path, settings.trace_max_bytes, on_raw=on_raw):
+            unpacked_bytes += len(chunk)
+            framing.feed(chunk)
+        framing.finish()
+    except Rejected as error:
+        # A file that is not the one that was recorded: that is the cause of whatever is wrong inside.
+        if error.reason in _DAMAGE and expected_sha256 is not None:
+            _compare(path, _sha256(path), expected_sha256)
+        raise
+    _compare(path, digest.hexdigest(), expected_sha256)
+    return FileFacts(path, size, digest.hexdigest(), bool(is_gzip), unpacked_bytes, framing.packet_count)
+
+
+def _compare(path: Path, sha256: str, expected: str | None) -> None:
+    if expected is not None and sha256 != expected.lower():
+        raise Rejected(
+            Reason.TRACE_SHA256_MISMATCH, f"{path.name}: SHA-256 {sha256[:16]}…, run.json says {expected[:16]}…"
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_trace(
+    session: TraceSession,
+    facts: FileFacts,
+    *,
+    app: str,
+    exploration: tuple[int, int] | None,
+    time_limit_s: float,
+    settings: Settings,
+) -> TraceHealth:
+    """Judges a loaded trace; never raises for what is wrong with it.
+
+    Args:
+        session: with the trace loaded.
+        facts: from `check_file`.
+        app: application id.
+        exploration: (start_ns, end_ns) in trace time, or None if run.json does not say.
+        time_limit_s: of the run's configuration; what the trace must cover if there is no exploration.
+
+    Raises:
+        Rejected: ENGINE_…
+    """
+    bounds = session.query(statement("trace_bounds"), {"start_ts": "int64", "end_ts": "int64"})
+    start_ns, end_ns = int(bounds["start_ts"].iloc[0]), int(bounds["end_ts"].iloc[0])
+    table = session.query(statement("stats"), {"name": "string", "severity": "string", "value": "int64"})
+    span = load_sched_span(session)
+    processes = load_processes(session, app)
+    sources = _data_sources(session, span)
+    recorded = (span.first_ns, span.last_ns) if span.slice_count else (start_ns, end_ns)
+    window = _window(recorded, exploration, settings.interval_s)
+    problem = (
+        _source_problem(sources)
+        or _stats_problem(table, span.slice_count)
+        or _app_problem(app, processes)
+        or _time_problem(recorded, window, exploration, time_limit_s, settings)
+    )
+    return TraceHealth(
+        is_complete=problem is None,
+        reason=problem.reason if problem else None,
+        detail=problem.detail if problem else "",
+        start_ns=start_ns,
+        end_ns=end_ns,
+        duration_s=(end_ns - start_ns) / 1e9,
+        file_bytes=facts.file_bytes,
+        sha256=facts.sha256,
+        unpacked_bytes=facts.unpacked_bytes,
+        packet_count=facts.packet_count,
+        data_sources=sources,
+        process_count=processes.count,
+        app_processes=tuple(sorted({process.name for process in processes.app})),
+        stats=dict(zip(table["name"], (int(value) for value in table["value"]), strict=True)),
+        window_ns=window,
+        engine=session.kind,
+        engine_version=session.version,
+    )
+
+
+def _data_sources(session: TraceSession, span: SchedSpan) -> tuple[str, ...]:
+    types = session.query(statement("track_types"), {"type": "string"})["type"]
+    memory = session.arrays(statement("memory_sample_count"), {"sample_count": "int64"})["sample_count"][0]
+    found = {str(name) for name in types if name != _MEMORY}  # that type covers counters other than memory as well
+    return tuple(sorted(found | ({"sched"} if span.slice_count else set()) | ({_MEMORY} if memory else set())))
+
+
+def _source_problem(sources: tuple[str, ...]) -> Rejected | None:
+    if "sched" in sources or _MEMORY in sources:
+        return None
+    has = ", ".join(sources) or "nothing"
+    return Rejected(Reason.SOURCE_MISSING, f"neither sched/sched_switch nor process memory; the trace has {has}")
+
+
+def _stats_problem(stats: pd.DataFrame, slice_count: int) -> Rejected | None:
+    fatal = []
+    for name, severity, value in stats.itertuples(index=False):
+        if name.startswith(_UNRELATED) or value <= _TOLERATED_SHARE.get(name, 0) * slice_count:
+            continue
+        is_loss = severity == "data_loss" or any(word in name for word in _LOSS_WORDS)
+        fatal.append((not is_loss, f"{name} = {value}"))
+    if not fatal:
+        return None
+    fatal.sort()
+    reason = Reason.TRACE_ERRORS if fatal[0][0] else Reason.TRACE_DATA_LOSS
+    return Rejected(reason, ", ".join(text for _, text in fatal))
+
+
+def _app_problem(app: str, processes: Processes) -> Rejected | None:
+    if processes.app:
+        return None
+    return Rejected(Reason.PACKAGE_MISSING, f"none of {processes.count} processes is named {app!r} or {app + ':…'!r}")
+
+
+def _window(recorded: tuple[int, int], exploration: tuple[int, int] | None, interval_s: float) -> tuple[int, int]:
+    """The part of the exploration that was recorded. It begins on a border of the exploration's own grid, so that
+    a recording that began late shifts nothing. Empty (start ≥ end) if nothing was recorded."""
+    if exploration is None:
+        return recorded
+    start, end = exploration
+    interval_ns = round(interval_s * 1e9)
+    lacking = max(0, recorded[0] - start)
+    return start + -(-lacking // interval_ns) * interval_ns, min(end, recorded[1])
+
+
+def _time_problem(
+    recorded: tuple[int, int],
+    window: tuple[int, int],
+    exploration: tuple[int, int] | None,
+    time_limit_s: float,
+    settings: Settings,
+) -> Rejected | None:
+    if exploration is None:
+        needed_s, had_s, of_what = time_limit_s, (recorded[1] - recorded[0]) / 1e9, "time limit"
+    else:
+        covered = min(exploration[1], recorded[1]) - max(exploration[0], recorded[0])
+        needed_s, had_s, of_what = (exploration[1] - exploration[0]) / 1e9, max(0, covered) / 1e9, "exploration"
+    if had_s < needed_s * (1 - settings.duration_tolerance_ratio):
+        hint = ""
+        if exploration is not None and had_s == 0:
+            hint = (
+                f" (recorded are {recorded[0]} to {recorded[1]} ns, explored {exploration[0]} to {exploration[1]} ns)"
+            )
+        return Rejected(
+            Reason.TRACE_TOO_SHORT, f"events cover {had_s:.1f} s of the {of_what} of {needed_s:.1f} s{hint}"
+        )
+    if window[1] - window[0] < round(settings.interval_s * 1e9):
+        return Rejected(Reason.TRACE_TOO_SHORT, f"events cover less than one interval of {settings.interval_s:g} s")
+    return None

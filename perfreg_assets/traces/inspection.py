@@ -1,0 +1,86 @@
+"""Gate and series of one trace with one start of the engine."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.engine import TraceSession, start_engine
+from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_file, check_trace
+from perfreg_assets.traces.grid import Series
+from perfreg_assets.traces.series import extract_series
+from perfreg_assets.traces.trace_file import unpacked_chunks
+
+
+def inspect_trace(
+    path: Path,
+    *,
+    app: str,
+    exploration: tuple[int, int] | None,
+    time_limit_s: float,
+    settings: Settings,
+    expected_bytes: int | None = None,
+    expected_sha256: str | None = None,
+) -> tuple[TraceHealth, list[Series]]:
+    """What the trace is worth, and its series if it is complete.
+
+    Whatever is wrong with the trace ends in `TraceHealth.reason`, never in an exception.
+    `TraceHealth.seconds`: `file` (reading and checking the bytes), `engine` (start, load and queries: time spent waiting
+    for it), `series` (everything else: splitting and summing).
+
+    Args:
+        exploration: (start_ns, end_ns) in trace time; None if run.json does not say, then the recorded span counts.
+        expected_bytes, expected_sha256: from run.json, if stated there.
+
+    Raises:
+        Rejected: ENGINE_UNAVAILABLE only, which is this machine's fault and not the trace's.
+    """
+    begin = time.perf_counter()
+    facts: FileFacts | None = None
+    health: TraceHealth | None = None
+    series: list[Series] = []
+    session: TraceSession | None = None
+    file_s = 0.0
+    try:
+        facts = check_file(path, expected_bytes=expected_bytes, expected_sha256=expected_sha256, settings=settings)
+        file_s = time.perf_counter() - begin
+        session = start_engine(settings)
+        session.load(unpacked_chunks(path, settings.trace_max_bytes))
+        health = check_trace(
+            session, facts, app=app, exploration=exploration, time_limit_s=time_limit_s, settings=settings
+        )
+        if health.is_complete and health.window_ns is not None:
+            start_ns, end_ns = health.window_ns
+            series = extract_series(session, app=app, start_ns=start_ns, end_ns=end_ns, interval_s=settings.interval_s)
+    except Rejected as error:
+        if error.reason is Reason.ENGINE_UNAVAILABLE:
+            raise
+        health = _incomplete(error, health, facts, session)
+    finally:
+        if session is not None:
+            session.close()
+    engine_s = session.engine_seconds if session else 0.0
+    file_s = file_s or time.perf_counter() - begin
+    seconds = {"file": file_s, "engine": engine_s, "series": time.perf_counter() - begin - file_s - engine_s}
+    return replace(health, seconds=seconds), series
+
+
+def _incomplete(
+    error: Rejected, health: TraceHealth | None, facts: FileFacts | None, session: TraceSession | None
+) -> TraceHealth:
+    """As much as was found out before the failure."""
+    known = health or TraceHealth(is_complete=False, reason=error.reason, detail=error.detail)
+    if facts is not None:
+        known = replace(
+            known,
+            file_bytes=facts.file_bytes,
+            sha256=facts.sha256,
+            unpacked_bytes=facts.unpacked_bytes,
+            packet_count=facts.packet_count,
+        )
+    if session is not None:
+        known = replace(known, engine=session.kind, engine_version=session.version)
+    return replace(known, is_complete=False, reason=error.reason, detail=error.detail)

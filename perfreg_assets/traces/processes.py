@@ -1,0 +1,69 @@
+"""Which processes and threads of a trace belong to the app."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from perfreg_assets.traces.engine import TraceSession
+from perfreg_assets.traces.statements import statement
+
+_PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
+_THREAD_SCHEMA = {"utid": "int64", "tid": "Int64", "upid": "Int64"}
+
+
+@dataclass(frozen=True)
+class AppProcess:
+    """A process of the app; `start_ns`, `end_ns` only if the trace saw it begin or end."""
+
+    upid: int
+    name: str
+    start_ns: int | None
+    end_ns: int | None
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The trace's processes as far as they matter: how many there are, and the app's."""
+
+    count: int
+    app: tuple[AppProcess, ...]
+
+    @property
+    def app_upids(self) -> list[int]:
+        return [process.upid for process in self.app]
+
+
+def load_processes(session: TraceSession, app: str) -> Processes:
+    """Finds the app's processes: the one named as the app, and its sub-processes `app:…`.
+
+    One app may have several of the same name, at once or one after the other; all of them count.
+    """
+    table = session.query(statement("processes"), _PROCESS_SCHEMA)
+    is_app = belongs_to(table["name"], app)
+    found = tuple(
+        AppProcess(int(row.upid), str(row.name), _or_none(row.start_ts), _or_none(row.end_ts))
+        for row in table[is_app].itertuples(index=False)
+    )
+    return Processes(len(table), found)
+
+
+def belongs_to(names: pd.Series, app: str) -> np.ndarray:
+    """Boolean array: the name is the app's or that of one of its sub-processes. A plain comparison of texts."""
+    texts = names.fillna("")
+    return (texts == app).to_numpy(bool) | texts.str.startswith(app + ":").to_numpy(bool)
+
+
+def load_threads(session: TraceSession, upids: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """(utids of the given processes, utids of the cores' idle tasks)."""
+    table = session.query(statement("threads"), _THREAD_SCHEMA)
+    is_app = table["upid"].isin(upids).to_numpy(bool)
+    is_idle = (table["tid"] == 0).fillna(False).to_numpy(bool)
+    utid = table["utid"].to_numpy()
+    return utid[is_app & ~is_idle], utid[is_idle]
+
+
+def _or_none(value: object) -> int | None:
+    return None if value is pd.NA else int(value)  # type: ignore[call-overload]

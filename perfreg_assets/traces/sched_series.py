@@ -1,0 +1,179 @@
+"""Series from the scheduler: who was on which core and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfreg_assets.traces.engine import TraceSession
+from perfreg_assets.traces.frequency import Clock
+from perfreg_assets.traces.grid import Grid, Pieces, Series, add_up, split
+from perfreg_assets.traces.statements import statement
+
+CPU_UNIT = "core-seconds/s"
+CYCLES_UNIT = "cycles/s"
+FREQUENCY_UNIT = "kHz"
+THREADS_UNIT = "threads"
+
+_SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
+_PAGE_ROWS = 1_000_000
+_CYCLES_PER_KHZ_NS = 1e-6
+
+
+@dataclass(frozen=True)
+class SchedSlices:
+    """Scheduling slices in order of time; `end` is known for all of them (see `close`)."""
+
+    start: np.ndarray
+    end: np.ndarray
+    cpu: np.ndarray
+    utid: np.ndarray
+
+
+def load_slices(session: TraceSession, *, slice_count: int, first_ns: int, last_ns: int) -> SchedSlices:
+    """All scheduling slices of the trace, in pages, so that no single answer gets too large.
+
+    Args:
+        slice_count, first_ns, last_ns: from `sched_span.sql`.
+    """
+    page_count = 1 + slice_count // _PAGE_ROWS
+    edges = [first_ns + (last_ns + 1 - first_ns) * page // page_count for page in range(page_count + 1)]
+    pages = [
+        session.arrays(statement("sched_slices", from_ns=begin, to_ns=end), _SLICE_SCHEMA)
+        for begin, end in zip(edges[:-1], edges[1:], strict=True)
+        if begin < end
+    ]
+    ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)
+    return SchedSlices(ts, close(ts, dur, cpu, last_ns), cpu, utid)
+
+
+def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, last_ns: int) -> np.ndarray:
+    """Ends of slices. One without a recorded end (dur < 0) lasts until its core's next slice, else to the last event."""
+    end = ts + dur
+    is_open = dur < 0
+    if is_open.any():
+        order = np.lexsort((ts, cpu))
+        following = np.full(ts.size, last_ns, dtype=np.int64)
+        has_next = cpu[order][1:] == cpu[order][:-1]
+        following[order[:-1][has_next]] = ts[order][1:][has_next]
+        end[is_open] = following[is_open]
+    return end
+
+
+@dataclass(frozen=True)
+class _Cores:
+    """Cores in order, and for every piece the index of its core and whether it is the app's."""
+
+    numbers: np.ndarray
+    pieces: Pieces
+    core: np.ndarray
+    is_app: np.ndarray
+    utid: np.ndarray
+
+
+def sched_series(
+    slices: SchedSlices, grid: Grid, *, app_utids: np.ndarray, idle_utids: np.ndarray, clocks: dict[int, Clock] | str
+) -> list[Series]:
+    """CPU use and cycles, of the app and of all, in total and per core; number of the app's threads that ran.
+
+    The idle task is not CPU use. `threads_running_app` counts the different threads of the app that were on a core at
+    any time in the interval (their summed time is `cpu_app`).
+
+    Args:
+        clocks: frequency per core, or why there is none.
+    """
+    cores = _cut(slices, grid, app_utids, idle_utids)
+    shape = (cores.numbers.size, grid.count)
+    duration = cores.pieces.duration_ns
+    total = add_up(duration, cores.core, cores.pieces.bin, shape)
+    app = add_up(duration * cores.is_app, cores.core, cores.pieces.bin, shape)
+
+    def cpu(name: str, sums: np.ndarray) -> Series:
+        return grid.series(name, CPU_UNIT, sums / grid.interval_ns)
+
+    return [
+        cpu("cpu_app", app.sum(axis=0)),
+        cpu("cpu_total", total.sum(axis=0)),
+        *(cpu(f"cpu_core_{number}", total[k]) for k, number in enumerate(cores.numbers)),
+        *(cpu(f"cpu_app_core_{number}", app[k]) for k, number in enumerate(cores.numbers)),
+        *_cycles(cores, grid, clocks),
+        grid.series("threads_running_app", THREADS_UNIT, _distinct_threads(cores, grid)),
+    ]
+
+
+def _cut(slices: SchedSlices, grid: Grid, app_utids: np.ndarray, idle_utids: np.ndarray) -> _Cores:
+    numbers = np.unique(slices.cpu)
+    limit = slices.utid.size + (grid.count + 1) * numbers.size
+    pieces = split(slices.start, slices.end, grid, pieces_max=limit)
+    utid = slices.utid[pieces.row]
+    is_busy = ~_membership(utid, idle_utids)
+    pieces = Pieces(*(part[is_busy] for part in (pieces.row, pieces.bin, pieces.start_ns, pieces.end_ns)))
+    utid = utid[is_busy]
+    core = np.searchsorted(numbers, slices.cpu[pieces.row])
+    return _Cores(numbers, pieces, core, _membership(utid, app_utids), utid)
+
+
+def _membership(utid: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """As np.isin, by a table: utids are small consecutive numbers."""
+    table = np.zeros(int(max(utid.max(initial=0), wanted.max(initial=0))) + 1, dtype=bool)
+    table[wanted] = True
+    return table[utid]
+
+
+def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[Series]:
+    names = ("cycles_app", "cycles_total")
+    if isinstance(clocks, str):
+        return [grid.missing(name, CYCLES_UNIT, clocks) for name in names]
+    sums = np.zeros((2, grid.count), dtype=np.int64)
+    for index, number in enumerate(cores.numbers):
+        here = np.flatnonzero(cores.core == index)
+        if here.size == 0:
+            continue
+        clock = clocks.get(int(number))
+        if clock is None:
+            return [
+                grid.missing(name, CYCLES_UNIT, f"core {number} ran without a recorded frequency") for name in names
+            ]
+        cycles = clock.integral(cores.pieces.end_ns[here]) - clock.integral(cores.pieces.start_ns[here])
+        sums += add_up(cycles, 1 - cores.is_app[here].astype(np.int64), cores.pieces.bin[here], (2, grid.count))
+    app, others = sums
+    return [
+        grid.series(name, CYCLES_UNIT, amount * _CYCLES_PER_KHZ_NS / grid.interval_s)
+        for name, amount in zip(names, (app, app + others), strict=True)
+    ]
+
+
+def _distinct_threads(cores: _Cores, grid: Grid) -> np.ndarray:
+    bins, utid = cores.pieces.bin[cores.is_app], cores.utid[cores.is_app]
+    width = int(utid.max(initial=0)) + 1
+    return np.bincount(np.unique(bins * width + utid) // width, minlength=grid.count)
+
+
+def load_clocks(session: TraceSession) -> dict[int, Clock] | str:
+    """Frequency of each core that has one, or why there is none."""
+    samples = session.arrays(statement("cpu_frequency"), {"ts": "int64", "cpu": "int64", "khz": "float64"})
+    if samples["ts"].size == 0:
+        return "the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)"
+    clocks: dict[int, Clock] = {}
+    for number in np.unique(samples["cpu"]):
+        here = samples["cpu"] == number
+        try:
+            clocks[int(number)] = Clock(samples["ts"][here], samples["khz"][here])
+        except ValueError as error:
+            return f"core {number} has {error}"
+    return clocks
+
+
+def frequency_series(clocks: dict[int, Clock] | str, cores: list[int], grid: Grid) -> list[Series]:
+    """Mean frequency of each core over each interval, weighted by time."""
+    out: list[Series] = []
+    for number in cores:
+        name = f"cpu_freq_{number}"
+        clock = clocks.get(number) if isinstance(clocks, dict) else None
+        if clock is None:
+            why = clocks if isinstance(clocks, str) else f"core {number} has no recorded frequency"
+            out.append(grid.missing(name, FREQUENCY_UNIT, why))
+        else:
+            out.append(grid.series(name, FREQUENCY_UNIT, np.diff(clock.integral(grid.borders)) / grid.interval_ns))
+    return out

@@ -1,0 +1,211 @@
+"""Perfetto's trace processor as WebAssembly under wasmtime: RPC bytes in, RPC bytes out.
+
+emscripten made the module for a browser's worker; this file stands in for the JavaScript that surrounds it there.
+The engine sees no files, no environment and no network.
+"""
+
+from __future__ import annotations
+
+import calendar
+import ctypes
+import struct
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import wasmtime
+
+from perfreg_assets.traces.wasm_code import load_module
+
+_REQUEST_BYTES = 32 << 20
+_STACK_BYTES = 8 << 20  # like a native thread's
+_PAGE_BYTES = 64 << 10
+_ADDRESS_LIMIT_BYTES = 16 << 30  # what this build of memory64 can address
+_ENOSYS = 52  # WASI's number, which emscripten's libc uses
+_MASK_64 = (1 << 64) - 1
+_LOG_LINES = 100
+
+
+class EngineCrash(Exception):
+    """The engine trapped or aborted. Nothing in it can be used any more."""
+
+
+class EngineOutOfMemory(EngineCrash):
+    """The engine asked for more memory than it is allowed."""
+
+
+def _configuration() -> tuple[wasmtime.Config, str]:
+    """wasmtime's configuration and its text form (part of the key of the compiled code)."""
+    values: dict[str, Any] = {
+        "wasm_memory64": True,
+        "max_wasm_stack": 2 << 20,  # default 512 KiB; above 2 MiB wasmtime aborts the process
+        # Address space for growing in place: otherwise passing 4 GiB copies the whole memory. A fixed reservation
+        # of 16 GiB instead makes the code 60 % slower (measured).
+        "memory_reservation": 0,
+        "memory_reservation_for_growth": _ADDRESS_LIMIT_BYTES,
+    }
+    config = wasmtime.Config()
+    for name, value in values.items():
+        setattr(config, name, value)
+    return config, repr(values)
+
+
+class WasmEngine:
+    """One trace processor. Not thread-safe; after an `EngineCrash` only `close` may be called."""
+
+    def __init__(
+        self, wasm: Path, *, memory_bytes: int, cache_folders: Sequence[Path], announce: Callable[[str], None]
+    ) -> None:
+        self._memory_limit = min(memory_bytes, _ADDRESS_LIMIT_BYTES)
+        self._is_out_of_memory = False
+        self._log: list[str] = []
+        self._replies: list[bytes] = []
+        config, flags = _configuration()
+        engine = wasmtime.Engine(config)
+        module = load_module(engine, wasm, flags, cache_folders, announce)
+        self._store = store = wasmtime.Store(engine)
+        imports = [wasmtime.Func(store, item.type, self._import(item)) for item in module.imports]
+        exports: Any = wasmtime.Instance(store, module, imports).exports(store)
+        self._memory = exports["memory"]
+        exports["emscripten_stack_init"](store)
+        exports["__wasm_call_ctors"](store)
+        # The build has a 64-KiB stack that overflows into static data without notice: move it to the heap.
+        stack = exports["emscripten_builtin_memalign"](store, 16, _STACK_BYTES)
+        exports["_emscripten_stack_restore"](store, stack + _STACK_BYTES)
+        on_reply = wasmtime.Func(
+            store,
+            wasmtime.FuncType([wasmtime.ValType.i64(), wasmtime.ValType.i32()], []),
+            lambda at, length: self._replies.append(self._read(at, length)),
+        )
+        slot = exports["__indirect_function_table"].grow(store, 1, on_reply)
+        self._buffer = exports["trace_processor_rpc_init"](store, slot, _REQUEST_BYTES)
+        self._on_request = exports["trace_processor_on_rpc_request"]
+
+    def rpc(self, request: bytes) -> list[bytes]:
+        """Feeds bytes of a serialised TraceProcessorRpcStream; returns the pieces of the reply stream.
+
+        Raises:
+            EngineCrash, EngineOutOfMemory: with the trap and the last lines the engine printed.
+        """
+        self._replies = []
+        try:
+            for at in range(0, len(request), _REQUEST_BYTES):
+                piece = request[at : at + _REQUEST_BYTES]
+                ctypes.memmove(self._address(self._buffer), piece, len(piece))
+                self._on_request(self._store, len(piece))
+        except (wasmtime.Trap, wasmtime.WasmtimeError, EngineCrash) as error:
+            trap = str(error).strip().splitlines()[-1].strip()
+            printed = " ".join("".join(self._log[-20:]).split())[-300:]
+            kind = EngineOutOfMemory if self._is_out_of_memory else EngineCrash
+            raise kind(f"{trap} [{printed}]") from error
+        return self._replies
+
+    def close(self) -> None:
+        self._store.close()  # its callbacks refer back to it, so it is never collected
+
+    # ---- the module's memory -----------------------------------------------------------------------
+    def _address(self, at: int) -> int:
+        return ctypes.addressof(self._memory.data_ptr(self._store).contents) + (at & _MASK_64)  # integers arrive signed
+
+    def _read(self, at: int, length: int) -> bytes:
+        return ctypes.string_at(self._address(at), length & 0xFFFFFFFF)
+
+    def _text(self, at: int) -> str:
+        return ctypes.string_at(self._address(at)).decode(errors="replace")
+
+    def _poke(self, at: int, layout: str, *values: Any) -> None:
+        data = struct.pack("<" + layout, *values)
+        ctypes.memmove(self._address(at), data, len(data))
+
+    # ---- what the module imports -------------------------------------------------------------------
+    def _import(self, item: Any) -> Callable[..., Any]:
+        method: Callable[..., Any] | None = getattr(self, "_js_" + item.name, None)
+        if method is not None:
+            return method
+        error = _ENOSYS if item.module.startswith("wasi") else -_ENOSYS
+        return (lambda *_: error) if item.type.results else (lambda *_: None)
+
+    def _js_emscripten_get_now(self) -> float:
+        return time.monotonic() * 1e3
+
+    def _js_emscripten_date_now(self) -> float:
+        return time.time() * 1e3
+
+    def _js_clock_time_get(self, clock: int, _precision: int, out: int) -> int:
+        self._poke(out, "Q", time.monotonic_ns() if clock else time.time_ns())
+        return 0
+
+    def _js__gmtime_js(self, seconds: int, out: int) -> None:
+        t = time.gmtime(seconds)
+        day_of_week = (t.tm_wday + 1) % 7  # C counts from Sunday
+        self._poke(
+            out,
+            "9i",
+            t.tm_sec,
+            t.tm_min,
+            t.tm_hour,
+            t.tm_mday,
+            t.tm_mon - 1,
+            t.tm_year - 1900,
+            day_of_week,
+            t.tm_yday - 1,
+            0,
+        )
+
+    _js__localtime_js = _js__gmtime_js  # the engine's time zone is UTC
+
+    def _js__timegm_js(self, tm: int) -> int:
+        second, minute, hour, day, month, year = struct.unpack("<6i", self._read(tm, 24))
+        return calendar.timegm((year + 1900, month + 1, day, hour, minute, second))
+
+    def _js__tzset_js(self, timezone: int, daylight: int, standard: int, summer: int) -> None:
+        self._poke(timezone, "Q", 0)
+        self._poke(daylight, "I", 0)
+        self._poke(standard, "4s", b"UTC")
+        self._poke(summer, "4s", b"UTC")
+
+    def _js_environ_sizes_get(self, count: int, size: int) -> int:
+        self._poke(count, "Q", 0)
+        self._poke(size, "Q", 0)
+        return 0
+
+    def _js_environ_get(self, _environ: int, _buffer: int) -> int:
+        return 0
+
+    def _js_fd_write(self, _descriptor: int, vectors: int, count: int, written: int) -> int:
+        pairs = struct.unpack(f"<{2 * count}Q", self._read(vectors, 16 * count))
+        for at, length in zip(pairs[::2], pairs[1::2], strict=True):
+            self._print(self._read(at, length).decode(errors="replace"))
+        self._poke(written, "Q", sum(pairs[1::2]))
+        return 0
+
+    def _js_emscripten_err(self, text: int) -> None:
+        self._print(self._text(text))
+
+    def _print(self, text: str) -> None:
+        self._log.append(text)
+        del self._log[:-_LOG_LINES]
+
+    def _js___assert_fail(self, condition: int, file: int, line: int, _function: int) -> None:
+        raise EngineCrash(f"assertion {self._text(condition)} failed at {self._text(file)}:{line}")
+
+    def _js__abort_js(self) -> None:
+        raise EngineCrash("aborted")
+
+    def _js_emscripten_get_heap_max(self) -> int:
+        return self._memory_limit
+
+    def _js_emscripten_resize_heap(self, wanted: int) -> int:
+        wanted &= _MASK_64
+        have = self._memory.data_len(self._store)
+        target = min(max(wanted, have + min(have // 5, 96 << 20)), self._memory_limit)
+        if wanted > target:
+            self._is_out_of_memory = True
+            return 0
+        try:
+            self._memory.grow(self._store, -(-(target - have) // _PAGE_BYTES))
+        except wasmtime.WasmtimeError:
+            self._is_out_of_memory = True
+            return 0
+        return 1
