@@ -1,0 +1,85 @@
+"""Several versions of an app in a row on one device, several sessions each: one exploratory session says little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfreg_assets.collection.builds import Build, check_build, read_build
+from perfreg_assets.collection.collect import CollectionResult, ProgressCallback, collect
+from perfreg_assets.collection.config import CollectionConfig
+from perfreg_assets.collection.errors import CollectionError
+from perfreg_assets.reasons import Reason
+from perfreg_assets.settings import Settings
+
+
+@dataclass(frozen=True)
+class BatchOutcome:
+    """One session of a batch: exactly one of `result` and `error` is set."""
+
+    build: Build | None
+    repeat: int
+    result: CollectionResult | None
+    error: CollectionError | None
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    outcomes: tuple[BatchOutcome, ...]
+    skipped: int
+    """Sessions not begun because the device was not usable any more."""
+
+    @property
+    def is_complete(self) -> bool:
+        return self.skipped == 0 and all(outcome.error is None for outcome in self.outcomes)
+
+
+_DEVICE_GONE = frozenset(
+    {
+        *(Reason.DEVICE_LOST, Reason.DEVICE_OFFLINE, Reason.DEVICE_UNAUTHORIZED, Reason.DEVICE_NOT_FOUND),
+        *(Reason.NO_DEVICE, Reason.SEVERAL_DEVICES, Reason.DEVICE_BUSY, Reason.ADB_UNAVAILABLE),
+        *(Reason.DEVICE_NO_SPACE, Reason.HOST_NO_SPACE, Reason.ANDROID_TOO_OLD, Reason.COLLECTION_CANCELLED),
+    }
+)
+
+
+def collect_batch(
+    config: CollectionConfig,
+    apks: Sequence[Path] = (),
+    *,
+    settings: Settings,
+    runs_out: Path,
+    progress: ProgressCallback = lambda _: None,
+    attempt: int = 0,
+) -> BatchResult:
+    """`config.repeats` sessions of each build in turn, on one device; each is installed afresh and uninstalled.
+
+    Without `apks`: sessions of `config.apk`, or of the app as it is on the device. A session that fails does not
+    keep the next from being tried, unless the device or the disk is what failed.
+
+    Raises:
+        Rejected: a build is not readable or of another app; nothing has been collected then.
+    """
+    builds: list[Build | None] = [read_build(Path(apk)) for apk in apks]
+    if not builds:
+        builds = [read_build(Path(config.apk)) if config.apk else None]
+    for build in builds:
+        if build is not None:
+            check_build(build, app=config.app, version_name=config.version_name if len(builds) == 1 else None)
+    planned = [(build, repeat) for build in builds for repeat in range(config.repeats)]
+    outcomes: list[BatchOutcome] = []
+    for build, repeat in planned:
+        one = config
+        if build is not None:
+            one = config.for_build(app=build.app, version_name=build.version_name, apk=build.path)
+        try:
+            result = collect(
+                one, settings=settings, runs_out=runs_out, progress=progress, attempt=attempt, repeat=repeat
+            )
+            outcomes.append(BatchOutcome(build, repeat, result, None))
+        except CollectionError as error:
+            outcomes.append(BatchOutcome(build, repeat, None, error))
+            if error.reason in _DEVICE_GONE:
+                break
+    return BatchResult(tuple(outcomes), len(planned) - len(outcomes))

@@ -1,0 +1,487 @@
+"""One collection: an app is explored on a device while Perfetto records, and a run folder is left.
+
+Order: device → clean what an earlier collection left → prepare → install → record → launch → explore → stop → pull
+→ read the log → write the run folder → give the device back. Whatever goes wrong after the device is known, the way
+back is the same: the journal's debts are settled. A device that goes away is waited for; the recording goes on
+without us and the session continues when it is back.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from perfreg_assets.collection import device_state
+from perfreg_assets.collection.builds import Build, check_build, read_build
+from perfreg_assets.collection.clock import TraceClock
+from perfreg_assets.collection.config import CollectionConfig
+from perfreg_assets.collection.device import (
+    PASSING_REASONS,
+    AdbServer,
+    ClockSample,
+    Device,
+    DeviceFacts,
+    host_boot_s,
+)
+from perfreg_assets.collection.errors import CollectionError, CollectionRecord
+from perfreg_assets.collection.exploration import Explorer, ExplorerContext, ExplorerProblem, Stamp
+from perfreg_assets.collection.explorers import make_explorer
+from perfreg_assets.collection.functional_problems import LogReport, mark_log, read_log
+from perfreg_assets.collection.journal import Journal, device_lock, open_journal
+from perfreg_assets.collection.perfetto_config import PerfettoOptions, check_android, perfetto_config
+from perfreg_assets.collection.perfetto_session import TRACE_DIR, FetchedTrace, PerfettoSession
+from perfreg_assets.collection.run_document import TRACE_NAME, Session, run_document, run_id_of
+from perfreg_assets.collection.run_folder import write_run_folder
+from perfreg_assets.collection.sweep import journal_dir, sweep_device
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.framing import PacketFraming
+from perfreg_assets.traces.trace_file import unpacked_chunks
+
+EXPECTED_BYTES_PER_MINUTE = 20e6  # the default sources on a phone [thesis 3.3: 200 MB in 10 minutes]
+_POLL_S = 0.25
+_WATCH_S = 1.0
+_SAFETY_S = 120.0  # perfetto ends itself so long after the session should have ended
+_RETRIES = 3
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a collection is; handed to the `progress` callback at each stage and every few seconds in it."""
+
+    stage: str
+    """device, sweep, prepare, install, cool_down, record, launch, explore, stop, pull, log, write or restore"""
+    message: str
+    elapsed_s: float
+    trace_bytes: int = 0
+    step_count: int = 0
+    state_count: int = 0
+
+    def __str__(self) -> str:
+        if self.stage != "explore":
+            return f"{self.elapsed_s:6.1f} s  {self.stage}: {self.message}"
+        return (
+            f"{self.elapsed_s:6.1f} s  {self.message}: {self.trace_bytes:,} bytes recorded, "
+            f"{self.step_count} steps, {self.state_count} states"
+        )
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class CollectionResult:
+    """A collection that left a run folder."""
+
+    run_folder: Path
+    run_id: str
+    record: CollectionRecord
+    stop_reason: str
+    """time_limit or exhausted"""
+    step_count: int
+    state_count: int
+    problem_count: int | None
+    """None: unknown, the device's log lost lines"""
+    leftovers: tuple[str, ...]
+    """What is still on the device, in words; empty in good order. `sweep` tries again."""
+    seconds: dict[str, float]
+    """Per stage."""
+
+
+def collect(
+    config: CollectionConfig,
+    *,
+    settings: Settings,
+    runs_out: Path,
+    progress: ProgressCallback = lambda _: None,
+    attempt: int = 0,
+    repeat: int = 0,
+) -> CollectionResult:
+    """Collects once; `runs_out` gets a new run folder, all of it or nothing.
+
+    Args:
+        attempt: how often this build was tried before (stored with the collection).
+        repeat: number of the session in its series; chooses the seed.
+
+    Raises:
+        CollectionError: with a reason code and the row for the warehouse; nothing was written to `runs_out`.
+    """
+    return _Collection(config, settings, Path(runs_out), progress=progress, attempt=attempt, repeat=repeat).run()
+
+
+class _Collection:
+    def __init__(
+        self,
+        config: CollectionConfig,
+        settings: Settings,
+        runs_out: Path,
+        *,
+        progress: ProgressCallback,
+        attempt: int,
+        repeat: int,
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._runs_out = runs_out
+        self._progress = progress
+        self._attempt = attempt
+        self._repeat = repeat
+        self._id = uuid.uuid4().hex[:16]
+        self._work_dir = journal_dir(settings) / "work" / self._id
+        self._began = time.monotonic()
+        self._started_at = datetime.now(UTC)
+        self._stage = "device"
+        self._stage_began = self._began
+        self._seconds: dict[str, float] = {}
+        self._build: Build | None = None
+        self._version_name = config.version_name or ""
+        self._serial = config.serial
+        self._trace: FetchedTrace | None = None
+        self._first_clock: ClockSample | None = None
+        self._leftovers: tuple[str, ...] = ()
+        self._leftover_paths: tuple[str, ...] = ()
+        self._vanished: list[ExplorerProblem] = []
+
+    # ---- frame -----------------------------------------------------------------------------------
+    def run(self) -> CollectionResult:
+        try:
+            with _terminate_as_interrupt():
+                return self._run()
+        except Rejected as refusal:
+            raise self._failure(refusal.reason, refusal.detail) from refusal
+        except KeyboardInterrupt as interrupt:
+            raise self._failure(Reason.COLLECTION_CANCELLED, f"interrupted in stage {self._stage}") from interrupt
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise self._failure(Reason.HOST_NO_SPACE, f"{error.filename or 'disk'} is full") from error
+
+    def _failure(self, reason: Reason, detail: str) -> CollectionError:
+        return CollectionError(reason, detail, record=self._record(None, reason, detail), leftovers=self._leftovers)
+
+    def _run(self) -> CollectionResult:
+        config = self._config
+        self._enter("device", "reading the build and choosing the device")
+        if config.apk is not None:
+            self._build = read_build(Path(config.apk))
+            check_build(self._build, app=config.app, version_name=config.version_name)
+            self._version_name = self._build.version_name
+        self._check_host_space()
+        server = AdbServer()
+        self._serial = server.choose(config.serial).serial
+        with device_lock(journal_dir(self._settings), self._serial):
+            device = Device(server, self._serial, token=self._id, command_timeout_s=config.command_timeout_s)
+            device.wait_ready(config.connect_timeout_s)
+            self._enter("sweep", "cleaning what an earlier collection left")
+            for line in sweep_device(device, self._settings).cleaned:
+                self._tell(f"cleaned {line}")
+            journal = open_journal(journal_dir(self._settings), self._id, self._serial)
+            try:
+                journal.owe("host_path", str(self._work_dir))
+                journal.owe("processes", self._id)
+                self._work_dir.mkdir(parents=True)
+                result = self._session(device, journal)
+            finally:
+                self._enter("restore", "giving the device back")
+                self._settle(device, journal)
+        self._enter("", "")
+        return replace(
+            result,
+            leftovers=self._leftovers,
+            record=replace(result.record, leftover_path="; ".join(self._leftover_paths) or None),
+            seconds=dict(self._seconds),
+        )
+
+    def _settle(self, device: Device, journal: Journal) -> None:
+        """Pays the journal's debts; what cannot be paid stays listed for the next sweep."""
+        with suppress(Rejected):  # a device that is gone: the host's part is settled all the same
+            device.wait_ready(min(5.0, self._config.reconnect_timeout_s))
+        left = journal.settle(device)
+        self._leftovers = tuple(str(debt) for debt in left)
+        self._leftover_paths = tuple(debt.arguments[0] for debt in left if debt.kind == "file")
+        if not left:
+            journal.close()
+
+    # ---- the session -----------------------------------------------------------------------------
+    def _session(self, device: Device, journal: Journal) -> CollectionResult:
+        config = self._config
+        facts = self._prepare(device, journal)
+        version_code = self._install(device, journal)
+        device_settings = device_state.prepare_device(device, journal, config)
+        self._enter("cool_down", "reading the battery's temperature")
+        celsius = device_state.cool_down(
+            device, config, lambda now, waited: self._tell(f"{now:.1f} °C, waiting for {waited:.0f} s")
+        )
+        self._enter("record", "starting Perfetto")
+        self._first_clock = device.clock_sample()
+        mark = f"start {self._id}"
+        mark_log(device, mark)
+        perfetto = PerfettoSession(device, journal, collection_id=self._id, sdk=facts.sdk)
+        perfetto.start(self._perfetto_config())
+        self._enter("launch", f"starting {config.app}")
+        journal.owe("running_app", config.app)
+        pid = device_state.launch(device, config.app, timeout_s=config.launch_timeout_s)
+        seed = config.seed_of(self._repeat)
+        explorer = make_explorer(ExplorerContext(device, journal, config, config.app, seed, self._id, self._work_dir))
+        self._enter("explore", f"exploring with {config.explorer}, seed {seed}")
+        start_s = host_boot_s()
+        stop_reason = self._explore(device, explorer, perfetto, pid)
+        end_s = host_boot_s()
+        self._enter("stop", "stopping the explorer and Perfetto")
+        exploration = self._patiently(device, explorer.stop)
+        last_clock = self._patiently(device, device.clock_sample)
+        self._patiently(device, lambda: perfetto.stop(timeout_s=config.stop_timeout_s))
+        self._enter("pull", "copying the trace")
+        trace = self._pull(device, perfetto)
+        self._enter("log", "reading the device's log")
+        log = self._patiently(device, lambda: self._read_log(device, mark))
+        self._enter("write", "writing the run folder")
+        session = Session(
+            collection_id=self._id,
+            attempt=self._attempt,
+            repeat=self._repeat,
+            seed=seed,
+            config=config,
+            device=facts,
+            device_settings=device_settings,
+            version_name=self._version_name,
+            version_code=version_code,
+            build_hash=self._build.content_hash if self._build else None,
+            started_at=self._started_at,
+            exploration_start_boot_s=start_s,
+            exploration_end_boot_s=end_s,
+            clock=TraceClock(self._first_clock, last_clock),
+            exploration=replace(exploration, problems=(*exploration.problems, *self._vanished)),
+            log=log,
+            trace=trace,
+            stop_reason=stop_reason,
+            battery_celsius=celsius,
+        )
+        run_id = run_id_of(config.app, self._version_name, self._started_at, self._id)
+        document = run_document(run_id, session)
+        folder = write_run_folder(self._runs_out / run_id, document, {TRACE_NAME: trace.path})
+        problems = document.get("functional_problems")
+        return CollectionResult(
+            run_folder=folder,
+            run_id=run_id,
+            record=self._record(run_id, None, None),
+            stop_reason=stop_reason,
+            step_count=len(document["path"]),
+            state_count=len({step["state_hash"] for step in document["path"]}),
+            problem_count=None if problems is None else len(problems),
+            leftovers=(),
+            seconds={},
+        )
+
+    def _prepare(self, device: Device, journal: Journal) -> DeviceFacts:
+        self._enter("prepare", "checking the device")
+        facts = device.facts()
+        check_android(facts.sdk, facts.android_release, self._config.data_sources)
+        free, wanted = device.free_bytes(TRACE_DIR), self._wanted_bytes()
+        if free < wanted:
+            raise Rejected(Reason.DEVICE_NO_SPACE, f"{free:,} bytes are free on {self._serial}, wanted are {wanted:,}")
+        return facts
+
+    def _install(self, device: Device, journal: Journal) -> int | None:
+        config = self._config
+        if self._build is not None:
+            self._enter("install", f"installing {config.app} {self._version_name}")
+            device_state.install(device, journal, self._build, config, self._id)
+        elif not device_state.is_installed(device, config.app):
+            raise Rejected(Reason.APP_NOT_INSTALLED, f"{config.app} on {self._serial}")
+        elif config.clear_data:
+            device.check(["pm", "clear", config.app], timeout_s=60)
+        found_name, found_code = device_state.installed_version(device, config.app)
+        expected = self._version_name or None
+        if expected is not None and found_name != expected:
+            raise Rejected(
+                Reason.BUILD_MISMATCH,
+                f"{config.app} on {self._serial} is version {found_name!r}, expected was {expected!r}",
+            )
+        self._version_name = found_name
+        if not found_name:
+            raise Rejected(Reason.BUILD_MISMATCH, f"{config.app} on {self._serial} has no version name")
+        return found_code
+
+    def _perfetto_config(self) -> str:
+        config = self._config
+        longest_s = config.launch_timeout_s + config.time_limit_s + config.reconnect_timeout_s + _SAFETY_S
+        return perfetto_config(
+            config.data_sources,
+            PerfettoOptions(
+                app=config.app,
+                duration_ms=round(longest_s * 1000),
+                memory_poll_ms=config.memory_poll_ms,
+                buffer_kb=config.buffer_kb,
+                file_write_period_ms=config.file_write_period_ms,
+                max_trace_bytes=config.max_trace_bytes,
+                atrace_categories=config.atrace_categories,
+                session_name=f"perfreg-{self._id}",
+            ),
+        )
+
+    def _explore(self, device: Device, explorer: Explorer, perfetto: PerfettoSession, pid: int) -> str:
+        config = self._config
+        explorer.start()
+        deadline = host_boot_s() + config.time_limit_s
+        next_watch = next_progress = host_boot_s()
+        app_process: int | None = pid
+        trace_bytes = 0
+        try:
+            while host_boot_s() < deadline:
+                if self._patiently(device, explorer.poll):
+                    return "exhausted"
+                if host_boot_s() >= next_watch:
+                    next_watch = host_boot_s() + _WATCH_S
+                    trace_bytes = self._patiently(
+                        device, lambda: perfetto.watch(max_bytes_per_minute=config.max_bytes_per_minute)
+                    )
+                    app_process = self._watch_app(device, app_process)
+                if host_boot_s() >= next_progress:
+                    next_progress = host_boot_s() + config.progress_interval_s
+                    self._tell(f"exploring {config.app}", trace_bytes, explorer)
+                time.sleep(max(0.0, min(_POLL_S, deadline - host_boot_s())))
+        except BaseException:
+            with suppress(Rejected):  # the first failure is the one to tell
+                explorer.stop()
+            raise
+        return "time_limit"
+
+    def _watch_app(self, device: Device, before: int | None) -> int | None:
+        now = self._patiently(device, lambda: device_state.app_pid(device, self._config.app))
+        if before is not None and now != before:
+            message = f"process {before} of {self._config.app} ended" + (f", now it is {now}" if now else "")
+            self._vanished.append(
+                ExplorerProblem("process_vanished", message, Stamp("host_boot", host_boot_s()), before)
+            )
+        return now
+
+    def _pull(self, device: Device, perfetto: PerfettoSession) -> FetchedTrace:
+        target = self._work_dir / TRACE_NAME
+        limit_s = self._config.transfer_timeout_s
+        trace = self._patiently(device, lambda: perfetto.fetch(target, timeout_s=limit_s))
+        self._trace = trace
+        framing = PacketFraming(TRACE_NAME)
+        for chunk in unpacked_chunks(trace.path, self._settings.trace_max_bytes):
+            framing.feed(chunk)
+        framing.finish()
+        self._tell(f"{trace.size:,} bytes, {trace.bytes_per_minute:,.0f} a minute", trace.size)
+        return trace
+
+    def _read_log(self, device: Device, mark: str) -> LogReport:
+        assert self._first_clock is not None
+        return read_log(device, app=self._config.app, start_mark=mark, started_wall_s=self._first_clock.device_wall_s)
+
+    # ---- a device that goes away -----------------------------------------------------------------
+    def _patiently(self, device: Device, call: Callable[[], _T]) -> _T:
+        """Makes a repeatable call; waits for the device where it went away, and refuses one that was restarted."""
+        for _ in range(_RETRIES):
+            try:
+                return call()
+            except Rejected as refusal:
+                if refusal.reason not in PASSING_REASONS:
+                    raise
+                self._tell(f"{refusal}; waiting for the device")
+                self._await_return(device, refusal)
+        return call()
+
+    def _await_return(self, device: Device, refusal: Rejected) -> None:
+        try:
+            device.wait_ready(self._config.reconnect_timeout_s)
+            now = device.clock_sample(attempts=1)
+        except Rejected as still:
+            if still.reason is Reason.DEVICE_UNAUTHORIZED:
+                raise
+            waited = f"not back after {self._config.reconnect_timeout_s:g} s"
+            raise Rejected(Reason.DEVICE_LOST, f"{refusal.detail}; {waited} ({still.detail})") from still
+        first = self._first_clock
+        if first is not None and now.device_boot_s < first.device_boot_s:
+            raise Rejected(Reason.DEVICE_REBOOTED, f"{device.serial} was restarted while {self._stage}")
+
+    # ---- space -----------------------------------------------------------------------------------
+    def _wanted_bytes(self) -> int:
+        if self._config.min_free_bytes == 0:
+            return 0
+        expected = 2 * EXPECTED_BYTES_PER_MINUTE * self._config.time_limit_s / 60
+        return max(self._config.min_free_bytes, round(expected))
+
+    def _check_host_space(self) -> None:
+        wanted = self._wanted_bytes()
+        for folder in (self._runs_out, self._work_dir.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+            free = shutil.disk_usage(folder).free
+            if free < wanted:
+                raise Rejected(Reason.HOST_NO_SPACE, f"{free:,} bytes are free for {folder}, wanted are {wanted:,}")
+
+    # ---- telling ---------------------------------------------------------------------------------
+    def _enter(self, stage: str, message: str) -> None:
+        now = time.monotonic()
+        self._seconds[self._stage] = round(self._seconds.get(self._stage, 0.0) + now - self._stage_began, 3)
+        self._stage, self._stage_began = stage, now
+        if stage:
+            self._tell(message)
+
+    def _tell(self, message: str, trace_bytes: int = 0, explorer: Explorer | None = None) -> None:
+        self._progress(
+            Progress(
+                stage=self._stage,
+                message=message,
+                elapsed_s=round(time.monotonic() - self._began, 1),
+                trace_bytes=trace_bytes,
+                step_count=explorer.step_count if explorer else 0,
+                state_count=explorer.state_count if explorer else 0,
+            )
+        )
+
+    def _record(self, run_id: str | None, reason: Reason | None, detail: str | None) -> CollectionRecord:
+        trace = self._trace
+        return CollectionRecord(
+            collection_id=self._id,
+            run_id=run_id,
+            app=self._config.app,
+            version_name=self._version_name,
+            build_hash=self._build.content_hash if self._build else None,
+            attempt=self._attempt,
+            device_serial=self._serial,
+            state="collected" if reason is None else "failed",
+            reason_code=reason.code if reason else None,
+            reason=str(Rejected(reason, detail or "")) if reason else None,
+            trace_bytes=trace.size if trace else None,
+            duration_s=round(trace.recorded_s, 3) if trace else None,
+            bytes_per_minute=round(trace.bytes_per_minute, 1) if trace else None,
+            leftover_path="; ".join(self._leftover_paths) or None,
+            started_at=self._started_at,
+            ended_at=datetime.now(UTC),
+        )
+
+
+@contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends a collection the way Ctrl-C does, with the device cleaned; only where nobody else handles it."""
+    is_ours = (
+        threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    )
+    if not is_ours:
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,130 @@
+"""What explores the app while Perfetto records: one small interface.
+
+The path is P(R) = hash(S1) … hash(Sm), S = the screen's state after each action [thesis 4.2.3]; state texts are
+hashed with SHA-256. An explorer stamps its steps with the clock it has; `Stamp` says which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from perfreg_assets.collection.clock import TraceClock
+from perfreg_assets.collection.config import CollectionConfig
+from perfreg_assets.collection.device import Device
+from perfreg_assets.collection.functional_problems import FunctionalProblem
+from perfreg_assets.collection.journal import Journal
+from perfreg_assets.reasons import Reason, Rejected
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A moment and the clock it was read from; `trace` counts nanoseconds, the others seconds."""
+
+    clock: Literal["trace", "host_boot", "host_wall", "device_wall"]
+    value: float
+
+    def to_trace_ns(self, clock: TraceClock) -> int:
+        """Raises Rejected(CLOCK_JUMPED) where a wall clock was set during the session."""
+        match self.clock:
+            case "host_boot":
+                return clock.from_host_boot(self.value)
+            case "host_wall":
+                return clock.from_host_wall(self.value)
+            case "device_wall":
+                return clock.from_device_wall(self.value)
+            case _:
+                return int(self.value)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The app's state after one action."""
+
+    stamp: Stamp
+    state_hash: str
+    screen: str | None
+    action: str | None
+
+
+@dataclass(frozen=True)
+class ExplorerProblem:
+    """A functional problem that the explorer itself saw."""
+
+    kind: str
+    message: str
+    stamp: Stamp | None = None
+    pid: int | None = None
+
+    def placed(self, clock: TraceClock) -> FunctionalProblem:
+        ts_ns = self.stamp.to_trace_ns(clock) if self.stamp is not None else None
+        return FunctionalProblem(self.kind, self.message, ts_ns=ts_ns, pid=self.pid)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What an explorer leaves."""
+
+    steps: tuple[Step, ...]
+    problems: tuple[ExplorerProblem, ...] = ()
+    is_exhausted: bool = False
+    notes: tuple[str, ...] = ()
+    """What a reader should know: dropped lines, unreadable screens, …"""
+
+
+@dataclass(frozen=True)
+class ExplorerContext:
+    """What an explorer is given."""
+
+    device: Device
+    journal: Journal
+    config: CollectionConfig
+    app: str
+    seed: int
+    collection_id: str
+    work_dir: Path
+    """A folder on this computer for its files; removed after the session."""
+
+
+class Explorer(Protocol):
+    """start → poll about every quarter of a second → stop.
+
+    `poll` returns True when the explorer has seen all states (or ended by itself without an error), and raises
+    Rejected(EXPLORER_HUNG | EXPLORER_CRASHED | EXPLORER_OUTPUT_INVALID | DEVICE_…). `start` raises
+    Rejected(EXPLORER_NOT_STARTED). `stop` ends whatever runs and returns the path; it is called once, also after
+    the time limit.
+    """
+
+    def start(self) -> None: ...
+
+    def poll(self) -> bool: ...
+
+    def stop(self) -> Exploration: ...
+
+    @property
+    def step_count(self) -> int: ...
+
+    @property
+    def state_count(self) -> int: ...
+
+
+def hash_state(text: str) -> str:
+    """SHA-256 of a screen's state text, as hex."""
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def options_of(config: CollectionConfig, defaults: dict[str, str]) -> dict[str, str]:
+    """The explorer's options with the defaults of those not given.
+
+    Raises:
+        Rejected: COLLECTION_CONFIG_INVALID, an option that this explorer does not have.
+    """
+    for name in config.explorer_options:
+        if name not in defaults:
+            known = ", ".join(defaults) or "none"
+            raise Rejected(
+                Reason.COLLECTION_CONFIG_INVALID, f"explorer {config.explorer} has options {known}; not {name[:80]!r}"
+            )
+    return {**defaults, **config.explorer_options}

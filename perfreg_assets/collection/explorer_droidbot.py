@@ -1,0 +1,156 @@
+"""DroidBot's output: `events/event_<tag>.json`, `states/state_<tag>.json`.
+
+The path is the start state of the first event, then the stop state of each event in order of tag; `utg.js` is a
+graph without order and not a path. A tag has one second's resolution: two events in one second overwrite each
+other, which shows as an event that starts in another state than the one before it stopped in. Use an interval of
+2 s, as the thesis does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from perfreg_assets.collection.exploration import Exploration, ExplorerContext, Stamp, Step, hash_state, options_of
+from perfreg_assets.collection.explorer_process import ExplorerProcess
+from perfreg_assets.reasons import Reason, Rejected
+
+_OPTIONS = {"state": "structure"}  # or text: DroidBot's state_str, which differs with every text on the screen
+_COMMAND = (
+    *("droidbot", "-d", "{serial}", "-a", "{apk}", "-o", "{output}", "-policy", "dfs_greedy"),
+    *("-interval", "{interval}", "-timeout", "{seconds}", "-keep_app"),
+)
+_TAG_FORMAT = "%Y-%m-%d_%H%M%S"
+_MTIME_LAG_MAX_S = 120.0
+
+
+class DroidBotExplorer:
+    def __init__(self, context: ExplorerContext) -> None:
+        self._options = options_of(context.config, _OPTIONS)
+        if not context.config.explorer_command and not context.config.apk:
+            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "droidbot needs the apk")
+        # DroidBot takes whole seconds only.
+        values = {"interval": str(max(1, math.ceil(context.config.action_interval_s)))}
+        self._process = ExplorerProcess(context, context.config.explorer_command or _COMMAND, values)
+
+    @property
+    def step_count(self) -> int:
+        return len(self._event_names())
+
+    @property
+    def state_count(self) -> int:
+        return len(list((self._process.output_dir / "states").glob("state_*.json")))
+
+    def start(self) -> None:
+        self._process.start()
+
+    def poll(self) -> bool:
+        return self._process.poll(len(self._event_names()))
+
+    def stop(self) -> Exploration:
+        self._process.stop()
+        return read_droidbot(self._process.output_dir, with_text=self._options["state"] == "text")
+
+    def _event_names(self) -> list[Path]:
+        return list((self._process.output_dir / "events").glob("event_*.json"))
+
+
+@dataclass(frozen=True)
+class _Event:
+    tag: str
+    wall_s: float
+    start_state: str
+    stop_state: str
+    action: str | None
+
+
+def read_droidbot(output_dir: Path, *, with_text: bool = False) -> Exploration:
+    """Path and notes from DroidBot's output folder.
+
+    Raises:
+        Rejected: EXPLORER_OUTPUT_INVALID, a file is not what DroidBot writes.
+    """
+    files = sorted((output_dir / "events").glob("event_*.json"))
+    notes = []
+    events = []
+    for path in files:
+        document = _read(path)
+        if document is None:
+            if path is not files[-1]:
+                raise Rejected(Reason.EXPLORER_OUTPUT_INVALID, f"{path.name} is not JSON")
+            notes.append("DroidBot was ended while it wrote its last event, which is left out")
+            continue
+        events.append(_event(path, document))
+    if not events:
+        return Exploration((), notes=tuple(notes))
+    known = _states(output_dir / "states")
+
+    def step(state: str, wall_s: float, action: str | None) -> Step:
+        structure, activity = known.get(state, (None, None))
+        text = state if with_text or structure is None else structure
+        return Step(Stamp("host_wall", wall_s), hash_state(text), activity, action)
+
+    first = events[0]
+    steps = [step(first.start_state, _tag_s(first.tag), None)]
+    steps += [step(event.stop_state, event.wall_s, event.action) for event in events]
+    gaps = sum(before.stop_state != after.start_state for before, after in pairwise(events))
+    if gaps:
+        notes.append(
+            f"at {gaps} places an event is missing: DroidBot names files by the second, so that two events in one "
+            "second overwrite each other; use an action interval of 2 s"
+        )
+    unknown = sum(event.stop_state not in known for event in events)
+    if unknown:
+        notes.append(f"{unknown} states have no file and count by DroidBot's own hash of them")
+    return Exploration(tuple(steps), notes=tuple(notes))
+
+
+def _event(path: Path, document: dict[str, Any]) -> _Event:
+    tag, start, stop = (document.get(key) for key in ("tag", "start_state", "stop_state"))
+    if not isinstance(tag, str) or not isinstance(start, str) or not isinstance(stop, str):
+        raise Rejected(Reason.EXPLORER_OUTPUT_INVALID, f"{path.name} lacks tag, start_state or stop_state")
+    began = _tag_s(tag)
+    # The file is written when the event's stop state is known; a copied file has another time and says nothing.
+    written = path.stat().st_mtime
+    wall_s = written if 0 <= written - began <= _MTIME_LAG_MAX_S else began
+    action = document.get("event_str")
+    return _Event(tag, wall_s, start, stop, action if isinstance(action, str) else None)
+
+
+def _tag_s(tag: str) -> float:
+    try:
+        return datetime.strptime(tag, _TAG_FORMAT).timestamp()
+    except ValueError as error:
+        raise Rejected(Reason.EXPLORER_OUTPUT_INVALID, f"DroidBot's tag {tag[:60]!r} is not a time") from error
+
+
+def _states(directory: Path) -> dict[str, tuple[str | None, str | None]]:
+    """state_str → (state_str_content_free, activity)."""
+    found: dict[str, tuple[str | None, str | None]] = {}
+    for path in sorted(directory.glob("state_*.json")):
+        document = _read(path)
+        if document is None:
+            continue  # ended while it wrote; its state is then known by state_str alone
+        state, structure, activity = (
+            document.get(key) for key in ("state_str", "state_str_content_free", "foreground_activity")
+        )
+        if isinstance(state, str):
+            found[state] = (
+                structure if isinstance(structure, str) else None,
+                activity if isinstance(activity, str) else None,
+            )
+    return found
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        raise Rejected(Reason.EXPLORER_OUTPUT_INVALID, f"{path.name} is not a JSON object")
+    return document

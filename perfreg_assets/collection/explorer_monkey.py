@@ -1,0 +1,161 @@
+"""Android's monkey: random events from a seed, run on the device; the screen is read at each interval.
+
+Monkey runs in the background on the device with its output in a file there, so that it survives a lost cable.
+Reading the screen takes a second or two on a phone and waits for the screen to be idle; a screen that never is
+(a video, an endless animation) is recorded by its activity alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from perfreg_assets.collection.device import SCRATCH_DIR, BackgroundProcess, host_boot_s
+from perfreg_assets.collection.exploration import (
+    Exploration,
+    ExplorerContext,
+    ExplorerProblem,
+    Stamp,
+    Step,
+    hash_state,
+    options_of,
+)
+from perfreg_assets.collection.screen_state import resumed_activity, screen_state
+from perfreg_assets.reasons import Reason, Rejected
+
+_OPTIONS = {
+    "ignore_crashes": "true",  # false: monkey ends at the first crash
+    "state": "structure",  # or text: texts of the views count as well
+    "exhausted_after_s": "0",  # end when no unseen state came for so long; 0: never
+    "arguments": "",  # more of monkey's own, as `--pct-touch 70`
+}
+_EVENT_COUNT = "1000000"  # the time limit ends it, not the count
+_READ_SCREEN = (
+    "dumpsys activity activities | grep -m 1 ResumedActivity; "
+    'uiautomator dump "$1" >/dev/null 2>&1 && cat "$1"; rm -f "$1"'
+)
+_ACTION = re.compile(r"^\s*:Sending (?P<what>.*?)\s*$", flags=re.MULTILINE)
+_CRASH = re.compile(
+    r"^// (?P<kind>CRASH|NOT RESPONDING): (?P<app>\S+) \(pid (?P<pid>\d+)\)(?:\s*// Short Msg: (?P<message>[^\n]*))?",
+    flags=re.MULTILINE,
+)
+
+
+class MonkeyExplorer:
+    def __init__(self, context: ExplorerContext) -> None:
+        self._context = context
+        self._options = options_of(context.config, _OPTIONS)
+        self._silence_until_exhausted_s = _number("exhausted_after_s", self._options["exhausted_after_s"])
+        if self._options["state"] not in ("structure", "text"):
+            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "monkey's option state is structure or text")
+        scratch = f"{SCRATCH_DIR}/perfreg-{context.collection_id}"
+        self._log_path, self._screen_path = f"{scratch}-monkey.log", f"{scratch}-screen.xml"
+        self._process: BackgroundProcess | None = None
+        self._steps: list[Step] = []
+        self._problems: list[ExplorerProblem] = []
+        self._states: set[str] = set()
+        self._unreadable = 0
+        self._next_read = self._last_output = self._last_unseen = 0.0
+        self._log_end = ""
+        self._action: str | None = None
+
+    @property
+    def step_count(self) -> int:
+        return len(self._steps)
+
+    @property
+    def state_count(self) -> int:
+        return len(self._states)
+
+    def start(self) -> None:
+        context = self._context
+        for path in (self._log_path, f"{self._log_path}.rc", f"{self._log_path}.rc.part", self._screen_path):
+            context.journal.owe("file", path)
+        argv = ["monkey", "-p", context.app, "-s", str(context.seed)]
+        argv += ["--throttle", str(round(context.config.action_interval_s * 1000))]
+        if self._options["ignore_crashes"] == "true":
+            argv += ["--ignore-crashes", "--ignore-timeouts", "--ignore-security-exceptions"]
+        argv += [*shlex.split(self._options["arguments"]), "-v", _EVENT_COUNT]
+        try:
+            self._process = context.device.start_background(argv, log_path=self._log_path)
+        except Rejected as refusal:
+            if refusal.reason is Reason.DEVICE_COMMAND_FAILED:
+                raise Rejected(Reason.EXPLORER_NOT_STARTED, refusal.detail) from refusal
+            raise
+        now = host_boot_s()
+        self._last_output = self._last_unseen = now
+        self._next_read = now + context.config.action_interval_s
+
+    def poll(self) -> bool:
+        now = host_boot_s()
+        if now < self._next_read:
+            return False
+        assert self._process is not None
+        # No step is made up for an interval that was missed (a lost cable): the path has a gap there.
+        self._next_read = max(self._next_read + self._context.config.action_interval_s, now)
+        status, output = self._process.poll()
+        self._take_output(output, now)
+        if status is not None:
+            return self._ended(status)
+        if now - self._last_output > self._context.config.explorer_silence_s:
+            raise Rejected(
+                Reason.EXPLORER_HUNG,
+                f"monkey sent no event for {now - self._last_output:.0f} s: {self._log_end[-120:]}",
+            )
+        self._read_screen()
+        limit = self._silence_until_exhausted_s
+        return limit > 0 and now - self._last_unseen > limit
+
+    def stop(self) -> Exploration:
+        assert self._process is not None
+        self._process.terminate()
+        _, output = self._process.poll()
+        self._take_output(output, host_boot_s())
+        notes = [f"{self._unreadable} of {len(self._steps)} screens were known by their activity only"]
+        return Exploration(tuple(self._steps), tuple(self._problems), notes=tuple(notes) if self._unreadable else ())
+
+    def _take_output(self, output: str, now: float) -> None:
+        if not output:
+            return
+        self._last_output = now
+        self._log_end = " ".join((self._log_end + " " + output).split())[-400:]
+        for match in _ACTION.finditer(output):
+            self._action = match["what"]
+        for match in _CRASH.finditer(output):
+            if match["app"] == self._context.app:
+                kind = "crash" if match["kind"] == "CRASH" else "anr"
+                message = match["message"] or f"monkey saw {match['kind'].lower()}"
+                self._problems.append(ExplorerProblem(kind, message, Stamp("host_boot", now), int(match["pid"])))
+
+    def _ended(self, status: int) -> bool:
+        if status == 0 or self._problems:
+            return True  # out of events, or ended by the crash it was told not to ignore
+        if "No activities found" in self._log_end or not self._steps:
+            raise Rejected(Reason.EXPLORER_NOT_STARTED, f"monkey returned {status}: {self._log_end[-200:]}")
+        raise Rejected(Reason.EXPLORER_CRASHED, f"monkey returned {status}: {self._log_end[-200:]}")
+
+    def _read_screen(self) -> None:
+        text = self._context.device.script(_READ_SCREEN, self._screen_path).text
+        moment = host_boot_s()
+        first, _, hierarchy = text.partition("<?xml")
+        activity = resumed_activity(first)
+        views = screen_state("<?xml" + hierarchy, with_text=self._options["state"] == "text")
+        if views is None:
+            self._unreadable += 1
+        foreground = "/".join(activity) if activity else "unknown"
+        state_hash = hash_state(f"{foreground}\n{views if views is not None else 'unreadable'}")
+        if state_hash not in self._states:
+            self._states.add(state_hash)
+            self._last_unseen = moment
+        screen = activity[1] if activity else None
+        self._steps.append(Step(Stamp("host_boot", moment), state_hash, screen, self._action))
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"option {name} = {text[:40]!r} is not a number from 0 on")
+    return value

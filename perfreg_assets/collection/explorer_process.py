@@ -1,0 +1,129 @@
+"""An explorer that is a program on this computer: started, watched and ended with everything it starts.
+
+The program waits behind a pipe until its pid is in the journal: killed before that, we leave nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+
+from perfreg_assets.collection.device import host_boot_s
+from perfreg_assets.collection.exploration import ExplorerContext
+from perfreg_assets.collection.journal import process_start_ticks
+from perfreg_assets.reasons import Reason, Rejected
+
+_PLACEHOLDER = re.compile(r"\{(serial|app|apk|seconds|interval|seed|output|device_output|path)\}")
+_BEHIND_PIPE = 'read -r _ || exit 125; exec "$@"'
+_GRACE_S = 3.0
+
+
+class ExplorerProcess:
+    """The running program; `context.work_dir` holds its output folder and its messages."""
+
+    def __init__(self, context: ExplorerContext, command: Sequence[str], values: dict[str, str]) -> None:
+        self._context = context
+        self.output_dir = context.work_dir / "explorer"
+        self.path_file = context.work_dir / "path.jsonl"
+        self._messages = context.work_dir / "explorer.log"
+        known = {
+            "serial": context.device.serial,
+            "app": context.app,
+            "apk": context.config.apk or "",
+            "seconds": f"{context.config.time_limit_s:.0f}",
+            "interval": f"{context.config.action_interval_s:g}",
+            "seed": str(context.seed),
+            "output": str(self.output_dir),
+            "path": str(self.path_file),
+            **values,
+        }
+        self._argv = [_PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), part) for part in command]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._last_progress = 0.0
+        self._progress: object = None
+
+    def start(self) -> None:
+        """Raises Rejected(EXPLORER_NOT_STARTED) where there is no such program."""
+        if shutil.which(self._argv[0]) is None:
+            raise Rejected(Reason.EXPLORER_NOT_STARTED, f"{self._argv[0][:200]!r} is not a program on this computer")
+        self.output_dir.mkdir(parents=True, exist_ok=True)
+        environment = {
+            **os.environ,
+            "ANDROID_SERIAL": self._context.device.serial,
+            "PERFREG_PATH_FILE": str(self.path_file),
+            "PERFREG_OUTPUT": str(self.output_dir),
+        }
+        with self._messages.open("wb") as messages:
+            self._process = subprocess.Popen(
+                ["sh", "-c", _BEHIND_PIPE, "sh", *self._argv],
+                stdin=subprocess.PIPE,
+                stdout=messages,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=self._context.work_dir,
+                start_new_session=True,
+            )
+        ticks = process_start_ticks(self._process.pid)
+        if ticks is not None:
+            self._context.journal.owe("host_process", str(self._process.pid), str(ticks))
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(b"go\n")
+            self._process.stdin.close()
+        except BrokenPipeError as error:
+            raise Rejected(Reason.EXPLORER_NOT_STARTED, f"{self._argv[0][:200]} ended at once") from error
+        self._last_progress = host_boot_s()
+
+    def poll(self, progress: object) -> bool:
+        """True when the program has ended well. `progress`: any value that changes while it does something.
+
+        Raises:
+            Rejected: EXPLORER_NOT_STARTED, EXPLORER_CRASHED, EXPLORER_HUNG.
+        """
+        assert self._process is not None
+        status = self._process.poll()
+        if status is None:
+            now = host_boot_s()
+            if progress != self._progress:
+                self._progress, self._last_progress = progress, now
+            silent_s = now - self._last_progress
+            if silent_s > self._context.config.explorer_silence_s:
+                raise Rejected(Reason.EXPLORER_HUNG, f"{self._argv[0][:200]} wrote nothing for {silent_s:.0f} s")
+            return False
+        if status == 0:
+            return True
+        reason = Reason.EXPLORER_NOT_STARTED if status in (126, 127) else Reason.EXPLORER_CRASHED
+        raise Rejected(reason, f"{self._argv[0][:200]} returned {status}: {self._last_message()}")
+
+    def stop(self) -> None:
+        """Ends the program and its children: TERM, then KILL."""
+        process = self._process
+        if process is None:
+            return
+        _signal_group(process.pid, signal.SIGTERM)
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            _signal_group(process.pid, signal.SIGKILL)
+            process.wait(_GRACE_S)
+        # Children that ignore TERM outlive the leader; the group's number is not given away while they live.
+        time.sleep(0.05)
+        _signal_group(process.pid, signal.SIGKILL)
+
+    def _last_message(self) -> str:
+        with self._messages.open("rb") as stream:
+            stream.seek(max(0, self._messages.stat().st_size - 2000))
+            text = stream.read().decode("utf-8", errors="replace")
+        return " ".join(text.split())[-200:] or "no message"
+
+
+def _signal_group(pid: int, signal_number: int) -> None:
+    try:
+        os.killpg(pid, signal_number)
+    except (ProcessLookupError, PermissionError):
+        return
