@@ -1,0 +1,28 @@
+-- What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5).
+-- depends: verdicts_at
+CREATE MACRO marts.verdict_flips(omega_a, omega_b) AS TABLE
+SELECT
+    earlier.run_id,
+    earlier.app,
+    earlier.version_name,
+    earlier.started_at,
+    earlier.series,
+    earlier.detector,
+    omega_a::DOUBLE AS omega_a,
+    omega_b::DOUBLE AS omega_b,
+    earlier.state AS state_a,
+    later.state AS state_b,
+    CASE
+        WHEN later.state = 'anomalous' THEN 'becomes_anomalous'
+        WHEN earlier.state = 'anomalous' THEN 'no_longer_anomalous'
+        ELSE 'other'
+    END AS flip,
+    earlier.distance,
+    earlier.threshold AS threshold_a,
+    later.threshold AS threshold_b,
+    earlier.critical_omega
+FROM marts.verdicts_at(omega_a) AS earlier
+JOIN marts.verdicts_at(omega_b) AS later ON later.distance_id = earlier.distance_id
+WHERE earlier.is_latest AND earlier.state <> later.state;
+
+COMMENT ON MACRO TABLE marts.verdict_flips IS 'What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5).';

@@ -1,0 +1,37 @@
+"""Fixtures: a filled warehouse, built once per session and never written to again, and an empty one per test."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+def _load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def sample_module() -> ModuleType:
+    return _load("sample_warehouse")
+
+
+@pytest.fixture(scope="session")
+def sample(sample_module: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A filled warehouse. Read it only."""
+    return sample_module.build(tmp_path_factory.mktemp("sample") / "perfreg.duckdb")
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """An empty warehouse of the test's own."""
+    return Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10.0)
