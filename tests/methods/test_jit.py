@@ -1,0 +1,177 @@
+"""Start-up: where compiled code goes, for which processor, what is said, and what is not imported."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import perfreg_assets
+from perfreg_assets.methods import jit
+
+ROOT = Path(perfreg_assets.__file__).parents[1]
+
+
+def run(code, *, arguments=(), **environment):
+    """A fresh Python that knows the package and nothing of this process's numba variables."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PERFREG_", "XDG_"))}
+    return subprocess.run(
+        [sys.executable, *arguments, "-c", code],
+        env={**kept, "PYTHONPATH": str(ROOT), **{name: str(value) for name, value in environment.items()}},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory):
+    """A cache filled by a fresh process: (folder, that process's output)."""
+    folder = tmp_path_factory.mktemp("kernels")
+    return folder, run("from perfreg_assets.methods.warmup import warm_up; warm_up()", NUMBA_CACHE_DIR=folder)
+
+
+def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent_and_quick(shared_cache):
+    folder, cold = shared_cache
+    lines = cold.stderr.splitlines()
+    assert len(lines) == 2
+    assert lines[0] == f"perfreg: compiling the numerical kernels, needed once (cached in {folder}) ..."
+    assert lines[1].startswith("perfreg: compiled ")
+    started = time.perf_counter()
+    warm = run("from perfreg_assets.methods.warmup import warm_up; warm_up()", NUMBA_CACHE_DIR=folder)
+    assert warm.stderr == cold.stdout == warm.stdout == ""
+    assert time.perf_counter() - started < 5
+
+
+def test_a_terminal_gets_a_line_that_counts_up(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    notice = jit._CompilationNotice(None)
+    notice.started("outer")
+    notice.started("inner")
+    notice.ended()
+    notice.started("second")
+    notice.ended()
+    notice.ended()
+    notice.close()
+    first, *progress, last = capsys.readouterr().err.replace("\x1b[K", "").split("\r")
+    assert first.startswith("perfreg: compiling the numerical kernels")
+    assert progress == [
+        "perfreg: compiled 0, now outer",
+        "perfreg: compiled 0, now inner",
+        "perfreg: compiled 1, now second",
+    ]
+    assert last == "perfreg: compiled 3 functions in 0.0 s\n"
+
+
+def test_a_log_gets_whole_lines():
+    numba = pytest.importorskip("numba")
+    lines = []
+    with jit.compilation_notice(lines.append):
+        numba.njit(lambda x: x + 1)(1)
+    assert len(lines) == 2
+    assert lines[1].startswith("perfreg: compiled 1 functions in ")
+    with jit.compilation_notice(lines.append):
+        pass
+    numba.njit(lambda x: x + 2)(1)
+    assert len(lines) == 2
+
+
+def test_importing_methods_is_quick_and_loads_no_heavy_library():
+    code = (
+        "import sys, time; started = time.perf_counter(); import perfreg_assets.methods;"
+        "took = time.perf_counter() - started;"
+        "heavy = {'numba', 'stumpy', 'tslearn', 'sklearn', 'pandas', 'duckdb', 'dagster'} & set(sys.modules);"
+        "assert not heavy, heavy; assert took < 1, took"
+    )
+    run(code)
+
+
+def test_the_default_kernels_load_neither_stumpy_nor_tslearn(shared_cache):
+    code = (
+        "import sys; from perfreg_assets.methods import history, verdict, discords, warmup; warmup.warm_up();"
+        "heavy = {'stumpy', 'tslearn', 'sklearn', 'pandas'} & set(sys.modules); assert not heavy, heavy"
+    )
+    run(code, NUMBA_CACHE_DIR=shared_cache[0])
+
+
+SHOW = (
+    "import perfreg_assets.methods, os; from numba.core import config;"
+    "print(config.CACHE_DIR, config.CPU_NAME, config.CPU_FEATURES, sep='|')"
+)
+
+
+def test_the_cache_folder_is_the_users_then_under_home_then_xdg_then_dot_cache(tmp_path):
+    def folder(**environment):
+        return Path(run(SHOW, HOME=tmp_path, **environment).stdout.split("|")[0])
+
+    own, home, xdg = tmp_path / "own", tmp_path / "home", tmp_path / "xdg"
+    assert folder(NUMBA_CACHE_DIR=own, PERFREG_HOME=home, XDG_CACHE_HOME=xdg) == own
+    assert folder(PERFREG_HOME=home, XDG_CACHE_HOME=xdg) == home / "cache" / "numba"
+    assert folder(XDG_CACHE_HOME=xdg) == xdg / "perfreg" / "numba"
+    assert folder(XDG_CACHE_HOME="relative") == tmp_path / ".cache" / "perfreg" / "numba"
+    assert folder() == tmp_path / ".cache" / "perfreg" / "numba"
+
+
+def test_compiled_code_lands_in_the_folder_and_nowhere_else(shared_cache):
+    assert list(shared_cache[0].rglob("*.nbc"))
+    assert not list(Path(jit.__file__).parent.rglob("*.nb[ci]"))
+
+
+def test_a_folder_that_cannot_be_written_is_replaced_with_a_private_one_and_a_warning(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    environment = {"PERFREG_HOME": str(tmp_path / "file"), "NUMBA_CPU_NAME": "generic"}
+    with pytest.warns(RuntimeWarning, match="cannot be cached in .*Set NUMBA_CACHE_DIR or PERFREG_HOME"):
+        jit.configure(environment)
+    fallback = Path(environment["NUMBA_CACHE_DIR"])
+    assert stat.S_IMODE(fallback.stat().st_mode) == 0o700
+    fallback.rmdir()
+
+
+def test_variables_set_by_the_user_are_left_alone(tmp_path):
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "not created"), "NUMBA_CPU_NAME": "host"}
+    before = dict(own)
+    jit.configure(own)
+    assert own == before
+    assert not (tmp_path / "not created").exists()
+
+
+def test_a_numba_imported_earlier_is_configured_as_well(tmp_path):
+    shown = run(f"import numba; {SHOW}", PERFREG_HOME=tmp_path).stdout
+    assert shown == run(SHOW, PERFREG_HOME=tmp_path).stdout
+    assert shown.startswith(str(tmp_path))
+
+
+MODERN = dict.fromkeys(["avx", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe", "avx512f"], True)
+
+
+@pytest.mark.parametrize(
+    ("machine", "features", "expected"),
+    [
+        ("x86_64", MODERN, {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"}),
+        ("AMD64", {**MODERN, "avx2": False}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}),
+        ("x86_64", {}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}),
+        ("aarch64", MODERN, {}),
+        ("arm64", {}, {}),
+    ],
+)
+def test_the_processor_name_is_portable(machine, features, expected):
+    assert jit.portable_cpu(machine, features) == expected
+
+
+def test_results_are_the_same_bits_on_an_older_processor(shared_cache, tmp_path):
+    code = (
+        "import numpy as np, hashlib; from perfreg_assets.methods.barycenter import dba;"
+        "from perfreg_assets.methods.matrix_profile import ab_join;"
+        "from perfreg_assets.methods.dtw import dtw_pairwise;"
+        "r = np.random.default_rng(0); s = [r.normal(size=150 + 7 * i).cumsum() for i in range(6)];"
+        "b = dba(s).values; out = [b, dtw_pairwise(s), ab_join(s[0], b, 10), ab_join(s[0], b, 10, normalize=False)];"
+        "print(hashlib.sha256(b''.join(o.tobytes() for o in out)).hexdigest())"
+    )
+    here = run(code, NUMBA_CACHE_DIR=shared_cache[0]).stdout
+    assert here == run(code, NUMBA_CACHE_DIR=tmp_path, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="").stdout

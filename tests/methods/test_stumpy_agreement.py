@@ -1,0 +1,57 @@
+"""The AB-join against stumpy. The one module that loads stumpy: compiling it costs up to a minute, once per cache."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfreg_assets.methods.discords import thesis_discords
+from perfreg_assets.methods.matrix_profile import ab_join
+
+
+def both(target, reference, window, normalize):
+    return [ab_join(target, reference, window, normalize=normalize, backend=backend) for backend in ("numba", "stumpy")]
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_equal_on_series_without_constant_windows(rng, normalize):
+    for n, m, window in [(300, 300, 10), (250, 400, 30), (400, 120, 60), (40, 30, 3)]:
+        target, reference = rng.normal(size=n).cumsum(), rng.normal(size=m).cumsum()
+        own, theirs = both(target, reference, window, normalize)
+        assert own.shape == theirs.shape == (n - window + 1,)
+        np.testing.assert_allclose(own, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:A large number of values in `P`")  # advice for self-joins
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_same_conventions_on_constant_windows(rng, normalize):
+    target, reference = rng.normal(size=200), rng.normal(size=200)
+    steps = np.repeat(rng.integers(0, 5, size=20), 10).astype(float)
+    target[50:80] = 3.0
+    mixed = reference.copy()
+    mixed[100:150] = -1.0
+    flat, ramp = np.full(60, 7.0), np.arange(60.0)
+    for a, b in [(target, reference), (target, mixed), (reference, mixed), (steps, mixed), (steps, steps[::-1])]:
+        own, theirs = both(a, b, 8, normalize)
+        np.testing.assert_allclose(own, theirs, rtol=1e-9, atol=1e-6)  # stumpy's zeros are roots of rounding errors
+    for a, b in [(flat, ramp), (ramp, flat), (flat, flat + 1)]:
+        np.testing.assert_allclose(*both(a, b, 8, normalize), rtol=1e-9, atol=1e-6)
+
+
+def test_memory_in_bytes(sessions):
+    drift = np.random.default_rng(2)
+    target, reference = (
+        one + drift.integers(0, 200, size=len(one)).cumsum() * 4096.0 for one in sessions(2, 250, kind="memory")
+    )
+    for normalize in (True, False):
+        np.testing.assert_allclose(*both(target, reference, 20, normalize), rtol=1e-6, atol=1e-5)
+
+
+def test_discords_are_the_same_with_either_backend(rng):
+    target, reference = rng.normal(size=300).cumsum(), rng.normal(size=300).cumsum()
+    own, theirs = (
+        thesis_discords(target, reference, window=12, skip_start=15, skip_end=8, backend=backend)
+        for backend in ("numba", "stumpy")
+    )
+    assert [(w.start, w.end, w.peak) for w in own.windows] == [(w.start, w.end, w.peak) for w in theirs.windows]
+    assert len(own.windows) > 1
