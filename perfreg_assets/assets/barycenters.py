@@ -1,7 +1,5 @@
 """`barycenters`: the expected course of each series, averaged over the history."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -60,7 +58,9 @@ def barycenters(context: dg.AssetExecutionContext, project: Project) -> None:
             table.assign(
                 writer,
                 [
-                    table.RunBarycenterRow(run_id=one.run_id, series=one.series, barycenter_id=barycenter_id(one, settings))
+                    table.RunBarycenterRow(
+                        run_id=one.run_id, series=one.series, barycenter_id=barycenter_id(one, settings)
+                    )
                     for one in ones
                     if one.state == SCORED
                 ],

@@ -96,13 +96,14 @@ def load(reader: Reader, run_ids: Iterable[str], settings: Settings) -> list[Com
                 row
                 for member in members.get(run_id, ())
                 for row in [series.get((member, name))]
-                if row is not None and row.values is not None and target is not None and row.interval_s == target.interval_s
+                if row is not None
+                and row.values is not None
+                and target is not None
+                and row.interval_s == target.interval_s
             )
             state, why = _state(trace, target, selections.get(run_id), len(history), settings)
             comparisons.append(
-                Comparison(
-                    run_id, name, state, why, target, history, paths, trace.engine_version if trace else None
-                )
+                Comparison(run_id, name, state, why, target, history, paths, trace.engine_version if trace else None)
             )
     return comparisons
 
@@ -119,7 +120,9 @@ def _state(
     if target is None or target.values is None or len(target.values) == 0:
         return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
     if selection is None or selection.state != "ready":
-        return "not_enough_history", (selection.explanation if selection else None) or Reason.NOT_ENOUGH_HISTORY.sentence
+        return "not_enough_history", (
+            selection.explanation if selection else None
+        ) or Reason.NOT_ENOUGH_HISTORY.sentence
     if history_size < settings.history_minimum:
         return "not_enough_history", (
             f"Only {history_size} of the {selection.history_size} comparable runs have this series, "

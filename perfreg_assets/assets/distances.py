@@ -1,7 +1,5 @@
 """`distances`: how far each run is from its history, by both detectors. All that a verdict at any ω needs."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
@@ -47,13 +45,24 @@ def distances(context: dg.AssetExecutionContext, project: Project) -> None:
     with warehouse.reading() as reader:
         run_ids = {key: [row.run_id for row in run_table.of_partition(reader, key)] for key in context.partition_keys}
         everyone = comparisons.load(reader, [run_id for ids in run_ids.values() for run_id in ids], settings)
-        average_ids = {(one.run_id, one.series): barycenter_id(one, settings) for one in everyone if one.state == SCORED}
+        average_ids = {
+            (one.run_id, one.series): barycenter_id(one, settings) for one in everyone if one.state == SCORED
+        }
         averages = barycenter_table.find(reader, set(average_ids.values()))
         earlier = {
             (row.run_id, row.series, row.detector): row for row in table.find(reader, {one.run_id for one in everyone})
         }
     parameters_hash = settings.hash_of(*DISTANCE_PARAMETERS)
-    detectors = [make_detector(name, settings) for name in DETECTORS]
+    detectors = [
+        make_detector(
+            name,
+            dbscan_eps=settings.dbscan_eps,
+            dbscan_min_samples=settings.dbscan_min_samples,
+            barycenter_backend=settings.barycenter_backend,
+            barycenter_iterations=settings.barycenter_iterations,
+        )
+        for name in DETECTORS
+    ]
 
     def measure(ones: list[comparisons.Comparison]) -> list[table.DistanceRow]:
         own = {

@@ -1,7 +1,5 @@
 """`history_sets`: the earlier runs that a run is compared with."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from perfreg_assets.assets.project import Project

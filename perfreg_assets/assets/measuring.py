@@ -139,9 +139,8 @@ def _score_of(row: DistanceRow) -> Score:
 def _input_hash(one: Comparison, detector: str, settings: Settings) -> str:
     """What a score depends on: the samples (the history as a set), the detector's parameters, the code."""
     history, target = one.samples
-    digest = hashlib.sha256(
-        f"{detector}|{one.kind}|{one.interval_s}|{settings.hash_of(*_DETECTOR_PARAMETERS)}|{code_version("methods")}".encode()
-    )
+    parts = (detector, one.kind, one.interval_s, settings.hash_of(*_DETECTOR_PARAMETERS), code_version("methods"))
+    digest = hashlib.sha256("|".join(map(str, parts)).encode())
     digest.update(_content(target))
     for content in sorted(map(_content, history)):
         digest.update(content)

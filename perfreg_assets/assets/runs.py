@@ -1,7 +1,5 @@
 """`runs`: what was tested, and what was refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import dagster as dg

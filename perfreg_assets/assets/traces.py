@@ -1,7 +1,5 @@
 """`traces` and `time_series`: is the trace whole, and what happened second by second. One engine start for both."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +79,8 @@ def traces_and_time_series(
             trace_table.upsert(writer, [_trace_row(row, health) for row, (health, _) in zip(due, found, strict=True)])
             series_table.forget(writer, [row.run_id for row in due])
             series_table.upsert(
-                writer, [_series_row(row.run_id, one) for row, (_, series) in zip(due, found, strict=True) for one in series]
+                writer,
+                [_series_row(row.run_id, one) for row, (_, series) in zip(due, found, strict=True) for one in series],
             )
             for row, (health, _) in zip(due, found, strict=True):
                 timings.record(writer, row.run_id, health.seconds)

@@ -1,7 +1,5 @@
 """`verdicts`: regressed or not, at one ω."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from perfreg_assets.assets.project import Project

@@ -1,0 +1,23 @@
+"""Jobs: the chain as a whole and the parts that people and sensors start."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+PREPARE = dg.AssetSelection.assets("runs", "traces", "time_series")
+MODEL = dg.AssetSelection.assets("history_sets", "barycenters", "distances")
+JUDGE = dg.AssetSelection.assets("verdicts", "discords")
+
+INGEST_JOB = "ingest_runs"
+EVERYTHING_JOB = "judge_versions"
+
+ingest_runs = dg.define_asset_job(
+    INGEST_JOB,
+    dg.AssetSelection.assets("runs"),
+    description="Registers run folders of one app version. What follows is started by automation conditions.",
+)
+judge_versions = dg.define_asset_job(
+    EVERYTHING_JOB,
+    PREPARE | MODEL | JUDGE,
+    description="The whole chain for one or more app versions, from run folders to reports.",
+)

@@ -1,0 +1,32 @@
+"""The job that records folders which are no run: they belong to no app version, so no asset can take them."""
+
+from pathlib import Path
+
+import dagster as dg
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.collection import registry
+from perfreg_assets.partitions import to_key
+
+
+class QuarantineConfig(dg.Config):  # type: ignore[misc]
+    """Folders that could not be read as a run."""
+
+    folders: list[str]
+
+
+@dg.op(description="Records folders that cannot be read as a run, each with its reason code and one sentence.")
+def quarantine(context: dg.OpExecutionContext, config: QuarantineConfig, project: Project) -> None:
+    outcomes = registry.register([Path(name) for name in config.folders], project.settings(), project.open(), to_key)
+    for outcome in outcomes:
+        if outcome.rejected:
+            context.log.warning(
+                "quarantined %s [%s] %s", outcome.folder.name, outcome.rejected.reason, outcome.rejected
+            )
+        else:  # it was mended in between
+            context.log.info("registered %s; materialise its app version to judge it", outcome.run_id)
+
+
+@dg.job(name="quarantine_folders", description="Records run folders that cannot be taken in.")
+def quarantine_folders() -> None:
+    quarantine()

@@ -1,0 +1,37 @@
+"""Assembles the project for Dagster. Computes nothing; tests assemble their own with other resources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+
+from perfreg_assets.assets.barycenters import barycenters
+from perfreg_assets.assets.discords import discords
+from perfreg_assets.assets.distances import distances
+from perfreg_assets.assets.history_sets import history_sets
+from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.runs import runs
+from perfreg_assets.assets.traces import traces_and_time_series
+from perfreg_assets.assets.verdicts import verdicts
+from perfreg_assets.automation import jobs, sensors
+from perfreg_assets.automation.progress import NAME as PROGRESS
+from perfreg_assets.automation.progress import progress_logger
+from perfreg_assets.automation.policies import with_policies
+from perfreg_assets.automation.quarantine import quarantine_folders
+
+
+def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
+    """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
+    return dg.Definitions(
+        assets=[runs, traces_and_time_series, history_sets, barycenters, distances, verdicts, discords],
+        jobs=[jobs.ingest_runs, jobs.judge_versions, quarantine_folders],
+        sensors=[sensors.run_folders, sensors.automation],
+        resources={"project": Project(), **(resources or {})},
+        # Steps share compiled kernels and the engine cache in one process; the numerics are parallel inside a step.
+        executor=dg.in_process_executor,
+        loggers={"console": dg.colored_console_logger, PROGRESS: progress_logger},
+    ).map_asset_specs(func=with_policies)
+
+
+defs = build_defs()
