@@ -35,7 +35,7 @@ COMMENT ON COLUMN marts.run_verdicts.state IS 'anomalous, normal, improved, not_
 COMMENT ON COLUMN marts.run_verdicts.is_anomalous IS 'NULL where nothing was judged.';
 COMMENT ON COLUMN marts.run_verdicts.distance IS 'iqr: distance of the series furthest out; default: score corrected for the number of series.';
 COMMENT ON COLUMN marts.run_verdicts.threshold IS 'q3 + ω (q3 − q1), same unit as distance.';
-COMMENT ON COLUMN marts.run_verdicts.excess_ratio IS 'distance / threshold: above 1 the rule fires; NULL when the threshold is 0.';
+COMMENT ON COLUMN marts.run_verdicts.excess_ratio IS 'distance / threshold: above 1 the rule fires; NULL when the threshold is 0 or less.';
 COMMENT ON COLUMN marts.run_verdicts.critical_omega IS 'The rule fires at every ω below this one.';
 COMMENT ON COLUMN marts.run_verdicts.p_value IS 'Chance of such a distance without a regression; NULL where the detector has none.';
 COMMENT ON COLUMN marts.run_verdicts.history_size IS 'Number of runs in the history.';

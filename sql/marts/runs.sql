@@ -32,6 +32,7 @@ SELECT
     verdicts.explanation AS run_explanation,
     reviews.status AS review_status,
     reviews.note AS review_note,
+    reviews.reviewer,
     reviews.reviewed_at,
     histories.state AS history_state,
     histories.history_size,
@@ -83,6 +84,7 @@ COMMENT ON COLUMN marts.runs.is_anomalous IS 'The current verdict on the run; NU
 COMMENT ON COLUMN marts.runs.run_explanation IS 'The current verdict on the run in words.';
 COMMENT ON COLUMN marts.runs.review_status IS 'Last review: confirmed (a regression), rejected (a false alarm) or accepted (the new normal); NULL without.';
 COMMENT ON COLUMN marts.runs.review_note IS 'What the last review says.';
+COMMENT ON COLUMN marts.runs.reviewer IS 'Who gave the last review.';
 COMMENT ON COLUMN marts.runs.reviewed_at IS 'When the last review was given (UTC).';
 COMMENT ON COLUMN marts.runs.history_state IS 'ready or not_enough_history; NULL before selection.';
 COMMENT ON COLUMN marts.runs.history_size IS 'Number of runs in its history.';

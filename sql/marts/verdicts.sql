@@ -15,7 +15,10 @@ SELECT
     measured.q1,
     measured.q3,
     measured.q3 + given.omega * (measured.q3 - measured.q1) AS threshold,
-    measured.distance / nullif(measured.q3 + given.omega * (measured.q3 - measured.q1), 0) AS excess_ratio,
+    CASE
+        WHEN measured.q3 + given.omega * (measured.q3 - measured.q1) > 0
+        THEN measured.distance / (measured.q3 + given.omega * (measured.q3 - measured.q1))
+    END AS excess_ratio,
     CASE
         WHEN measured.q3 > measured.q1 THEN (measured.distance - measured.q3) / (measured.q3 - measured.q1)
         WHEN measured.distance > measured.q3 THEN 'inf'::DOUBLE
@@ -63,7 +66,7 @@ COMMENT ON COLUMN marts.verdicts.distance IS 'd. iqr: DTW distance, in the unit 
 COMMENT ON COLUMN marts.verdicts.q1 IS 'First quartile of the history''s own distances, same unit as distance.';
 COMMENT ON COLUMN marts.verdicts.q3 IS 'Third quartile of the history''s own distances, same unit as distance.';
 COMMENT ON COLUMN marts.verdicts.threshold IS 'q3 + ω (q3 − q1), same unit as distance.';
-COMMENT ON COLUMN marts.verdicts.excess_ratio IS 'distance / threshold: above 1 the rule fires; NULL when the threshold is 0.';
+COMMENT ON COLUMN marts.verdicts.excess_ratio IS 'distance / threshold: above 1 the rule fires; NULL when the threshold is 0 or less.';
 COMMENT ON COLUMN marts.verdicts.critical_omega IS 'The rule fires at every ω below this one: (distance − q3) / (q3 − q1).';
 COMMENT ON COLUMN marts.verdicts.direction IS 'Whether the run does more or less than its history.';
 COMMENT ON COLUMN marts.verdicts.explanation IS 'The verdict in words, with the numbers of the rule.';

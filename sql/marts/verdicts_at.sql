@@ -19,7 +19,10 @@ SELECT
     measured.q1,
     measured.q3,
     measured.q3 + omega::DOUBLE * (measured.q3 - measured.q1) AS threshold,
-    measured.distance / nullif(measured.q3 + omega::DOUBLE * (measured.q3 - measured.q1), 0) AS excess_ratio,
+    CASE
+        WHEN measured.q3 + omega::DOUBLE * (measured.q3 - measured.q1) > 0
+        THEN measured.distance / (measured.q3 + omega::DOUBLE * (measured.q3 - measured.q1))
+    END AS excess_ratio,
     CASE
         WHEN measured.q3 > measured.q1 THEN (measured.distance - measured.q3) / (measured.q3 - measured.q1)
         WHEN measured.distance > measured.q3 THEN 'inf'::DOUBLE
