@@ -48,23 +48,30 @@ class _Batch:
     """One CellsBatch: cell types row by row, and per type the values in the same order."""
 
     def __init__(self, batch: Any, column_count: int) -> None:
-        flat = np.array(batch.cells, dtype=np.uint8)
-        if flat.size % column_count:
-            raise SchemaError(f"a batch of {flat.size} cells does not divide into {column_count} columns")
+        count = len(batch.cells)
+        if count % column_count:
+            raise SchemaError(f"a batch of {count} cells does not divide into {column_count} columns")
+        integers = np.array(batch.varint_cells, dtype=np.int64)
+        # All integers is the common case of large results: then nothing needs to be read of the cell types.
+        flat = np.full(count, _INTEGER, dtype=np.uint8) if integers.size == count else np.array(batch.cells, np.uint8)
         self.types = flat.reshape(-1, column_count)
         self._flat = flat
-        self._values: dict[int, Any] = {
-            _INTEGER: np.array(batch.varint_cells, dtype=np.int64),
+        self._values: dict[int, np.ndarray] = {
+            _INTEGER: integers,
             _FLOAT: np.array(batch.float64_cells, dtype=np.float64),
+            _STRING: np.array(_strings(batch.string_cells), dtype=object),
         }
-        if np.any(flat == _STRING):
-            self._values[_STRING] = np.array(_strings(batch.string_cells), dtype=object)
+        for kind, values in self._values.items():
+            if values.size != np.count_nonzero(flat == kind):
+                raise SchemaError(
+                    f"a batch announces {np.count_nonzero(flat == kind)} cells of type {kind}, it has {values.size}"
+                )
         self._positions: dict[int, np.ndarray] = {}
 
     def values(self, kind: int, column: int, where: np.ndarray) -> Any:
         """Values of the cells of that kind in the column's rows `where`."""
         values = self._values[kind]
-        if values.size == self._flat.size:  # all cells are of this kind: the common case, and three times as fast
+        if values.size == self._flat.size:  # all cells are of this kind
             return values.reshape(self.types.shape)[where, column]
         if kind not in self._positions:
             self._positions[kind] = (np.cumsum(self._flat == kind) - 1).reshape(self.types.shape)

@@ -7,6 +7,7 @@ second, has no limits, leaves the engine behind when Python is killed, and drops
 from __future__ import annotations
 
 import http.client
+import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -89,7 +90,13 @@ class TraceSession:
             self.version: str = self._client.http.status().human_readable_version
         first = (process.choice, self.version) not in _announced
         _announced.add((process.choice, self.version))
-        logger.log(20 if first else 10, "trace engine: %s, %s (%s)", self.kind, self.version, process.choice.path)
+        logger.log(
+            logging.INFO if first else logging.DEBUG,
+            "trace engine: %s, %s (%s)",
+            self.kind,
+            self.version,
+            process.choice.path,
+        )
 
     @property
     def engine_seconds(self) -> float:
@@ -100,7 +107,8 @@ class TraceSession:
         """Feeds the trace, unpacked or gzip, in pieces of any size (under 32 MiB is best).
 
         Raises:
-            Rejected: TRACE_CORRUPT or TRACE_NOT_PERFETTO with the engine's own words; ENGINE_…; whatever reading raises.
+            Rejected: TRACE_CORRUPT or TRACE_NOT_PERFETTO with the engine's own words; ENGINE_…; whatever reading
+                raises.
         """
         begin = time.perf_counter()
         backend, end = self._client.http, self._client.protos.TraceProcessorRpc().finalize_data_result

@@ -100,5 +100,5 @@ def _download() -> Path:
     try:
         return Path(prebuilts.get_perfetto_prebuilt(manifest)).absolute()
     # The downloader calls curl and raises whatever that gives: CalledProcessError, OSError, or Exception itself.
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         raise Rejected(Reason.ENGINE_UNAVAILABLE, f"the official download failed ({error})") from error

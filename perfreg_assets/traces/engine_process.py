@@ -27,7 +27,10 @@ _NATIVE_POLL_S = 0.01
 _STDERR_TAIL_BYTES = 2000
 _ROOT = Path(__file__).resolve().parents[2]
 # -P: nothing from the current folder is imported. The package's own place is given, installed or not.
-_WASM_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from perfreg_assets.traces import wasm_shell as s; s.main(sys.argv[1:])"
+_WASM_BOOT = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from perfreg_assets.traces import wasm_shell; wasm_shell.main(sys.argv[1:])"
+)
 
 
 class EngineProcess:
@@ -119,10 +122,10 @@ class EngineProcess:
 
     def _not_started(self) -> Rejected:
         self._end()
-        code = self._process.returncode
+        what = f"the {self.choice.kind} engine {self.choice.path} did not start"
         return Rejected(
             Reason.ENGINE_UNAVAILABLE,
-            f"the {self.choice.kind} engine {self.choice.path} did not start (exit status {code}) {self._stderr_tail()}".strip(),
+            f"{what} (exit status {self._process.returncode}) {self._stderr_tail()}".strip(),
         )
 
     # ---- end ---------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def network_series(session: TraceSession, app: str, grid: Grid) -> list[Series]:
 
 
 def _optional(session: TraceSession, name: str, schema: dict[str, str]) -> pd.DataFrame | str:
-    """The rows, or why there are none: an engine of another release may lack the table, which is no fault of the run."""
+    """The rows, or why there are none: an engine of another release may lack the table, not the run's fault."""
     try:
         return session.query(statement(name), schema)
     except QueryError as error:

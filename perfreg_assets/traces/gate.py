@@ -26,28 +26,32 @@ import pandas as pd
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.contents import TraceContents, load_contents
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.framing import PacketFraming
-from perfreg_assets.traces.processes import Processes, load_processes
-from perfreg_assets.traces.series import SchedSpan, load_sched_span
+from perfreg_assets.traces.processes import AppProcess, find_app
 from perfreg_assets.traces.statements import statement
 from perfreg_assets.traces.trace_file import GZIP_MAGIC, unpacked_chunks
 
 _MEMORY = "process_memory"
 _DAMAGE = (
-    Reason.TRACE_GZIP_DAMAGED, Reason.TRACE_NOT_PERFETTO, Reason.TRACE_CORRUPT, Reason.TRACE_TRUNCATED, Reason.TRACE_EMPTY,
-)  # fmt: skip
+    Reason.TRACE_GZIP_DAMAGED,
+    Reason.TRACE_NOT_PERFETTO,
+    Reason.TRACE_CORRUPT,
+    Reason.TRACE_TRUNCATED,
+    Reason.TRACE_EMPTY,
+)
 # Statistics about data that no series reads, by the beginning of their names: recorded, not fatal. Seen in healthy
 # traces of real devices: perf_… (profiler samples dropped by design), mm_unknown_type, …_unknown_keys (a newer
 # kernel has more counters than the trace processor knows), misplaced_end_event (atrace sections open at the start).
 _UNRELATED = (
-    "android_br_", "android_log_", "app_wakelock_", "atom_", "deobfuscate_", "empty_chrome_", "energy_", "entity_state_",
-    "etm_", "flow_", "ftrace_kprobe_", "ftrace_thermal_", "fuchsia_", "game_intervention_", "gpu_", "heap_graph_",
-    "heapprofd_", "hprof_", "invalid_cpu_times", "jit_", "json_", "kernel_trackevent_", "kernel_wakelock_", "legacy_v8_",
-    "mali_", "meminfo_", "memory_snapshot_", "metatrace_", "misplaced_end_event", "mm_", "ninja_", "packages_list_",
-    "perf_", "pixel_modem_", "power_rail_", "proc_stat_", "psi_", "rss_stat_unknown_keys", "slice_drop_", "spe_",
-    "stackprofile_", "symbolization_", "systrace_", "task_state_", "thread_time_in_state_", "track_event_",
-    "unknown_extension_", "v8_", "vmstat_", "vulkan_", "winscope_",
+    "android_br_", "android_log_", "app_wakelock_", "atom_", "deobfuscate_", "empty_chrome_", "energy_",
+    "entity_state_", "etm_", "flow_", "ftrace_kprobe_", "ftrace_thermal_", "fuchsia_", "game_intervention_", "gpu_",
+    "heap_graph_", "heapprofd_", "hprof_", "invalid_cpu_times", "jit_", "json_", "kernel_trackevent_",
+    "kernel_wakelock_", "legacy_v8_", "mali_", "meminfo_", "memory_snapshot_", "metatrace_", "misplaced_end_event",
+    "mm_", "ninja_", "packages_list_", "perf_", "pixel_modem_", "power_rail_", "proc_stat_", "psi_",
+    "rss_stat_unknown_keys", "slice_drop_", "spe_", "stackprofile_", "symbolization_", "systrace_", "task_state_",
+    "thread_time_in_state_", "track_event_", "unknown_extension_", "v8_", "vmstat_", "vulkan_", "winscope_",
 )  # fmt: skip
 # Statistics that healthy traces have in small numbers: allowed up to this share of the scheduling slices.
 # mismatched_sched_switch_tids: a switch whose outgoing thread is not the one last switched in, so a switch between
@@ -156,6 +160,7 @@ def check_trace(
     exploration: tuple[int, int] | None,
     time_limit_s: float,
     settings: Settings,
+    contents: TraceContents | None = None,
 ) -> TraceHealth:
     """Judges a loaded trace; never raises for what is wrong with it.
 
@@ -165,50 +170,49 @@ def check_trace(
         app: application id.
         exploration: (start_ns, end_ns) in trace time, or None if run.json does not say.
         time_limit_s: of the run's configuration; what the trace must cover if there is no exploration.
+        contents: of this trace, if loaded already.
 
     Raises:
         Rejected: ENGINE_…
     """
-    bounds = session.query(statement("trace_bounds"), {"start_ts": "int64", "end_ts": "int64"})
-    start_ns, end_ns = int(bounds["start_ts"].iloc[0]), int(bounds["end_ts"].iloc[0])
-    table = session.query(statement("stats"), {"name": "string", "severity": "string", "value": "int64"})
-    span = load_sched_span(session)
-    processes = load_processes(session, app)
-    sources = _data_sources(session, span)
-    recorded = (span.first_ns, span.last_ns) if span.slice_count else (start_ns, end_ns)
+    contents = contents or load_contents(session)
+    stats = session.query(statement("stats"), {"name": "string", "severity": "string", "value": "int64"})
+    processes = find_app(contents.processes, app)
+    sources = _data_sources(session, contents)
+    recorded = contents.recorded_ns
     window = _window(recorded, exploration, settings.interval_s)
     problem = (
         _source_problem(sources)
-        or _stats_problem(table, span.slice_count)
-        or _app_problem(app, processes)
+        or _stats_problem(stats, contents.sched.count)
+        or _app_problem(app, processes, len(contents.processes))
         or _time_problem(recorded, window, exploration, time_limit_s, settings)
     )
     return TraceHealth(
         is_complete=problem is None,
         reason=problem.reason if problem else None,
         detail=problem.detail if problem else "",
-        start_ns=start_ns,
-        end_ns=end_ns,
-        duration_s=(end_ns - start_ns) / 1e9,
+        start_ns=contents.start_ns,
+        end_ns=contents.end_ns,
+        duration_s=(contents.end_ns - contents.start_ns) / 1e9,
         file_bytes=facts.file_bytes,
         sha256=facts.sha256,
         unpacked_bytes=facts.unpacked_bytes,
         packet_count=facts.packet_count,
         data_sources=sources,
-        process_count=processes.count,
-        app_processes=tuple(sorted({process.name for process in processes.app})),
-        stats=dict(zip(table["name"], (int(value) for value in table["value"]), strict=True)),
+        process_count=len(contents.processes),
+        app_processes=tuple(sorted({process.name for process in processes})),
+        stats=dict(zip(stats["name"], (int(value) for value in stats["value"]), strict=True)),
         window_ns=window,
         engine=session.kind,
         engine_version=session.version,
     )
 
 
-def _data_sources(session: TraceSession, span: SchedSpan) -> tuple[str, ...]:
+def _data_sources(session: TraceSession, contents: TraceContents) -> tuple[str, ...]:
     types = session.query(statement("track_types"), {"type": "string"})["type"]
     memory = session.arrays(statement("memory_sample_count"), {"sample_count": "int64"})["sample_count"][0]
     found = {str(name) for name in types if name != _MEMORY}  # that type covers counters other than memory as well
-    return tuple(sorted(found | ({"sched"} if span.slice_count else set()) | ({_MEMORY} if memory else set())))
+    return tuple(sorted(found | ({"sched"} if contents.sched.count else set()) | ({_MEMORY} if memory else set())))
 
 
 def _source_problem(sources: tuple[str, ...]) -> Rejected | None:
@@ -232,10 +236,10 @@ def _stats_problem(stats: pd.DataFrame, slice_count: int) -> Rejected | None:
     return Rejected(reason, ", ".join(text for _, text in fatal))
 
 
-def _app_problem(app: str, processes: Processes) -> Rejected | None:
-    if processes.app:
+def _app_problem(app: str, processes: tuple[AppProcess, ...], process_count: int) -> Rejected | None:
+    if processes:
         return None
-    return Rejected(Reason.PACKAGE_MISSING, f"none of {processes.count} processes is named {app!r} or {app + ':…'!r}")
+    return Rejected(Reason.PACKAGE_MISSING, f"none of {process_count} processes is named {app!r} or {app + ':…'!r}")
 
 
 def _window(recorded: tuple[int, int], exploration: tuple[int, int] | None, interval_s: float) -> tuple[int, int]:

@@ -30,7 +30,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Grid:
-    """`count` intervals of `interval_ns` from `start_ns` on; the i-th is [start + i·interval, start + (i+1)·interval)."""
+    """`count` intervals of `interval_ns` from `start_ns` on, each with its left border and without its right one."""
 
     start_ns: int
     interval_ns: int

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, start_engine
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_file, check_trace
 from perfreg_assets.traces.grid import Series
@@ -28,8 +29,8 @@ def inspect_trace(
     """What the trace is worth, and its series if it is complete.
 
     Whatever is wrong with the trace ends in `TraceHealth.reason`, never in an exception.
-    `TraceHealth.seconds`: `file` (reading and checking the bytes), `engine` (start, load and queries: time spent waiting
-    for it), `series` (everything else: splitting and summing).
+    `TraceHealth.seconds`: `file` (reading and checking the bytes), `engine` (start, load and queries: time spent
+    waiting for it), `series` (everything else: splitting and summing).
 
     Args:
         exploration: (start_ns, end_ns) in trace time; None if run.json does not say, then the recorded span counts.
@@ -49,12 +50,26 @@ def inspect_trace(
         file_s = time.perf_counter() - begin
         session = start_engine(settings)
         session.load(unpacked_chunks(path, settings.trace_max_bytes))
+        contents = load_contents(session)
         health = check_trace(
-            session, facts, app=app, exploration=exploration, time_limit_s=time_limit_s, settings=settings
+            session,
+            facts,
+            app=app,
+            exploration=exploration,
+            time_limit_s=time_limit_s,
+            settings=settings,
+            contents=contents,
         )
         if health.is_complete and health.window_ns is not None:
             start_ns, end_ns = health.window_ns
-            series = extract_series(session, app=app, start_ns=start_ns, end_ns=end_ns, interval_s=settings.interval_s)
+            series = extract_series(
+                session,
+                app=app,
+                start_ns=start_ns,
+                end_ns=end_ns,
+                interval_s=settings.interval_s,
+                contents=contents,
+            )
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise

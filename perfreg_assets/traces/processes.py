@@ -10,9 +10,6 @@ import pandas as pd
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.statements import statement
 
-_PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
-_THREAD_SCHEMA = {"utid": "int64", "tid": "Int64", "upid": "Int64"}
-
 
 @dataclass(frozen=True)
 class AppProcess:
@@ -24,30 +21,19 @@ class AppProcess:
     end_ns: int | None
 
 
-@dataclass(frozen=True)
-class Processes:
-    """The trace's processes as far as they matter: how many there are, and the app's."""
+def find_app(processes: pd.DataFrame, app: str) -> tuple[AppProcess, ...]:
+    """The app's processes: those named as the app, and its sub-processes `app:…`.
 
-    count: int
-    app: tuple[AppProcess, ...]
+    Several may have the same name, at once or one after the other; all of them count.
 
-    @property
-    def app_upids(self) -> list[int]:
-        return [process.upid for process in self.app]
-
-
-def load_processes(session: TraceSession, app: str) -> Processes:
-    """Finds the app's processes: the one named as the app, and its sub-processes `app:…`.
-
-    One app may have several of the same name, at once or one after the other; all of them count.
+    Args:
+        processes: as `TraceContents.processes`.
+        app: application id.
     """
-    table = session.query(statement("processes"), _PROCESS_SCHEMA)
-    is_app = belongs_to(table["name"], app)
-    found = tuple(
+    return tuple(
         AppProcess(int(row.upid), str(row.name), _or_none(row.start_ts), _or_none(row.end_ts))
-        for row in table[is_app].itertuples(index=False)
+        for row in processes[belongs_to(processes["name"], app)].itertuples(index=False)
     )
-    return Processes(len(table), found)
 
 
 def belongs_to(names: pd.Series, app: str) -> np.ndarray:
@@ -58,7 +44,7 @@ def belongs_to(names: pd.Series, app: str) -> np.ndarray:
 
 def load_threads(session: TraceSession, upids: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """(utids of the given processes, utids of the cores' idle tasks)."""
-    table = session.query(statement("threads"), _THREAD_SCHEMA)
+    table = session.query(statement("threads"), {"utid": "int64", "tid": "Int64", "upid": "Int64"})
     is_app = table["upid"].isin(upids).to_numpy(bool)
     is_idle = (table["tid"] == 0).fillna(False).to_numpy(bool)
     utid = table["utid"].to_numpy()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfreg_assets.traces.contents import SchedSlices
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.frequency import Clock
 from perfreg_assets.traces.grid import Grid, Pieces, Series, add_up, split
@@ -16,49 +17,9 @@ CYCLES_UNIT = "cycles/s"
 FREQUENCY_UNIT = "kHz"
 THREADS_UNIT = "threads"
 
-_SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
-_PAGE_ROWS = 1_000_000
 _CYCLES_PER_KHZ_NS = 1e-6
-
-
-@dataclass(frozen=True)
-class SchedSlices:
-    """Scheduling slices in order of time; `end` is known for all of them (see `close`)."""
-
-    start: np.ndarray
-    end: np.ndarray
-    cpu: np.ndarray
-    utid: np.ndarray
-
-
-def load_slices(session: TraceSession, *, slice_count: int, first_ns: int, last_ns: int) -> SchedSlices:
-    """All scheduling slices of the trace, in pages, so that no single answer gets too large.
-
-    Args:
-        slice_count, first_ns, last_ns: from `sched_span.sql`.
-    """
-    page_count = 1 + slice_count // _PAGE_ROWS
-    edges = [first_ns + (last_ns + 1 - first_ns) * page // page_count for page in range(page_count + 1)]
-    pages = [
-        session.arrays(statement("sched_slices", from_ns=begin, to_ns=end), _SLICE_SCHEMA)
-        for begin, end in zip(edges[:-1], edges[1:], strict=True)
-        if begin < end
-    ]
-    ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)
-    return SchedSlices(ts, close(ts, dur, cpu, last_ns), cpu, utid)
-
-
-def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, last_ns: int) -> np.ndarray:
-    """Ends of slices. One without a recorded end (dur < 0) lasts until its core's next slice, else to the last event."""
-    end = ts + dur
-    is_open = dur < 0
-    if is_open.any():
-        order = np.lexsort((ts, cpu))
-        following = np.full(ts.size, last_ns, dtype=np.int64)
-        has_next = cpu[order][1:] == cpu[order][:-1]
-        following[order[:-1][has_next]] = ts[order][1:][has_next]
-        end[is_open] = following[is_open]
-    return end
+_CYCLES = ("cycles_app", "cycles_total")
+_NO_SCHED = "the trace has no scheduling events (sched/sched_switch)"
 
 
 @dataclass(frozen=True)
@@ -83,6 +44,12 @@ def sched_series(
     Args:
         clocks: frequency per core, or why there is none.
     """
+    if not slices.count:
+        return [
+            *(grid.missing(name, CPU_UNIT, _NO_SCHED) for name in ("cpu_app", "cpu_total")),
+            *(grid.missing(name, CYCLES_UNIT, _NO_SCHED) for name in _CYCLES),
+            grid.missing("threads_running_app", THREADS_UNIT, _NO_SCHED),
+        ]
     cores = _cut(slices, grid, app_utids, idle_utids)
     shape = (cores.numbers.size, grid.count)
     duration = cores.pieces.duration_ns
@@ -103,9 +70,9 @@ def sched_series(
 
 
 def _cut(slices: SchedSlices, grid: Grid, app_utids: np.ndarray, idle_utids: np.ndarray) -> _Cores:
-    numbers = np.unique(slices.cpu)
-    limit = slices.utid.size + (grid.count + 1) * numbers.size
-    pieces = split(slices.start, slices.end, grid, pieces_max=limit)
+    numbers = slices.cores
+    limit = slices.count + (grid.count + 1) * numbers.size
+    pieces = split(slices.start_ns, slices.end_ns, grid, pieces_max=limit)
     utid = slices.utid[pieces.row]
     is_busy = ~_membership(utid, idle_utids)
     pieces = Pieces(*(part[is_busy] for part in (pieces.row, pieces.bin, pieces.start_ns, pieces.end_ns)))
@@ -122,9 +89,8 @@ def _membership(utid: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[Series]:
-    names = ("cycles_app", "cycles_total")
     if isinstance(clocks, str):
-        return [grid.missing(name, CYCLES_UNIT, clocks) for name in names]
+        return [grid.missing(name, CYCLES_UNIT, clocks) for name in _CYCLES]
     sums = np.zeros((2, grid.count), dtype=np.int64)
     for index, number in enumerate(cores.numbers):
         here = np.flatnonzero(cores.core == index)
@@ -133,21 +99,23 @@ def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[S
         clock = clocks.get(int(number))
         if clock is None:
             return [
-                grid.missing(name, CYCLES_UNIT, f"core {number} ran without a recorded frequency") for name in names
+                grid.missing(name, CYCLES_UNIT, f"core {number} ran without a recorded frequency") for name in _CYCLES
             ]
         cycles = clock.integral(cores.pieces.end_ns[here]) - clock.integral(cores.pieces.start_ns[here])
         sums += add_up(cycles, 1 - cores.is_app[here].astype(np.int64), cores.pieces.bin[here], (2, grid.count))
     app, others = sums
     return [
         grid.series(name, CYCLES_UNIT, amount * _CYCLES_PER_KHZ_NS / grid.interval_s)
-        for name, amount in zip(names, (app, app + others), strict=True)
+        for name, amount in zip(_CYCLES, (app, app + others), strict=True)
     ]
 
 
 def _distinct_threads(cores: _Cores, grid: Grid) -> np.ndarray:
     bins, utid = cores.pieces.bin[cores.is_app], cores.utid[cores.is_app]
     width = int(utid.max(initial=0)) + 1
-    return np.bincount(np.unique(bins * width + utid) // width, minlength=grid.count)
+    keys = np.sort(bins * width + utid)
+    is_first = np.diff(keys, prepend=-1) != 0
+    return np.bincount(keys[is_first] // width, minlength=grid.count)
 
 
 def load_clocks(session: TraceSession) -> dict[int, Clock] | str:

@@ -38,7 +38,7 @@ def find_wasm() -> Path | None:
 
 def _release(folder: str) -> tuple[int, ...]:
     """(52, 0) of "v52.0-6b9586def"; what does not look like a release sorts first."""
-    parts = folder[1:].split("-")[0].split(".")
+    parts = folder[1:].split("-", maxsplit=1)[0].split(".")
     return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()
 
 
@@ -91,7 +91,7 @@ def _cached(engine: wasmtime.Engine, key: str, folders: Sequence[Path]) -> wasmt
                     return wasmtime.Module.deserialize_file(engine, str(path))
             except (OSError, wasmtime.WasmtimeError) as error:
                 # Another processor behind the same home folder, or a file being removed: compiled again below.
-                print(f"compiled engine {path} is not usable here: {error}", file=sys.stderr)
+                sys.stderr.write(f"compiled engine {path} is not usable here: {error}\n")
     return None
 
 
@@ -118,7 +118,7 @@ def _store(folder: Path, key: str, code: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, folder / _name(key, code))
     except OSError as error:
-        print(f"compiled engine could not be kept in {folder}: {error}", file=sys.stderr)
+        sys.stderr.write(f"compiled engine could not be kept in {folder}: {error}\n")
         Path(temporary).unlink(missing_ok=True)
 
 

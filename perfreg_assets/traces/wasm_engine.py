@@ -12,7 +12,7 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import wasmtime
 
@@ -27,11 +27,11 @@ _MASK_64 = (1 << 64) - 1
 _LOG_LINES = 100
 
 
-class EngineCrash(Exception):
+class EngineCrashError(Exception):
     """The engine trapped or aborted. Nothing in it can be used any more."""
 
 
-class EngineOutOfMemory(EngineCrash):
+class EngineMemoryError(EngineCrashError):
     """The engine asked for more memory than it is allowed."""
 
 
@@ -52,7 +52,7 @@ def _configuration() -> tuple[wasmtime.Config, str]:
 
 
 class WasmEngine:
-    """One trace processor. Not thread-safe; after an `EngineCrash` only `close` may be called."""
+    """One trace processor. Not thread-safe; after an `EngineCrashError` only `close` may be called."""
 
     def __init__(
         self, wasm: Path, *, memory_bytes: int, cache_folders: Sequence[Path], announce: Callable[[str], None]
@@ -65,7 +65,9 @@ class WasmEngine:
         engine = wasmtime.Engine(config)
         module = load_module(engine, wasm, flags, cache_folders, announce)
         self._store = store = wasmtime.Store(engine)
-        imports = [wasmtime.Func(store, item.type, self._import(item)) for item in module.imports]
+        imports = [
+            wasmtime.Func(store, cast(wasmtime.FuncType, item.type), self._import(item)) for item in module.imports
+        ]
         exports: Any = wasmtime.Instance(store, module, imports).exports(store)
         self._memory = exports["memory"]
         exports["emscripten_stack_init"](store)
@@ -86,7 +88,7 @@ class WasmEngine:
         """Feeds bytes of a serialised TraceProcessorRpcStream; returns the pieces of the reply stream.
 
         Raises:
-            EngineCrash, EngineOutOfMemory: with the trap and the last lines the engine printed.
+            EngineCrashError, EngineMemoryError: with the trap and the last lines the engine printed.
         """
         self._replies = []
         try:
@@ -94,10 +96,10 @@ class WasmEngine:
                 piece = request[at : at + _REQUEST_BYTES]
                 ctypes.memmove(self._address(self._buffer), piece, len(piece))
                 self._on_request(self._store, len(piece))
-        except (wasmtime.Trap, wasmtime.WasmtimeError, EngineCrash) as error:
+        except (wasmtime.Trap, wasmtime.WasmtimeError, EngineCrashError) as error:
             trap = str(error).strip().splitlines()[-1].strip()
             printed = " ".join("".join(self._log[-20:]).split())[-300:]
-            kind = EngineOutOfMemory if self._is_out_of_memory else EngineCrash
+            kind = EngineMemoryError if self._is_out_of_memory else EngineCrashError
             raise kind(f"{trap} [{printed}]") from error
         return self._replies
 
@@ -188,10 +190,10 @@ class WasmEngine:
         del self._log[:-_LOG_LINES]
 
     def _js___assert_fail(self, condition: int, file: int, line: int, _function: int) -> None:
-        raise EngineCrash(f"assertion {self._text(condition)} failed at {self._text(file)}:{line}")
+        raise EngineCrashError(f"assertion {self._text(condition)} failed at {self._text(file)}:{line}")
 
     def _js__abort_js(self) -> None:
-        raise EngineCrash("aborted")
+        raise EngineCrashError("aborted")
 
     def _js_emscripten_get_heap_max(self) -> int:
         return self._memory_limit

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from perfreg_assets.traces.rpc_envelope import field, fields
 from perfreg_assets.traces.supervisor import EXIT_MEMORY
-from perfreg_assets.traces.wasm_engine import EngineCrash, EngineOutOfMemory, WasmEngine
+from perfreg_assets.traces.wasm_engine import EngineCrashError, EngineMemoryError, WasmEngine
 
 EXIT_CRASH = 98
 
@@ -56,8 +56,8 @@ class Rpc:
         with self._lock:
             try:
                 pieces = self._engine.rpc(field(1, request))
-            except EngineCrash as error:
-                _exit(EXIT_MEMORY if isinstance(error, EngineOutOfMemory) else EXIT_CRASH, str(error))
+            except EngineCrashError as error:
+                _exit(EXIT_MEMORY if isinstance(error, EngineMemoryError) else EXIT_CRASH, str(error))
         out: list[memoryview] = []
         for _, reply in fields(memoryview(b"".join(pieces))):
             if isinstance(reply, int):
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         except RpcError as error:
             _exit(EXIT_CRASH, str(error))
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815 — http.server's name
 
     def _reply(self, code: int, pieces: list[memoryview]) -> None:
         self.send_response(code)

@@ -1,0 +1,99 @@
+"""What a loaded trace holds, read from the engine once and used by the gate and by the series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from perfreg_assets.traces.engine import TraceSession
+from perfreg_assets.traces.statements import statement
+
+_SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
+_PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
+_PAGE_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class SchedSlices:
+    """Which thread was on which core and when, in order of time; int64 arrays of one length.
+
+    `end_ns` is known for all of them (see `close`).
+    """
+
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    cpu: np.ndarray
+    utid: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return self.start_ns.size
+
+    @property
+    def cores(self) -> np.ndarray:
+        """The numbers of the cores, ascending."""
+        return np.flatnonzero(np.bincount(self.cpu))
+
+
+@dataclass(frozen=True)
+class TraceContents:
+    """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts."""
+
+    start_ns: int
+    end_ns: int
+    processes: pd.DataFrame
+    sched: SchedSlices
+
+    @property
+    def recorded_ns(self) -> tuple[int, int]:
+        """From when to when there are events that series are made of: scheduling, or anything if there is none."""
+        if self.sched.count:
+            return int(self.sched.start_ns[0]), int(self.sched.end_ns.max())
+        return self.start_ns, self.end_ns
+
+
+def load_contents(session: TraceSession) -> TraceContents:
+    """Bounds, processes and scheduling slices of the loaded trace.
+
+    Raises:
+        Rejected: ENGINE_…
+    """
+    bounds = session.arrays(statement("trace_bounds"), {"start_ts": "int64", "end_ts": "int64"})
+    start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
+    processes = session.query(statement("processes"), _PROCESS_SCHEMA)
+    return TraceContents(start_ns, end_ns, processes, _load_sched(session, start_ns, end_ns))
+
+
+def _load_sched(session: TraceSession, start_ns: int, end_ns: int) -> SchedSlices:
+    """In pages of time, so that no single answer gets too large for the protocol."""
+    count = int(session.arrays(statement("sched_slice_count"), {"slice_count": "int64"})["slice_count"][0])
+    page_count = 1 + count // _PAGE_ROWS
+    edges = [start_ns + (end_ns + 1 - start_ns) * page // page_count for page in range(page_count + 1)]
+    pages = [
+        session.arrays(statement("sched_slices", from_ns=begin, to_ns=end), _SLICE_SCHEMA)
+        for begin, end in pairwise(edges)
+    ]
+    ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)
+    return SchedSlices(ts, close(ts, dur, cpu, end_ns), cpu, utid)
+
+
+def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, end_ns: int) -> np.ndarray:
+    """Ends of slices. One whose end was not recorded (dur < 0) lasts until its core's next slice, else to the
+    trace's end.
+
+    Args:
+        ts, dur, cpu: (n,) int64.
+        end_ns: of the trace.
+    """
+    end = ts + dur
+    is_open = dur < 0
+    if is_open.any():
+        order = np.lexsort((ts, cpu))
+        following = np.full(ts.size, end_ns, dtype=np.int64)
+        has_next = cpu[order][1:] == cpu[order][:-1]
+        following[order[:-1][has_next]] = ts[order][1:][has_next]
+        end[is_open] = following[is_open]
+    return end
