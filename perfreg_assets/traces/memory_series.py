@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from perfreg_assets.traces.engine import TraceSession
@@ -27,8 +29,8 @@ Samples = dict[str, dict[int, tuple[np.ndarray, np.ndarray]]]
 def memory_series(session: TraceSession, app: tuple[AppProcess, ...], grid: Grid) -> list[Series]:
     """Resident memory (total, anonymous, file) and swap of the app, summed over its processes.
 
-    The value of an interval is the one held at its end. RSS in total is `mem.rss` where it was polled, else the sum of
-    its parts as the kernel's rss_stat event gives them.
+    The value of an interval is the one held at its end. RSS in total is `mem.rss`, which polling of /proc gives; if the
+    kernel's own events (rss_stat, which give the parts) are at least twice as frequent, it is the sum of the parts.
     """
     table = session.query(statement("process_memory", upids=[process.upid for process in app]), _SCHEMA)
     samples: Samples = {}
@@ -38,24 +40,43 @@ def memory_series(session: TraceSession, app: tuple[AppProcess, ...], grid: Grid
 
 
 def _series(name: str, counter: str, samples: Samples, app: tuple[AppProcess, ...], grid: Grid) -> Series:
-    counters = (
-        [counter] if counter in samples or counter != "mem.rss" else [part for part in _RSS_PARTS if part in samples]
-    )
+    counters = _rss_counters(samples) if counter == "mem.rss" else [counter]
     if not any(part in samples for part in counters):
         return grid.missing(name, BYTES_UNIT, f"the trace has no {counter} of the app (process_stats, kmem/rss_stat)")
     total = np.zeros(grid.count)
-    for process in app:
-        for part in counters:
-            if process.upid not in samples.get(part, {}):
+    for part in counters:
+        first_ns = min(int(ts[0]) for ts, _ in samples[part].values())
+        for process in app:
+            if process.upid not in samples[part]:
                 continue
             ts, values = samples[part][process.upid]
-            gap_ns = int(ts[0]) - max(grid.start_ns, process.start_ns or grid.start_ns)
+            there = _with_start(process, int(ts[0]), first_ns, grid)
+            gap_ns = int(ts[0]) - max(grid.start_ns, there.start_ns or grid.start_ns)
             if gap_ns > max(grid.interval_ns, _UNKNOWN_HEAD_RATIO * (grid.end_ns - grid.start_ns)):
-                return grid.missing(
-                    name, BYTES_UNIT, f"the first {part} of {process.name} comes {gap_ns / 1e9:.1f} s late"
-                )
-            total += held(ts, values, process, grid)
+                late = f"the first {part} of {process.name} comes {gap_ns / 1e9:.1f} s late"
+                return grid.missing(name, BYTES_UNIT, late)
+            total += held(ts, values, there, grid)
     return grid.series(name, BYTES_UNIT, total)
+
+
+def _with_start(process: AppProcess, first_own_ns: int, first_ns: int, grid: Grid) -> AppProcess:
+    """A process whose begin was not recorded and which is missing in the first round of samples began at its own
+    first one: polling finds every process that is there."""
+    if process.start_ns is None and first_own_ns - first_ns > grid.interval_ns:
+        return replace(process, start_ns=first_own_ns)
+    return process
+
+
+def _rss_counters(samples: Samples) -> list[str]:
+    """The counters that add up to RSS; both ways mean the same, so the better sampled one is taken, by a margin that
+    keeps runs of one configuration on the same side."""
+    parts = [part for part in _RSS_PARTS if part in samples]
+    finest = max((_sample_count(samples, part) for part in parts), default=0)
+    return parts if finest >= 2 * _sample_count(samples, "mem.rss") and finest else ["mem.rss"]
+
+
+def _sample_count(samples: Samples, counter: str) -> int:
+    return sum(ts.size for ts, _ in samples.get(counter, {}).values())
 
 
 def held(ts: np.ndarray, values: np.ndarray, process: AppProcess, grid: Grid) -> np.ndarray:
