@@ -1,0 +1,127 @@
+"""One still picture per series: the run with its history, barycenter and suspicious windows, and the box plot beside.
+
+For places that show an image but run no script: Dagster's Markdown metadata, the console demo, a chat.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from perfreg_assets.reports import wording
+from perfreg_assets.reports.data import Distances, SeriesView
+
+RUN_COLOUR = "#0072B2"
+HISTORY_COLOUR = "#66727F"
+ALERT_COLOUR = "#D55E00"
+TEXT_COLOUR = "#1B2127"
+
+
+def draw_series(series: SeriesView, *, title: str | None = None, width_px: int = 760, height_px: int = 260) -> bytes:
+    """PNG of one series; the box plot is drawn when its distances are known. A missing series says so."""
+    figure = Figure(figsize=(width_px / 100, height_px / 100), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    box = next((d for d in series.distances if d.detector == "iqr" and len(d.history_distances) > 1), None)
+    if box is not None:
+        axes, side = figure.subplots(1, 2, width_ratios=[5, 1])
+        _draw_box(side, box, series)
+    else:
+        axes = figure.subplots()
+    _draw_time(axes, series, title or wording.series_label(series.name))
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def markdown_image(png: bytes, alt: str) -> str:
+    """The picture inside a Markdown text; `alt` is kept from closing the brackets."""
+    clean = alt.replace("\\", "").replace("[", "(").replace("]", ")").replace("\n", " ")
+    return f"![{clean}](data:image/png;base64,{base64.b64encode(png).decode('ascii')})"
+
+
+def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
+    unit = wording.unit_of(series.name, series.unit)
+    # A name from an app may hold dollar signs: they are not formulas.
+    axes.set_title(title, loc="left", fontsize=10, color=TEXT_COLOUR, parse_math=False)
+    if series.values is None:
+        axes.text(
+            0.5,
+            0.5,
+            series.missing_reason or "missing",
+            ha="center",
+            wrap=True,
+            transform=axes.transAxes,
+            parse_math=False,
+        )
+        axes.set_axis_off()
+        return
+
+    def seconds(n: int) -> np.ndarray:
+        return np.arange(n) * series.interval_s
+
+    if series.band is not None:
+        band = series.band
+        axes.fill_between(
+            seconds(len(band.low)), band.low * unit.factor, band.high * unit.factor,
+            color=HISTORY_COLOUR, alpha=0.2, linewidth=0, label=f"history (10–90 % of {band.run_count} runs)",
+        )  # fmt: skip
+    if series.barycenter is not None:
+        axes.plot(
+            seconds(len(series.barycenter)), series.barycenter * unit.factor,
+            color=HISTORY_COLOUR, linewidth=1.2, label="barycenter",
+        )  # fmt: skip
+    axes.plot(
+        seconds(len(series.values)), series.values * unit.factor, color=RUN_COLOUR, linewidth=1.5, label="this run"
+    )
+    for window in series.discords:
+        axes.axvspan(
+            window.start_s, window.end_s, color=ALERT_COLOUR, alpha=0.08 + 0.3 * window.confidence, linewidth=0
+        )
+    if not wording.is_memory(series):
+        axes.set_ylim(bottom=0)
+    axes.margins(x=0)
+    axes.set_xlabel("seconds since start", fontsize=8)
+    axes.set_ylabel(unit.axis, fontsize=8)
+    axes.legend(fontsize=7, frameon=False, loc="upper left", ncols=3)
+    _calm(axes)
+
+
+def _draw_box(axes: Axes, box: Distances, series: SeriesView) -> None:
+    history = np.asarray(box.history_distances, dtype=float)
+    spread = box.q3 - box.q1
+    inside = history[(history >= box.q1 - 1.5 * spread) & (history <= box.q3 + 1.5 * spread)]
+    inside = inside if len(inside) else history
+    axes.bxp(
+        [
+            {
+                "q1": box.q1, "med": float(np.median(history)), "q3": box.q3,
+                "whislo": float(min(inside.min(), box.q1)), "whishi": float(max(inside.max(), box.q3)),
+                "fliers": history[(history < inside.min()) | (history > inside.max())],
+            }
+        ],
+        positions=[0], widths=0.5,
+        boxprops={"color": HISTORY_COLOUR}, medianprops={"color": HISTORY_COLOUR},
+        whiskerprops={"color": HISTORY_COLOUR}, capprops={"color": HISTORY_COLOUR},
+        flierprops={"markersize": 3, "markeredgecolor": HISTORY_COLOUR},
+    )  # fmt: skip
+    is_anomalous = series.verdict is not None and series.verdict.is_anomalous
+    axes.plot([0], [box.distance], "D", color=ALERT_COLOUR if is_anomalous else RUN_COLOUR, markersize=7)
+    if series.verdict is not None:
+        axes.axhline(box.q3 + series.verdict.omega * spread, color=ALERT_COLOUR, linestyle="--", linewidth=1)
+    axes.set_title("DTW distance", loc="left", fontsize=8, color=TEXT_COLOUR)
+    axes.set_ylim(bottom=0)
+    axes.set_xticks([])
+    _calm(axes)
+
+
+def _calm(axes: Axes) -> None:
+    axes.tick_params(labelsize=8, colors=HISTORY_COLOUR)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color("#C9D0D8")

@@ -1,0 +1,293 @@
+"""What the pages show, as plain values: one dataclass per thing a reader would name. No SQL, no HTML.
+
+Units are the marts': CPU in core-seconds per second, memory in bytes, frequency in kHz; times of windows in
+seconds since the series' start, `_ns` on the trace's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+RUN_LEVEL = "*"
+"""The series name under which the verdict on the run itself is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A registered or quarantined run; `state` is complete, incomplete_trace or quarantined."""
+
+    run_id: str
+    app: str | None
+    version_name: str | None
+    state: str
+    version_code: int | None = None
+    device: str | None = None
+    strategy: str | None = None
+    time_limit_s: float | None = None
+    action_interval_s: float | None = None
+    started_at: datetime | None = None
+    step_count: int | None = None
+    functional_problem_count: int = 0
+    functional_problems: tuple[Mapping[str, Any], ...] = ()
+    reason_code: str | None = None
+    reason: str | None = None
+    verdict: str | None = None
+    explanation: str | None = None
+    review_status: str | None = None
+    review_note: str | None = None
+    reviewer: str | None = None
+    reviewed_at: datetime | None = None
+    exploration_start_ns: int | None = None
+    exploration_end_ns: int | None = None
+    has_trace: bool = False
+    trace_sha256: str | None = None
+    trace_bytes: int | None = None
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The current verdict on one series of a run, or on the run (`series` = '*')."""
+
+    run_id: str
+    series: str
+    state: str
+    detector: str
+    omega: float
+    is_anomalous: bool | None = None
+    distance: float | None = None
+    q1: float | None = None
+    q3: float | None = None
+    threshold: float | None = None
+    critical_omega: float | None = None
+    direction: str | None = None
+    is_recheck_passed: bool | None = None
+    explanation: str | None = None
+
+    @property
+    def limit_ratio(self) -> float | None:
+        """d over its threshold, 1.0 = at the limit; None where nothing was judged or the limit is not positive."""
+        if self.distance is None or self.threshold is None or not self.threshold > 0:
+            return None
+        return max(self.distance, 0.0) / self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """D(H) and d of one series by one detector."""
+
+    detector: str
+    distance: float
+    q1: float
+    q3: float
+    history_distances: tuple[float, ...]
+    p_value: float | None = None
+    evidence_text: str | None = None
+    input_hash: str | None = None
+    parameters_hash: str | None = None
+    engine_version: str | None = None
+    code_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Discord:
+    """A suspicious window of an anomalous series; seconds since the series' start, ns on the trace's clock."""
+
+    start_s: float
+    end_s: float
+    peak_s: float
+    start_ns: int
+    end_ns: int
+    confidence: float
+    profile_value: float
+    screens: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Profile against the history: one value per window start (m,), NaN where trimmed."""
+
+    window_s: float
+    values: np.ndarray
+    threshold_low: float | None
+    threshold_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What the history did at each sample: 10 %, 50 % and 90 % quantiles, each (n,)."""
+
+    low: np.ndarray
+    middle: np.ndarray
+    high: np.ndarray
+    run_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesView:
+    """All that is known of one series of one run. `values` is None where the series is missing."""
+
+    name: str
+    unit: str
+    interval_s: float
+    start_ns: int | None
+    values: np.ndarray | None
+    missing_reason: str | None = None
+    verdict: Verdict | None = None
+    barycenter: np.ndarray | None = None
+    barycenter_id: str | None = None
+    band: Band | None = None
+    distances: tuple[Distances, ...] = ()
+    profile: Profile | None = None
+    discords: tuple[Discord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    step: int
+    offset_s: float
+    state_hash: str
+    screen: str | None
+    action: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMember:
+    """A run in the history (rank 1 = latest) or a near miss with the reason why it was left out."""
+
+    run_id: str
+    rank: int | None
+    similarity: float | None
+    exclude_reason: str | None
+    version_name: str | None = None
+    started_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """How the history was chosen; `state` is ready or not_enough_history."""
+
+    state: str
+    size: int
+    maximum: int
+    minimum: int
+    similarity_minimum: float
+    candidate_count: int
+    excluded_counts: Mapping[str, int]
+    members: tuple[HistoryMember, ...] = ()
+
+    @property
+    def chosen(self) -> tuple[HistoryMember, ...]:
+        return tuple(sorted((m for m in self.members if m.rank is not None), key=lambda m: m.rank or 0))
+
+    @property
+    def near_misses(self) -> tuple[HistoryMember, ...]:
+        return tuple(m for m in self.members if m.rank is None)
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityMatrix:
+    """Path similarity of recent runs, row = candidate, column = new run; (n, n) in 0..1, NaN where a path is missing."""
+
+    run_ids: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetail:
+    """Everything on one run's page."""
+
+    run: Run
+    run_verdict: Verdict | None
+    series: tuple[SeriesView, ...]
+    path: tuple[PathStep, ...]
+    history: History | None
+    similarity: SimilarityMatrix | None
+    previous_run_id: str | None = None
+    next_run_id: str | None = None
+
+    @property
+    def judged(self) -> tuple[SeriesView, ...]:
+        """Series with a verdict (even one that says why there is none), the worst first."""
+        judged = [s for s in self.series if s.verdict is not None]
+        return tuple(sorted(judged, key=lambda s: (-_severity(s.verdict), s.name)))
+
+    @property
+    def unjudged(self) -> tuple[SeriesView, ...]:
+        return tuple(s for s in self.series if s.verdict is None)
+
+
+def _severity(verdict: Verdict | None) -> float:
+    if verdict is None:
+        return -2.0
+    if verdict.is_anomalous:
+        return 1e6 + (verdict.critical_omega or 0.0)
+    return verdict.limit_ratio if verdict.limit_ratio is not None else -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """Level of a series in one run, with the 10 % and 90 % quantiles of its history's levels where there is a history."""
+
+    run_id: str
+    app: str
+    version_name: str
+    started_at: datetime | None
+    series: str
+    unit: str
+    level: float
+    history_low: float | None = None
+    history_high: float | None = None
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything on the index: all runs, their current verdicts per series (without '*') and the trends."""
+
+    runs: tuple[Run, ...]
+    verdicts: tuple[Verdict, ...]
+    trends: tuple[TrendPoint, ...]
+    omega: float | None
+    detector: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FalseAlarmRate:
+    """Measured at one ω: how many runs without a known problem were called anomalous."""
+
+    detector: str
+    omega: float
+    normal_run_count: int
+    false_alarm_count: int
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QualityRow:
+    """Precision and recall of the last evaluation, pooled over series, for one detector and ω."""
+
+    dataset: str
+    detector: str
+    omega: float | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    false_positive_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class OmegaOverview:
+    """Everything on the ω page: scores of every judged run and series, with the measured rates beside."""
+
+    omega: float | None
+    detector: str | None
+    verdicts: tuple[Verdict, ...]
+    runs: Mapping[str, Run] = field(default_factory=dict)
+    false_alarms: tuple[FalseAlarmRate, ...] = ()
+    quality: tuple[QualityRow, ...] = ()

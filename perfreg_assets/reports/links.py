@@ -1,0 +1,40 @@
+"""Addresses of pages and deep links into Perfetto."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+DEFAULT_SERVER = "http://127.0.0.1:9001"
+"""Where `perfreg serve` is by default. Pages that it serves itself replace this by their own origin."""
+
+PERFETTO_REMOTE = "https://ui.perfetto.dev"
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class PerfettoLink:
+    """The same window in the local UI and in the public one."""
+
+    local: str
+    remote: str
+
+
+def page_name(run_id: str) -> str:
+    """File name stem of a run's page: the run_id where it is a safe name, else its hash."""
+    if _SAFE_NAME.fullmatch(run_id):
+        return run_id
+    return f"run-{hashlib.sha256(run_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def perfetto_link(
+    run_id: str, start_ns: int | None = None, end_ns: int | None = None, *, server: str = DEFAULT_SERVER
+) -> PerfettoLink:
+    """Deep link to a run's trace; with `start_ns`/`end_ns` (trace clock) zoomed to that window."""
+    fragment = f"#!/?url={server}/traces/{quote(run_id, safe='')}"
+    if start_ns is not None and end_ns is not None:
+        fragment += f"&visStart={int(start_ns)}&visEnd={int(end_ns)}"
+    return PerfettoLink(f"{server}/perfetto/{fragment}", f"{PERFETTO_REMOTE}/{fragment}")

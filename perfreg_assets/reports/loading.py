@@ -1,0 +1,564 @@
+"""The marts as the pages' dataclasses: the one place in reports that holds SQL.
+
+Run pages are loaded in groups; `run_fingerprints` tells in a few queries which of them would come out different.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from perfreg_assets.methods.path_similarity import similarity
+from perfreg_assets.reports.data import (
+    RUN_LEVEL,
+    Band,
+    Discord,
+    Distances,
+    FalseAlarmRate,
+    History,
+    HistoryMember,
+    OmegaOverview,
+    Overview,
+    PathStep,
+    Profile,
+    QualityRow,
+    Run,
+    RunDetail,
+    SeriesView,
+    SimilarityMatrix,
+    TrendPoint,
+    Verdict,
+)
+from perfreg_assets.warehouse.connection import Reader
+
+MATRIX_SIZE = 15
+"""Runs in the similarity heat map, as in the thesis' figures."""
+
+BAND_MINIMUM = 3
+"""Fewest history values at a moment for which a 10–90 % band is drawn."""
+
+_EPOCH = datetime.min.replace(tzinfo=UTC)
+_OF = "run_id IN (SELECT unnest(?::VARCHAR[]))"
+
+
+# ---- all runs --------------------------------------------------------------------------------------
+_RUNS = """
+SELECT runs.run_id, runs.app, runs.version_name, runs.version_code, runs.device, runs.strategy, runs.time_limit_s,
+       runs.action_interval_s, runs.started_at, runs.step_count, runs.functional_problem_count,
+       runs.functional_problems::VARCHAR AS functional_problems, runs.state, runs.reason_code, runs.reason, runs.run_verdict,
+       runs.run_explanation, runs.review_status, runs.review_note, runs.reviewer, runs.reviewed_at,
+       runs.exploration_start_ns, runs.exploration_end_ns, runs.has_trace, runs.trace_sha256, runs.trace_bytes,
+       runs.trace_duration_s
+FROM marts.runs AS runs
+"""
+
+
+def load_runs(reader: Reader) -> dict[str, Run]:
+    """Every run by id, oldest first."""
+    runs = [_run(row) for row in reader.dicts(_RUNS)]
+    runs.sort(key=lambda run: (run.started_at or _EPOCH, run.run_id))
+    return {run.run_id: run for run in runs}
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    problems = json.loads(row["functional_problems"]) if row["functional_problems"] else []
+    return Run(
+        run_id=row["run_id"],
+        app=row["app"],
+        version_name=row["version_name"],
+        state=row["state"],
+        version_code=row["version_code"],
+        device=row["device"],
+        strategy=row["strategy"],
+        time_limit_s=row["time_limit_s"],
+        action_interval_s=row["action_interval_s"],
+        started_at=row["started_at"],
+        step_count=row["step_count"],
+        functional_problem_count=row["functional_problem_count"] or 0,
+        functional_problems=tuple(p for p in problems if isinstance(p, dict)) if isinstance(problems, list) else (),
+        reason_code=row["reason_code"],
+        reason=row["reason"],
+        verdict=row["run_verdict"],
+        explanation=row["run_explanation"],
+        review_status=row["review_status"],
+        review_note=row["review_note"],
+        reviewer=row["reviewer"],
+        reviewed_at=row["reviewed_at"],
+        exploration_start_ns=row["exploration_start_ns"],
+        exploration_end_ns=row["exploration_end_ns"],
+        has_trace=bool(row["has_trace"]),
+        trace_sha256=row["trace_sha256"],
+        trace_bytes=row["trace_bytes"],
+        duration_s=row["trace_duration_s"],
+    )
+
+
+_VERDICTS = """
+SELECT run_id, series, state, detector, omega, is_anomalous, distance, q1, q3, threshold, critical_omega, direction,
+       is_recheck_passed, explanation
+FROM marts.verdicts WHERE is_current
+"""
+
+
+def load_verdicts(reader: Reader, run_ids: Sequence[str] | None = None) -> list[Verdict]:
+    """Current verdicts, of all runs or of some."""
+    if run_ids is None:
+        rows = reader.dicts(f"{_VERDICTS} ORDER BY run_id, series")
+    else:
+        rows = reader.dicts(f"{_VERDICTS} AND {_OF} ORDER BY run_id, series", [list(run_ids)])
+    return [
+        Verdict(
+            run_id=row["run_id"],
+            series=row["series"],
+            state=row["state"],
+            detector=row["detector"],
+            omega=row["omega"],
+            is_anomalous=row["is_anomalous"],
+            distance=row["distance"],
+            q1=row["q1"],
+            q3=row["q3"],
+            threshold=row["threshold"],
+            critical_omega=row["critical_omega"],
+            direction=row["direction"],
+            is_recheck_passed=row["is_recheck_passed"],
+            explanation=row["explanation"],
+        )
+        for row in rows
+    ]
+
+
+def load_settings(reader: Reader) -> tuple[str | None, float | None]:
+    """The detector and ω in force."""
+    found = dict(reader.rows("""SELECT name, "value" FROM marts.settings WHERE is_current"""))
+    omega = found.get("omega")
+    return found.get("detector"), float(omega) if omega is not None else None
+
+
+# ---- index and ω page ------------------------------------------------------------------------------
+_TRENDS = """
+WITH levels AS MATERIALIZED (
+    SELECT run_id, app, version_name, started_at, series, unit, mean FROM marts.series_levels
+    WHERE series IN (SELECT unnest(?::VARCHAR[]))
+)
+SELECT own.run_id, any_value(own.app) AS app, any_value(own.version_name) AS version_name,
+       any_value(own.started_at) AS started_at, own.series, any_value(own.unit) AS unit, any_value(own.mean) AS level,
+       quantile_cont(earlier.mean, 0.1) AS low, quantile_cont(earlier.mean, 0.9) AS high
+FROM levels AS own
+LEFT JOIN marts.history_sets AS histories ON histories.run_id = own.run_id
+LEFT JOIN levels AS earlier ON earlier.run_id = histories.history_run_id AND earlier.series = own.series
+GROUP BY own.run_id, own.series
+ORDER BY own.run_id, own.series
+"""
+
+
+def load_overview(reader: Reader) -> Overview:
+    """All that the index shows."""
+    runs = load_runs(reader)
+    verdicts = load_verdicts(reader)
+    states = {(v.run_id, v.series): v.state for v in verdicts}
+    judged = sorted({v.series for v in verdicts if v.series != RUN_LEVEL})
+    trends = [
+        TrendPoint(
+            run_id=row["run_id"],
+            app=row["app"],
+            version_name=row["version_name"],
+            started_at=row["started_at"],
+            series=row["series"],
+            unit=row["unit"],
+            level=row["level"],
+            history_low=row["low"],
+            history_high=row["high"],
+            state=states.get((row["run_id"], row["series"])),
+        )
+        for row in reader.dicts(_TRENDS, [judged])
+    ]
+    detector, omega = load_settings(reader)
+    return Overview(tuple(runs.values()), tuple(verdicts), tuple(trends), omega, detector)
+
+
+_QUALITY = """
+SELECT dataset, detector, omega, precision, recall, f1, false_positive_rate
+FROM marts.evaluations
+WHERE is_latest AND omega IS NOT NULL AND series = 'all' AND anomaly_kind = 'all' AND severity = 'all'
+ORDER BY detector, omega
+"""
+
+
+def load_omega_overview(reader: Reader) -> OmegaOverview:
+    """All that the ω page shows."""
+    detector, omega = load_settings(reader)
+    rates = reader.rows(
+        "SELECT detector, omega, presumed_normal_count, presumed_false_alarm_count, false_alarm_ratio "
+        "FROM marts.false_alarm_rates WHERE series = ? ORDER BY detector, omega",
+        [RUN_LEVEL],
+    )
+    return OmegaOverview(
+        omega=omega,
+        detector=detector,
+        verdicts=tuple(v for v in load_verdicts(reader) if v.series == RUN_LEVEL),
+        runs=load_runs(reader),
+        false_alarms=tuple(FalseAlarmRate(*row) for row in rates),
+        quality=tuple(QualityRow(**row) for row in reader.dicts(_QUALITY)),
+    )
+
+
+# ---- run pages -------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class Neighbours:
+    """What a run's page takes from the order of runs: the one before, the one after, and the recent ones of its app."""
+
+    previous: str | None = None
+    next: str | None = None
+    recent: tuple[str, ...] = ()
+
+
+def neighbours(runs: Mapping[str, Run]) -> dict[str, Neighbours]:
+    """For every run; `runs` oldest first. Only runs with a path (complete or not) are recent ones."""
+    apps: dict[str, list[str]] = defaultdict(list)
+    for run in runs.values():
+        if run.state != "quarantined" and run.app is not None:
+            apps[run.app].append(run.run_id)
+    found = {run_id: Neighbours() for run_id in runs}
+    for ids in apps.values():
+        for i, run_id in enumerate(ids):
+            found[run_id] = Neighbours(
+                previous=ids[i - 1] if i > 0 else None,
+                next=ids[i + 1] if i + 1 < len(ids) else None,
+                recent=tuple(ids[max(0, i + 1 - MATRIX_SIZE) : i + 1]),
+            )
+    return found
+
+
+_HASHES = {
+    "series": """SELECT run_id, bit_xor(hash(series, unit, interval_s, start_ns, "values", is_missing, reason))
+                 FROM marts.series_arrays GROUP BY run_id""",
+    "path": "SELECT run_id, bit_xor(hash(step, ts_ns, offset_s, state_hash, screen, action)) FROM marts.run_paths GROUP BY run_id",
+    "verdicts": """SELECT run_id, bit_xor(hash(series, detector, omega, state, distance, q1, q3, direction, is_recheck_passed, explanation))
+                   FROM marts.verdicts WHERE is_current GROUP BY run_id""",
+    "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, history_distances, input_hash, parameters_hash,
+                    engine_version, code_version)) FROM marts.distances WHERE is_latest GROUP BY run_id""",
+    "barycenters": "SELECT run_id, bit_xor(hash(series, barycenter_id)) FROM marts.barycenters GROUP BY run_id",
+    "profiles": """SELECT run_id, bit_xor(hash(series, window_s, profile, threshold_low, threshold_high))
+                   FROM marts.profiles GROUP BY run_id""",
+    "discords": "SELECT run_id, bit_xor(hash(series, start_ns, end_ns, confidence, screens)) FROM marts.discords GROUP BY run_id",
+    "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum, candidate_count,
+                  excluded_counts::VARCHAR) FROM marts.history_states""",
+}
+
+
+def run_fingerprints(reader: Reader, runs: Mapping[str, Run]) -> dict[str, str]:
+    """run_id -> hash of everything its page shows. Times of computation are not part of it."""
+    parts = {name: dict(reader.rows(sql)) for name, sql in _HASHES.items()}
+    candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for run_id, *facts in reader.rows(
+        "SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason FROM marts.history_candidates "
+        "ORDER BY run_id, history_run_id"
+    ):
+        candidates[run_id].append((*facts, parts["series"].get(facts[0]) if facts[1] is not None else None))
+    found = {}
+    for run_id, beside in neighbours(runs).items():
+        facts = (
+            runs[run_id],
+            [table.get(run_id) for table in parts.values()],
+            candidates[run_id],
+            beside.previous,
+            beside.next,
+            [(other, parts["path"].get(other)) for other in beside.recent],
+        )
+        found[run_id] = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+    return found
+
+
+@dataclass(slots=True)
+class PathSimilarities:
+    """Similarities of pairs of runs, each computed once per build; those the warehouse knows are taken from there."""
+
+    known: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def of(self, candidate: str, new: str, paths: Mapping[str, Sequence[str]]) -> float:
+        key = (candidate, new)
+        if key not in self.known:
+            self.known[key] = similarity(paths[candidate], paths[new])
+        return self.known[key]
+
+
+def load_details(
+    reader: Reader, run_ids: Sequence[str], runs: Mapping[str, Run], similarities: PathSimilarities
+) -> list[RunDetail]:
+    """The page contents of some runs, in the order asked for.
+
+    Args:
+        runs: all runs, oldest first (`load_runs`).
+        similarities: filled with what is computed here, so that the next group finds it.
+    """
+    ids = list(run_ids)
+    beside = neighbours(runs)
+    histories = _histories(reader, ids, runs)
+    for history_of, history in histories.items():
+        for member in history.members:
+            if member.similarity is not None:
+                similarities.known.setdefault((member.run_id, history_of), member.similarity)
+    members = {m.run_id for history in histories.values() for m in history.chosen}
+    arrays = _series_arrays(reader, [*ids, *(members - set(ids))])
+    recent = {other for run_id in ids for other in beside[run_id].recent}
+    steps = _paths(reader, [*ids, *(recent - set(ids))])
+    hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
+    tables = _Tables.load(reader, ids)
+    details = []
+    for run_id in ids:
+        near = beside[run_id]
+        history = histories.get(run_id)
+        details.append(
+            RunDetail(
+                run=runs[run_id],
+                run_verdict=tables.verdicts[run_id].get(RUN_LEVEL),
+                series=_series_views(run_id, arrays, history, tables),
+                path=steps.get(run_id, ()),
+                history=history,
+                similarity=_matrix(near.recent, hashes, similarities),
+                previous_run_id=near.previous,
+                next_run_id=near.next,
+            )
+        )
+    return details
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    series: str
+    unit: str
+    interval_s: float
+    start_ns: int | None
+    values: np.ndarray | None
+    reason: str | None
+
+
+def _lists(column: pa.ChunkedArray) -> list[np.ndarray | None]:
+    """A column of lists of DOUBLE as arrays; NULL inside a list becomes NaN."""
+    found: list[np.ndarray | None] = []
+    for chunk in column.chunks:
+        for scalar in chunk:
+            found.append(scalar.values.to_numpy(zero_copy_only=False).astype(float) if scalar.is_valid else None)
+    return found
+
+
+def _series_arrays(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str, _Array]]:
+    table = reader.arrow(
+        f'SELECT run_id, series, unit, interval_s, start_ns, reason, "values" FROM marts.series_arrays WHERE {_OF} ORDER BY run_id, series',
+        [list(run_ids)],
+    )
+    found: dict[str, dict[str, _Array]] = defaultdict(dict)
+    values = _lists(table.column("values"))
+    plain = table.drop_columns(["values"]).to_pylist()
+    for row, array in zip(plain, values, strict=True):
+        usable = array if array is not None and len(array) else None
+        found[row["run_id"]][row["series"]] = _Array(
+            row["series"], row["unit"], row["interval_s"], row["start_ns"], usable, row["reason"]
+        )
+    return found
+
+
+def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
+    rows = reader.rows(
+        f"SELECT run_id, step, offset_s, state_hash, screen, action FROM marts.run_paths WHERE {_OF} ORDER BY run_id, step",
+        [list(run_ids)],
+    )
+    found: dict[str, list[PathStep]] = defaultdict(list)
+    for run_id, step, offset_s, state_hash, screen, action in rows:
+        found[run_id].append(
+            PathStep(step, offset_s if offset_s is not None else 0.0, state_hash or "", screen, action)
+        )
+    return {run_id: tuple(path) for run_id, path in found.items()}
+
+
+def _histories(reader: Reader, run_ids: Sequence[str], runs: Mapping[str, Run]) -> dict[str, History]:
+    members: dict[str, list[HistoryMember]] = defaultdict(list)
+    for row in reader.dicts(
+        f"SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason FROM marts.history_candidates WHERE {_OF}",
+        [list(run_ids)],
+    ):
+        other = runs.get(row["history_run_id"])
+        members[row["run_id"]].append(
+            HistoryMember(
+                run_id=row["history_run_id"],
+                rank=row["history_rank"],
+                similarity=row["similarity_ratio"],
+                exclude_reason=row["exclude_reason"],
+                version_name=other.version_name if other else None,
+                started_at=other.started_at if other else None,
+            )
+        )
+    found = {}
+    for row in reader.dicts(
+        "SELECT run_id, state, history_size, history_maximum, history_minimum, similarity_minimum, candidate_count, "
+        f"excluded_counts::VARCHAR AS excluded_counts FROM marts.history_states WHERE {_OF}",
+        [list(run_ids)],
+    ):
+        ordered = sorted(members[row["run_id"]], key=lambda m: (m.started_at or _EPOCH, m.run_id), reverse=True)
+        found[row["run_id"]] = History(
+            state=row["state"],
+            size=row["history_size"],
+            maximum=row["history_maximum"],
+            minimum=row["history_minimum"],
+            similarity_minimum=row["similarity_minimum"],
+            candidate_count=row["candidate_count"],
+            excluded_counts=json.loads(row["excluded_counts"]),
+            members=tuple(ordered),
+        )
+    return found
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Rows of some runs, by run and series."""
+
+    verdicts: dict[str, dict[str, Verdict]]
+    distances: dict[tuple[str, str], tuple[Distances, ...]]
+    barycenters: dict[tuple[str, str], tuple[str, np.ndarray | None]]
+    profiles: dict[tuple[str, str], Profile]
+    discords: dict[tuple[str, str], tuple[Discord, ...]]
+
+    @classmethod
+    def load(cls, reader: Reader, ids: list[str]) -> _Tables:
+        verdicts: dict[str, dict[str, Verdict]] = defaultdict(dict)
+        for verdict in load_verdicts(reader, ids):
+            verdicts[verdict.run_id][verdict.series] = verdict
+        return cls(
+            verdicts, _distances(reader, ids), _barycenters(reader, ids), _profiles(reader, ids), _discords(reader, ids)
+        )
+
+
+def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Distances, ...]]:
+    found: dict[tuple[str, str], list[Distances]] = defaultdict(list)
+    for row in reader.dicts(
+        "SELECT run_id, series, detector, distance, q1, q3, history_distances, p_value, evidence_text, input_hash, parameters_hash, "
+        f"engine_version, code_version FROM marts.distances WHERE is_latest AND distance IS NOT NULL AND {_OF} ORDER BY detector DESC",
+        [ids],
+    ):
+        key = (row.pop("run_id"), row.pop("series"))
+        row["history_distances"] = tuple(v for v in row["history_distances"] or () if v is not None and np.isfinite(v))
+        found[key].append(Distances(**row))
+    return {key: tuple(rows) for key, rows in found.items()}
+
+
+def _barycenters(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[str, np.ndarray | None]]:
+    table = reader.arrow(f'SELECT run_id, series, barycenter_id, "values" FROM marts.barycenters WHERE {_OF}', [ids])
+    keys = zip(*(table.column(name).to_pylist() for name in ("run_id", "series", "barycenter_id")), strict=True)
+    return {
+        (run, series): (key, values)
+        for (run, series, key), values in zip(keys, _lists(table.column("values")), strict=True)
+    }
+
+
+def _profiles(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Profile]:
+    table = reader.arrow(
+        f"SELECT run_id, series, window_s, threshold_low, threshold_high, profile FROM marts.profiles WHERE {_OF}",
+        [ids],
+    )
+    values = _lists(table.column("profile"))
+    plain = table.drop_columns(["profile"]).to_pylist()
+    return {
+        (row["run_id"], row["series"]): Profile(row["window_s"], array, row["threshold_low"], row["threshold_high"])
+        for row, array in zip(plain, values, strict=True)
+        if array is not None
+    }
+
+
+def _discords(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Discord, ...]]:
+    found: dict[tuple[str, str], list[Discord]] = defaultdict(list)
+    for row in reader.dicts(
+        "SELECT run_id, series, start_s, end_s, peak_s, start_ns, end_ns, confidence, profile_value, screens "
+        f"FROM marts.discords WHERE {_OF} ORDER BY run_id, series, start_s",
+        [ids],
+    ):
+        key = (row.pop("run_id"), row.pop("series"))
+        row["screens"] = tuple(row["screens"] or ())
+        found[key].append(Discord(**row))
+    return {key: tuple(rows) for key, rows in found.items()}
+
+
+def _series_views(
+    run_id: str, arrays: Mapping[str, Mapping[str, _Array]], history: History | None, tables: _Tables
+) -> tuple[SeriesView, ...]:
+    own = arrays.get(run_id, {})
+    verdicts = tables.verdicts[run_id]
+    names = sorted({*own, *verdicts} - {RUN_LEVEL})
+    views = []
+    for name in names:
+        array = own.get(name)
+        verdict = verdicts.get(name)
+        key = (run_id, name)
+        barycenter_id, barycenter = tables.barycenters.get(key, (None, None))
+        values = array.values if array else None
+        views.append(
+            SeriesView(
+                name=name,
+                unit=array.unit if array else "",
+                interval_s=array.interval_s if array else 1.0,
+                start_ns=array.start_ns if array else None,
+                values=values,
+                missing_reason=(array.reason if array else None)
+                or (None if values is not None or verdict is None else verdict.explanation),
+                verdict=verdict,
+                barycenter=barycenter,
+                barycenter_id=barycenter_id,
+                band=_band(name, len(values), arrays, history) if values is not None else None,
+                distances=tables.distances.get(key, ()),
+                profile=tables.profiles.get(key) if verdict is not None and verdict.is_anomalous else None,
+                discords=tables.discords.get(key, ()),
+            )
+        )
+    return tuple(views)
+
+
+def _band(name: str, length: int, arrays: Mapping[str, Mapping[str, _Array]], history: History | None) -> Band | None:
+    """Quantiles of the history's values at each sample, where at least BAND_MINIMUM runs have one."""
+    if history is None:
+        return None
+    rows = []
+    for member in history.chosen:
+        array = arrays.get(member.run_id, {}).get(name)
+        if array is not None and array.values is not None:
+            row = np.full(length, np.nan)
+            n = min(length, len(array.values))
+            row[:n] = array.values[:n]
+            rows.append(row)
+    if len(rows) < BAND_MINIMUM:
+        return None
+    stacked = np.stack(rows)
+    enough = np.isfinite(stacked).sum(axis=0) >= BAND_MINIMUM
+    quantiles = np.full((3, length), np.nan)
+    if enough.any():
+        quantiles[:, enough] = np.nanquantile(stacked[:, enough], (0.1, 0.5, 0.9), axis=0)
+    return Band(quantiles[0], quantiles[1], quantiles[2], len(rows))
+
+
+def _matrix(
+    recent: Sequence[str], hashes: Mapping[str, Sequence[str]], similarities: PathSimilarities
+) -> SimilarityMatrix | None:
+    """The earlier run of a pair is the candidate; `recent` is oldest first."""
+    ids = [run_id for run_id in recent if hashes.get(run_id)]
+    if len(ids) < 2:
+        return None
+    values = np.eye(len(ids))
+    for i, earlier in enumerate(ids):
+        for j in range(i + 1, len(ids)):
+            values[i, j] = values[j, i] = similarities.of(earlier, ids[j], hashes)
+    return SimilarityMatrix(tuple(ids), values)
+
+
+def wanted_runs(runs: Iterable[str], asked: Iterable[str] | None) -> list[str]:
+    """The asked runs that exist, or all."""
+    existing = list(runs)
+    if asked is None:
+        return existing
+    chosen = set(asked)
+    return [run_id for run_id in existing if run_id in chosen]

