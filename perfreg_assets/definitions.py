@@ -25,7 +25,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
     return dg.Definitions(
         assets=[runs, traces_and_time_series, history_sets, barycenters, distances, verdicts, discords],
-        jobs=[jobs.ingest_runs, jobs.judge_versions, quarantine_folders],
+        jobs=[jobs.ingest_runs, jobs.judge_versions, jobs.locate_anomalies, quarantine_folders],
         sensors=[sensors.run_folders, sensors.automation],
         resources={"project": Project(), **(resources or {})},
         # Steps share compiled kernels and the engine cache in one process; the numerics are parallel inside a step.

@@ -21,3 +21,9 @@ judge_versions = dg.define_asset_job(
     PREPARE | MODEL | JUDGE,
     description="The whole chain for one or more app versions, from run folders to reports.",
 )
+LOCATE_JOB = "locate_anomalies"
+locate_anomalies = dg.define_asset_job(
+    LOCATE_JOB,
+    dg.AssetSelection.assets("discords"),
+    description="Discords only: after ω has changed and more series are anomalous.",
+)

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from perfreg_assets import __version__
-from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow
 
 
@@ -60,3 +60,14 @@ def replace_runs(
     if profiles:
         insert(writer, PROFILES, to_arrow(profiles, ProfileRow))
     return insert(writer, DISCORDS, to_arrow(discords, DiscordRow)) if discords else 0
+
+
+def partitions_without(reader: Reader) -> list[str]:
+    """Partition keys with a currently anomalous series that nothing was localised in, in order of their first run."""
+    found = reader.rows(
+        "SELECT runs.partition_key FROM marts.verdicts AS verdicts JOIN core.runs AS runs USING (run_id) "
+        "WHERE verdicts.is_current AND verdicts.is_anomalous AND verdicts.series <> '*' AND NOT EXISTS ("
+        "SELECT 1 FROM core.profiles AS profiles WHERE profiles.run_id = verdicts.run_id AND profiles.series = verdicts.series) "
+        "GROUP BY runs.partition_key ORDER BY min(runs.started_at), runs.partition_key"
+    )
+    return [key for (key,) in found]

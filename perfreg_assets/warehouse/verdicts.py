@@ -111,3 +111,13 @@ def listing(
     named = {"detector": detector or current["detector"], "app": app, "version_name": version_name, "series": series}
     chosen = float(current["omega"]) if omega is None else float(omega)
     return reader.dicts(_LISTING.format(source="marts.verdicts_at($omega)"), {**named, "omega": chosen})
+
+
+def flips(reader: Reader, omega_a: float, omega_b: float, detector: str) -> dict[str, int]:
+    """How many runs' alarms appear and vanish when ω goes from a to b: {'appeared': …, 'vanished': …}."""
+    counted = reader.rows(
+        "SELECT count(*) FILTER (flip = 'becomes_anomalous'), count(*) FILTER (flip = 'no_longer_anomalous') "
+        "FROM marts.verdict_flips($a, $b) WHERE detector = $detector AND series = '*'",
+        {"a": omega_a, "b": omega_b, "detector": detector},
+    )
+    return {"appeared": int(counted[0][0]), "vanished": int(counted[0][1])}

@@ -1,0 +1,377 @@
+"""`perfreg …`: thin; each command calls the functions that the assets call, and shows what came of it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfreg_assets import __version__, bundled, terminal
+from perfreg_assets.reasons import Rejected
+from perfreg_assets.settings import SettingError, Settings
+
+SOME_ANOMALOUS = 3
+VERDICT_COLUMNS = ("run_id", "version_name", "series", "state", "distance", "threshold", "excess_ratio", "explanation")
+
+
+class _Command(click.Command):
+    """Takes several values after one repeatable option, `--omega 0 0.5 1`, as the public contract writes it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        lists = {name for param in self.params if isinstance(param, click.Option) and param.multiple for name in param.opts}
+        spread: list[str] = []
+        current: str | None = None
+        for position, text in enumerate(args):
+            if current is not None and position and args[position - 1] != current and _is_number(text):
+                spread.append(current)
+            elif text in lists:
+                current = text
+            elif not _is_number(text):
+                current = None
+            spread.append(text)
+        return super().parse_args(ctx, spread)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def command(
+    name: str, *, example: str, group: click.Group | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A subcommand with `--warehouse` and `--debug`; expected problems become one line and exit status 1."""
+
+    def decorate(body: Callable[..., Any]) -> click.Command:
+        @click.option(
+            "--warehouse",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="DuckDB file; default perfreg.duckdb here, or PERFREG_WAREHOUSE.",
+        )
+        @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+        @functools.wraps(body)
+        def run(warehouse: Path | None, debug: bool, **options: Any) -> None:
+            try:
+                body(Settings.from_environment(warehouse=warehouse), **options)
+            except (Rejected, SettingError, ValueError, OSError) as error:
+                if debug:
+                    raise
+                terminal.fail(str(error))
+                sys.exit(1)
+
+        run.__doc__ = f"{body.__doc__}\n\n\b\nExample:\n  {example}"
+        return (group or main).command(name, cls=_Command)(run)
+
+    return decorate
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="perfreg")
+def main() -> None:
+    """Finds performance regressions of Android apps in Perfetto traces: whether, where, and why."""
+
+
+# ---- the main job --------------------------------------------------------------------------------
+@command("demo", example="perfreg demo")
+def demo(settings: Settings) -> None:
+    """Runs the whole pipeline on the bundled recorded runs and shows what it found."""
+    from perfreg_assets.reports.charts import save_chart_of_worst
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    _ingest(settings, [bundled.demo_runs_dir()])
+    _show_verdicts(settings)
+    picture = settings.home_dir / "demo.png"
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        drawn = save_chart_of_worst(reader, picture)
+    terminal.say()
+    if drawn:
+        terminal.say(f"picture    {picture}   ({drawn})")
+    terminal.say(f"report     {settings.reports_dir / 'index.html'}   (or: perfreg serve)")
+    terminal.say(f"DuckDB     {settings.published_warehouse}   (or: perfreg sql \"FROM marts.verdicts\")")
+    terminal.say("Dagster    perfreg ui")
+
+
+@command("ingest", example="perfreg ingest runs/ other/run-17")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
+    """Takes in run folders (or folders of them) and materialises everything downstream."""
+    _ingest(settings, list(paths))
+    _show_verdicts(settings)
+
+
+def _ingest(settings: Settings, paths: list[Path]) -> None:
+    from perfreg_assets.assets.project import Project
+    from perfreg_assets.automation import jobs
+    from perfreg_assets.automation.materialise import materialise
+    from perfreg_assets.collection import registry
+    from perfreg_assets.definitions import build_defs
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.partitions import to_key
+
+    begin = time.perf_counter()
+    project = Project.of(settings)
+    with terminal.progress("perfreg") as show, compilation_notice():
+        folders, rejected = registry.sort_out(registry.find_run_folders(paths), settings, to_key)
+        quarantined = registry.register(rejected, settings, project.open(), to_key) if rejected else []
+        done = None
+        if folders:
+            done = materialise(
+                build_defs(resources={"project": project}),
+                jobs.EVERYTHING_JOB,
+                list(folders),
+                settings,
+                op_config={"runs": {"folders": [str(path.absolute()) for paths in folders.values() for path in paths]}},
+                progress=show,
+            )
+    for outcome in quarantined:
+        terminal.fail(f"quarantined {outcome.folder} [{outcome.rejected.reason}] {outcome.rejected}" if outcome.rejected else "")
+    for failure in done.failures if done else []:
+        terminal.fail(failure)
+    parts = done.parts if done else {}
+    seconds = time.perf_counter() - begin
+    accounted = ", ".join(f"{name} {parts[name]:.1f}" for name in sorted(parts))
+    terminal.say(
+        f"{sum(map(len, folders.values()))} runs of {len(folders)} versions, {len(quarantined)} quarantined, "
+        f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
+    )
+    if done and done.failures:
+        sys.exit(1)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+@command("verdicts", example="perfreg verdicts --app com.rig.notes --app-version 1.5.0 --format json")
+@click.option("--app", help="Only this application id.")
+@click.option("--app-version", help="Only this version name.")
+@click.option("--omega", type=float, help="At this ω instead of the current one; nothing is stored.")
+@click.option("--detector", type=click.Choice(["default", "iqr"]), help="Instead of the current one.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def verdicts(
+    settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None, form: str
+) -> None:
+    """Shows verdicts. Exit status: 0 none anomalous, 3 some anomalous, other: an error."""
+    rows = _verdict_rows(settings, app, app_version, omega, detector)
+    if form == "json":
+        click.echo(terminal.as_json(rows))
+    elif form == "csv":
+        click.echo(terminal.as_csv(rows, list(rows[0]) if rows else VERDICT_COLUMNS), nl=False)
+    else:
+        terminal.table(rows, VERDICT_COLUMNS)
+    if any(row["is_anomalous"] for row in rows):
+        sys.exit(SOME_ANOMALOUS)
+
+
+def _verdict_rows(
+    settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None
+) -> list[dict[str, Any]]:
+    from perfreg_assets.warehouse import verdicts as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        return table.listing(reader, app=app, version_name=app_version, omega=omega, detector=detector)
+
+
+def _show_verdicts(settings: Settings) -> None:
+    rows = [row for row in _verdict_rows(settings, None, None, None, None) if row["series"] == "*"]
+    terminal.say()
+    terminal.table(rows, ("run_id", "version_name", "state", "explanation"))
+
+
+@command("sql", example="perfreg sql \"SELECT run_id, series, state FROM marts.verdicts WHERE is_current\"")
+@click.argument("query")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def sql(settings: Settings, query: str, form: str) -> None:
+    """Runs a query on the published warehouse, read-only; the tables people query are in schema marts."""
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.queries import run_query
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        rows, columns = run_query(reader, query)
+    if form == "json":
+        click.echo(terminal.as_json(rows))
+    elif form == "csv":
+        click.echo(terminal.as_csv(rows, columns), nl=False)
+    else:
+        terminal.table(rows, columns)
+
+
+@command("dictionary", example="perfreg dictionary > dictionary.md")
+def dictionary(settings: Settings) -> None:
+    """Prints the data dictionary of the marts as Markdown."""
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.dictionary import as_markdown
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        click.echo(as_markdown(reader))
+
+
+# ---- judging again -------------------------------------------------------------------------------
+@command("reevaluate", example="perfreg reevaluate --omega 0.5")
+@click.option("--omega", type=click.FloatRange(0, 100), help="IQRs above Q3.")
+@click.option("--level", type=click.FloatRange(0, 0.25, min_open=True), help="Or: nominal false-alarm level per run, 0.05 say.")
+@click.option("--detector", type=click.Choice(["default", "iqr"]), help="Instead of the current one.")
+@click.option("--make-current", is_flag=True, help="From now on this ω and detector are the current ones (logged).")
+@click.option("--note", help="Why; kept with the change.")
+def reevaluate(
+    settings: Settings, omega: float | None, level: float | None, detector: str | None, make_current: bool, note: str | None
+) -> None:
+    """Gives the verdicts of the whole history at another ω: one SQL pass, nothing is measured again."""
+    from perfreg_assets.methods.calibration import omega_of_level
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse import verdicts as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if (omega is None) == (level is None):
+        raise ValueError("give either --omega or --level")
+    chosen = omega if omega is not None else omega_of_level(float(level or 0))
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        current = settings_table.current(writer)
+        name = detector or current["detector"]
+        begin = time.perf_counter()
+        count = table.evaluate(writer, chosen, name)
+        seconds = time.perf_counter() - begin
+        flips = table.flips(writer, float(current["omega"]), chosen, name)
+        if make_current:
+            settings_table.change(writer, "omega", str(chosen), note)
+            settings_table.change(writer, "detector", name, note)
+    terminal.say(
+        f"{count} verdicts at ω = {chosen:g} by {name} in {seconds:.3f} s; "
+        f"against ω = {float(current['omega']):g}: {flips['appeared']} alarms more, {flips['vanished']} fewer"
+    )
+    if make_current and flips["appeared"]:
+        _locate_new_anomalies(settings)
+
+
+def _locate_new_anomalies(settings: Settings) -> None:
+    """Discords exist only for anomalous series: versions with new ones get theirs."""
+    from perfreg_assets.assets.project import Project
+    from perfreg_assets.automation import jobs
+    from perfreg_assets.automation.materialise import materialise
+    from perfreg_assets.definitions import build_defs
+    from perfreg_assets.warehouse import discords
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        keys = discords.partitions_without(reader)
+    if not keys:
+        return
+    with terminal.progress("discords") as show:
+        done = materialise(
+            build_defs(resources={"project": Project.of(settings)}), jobs.LOCATE_JOB, keys, settings, progress=show
+        )
+    for failure in done.failures:
+        terminal.fail(failure)
+    terminal.say(f"discords of {len(keys)} versions in {done.seconds:.1f} s")
+    if done.failures:
+        sys.exit(1)
+
+
+@main.group("settings")
+def settings_group() -> None:
+    """The current ω and detector, kept in the warehouse; and every parameter with its source."""
+
+
+@command("list", example="perfreg settings list", group=settings_group)
+def settings_list(settings: Settings) -> None:
+    """Lists every parameter: value, unit, allowed range, source, variable; and what the warehouse has in force."""
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    rows = [{**row, "value": getattr(settings, row["name"])} for row in Settings.describe()]
+    terminal.table(rows, ("name", "value", "unit", "allowed", "source", "variable"))
+    if settings.published_warehouse.exists():
+        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+            current = settings_table.current(reader)
+        terminal.say()
+        terminal.table([{"in force": name, "value": value} for name, value in current.items()], ("in force", "value"))
+
+
+@command("set", example='perfreg settings set omega 0.5 --note "fewer misses"', group=settings_group)
+@click.argument("name", type=click.Choice(["omega", "detector", "localisation"]))
+@click.argument("value")
+@click.option("--note", help="Why; kept with the change.")
+def settings_set(settings: Settings, name: str, value: str, note: str | None) -> None:
+    """Changes a current setting; logged, and used by every run from now on. Old verdicts stay."""
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        changed = settings_table.change(writer, name, value, note)
+    terminal.say(f"{name} = {value}" if changed else f"{name} was {value} already")
+
+
+@command("review", example='perfreg review notes-026 --status rejected --note "battery was low"')
+@click.argument("run_id")
+@click.option("--status", type=click.Choice(["confirmed", "rejected", "accepted"]), required=True)
+@click.option("--note")
+@click.option("--reviewer", default=lambda: os.environ.get("USER"))
+def review(settings: Settings, run_id: str, status: str, note: str | None, reviewer: str | None) -> None:
+    """Says what a person found: confirmed (out of future histories), rejected (false alarm), accepted (new normal)."""
+    from perfreg_assets.warehouse import reviews
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        reviews.add(writer, run_id, status, note=note, reviewer=reviewer)
+    terminal.say(f"{run_id}: {status}")
+
+
+# ---- quality -------------------------------------------------------------------------------------
+@command("evaluate", example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --repeats 30 --out result.json")
+@click.argument("dataset", type=click.Path(path_type=Path))
+@click.option("--protocol", type=click.Choice(["thesis", "aa"]), default="thesis", show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=30, show_default=True)
+@click.option("--history", type=click.IntRange(2), default=12, show_default=True, help="Runs drawn as history.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--omega", "omegas", type=float, multiple=True, help="Repeatable, or several values: --omega 0 0.5 1 1.5.")
+@click.option("--detector", "detectors", type=click.Choice(["default", "iqr"]), multiple=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON result.")
+@click.option("--keep", is_flag=True, help="Store the result in the warehouse as well.")
+def evaluate(settings: Settings, dataset: Path, out: Path | None, keep: bool, **options: Any) -> None:
+    """Measures quality on a labelled data set: the thesis' protocol, its tables beside ours."""
+    raise NotImplementedError
+
+
+# ---- servers -------------------------------------------------------------------------------------
+@command("ui", example="perfreg ui --port 3000")
+@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
+def ui(settings: Settings, port: int) -> None:
+    """Dagster's web UI and daemon on 127.0.0.1: lineage, partitions, plots; the inbox is watched."""
+    from perfreg_assets.automation.materialise import prepare_home
+
+    home = prepare_home(settings)
+    environment = {
+        **os.environ,
+        "DAGSTER_HOME": str(home),
+        "PERFREG_WAREHOUSE": str(settings.warehouse.absolute()),
+        "PERFREG_HOME": str(settings.home_dir),
+        "PERFREG_INBOX": str(settings.inbox_dir),
+        "PYTHONWARNINGS": "ignore",
+    }
+    terminal.say(f"http://127.0.0.1:{port}   inbox {settings.inbox_dir}   stop with Ctrl-C")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "dagster", "dev", "--module-name", "perfreg_assets.definitions"),
+            *("--host", "127.0.0.1", "--port", str(port)),
+        ],
+        env=environment,
+        start_new_session=True,
+    )
+
+    def stop(*_: object) -> None:
+        process.send_signal(signal.SIGINT)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    sys.exit(0 if process.wait() in (0, -signal.SIGINT, -signal.SIGTERM) else 1)
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What the command line shows: tables, one progress display, one line per error. Nothing is decided here."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+_STYLES = {
+    "anomalous": "bold red",
+    "improved": "green",
+    "normal": "green",
+    "not_enough_history": "yellow",
+    "incomplete_trace": "yellow",
+    "series_missing": "yellow",
+    "quarantined": "magenta",
+}
+
+
+def out() -> Console:
+    """A console on today's stdout (tests replace it); wide in a pipe, so that nothing is cut."""
+    is_terminal = sys.stdout.isatty()
+    return Console(file=sys.stdout, width=None if is_terminal else 200, highlight=False, soft_wrap=not is_terminal)
+
+
+def say(text: str = "") -> None:
+    out().print(Text(text))
+
+
+def fail(text: str) -> None:
+    """One clear line on stderr."""
+    sys.stderr.write(f"perfreg: {text.strip()}\n")
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with the latest message on a terminal; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    display = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(file=sys.stderr),
+        transient=True,
+    )
+    with display:
+        task = display.add_task(title)
+
+        def show(message: str) -> None:
+            display.update(task, description=Text(f"{title}: {' '.join(message.split())[:100]}").plain)
+
+        yield show
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str | None = None) -> None:
+    """Rows as an aligned table; states are coloured, numbers stand right."""
+    drawn = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        numeric = any(isinstance(row.get(column), (int, float)) and not isinstance(row.get(column), bool) for row in rows)
+        drawn.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=column == "run_id")
+    for row in rows:
+        drawn.add_row(*(Text(_cell(row.get(column)), style=_STYLES.get(str(row.get(column)), "")) for column in columns))
+    out().print(drawn)
+
+
+def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps([dict(row) for row in rows], default=_plain, ensure_ascii=False, indent=1)
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(columns), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _plain(value) if isinstance(value, datetime) else value for key, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    return " ".join(str(value).split())
