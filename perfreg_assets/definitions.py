@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from perfreg_assets.assets import checks
 from perfreg_assets.assets.barycenters import barycenters
 from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
@@ -25,6 +26,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
     return dg.Definitions(
         assets=[runs, traces_and_time_series, history_sets, barycenters, distances, verdicts, discords],
+        asset_checks=checks.ALL,
         jobs=[jobs.ingest_runs, jobs.judge_versions, jobs.locate_anomalies, quarantine_folders],
         sensors=[sensors.run_folders, sensors.automation],
         resources={"project": Project(), **(resources or {})},

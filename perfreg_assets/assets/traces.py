@@ -83,6 +83,8 @@ def traces_and_time_series(
                 [_series_row(row.run_id, one) for row, (_, series) in zip(due, found, strict=True) for one in series],
             )
             for row, (health, _) in zip(due, found, strict=True):
+                if health.reason and health.reason.is_damage:
+                    run_table.quarantine(writer, row.run_id, health.reason.code, _sentence(health))
                 timings.record(writer, row.run_id, health.seconds)
         for health, _ in found:
             for part, seconds in health.seconds.items():
@@ -128,12 +130,17 @@ def _inspect(row: run_table.RunRow, settings: Settings) -> tuple[TraceHealth, li
     )
 
 
+def _sentence(health: TraceHealth) -> str:
+    assert health.reason is not None
+    return f"{health.detail}: {health.reason.sentence}"
+
+
 def _trace_row(row: run_table.RunRow, health: TraceHealth) -> trace_table.TraceRow:
     return trace_table.TraceRow(
         run_id=row.run_id,
         is_complete=health.is_complete,
         reason_code=health.reason.code if health.reason else None,
-        reason=f"{health.detail}: {health.reason.sentence}" if health.reason else None,
+        reason=_sentence(health) if health.reason else None,
         trace_sha256=row.trace_sha256,
         trace_bytes=row.trace_bytes,
         unpacked_bytes=health.unpacked_bytes,

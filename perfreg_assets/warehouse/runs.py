@@ -126,3 +126,11 @@ def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | 
     writer.execute(
         "UPDATE core.runs SET is_excluded = ?, exclude_reason = ? WHERE run_id = ?", [is_excluded, reason, run_id]
     )
+
+
+def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> None:
+    """Quarantines a registered run: its trace turned out to be damaged when it was read."""
+    writer.execute(
+        "UPDATE core.runs SET is_quarantined = true, reason_code = ?, reason = ? WHERE run_id = ?",
+        [reason_code, reason, run_id],
+    )
