@@ -48,6 +48,9 @@ class Settings:
     )
     inbox: Path | None = _parameter(None, unit="path", source="default: inbox beside the warehouse")
 
+    builds: Path | None = _parameter(None, unit="path", source="default: builds beside the warehouse; APKs put there are collected")
+    devices: tuple[str, ...] = _parameter((), unit="adb serials", source="empty: the only attached device; each named one is a pool of its own")
+
     # ---- trace engine and gate -------------------------------------------------------------------
     trace_processor: str | None = _parameter(
         None, unit="path", source="explicit trace processor; default: search order in README"
@@ -193,6 +196,10 @@ class Settings:
     @property
     def inbox_dir(self) -> Path:
         return (self.inbox or self.warehouse.absolute().parent / "inbox").absolute()
+
+    @property
+    def builds_dir(self) -> Path:
+        return (self.builds or self.warehouse.absolute().parent / "builds").absolute()
 
     @property
     def runs_dir(self) -> Path:

@@ -16,11 +16,15 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
     warehouse: str = ""
     home: str = ""
     inbox: str = ""
+    builds: str = ""
 
     @classmethod
     def of(cls, settings: Settings) -> Project:
         return cls(
-            warehouse=str(settings.warehouse.absolute()), home=str(settings.home_dir), inbox=str(settings.inbox_dir)
+            warehouse=str(settings.warehouse.absolute()),
+            home=str(settings.home_dir),
+            inbox=str(settings.inbox_dir),
+            builds=str(settings.builds_dir),
         )
 
     def settings(self) -> Settings:
@@ -29,6 +33,7 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
             warehouse=Path(self.warehouse) if self.warehouse else None,
             home=Path(self.home) if self.home else None,
             inbox=Path(self.inbox) if self.inbox else None,
+            builds=Path(self.builds) if self.builds else None,
         )
 
     def open(self) -> Warehouse:
