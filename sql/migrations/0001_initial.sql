@@ -249,7 +249,10 @@ CREATE TABLE core.distances (
     PRIMARY KEY (run_id, series, detector, parameters_hash),
     CHECK ((state = 'scored') = (distance IS NOT NULL)),
     CHECK (state <> 'scored' OR (q1 IS NOT NULL AND q3 IS NOT NULL AND q3 >= q1)),
-    CHECK (NOT isnan(distance) AND NOT isnan(q1) AND NOT isnan(q3))  -- NaN compares as larger than any threshold
+    -- NaN compares as larger than everything, so it would be anomalous. Written without functions: DuckDB cannot
+    -- replay its log after a crash when a CHECK calls one of an extension, isnan() among them.
+    CHECK (distance <= 'infinity'::DOUBLE AND improvement <= 'infinity'::DOUBLE),
+    CHECK (q1 > '-infinity'::DOUBLE AND q3 < 'infinity'::DOUBLE)
 );
 COMMENT ON TABLE core.distances IS 'A row is how far a run''s series is from its history, by one detector: all that a verdict at any ω needs.';
 COMMENT ON COLUMN core.distances.distance_id IS 'Number of the row, the same for ever for the same run, series, detector and parameters.';

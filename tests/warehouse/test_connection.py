@@ -1,0 +1,238 @@
+"""Writing, publishing and reading: who waits, who sees what, and what is said when it does not work."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse.connection import Warehouse
+
+NEWEST_STORAGE_OF_1_5 = 68
+
+HOLD_LOCK = """
+import sys, time
+from pathlib import Path
+from perfreg_assets.warehouse.connection import Warehouse
+with Warehouse(Path(sys.argv[1]), lock_timeout_s=5).writing():
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+HOLD_FILE = """
+import sys, duckdb
+connection = duckdb.connect(sys.argv[1], read_only=True)
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def _in_other_process(code: str, path: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().strip()
+    return process
+
+
+def _note(warehouse: Warehouse, note: str) -> None:
+    with warehouse.writing() as writer:
+        writer.execute("INSERT INTO core.settings VALUES (now(), 'note', ?, NULL)", [note])
+
+
+def _notes(warehouse: Warehouse) -> list[str]:
+    with warehouse.reading() as reader:
+        return [
+            value for (value,) in reader.rows("SELECT value FROM core.settings WHERE name = 'note' ORDER BY changed_at")
+        ]
+
+
+def test_what_a_block_writes_is_published(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    assert _notes(warehouse) == ["one"]
+    assert warehouse.published.name == "perfreg.read.duckdb"
+
+
+def test_nothing_of_a_block_that_fails_stays_or_is_published(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    published = warehouse.published.stat()
+
+    def fail() -> None:
+        with warehouse.writing() as writer:
+            writer.execute("INSERT INTO core.settings VALUES (now(), 'note', 'two', NULL)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert warehouse.published.stat().st_mtime_ns == published.st_mtime_ns
+    _note(warehouse, "three")
+    assert _notes(warehouse) == ["one", "three"]
+
+
+def test_a_reader_keeps_its_state_and_the_next_one_sees_the_new(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    with warehouse.reading() as earlier:
+        _note(warehouse, "two")
+        # DuckDB shares one database per path within a process: a plain second connection would see the old state.
+        assert _notes(warehouse) == ["one", "two"]
+        assert earlier.value("SELECT count(*) FROM core.settings WHERE name = 'note'") == 1
+
+
+def test_readers_read_while_a_writer_writes(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    holder = _in_other_process(HOLD_LOCK, warehouse.path)
+    try:
+        assert _notes(warehouse) == ["one"]
+        with duckdb.connect(str(warehouse.published), read_only=True) as stranger:
+            assert stranger.execute("SELECT count(*) FROM marts.runs").fetchall() == [(0,)]
+    finally:
+        holder.communicate()
+
+
+def test_a_second_writer_waits_for_the_first(warehouse: Warehouse) -> None:
+    order: list[str] = []
+    first_is_in = threading.Event()
+
+    def first() -> None:
+        with warehouse.writing():
+            first_is_in.set()
+            time.sleep(0.3)
+            order.append("first")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert first_is_in.wait(10)
+    with warehouse.writing():
+        order.append("second")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_waiting_in_vain_names_the_holder(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    holder = _in_other_process(HOLD_LOCK, warehouse.path)
+    impatient = Warehouse(warehouse.path, lock_timeout_s=0.2)
+    try:
+        started = time.monotonic()
+        with pytest.raises(Rejected) as caught, impatient.writing():
+            pass
+        assert time.monotonic() - started < 5
+    finally:
+        holder.communicate()
+    assert caught.value.reason is Reason.WAREHOUSE_LOCKED
+    assert f"process {holder.pid}" in str(caught.value)
+    assert "waited 0.2 s" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    _note(warehouse, "two")
+
+
+def test_a_killed_holder_leaves_no_lock(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    holder = _in_other_process(HOLD_LOCK, warehouse.path)
+    holder.kill()
+    holder.communicate()
+    _note(warehouse, "two")
+    assert _notes(warehouse) == ["one", "two"]
+
+
+def test_a_program_that_has_the_written_file_open_is_pointed_to_the_published_one(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    holder = _in_other_process(HOLD_FILE, warehouse.path)
+    try:
+        with (
+            pytest.raises(Rejected, match=r"perfreg\.read\.duckdb") as caught,
+            Warehouse(warehouse.path, lock_timeout_s=0.2).writing(),
+        ):
+            pass
+        assert caught.value.reason is Reason.WAREHOUSE_LOCKED
+    finally:
+        holder.communicate()
+
+
+def test_reading_before_the_first_write_says_what_to_do(warehouse: Warehouse) -> None:
+    with pytest.raises(Rejected, match="perfreg ingest") as caught, warehouse.reading():
+        pass
+    assert caught.value.reason is Reason.WAREHOUSE_MISSING
+
+
+def test_a_file_that_is_no_database_is_refused(warehouse: Warehouse) -> None:
+    warehouse.path.write_bytes(b"<html>" * 1000)
+    with pytest.raises(Rejected) as caught, warehouse.writing():
+        pass
+    assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
+    warehouse.published.write_bytes(b"<html>" * 1000)
+    with pytest.raises(Rejected) as caught, warehouse.reading():
+        pass
+    assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
+
+
+def test_clients_of_duckdb_1_5_can_read_both_files(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    _note(warehouse, "two")  # reopened: the format stays
+    for path in (warehouse.path, warehouse.published):
+        magic, version = struct.unpack("<8x4sQ", path.read_bytes()[:20])
+        assert magic == b"DUCK"
+        assert version <= NEWEST_STORAGE_OF_1_5
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "COPY core.settings TO '/tmp/stolen.csv'",
+        "ATTACH '/tmp/other.duckdb'",
+        "INSTALL httpfs",
+        "LOAD '/tmp/evil.duckdb_extension'",
+        "SET enable_external_access = true",
+    ],
+)
+def test_no_sql_reaches_other_files_or_the_network(warehouse: Warehouse, statement: str) -> None:
+    _note(warehouse, "one")
+    with warehouse.reading() as reader, pytest.raises(duckdb.Error):
+        reader.rows(statement)
+
+    def write() -> None:
+        with warehouse.writing() as writer:
+            writer.execute(statement)
+
+    with pytest.raises(duckdb.Error):
+        write()
+
+
+def test_readers_cannot_write(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    with warehouse.reading() as reader, pytest.raises(duckdb.Error, match="read-only"):
+        reader.rows("DELETE FROM core.settings")
+
+
+def test_times_are_in_utc(warehouse: Warehouse) -> None:
+    _note(warehouse, "one")
+    with warehouse.reading() as reader:
+        assert reader.value("SELECT current_setting('TimeZone')") == "UTC"
+    with warehouse.writing() as writer:
+        assert writer.value("SELECT current_setting('TimeZone')") == "UTC"
+
+
+def test_names_with_quotes_and_spaces_are_fine(tmp_path: Path) -> None:
+    folder = tmp_path / "it's; a [folder]*"
+    warehouse = Warehouse(folder / "per'f reg.duckdb", lock_timeout_s=1)
+    _note(warehouse, "one")
+    assert _notes(warehouse) == ["one"]
+    leftover = warehouse.published.with_name(warehouse.published.name + ".part-1")
+    leftover.write_bytes(b"half")
+    _note(warehouse, "two")
+    assert not leftover.exists()
+
+
+def test_a_new_warehouse_has_the_settings_of_the_release(warehouse: Warehouse) -> None:
+    with warehouse.writing() as writer:
+        current = settings_table.current(writer)
+    assert set(current) >= {"detector", "omega", "localisation"}
