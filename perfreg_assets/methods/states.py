@@ -1,38 +1,36 @@
-"""What the app was doing at each sample: the screen it was on and the whole seconds since the last action."""
+"""What the app was doing at each sample: a code for (screen, seconds since the last action)."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-LONGEST_S = 30  # seconds on one screen beyond which time since the action tells nothing more
-
 UNKNOWN = -1
+LONGEST_WAIT_S = 10  # later than that a screen is at rest
 
 
 def state_codes(
-    offsets_s: NDArray[np.float64], screens: Sequence[str], *, count: int, interval_s: float
-) -> NDArray[np.int64]:
-    """Codes (count,), one per sample; the same (screen, seconds) has the same code in every run.
-
-    A sample takes the state at its middle. Before the first action the state is `UNKNOWN`.
+    paths: Sequence[Sequence[tuple[float, str]]], lengths: Sequence[int], interval_s: float
+) -> list[NDArray[np.int64]]:
+    """Codes (n,) per run, the same code for the same state in all of them; -1 before the first action.
 
     Args:
-        offsets_s: (steps,) seconds from the first sample to each action.
-        screens: (steps,) the screen after each action.
+        paths: per run its steps (seconds since the first sample, screen after the action), in order of time.
+        lengths: samples per run.
     """
-    if len(offsets_s) != len(screens):
-        raise ValueError(f"{len(offsets_s)} times for {len(screens)} screens; give one time per screen")
-    order = np.argsort(offsets_s, kind="stable")
-    times = np.asarray(offsets_s, dtype=np.float64)[order]
-    middles = (np.arange(count) + 0.5) * interval_s
-    last = np.searchsorted(times, middles, side="right") - 1
-    names = np.array([zlib.crc32(screens[index].encode("utf-8", "replace")) for index in order], dtype=np.int64)
-    codes = np.full(count, UNKNOWN, dtype=np.int64)
-    known = last >= 0
-    since = np.minimum(middles[known] - times[last[known]], LONGEST_S).astype(np.int64)
-    codes[known] = names[last[known]] * (LONGEST_S + 1) + since
-    return codes
+    screens = {name: rank for rank, name in enumerate(sorted({screen for path in paths for _, screen in path}))}
+    result = []
+    for path, length in zip(paths, lengths, strict=True):
+        codes = np.full(length, UNKNOWN, dtype=np.int64)
+        if path:
+            starts = np.array([offset for offset, _ in path])
+            ranks = np.array([screens[screen] for _, screen in path])
+            middles = (np.arange(length) + 0.5) * interval_s
+            step = np.searchsorted(starts, middles, side="right") - 1
+            seen = step >= 0
+            waited = np.minimum(middles[seen] - starts[step[seen]], LONGEST_WAIT_S).astype(np.int64)
+            codes[seen] = ranks[step[seen]] * (LONGEST_WAIT_S + 1) + waited
+        result.append(codes)
+    return result

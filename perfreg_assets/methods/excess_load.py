@@ -1,0 +1,125 @@
+"""Where does a run carry extra load? Two hidden states, usual and excess, behind the differences to the history.
+
+A sample's difference to what the history had at the same place is usually noise around 0; during a regression it is
+the same noise, lifted by some height. The noise is learned from the history's runs, each beside the others, so no
+threshold has to be chosen: heavy tails and bursts that normal runs have as well count as noise. The states follow each
+other as a Markov chain (a regression lasts for seconds, not for single samples); height, duration and share are the
+ones under which the run is most likely (grid search; forward-backward algorithm, Rabiner 1989). The result is a
+probability per sample, and the evidence for any excess at all (log likelihood ratio).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from perfreg_assets.methods.inputs import Floats
+
+BURST_S = (3.0, 6.0)
+SHARES = (0.03, 0.1, 0.3)
+HEIGHTS = 7
+LOAD_CLASSES = 3  # noise is larger where the expected load is; terciles of it have their own density
+GRID_HALF_WIDTH = 10.0  # of the density, in arsinh units: e^10 times the typical difference
+GRID_STEP = 0.05
+SMOOTHING_STEPS = 4.0
+SMALLEST_DENSITY = 1e-4  # share of all samples that any grid cell has at least: no difference is impossible
+
+
+@dataclass(frozen=True)
+class Excess:
+    """Attributes:
+    evidence: log likelihood ratio of "usual and excess" against "usual only", in nats.
+    height: of the excess, unit of the series.
+    probability: (n,) that the sample is in excess.
+    """
+
+    evidence: float
+    height: float
+    probability: Floats
+
+
+class UsualDifferences:
+    """Density of the differences that normal runs have, per class of expected load."""
+
+    def __init__(self, differences: Sequence[Floats], expected: Sequence[Floats]) -> None:
+        """From the history's runs, each (n_i,) beside the others; unit of the series."""
+        pooled, load = np.concatenate(differences), np.concatenate(expected)
+        size = np.abs(pooled)
+        self._typical = max(float(np.median(size)), 1e-9 + 1e-6 * float(size.max()))
+        self._borders = np.quantile(load, np.linspace(0, 1, LOAD_CLASSES + 1)[1:-1])
+        edges = np.arange(-GRID_HALF_WIDTH - GRID_STEP / 2, GRID_HALF_WIDTH + GRID_STEP, GRID_STEP)
+        kernel = np.exp(-0.5 * (np.arange(-16, 17) / SMOOTHING_STEPS) ** 2)
+        classes = np.searchsorted(self._borders, load)
+        position = np.arcsinh(pooled / self._typical)
+        rows = []
+        for index in range(LOAD_CLASSES):
+            counts = np.histogram(position[classes == index], bins=edges)[0].astype(np.float64)
+            smooth = np.convolve(counts, kernel / kernel.sum(), mode="same") + SMALLEST_DENSITY * len(pooled) / len(
+                counts
+            )
+            rows.append(np.log(smooth / smooth.sum() / GRID_STEP))
+        self._log_density = np.array(rows)
+        tall = np.quantile(size, [0.8, 0.999])
+        self.heights = np.geomspace(max(tall[0], self._typical), max(tall[1], 2 * self._typical), HEIGHTS)
+
+    def log_likelihood(self, differences: Floats, expected: Floats) -> Floats:
+        """(n,) of each difference in a usual run."""
+        classes = np.searchsorted(self._borders, expected)
+        position = (np.arcsinh(differences / self._typical) + GRID_HALF_WIDTH) / GRID_STEP
+        position = np.clip(position, 0, self._log_density.shape[1] - 1.001)
+        below = position.astype(np.int64)
+        share = position - below
+        log_density = self._log_density[classes, below] * (1 - share) + self._log_density[classes, below + 1] * share
+        return log_density - 0.5 * np.log(differences**2 + self._typical**2)  # d arsinh / d difference
+
+
+def find_excess(usual: UsualDifferences, differences: Floats, expected: Floats, interval_s: float) -> Excess:
+    """The most likely division of a run (n,) into usual and excess samples."""
+    plain = usual.log_likelihood(differences, expected)
+    total = float(plain.sum())
+    best: tuple[float, float, NDArray[Any]] = (-np.inf, 0.0, np.zeros(len(differences)))
+    for height in usual.heights:
+        lifted = usual.log_likelihood(differences - height, expected)
+        for burst in BURST_S:
+            leave = min(interval_s / burst, 0.9)
+            for share in SHARES:
+                evidence, probability = _forward_backward(plain, lifted, min(share / (1 - share) * leave, 0.9), leave)
+                if evidence - total > best[0]:
+                    best = (float(evidence - total), float(height), probability)
+    return Excess(*best)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _forward_backward(usual: Any, excess: Any, enter: float, leave: float) -> Any:
+    """Log likelihood of the samples, and probability (n,) of the excess state; transition probabilities per sample."""
+    n = usual.shape[0]
+    filtered = np.empty(n)
+    probability = np.empty(n)
+    total = 0.0
+    ahead = enter / (enter + leave)
+    for t in range(n):
+        high = max(usual[t], excess[t])
+        u = np.exp(usual[t] - high) * (1.0 - ahead)
+        e = np.exp(excess[t] - high) * ahead
+        total += np.log(u + e) + high
+        filtered[t] = e / (u + e)
+        ahead = (1.0 - filtered[t]) * enter + filtered[t] * (1.0 - leave)
+    after_usual = 1.0
+    after_excess = 1.0
+    for t in range(n - 1, -1, -1):
+        e = filtered[t] * after_excess
+        probability[t] = e / (e + (1.0 - filtered[t]) * after_usual)
+        high = max(usual[t], excess[t])
+        u = np.exp(usual[t] - high) * after_usual
+        e = np.exp(excess[t] - high) * after_excess
+        after_usual = (1.0 - enter) * u + enter * e
+        after_excess = leave * u + (1.0 - leave) * e
+        scale = after_usual + after_excess
+        after_usual /= scale
+        after_excess /= scale
+    return total, probability
