@@ -26,7 +26,9 @@ class _Command(click.Command):
     """Takes several values after one repeatable option, `--omega 0 0.5 1`, as the public contract writes it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        lists = {name for param in self.params if isinstance(param, click.Option) and param.multiple for name in param.opts}
+        lists = {
+            name for param in self.params if isinstance(param, click.Option) and param.multiple for name in param.opts
+        }
         spread: list[str] = []
         current: str | None = None
         for position, text in enumerate(args):
@@ -98,7 +100,7 @@ def demo(settings: Settings) -> None:
     if drawn:
         terminal.say(f"picture    {picture}   ({drawn})")
     terminal.say(f"report     {settings.reports_dir / 'index.html'}   (or: perfreg serve)")
-    terminal.say(f"DuckDB     {settings.published_warehouse}   (or: perfreg sql \"FROM marts.verdicts\")")
+    terminal.say(f'DuckDB     {settings.published_warehouse}   (or: perfreg sql "FROM marts.verdicts")')
     terminal.say("Dagster    perfreg ui")
 
 
@@ -135,7 +137,9 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
                 progress=show,
             )
     for outcome in quarantined:
-        terminal.fail(f"quarantined {outcome.folder} [{outcome.rejected.reason}] {outcome.rejected}" if outcome.rejected else "")
+        terminal.fail(
+            f"quarantined {outcome.folder} [{outcome.rejected.reason}] {outcome.rejected}" if outcome.rejected else ""
+        )
     for failure in done.failures if done else []:
         terminal.fail(failure)
     parts = done.parts if done else {}
@@ -187,7 +191,7 @@ def _show_verdicts(settings: Settings) -> None:
     terminal.table(rows, ("run_id", "version_name", "state", "explanation"))
 
 
-@command("sql", example="perfreg sql \"SELECT run_id, series, state FROM marts.verdicts WHERE is_current\"")
+@command("sql", example='perfreg sql "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"')
 @click.argument("query")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def sql(settings: Settings, query: str, form: str) -> None:
@@ -218,12 +222,19 @@ def dictionary(settings: Settings) -> None:
 # ---- judging again -------------------------------------------------------------------------------
 @command("reevaluate", example="perfreg reevaluate --omega 0.5")
 @click.option("--omega", type=click.FloatRange(0, 100), help="IQRs above Q3.")
-@click.option("--level", type=click.FloatRange(0, 0.25, min_open=True), help="Or: nominal false-alarm level per run, 0.05 say.")
+@click.option(
+    "--level", type=click.FloatRange(0, 0.25, min_open=True), help="Or: nominal false-alarm level per run, 0.05 say."
+)
 @click.option("--detector", type=click.Choice(["default", "iqr"]), help="Instead of the current one.")
 @click.option("--make-current", is_flag=True, help="From now on this ω and detector are the current ones (logged).")
 @click.option("--note", help="Why; kept with the change.")
 def reevaluate(
-    settings: Settings, omega: float | None, level: float | None, detector: str | None, make_current: bool, note: str | None
+    settings: Settings,
+    omega: float | None,
+    level: float | None,
+    detector: str | None,
+    make_current: bool,
+    note: str | None,
 ) -> None:
     """Gives the verdicts of the whole history at another ω: one SQL pass, nothing is measured again."""
     from perfreg_assets.methods.calibration import omega_of_level
@@ -326,13 +337,17 @@ def review(settings: Settings, run_id: str, status: str, note: str | None, revie
 
 
 # ---- quality -------------------------------------------------------------------------------------
-@command("evaluate", example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --repeats 30 --out result.json")
+@command(
+    "evaluate", example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --repeats 30 --out result.json"
+)
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.option("--protocol", type=click.Choice(["thesis", "aa"]), default="thesis", show_default=True)
 @click.option("--repeats", type=click.IntRange(1), default=30, show_default=True)
 @click.option("--history", type=click.IntRange(2), default=12, show_default=True, help="Runs drawn as history.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--omega", "omegas", type=float, multiple=True, help="Repeatable, or several values: --omega 0 0.5 1 1.5.")
+@click.option(
+    "--omega", "omegas", type=float, multiple=True, help="Repeatable, or several values: --omega 0 0.5 1 1.5."
+)
 @click.option("--detector", "detectors", type=click.Choice(["default", "iqr"]), multiple=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON result.")
 @click.option("--keep", is_flag=True, help="Store the result in the warehouse as well.")
@@ -373,5 +388,7 @@ def ui(settings: Settings, port: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     sys.exit(0 if process.wait() in (0, -signal.SIGINT, -signal.SIGTERM) else 1)
+
+
 if __name__ == "__main__":
     main()

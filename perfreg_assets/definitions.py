@@ -15,20 +15,33 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.runs import runs
 from perfreg_assets.assets.traces import traces_and_time_series
 from perfreg_assets.assets.verdicts import verdicts
-from perfreg_assets.automation import jobs, sensors
+from perfreg_assets.automation import collecting, jobs, sensors
+from perfreg_assets.automation.new_builds import new_builds_sensor
+from perfreg_assets.automation.policies import with_policies
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import progress_logger
-from perfreg_assets.automation.policies import with_policies
 from perfreg_assets.automation.quarantine import quarantine_folders
+from perfreg_assets.settings import Settings
 
 
 def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
+    serials = Settings.from_environment().devices
+    collecting_jobs = collecting.collect_jobs(serials)
     return dg.Definitions(
-        assets=[runs, traces_and_time_series, history_sets, barycenters, distances, verdicts, discords],
+        assets=[
+            collecting.COLLECTIONS,
+            runs,
+            traces_and_time_series,
+            history_sets,
+            barycenters,
+            distances,
+            verdicts,
+            discords,
+        ],
         asset_checks=checks.ALL,
-        jobs=[jobs.ingest_runs, jobs.judge_versions, jobs.locate_anomalies, quarantine_folders],
-        sensors=[sensors.run_folders, sensors.automation],
+        jobs=[jobs.ingest_runs, jobs.judge_versions, jobs.locate_anomalies, quarantine_folders, *collecting_jobs],
+        sensors=[sensors.run_folders, sensors.automation, new_builds_sensor(collecting_jobs, serials)],
         resources={"project": Project(), **(resources or {})},
         # Steps share compiled kernels and the engine cache in one process; the numerics are parallel inside a step.
         executor=dg.in_process_executor,

@@ -68,10 +68,14 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: s
     """Rows as an aligned table; states are coloured, numbers stand right."""
     drawn = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
-        numeric = any(isinstance(row.get(column), (int, float)) and not isinstance(row.get(column), bool) for row in rows)
+        numeric = any(
+            isinstance(row.get(column), (int, float)) and not isinstance(row.get(column), bool) for row in rows
+        )
         drawn.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=column == "run_id")
     for row in rows:
-        drawn.add_row(*(Text(_cell(row.get(column)), style=_STYLES.get(str(row.get(column)), "")) for column in columns))
+        drawn.add_row(
+            *(Text(_cell(row.get(column)), style=_STYLES.get(str(row.get(column)), "")) for column in columns)
+        )
     out().print(drawn)
 
 
@@ -83,7 +87,9 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(columns), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: _plain(value) if isinstance(value, datetime) else value for key, value in row.items()} for row in rows)
+    writer.writerows(
+        {key: _plain(value) if isinstance(value, datetime) else value for key, value in row.items()} for row in rows
+    )
     return text.getvalue()
 
 

@@ -48,9 +48,7 @@ def samples_are_finite(context: dg.AssetCheckExecutionContext, project: Project)
 
 
 @dg.asset_check(asset="time_series", description="The explorations lasted as long as configuration C says.")
-def durations_match_the_configuration(
-    context: dg.AssetCheckExecutionContext, project: Project
-) -> dg.AssetCheckResult:
+def durations_match_the_configuration(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
         found = findings.of_partitions(reader, _keys(context, project), codes=["time_limit_missed", "trace_too_short"])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs with another duration")
@@ -63,7 +61,9 @@ def histories_are_large_enough(context: dg.AssetCheckExecutionContext, project: 
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs without enough history")
 
 
-@dg.asset_check(asset="verdicts", description="Share of alarms among the latest runs that nobody confirmed, at the current ω.")
+@dg.asset_check(
+    asset="verdicts", description="Share of alarms among the latest runs that nobody confirmed, at the current ω."
+)
 def false_alarms_are_few(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
         counted = findings.false_alarms(reader, LATEST_RUNS)

@@ -95,6 +95,7 @@ def _localise(one: Comparison, average: barycenter_table.BarycenterRow, settings
         quantile_high=settings.discord_quantile_high,
         skip_start_s=settings.discord_skip_start_s,
         skip_end_s=settings.discord_skip_end_s,
+        backend=settings.matrix_profile_backend,
     )
 
 

@@ -22,6 +22,7 @@ class RunsConfig(dg.Config):  # type: ignore[misc]
     kinds={"duckdb"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
+    deps=["collections"],
     tags={"contract": "run_folder"},
     metadata={"dagster/table_name": "marts.runs"},
 )

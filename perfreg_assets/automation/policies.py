@@ -7,7 +7,8 @@ from datetime import timedelta
 import dagster as dg
 
 OWNERS = ["team:performance"]
-_ROOTS = {dg.AssetKey("runs")}  # materialised by the inbox sensor, which knows the folders
+# `collections` by the collect jobs, `runs` by the inbox sensor, which knows the folders
+_ROOTS = {dg.AssetKey("collections"), dg.AssetKey("runs")}
 
 # Identity mapping along the chain, so `eager` asks for the one version whose run arrived: a second run of a version
 # is judged as well, and no other version is touched. History is looked up in the warehouse by the asset itself.

@@ -1,0 +1,137 @@
+"""Collecting from devices under Dagster: a job per device, its op in that device's own pool.
+
+What a collection leaves is a run folder in the inbox; from there on the inbox sensor takes over.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import dagster as dg
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.collection.collect import CollectionResult, collect
+from perfreg_assets.collection.config import CollectionConfig
+from perfreg_assets.collection.errors import CollectionError, CollectionRecord
+from perfreg_assets.partitions import app_versions, to_key
+from perfreg_assets.warehouse import collections as table
+from perfreg_assets.warehouse.connection import Warehouse
+
+COLLECTIONS = dg.AssetSpec(
+    "collections",
+    group_name="collect",
+    kinds={"android", "perfetto"},
+    partitions_def=app_versions,
+    description=(
+        "Sessions of automated exploration on a device while Perfetto records [thesis 4.1]. Materialised by the "
+        "collect jobs; each one leaves a run folder in the inbox."
+    ),
+)
+
+
+class CollectConfig(dg.Config):  # type: ignore[misc]
+    """Configuration C and its bounds. `options` are the further fields of CollectionConfig, by name."""
+
+    app: str
+    version_name: str | None = None
+    apk: str | None = None
+    time_limit_s: float = 600.0
+    action_interval_s: float = 2.0
+    explorer: str = "monkey"
+    strategy: str | None = None
+    attempt: int = 0
+    repeat: int = 0
+    options: dict[str, Any] = {}
+
+    def to_collection(self, serial: str | None) -> CollectionConfig:
+        """Raises Rejected for a value that cannot be collected with."""
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in self.options.items()}
+        return CollectionConfig(
+            app=self.app,
+            version_name=self.version_name,
+            apk=self.apk,
+            serial=serial,
+            time_limit_s=self.time_limit_s,
+            action_interval_s=self.action_interval_s,
+            explorer=self.explorer,
+            strategy=self.strategy,
+            **given,
+        )
+
+
+def collect_jobs(serials: Iterable[str]) -> list[dg.JobDefinition]:
+    """`collect` for the only attached device, or one job per named serial."""
+    return [_collect_job(serial) for serial in serials] or [_collect_job(None)]
+
+
+def job_name(serial: str | None) -> str:
+    return "collect" if serial is None else f"collect_{_plain(serial)}"
+
+
+def pool_name(serial: str | None) -> str:
+    """One collection at a time per device: dagster.yaml gives every pool one slot."""
+    return "device" if serial is None else f"device_{_plain(serial)}"
+
+
+def _collect_job(serial: str | None) -> dg.JobDefinition:
+    @dg.op(
+        name="collect_session",
+        pool=pool_name(serial),
+        description="Explores a build on the device while Perfetto records; leaves a run folder in the inbox.",
+    )
+    def collect_session(context: dg.OpExecutionContext, config: CollectConfig, project: Project) -> None:
+        settings, warehouse = project.settings(), project.open()
+        try:
+            result = collect(
+                config.to_collection(serial),
+                settings=settings,
+                runs_out=settings.inbox_dir,
+                progress=lambda progress: context.log.info("%s", progress),
+                attempt=config.attempt,
+                repeat=config.repeat,
+            )
+        except CollectionError as error:
+            _store(warehouse, error.record)
+            raise dg.Failure(
+                description=str(error), metadata={"reason_code": error.reason.code}, allow_retries=False
+            ) from error
+        _store(warehouse, result.record)
+        context.log_event(_materialisation(context, result))
+
+    @dg.job(name=job_name(serial), description=f"One session on {serial or 'the only attached device'}.")
+    def job() -> None:
+        collect_session()
+
+    return job
+
+
+def _materialisation(context: dg.OpExecutionContext, result: CollectionResult) -> dg.AssetMaterialization:
+    record = result.record
+    key = to_key(record.app, record.version_name)
+    context.instance.add_dynamic_partitions(app_versions.name or "", [key])
+    return dg.AssetMaterialization(
+        COLLECTIONS.key,
+        partition=key,
+        metadata={
+            "run_id": result.run_id,
+            "device": record.device_serial or "",
+            "stop_reason": result.stop_reason,
+            "trace_bytes": record.trace_bytes or 0,
+            "bytes_per_minute": record.bytes_per_minute or 0.0,
+            "steps": result.step_count,
+            "states": result.state_count,
+            "functional_problems": -1 if result.problem_count is None else result.problem_count,
+            "left_on_device": "; ".join(result.leftovers) or "nothing",
+            **{f"seconds_{stage}": seconds for stage, seconds in result.seconds.items()},
+        },
+    )
+
+
+def _store(warehouse: Warehouse, record: CollectionRecord) -> None:
+    with warehouse.writing() as writer:
+        table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record))])
+
+
+def _plain(serial: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]", "_", serial)

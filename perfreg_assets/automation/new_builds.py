@@ -1,0 +1,101 @@
+"""The sensor that notices new builds: an APK in the watched folder becomes collections, one per device and repeat."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.collecting import job_name
+from perfreg_assets.collection.builds import Build, scan_builds
+from perfreg_assets.reasons import Reason, Rejected
+
+PLAN = "collection.json"
+_MAX_PLAN_BYTES = 1 << 20
+
+
+def read_plan(folder: Path) -> dict[str, Any]:
+    """`collection.json` beside the APKs: configuration C and options; empty when there is none.
+
+    Raises:
+        Rejected: COLLECTION_CONFIG_INVALID.
+    """
+    path = folder / PLAN
+    try:
+        if not path.exists():
+            return {}
+        if path.stat().st_size > _MAX_PLAN_BYTES:
+            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{path} is larger than {_MAX_PLAN_BYTES:,} bytes")
+        plan = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{path}: {error}") from error
+    if not isinstance(plan, dict):
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{path} is not a JSON object")
+    return plan
+
+
+def requests_for(
+    builds: Sequence[Build], plan: dict[str, Any], serials: Sequence[str]
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """(run key, job name, op config) of every session that the builds ask for; pure.
+
+    The key is the build's content, the plan, the device, the repeat and the attempt: Dagster remembers keys for
+    ever, so the same build is collected again only when `attempt` in the plan is raised.
+    """
+    known = {"time_limit_s", "action_interval_s", "explorer", "strategy", "attempt"}
+    fixed = {name: plan[name] for name in known if name in plan}
+    options = {name: value for name, value in plan.items() if name not in known | {"repeats"}}
+    requests = []
+    for build in builds:
+        for serial in serials or [None]:
+            for repeat in range(int(plan.get("repeats", 3))):
+                config = {
+                    **fixed,
+                    "app": build.app,
+                    "version_name": build.version_name,
+                    "apk": build.path,
+                    "repeat": repeat,
+                    "options": options,
+                }
+                identity = json.dumps([build.content_hash, plan, serial, repeat], sort_keys=True)
+                key = f"collect-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+                requests.append((key, job_name(serial), config))
+    return requests
+
+
+def new_builds_sensor(jobs: Sequence[dg.JobDefinition], serials: Sequence[str]) -> dg.SensorDefinition:
+    """The sensor for the devices that the project was set up with."""
+
+    @dg.sensor(
+        name="new_builds",
+        jobs=list(jobs),
+        minimum_interval_seconds=10,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=f"Collects each new APK of the builds folder; how is said in {PLAN} beside it.",
+    )
+    def new_builds(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult | dg.SkipReason:
+        settings = project.settings()
+        folder = settings.builds_dir
+        if not folder.is_dir():
+            return dg.SkipReason(f"there is no folder {folder}")
+        plan = read_plan(folder)
+        seen = json.loads(context.cursor) if context.cursor else {}
+        plan_hash = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()[:16]
+        same_plan = seen.get("plan") == plan_hash
+        scan = scan_builds(folder, seen.get("files", {}), settle_s=settings.inbox_settle_s, skip_unchanged=same_plan)
+        for name, refusal in scan.refused:
+            context.log.warning("%s is not collected: %s", name, refusal)
+        requests = requests_for(scan.builds, plan, serials)
+        return dg.SensorResult(
+            run_requests=[
+                dg.RunRequest(run_key=key, job_name=job, run_config={"ops": {"collect_session": {"config": config}}})
+                for key, job, config in requests
+            ],
+            cursor=json.dumps({"plan": plan_hash, "files": scan.seen}),
+            skip_reason=None if requests else dg.SkipReason(f"no new build in {folder}"),
+        )
+
+    return new_builds
