@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from perfreg_assets.methods.samples import Kind, Sample
-from perfreg_assets.methods.states import state_codes
+from perfreg_assets.methods.states import UNKNOWN, state_codes
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import histories
@@ -63,19 +63,31 @@ class Comparison:
 
     @cached_property
     def samples(self) -> tuple[list[Sample], Sample]:
-        """(history, target) as the detectors take them, with the state of the app at each sample."""
+        """(history, target) as the detectors take them, with the state of the app at each sample where it is known."""
         assert self.target is not None
-        return [self._sample(row) for row in self.history], self._sample(self.target)
+        rows = [*self.history, self.target]
+        codes = state_codes([self._timed_path(row) for row in rows], [_length(row) for row in rows], self.interval_s)
+        samples = [
+            Sample(row.values, code if (code != UNKNOWN).any() else None)
+            for row, code in zip(rows, codes, strict=True)
+            if row.values is not None
+        ]
+        return samples[:-1], samples[-1]
 
-    def _sample(self, row: series_table.SeriesRow) -> Sample:
-        assert row.values is not None
+    def _timed_path(self, row: series_table.SeriesRow) -> list[tuple[float, str]]:
+        """(seconds since the first sample, screen) of each step whose time is known, in order of time."""
         run = self.paths.get(row.run_id)
-        steps = [step for step in (run.path if run and run.path else ()) if step.ts_ns is not None]
-        if not steps or row.start_ns is None:
-            return Sample(row.values, None)
-        offsets = np.array([(step.ts_ns - row.start_ns) / 1e9 for step in steps])
-        screens = [step.screen or step.state_hash for step in steps]
-        return Sample(row.values, state_codes(offsets, screens, count=len(row.values), interval_s=row.interval_s))
+        start_ns = row.start_ns
+        if run is None or not run.path or start_ns is None:
+            return []
+        timed = [
+            ((step.ts_ns - start_ns) / 1e9, step.screen or step.state_hash) for step in run.path if step.ts_ns is not None
+        ]
+        return sorted(timed, key=lambda step: step[0])
+
+
+def _length(row: series_table.SeriesRow) -> int:
+    return 0 if row.values is None else len(row.values)
 
 
 def load(reader: Reader, run_ids: Iterable[str], settings: Settings) -> list[Comparison]:
