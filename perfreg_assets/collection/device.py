@@ -564,7 +564,7 @@ class Device:
         for start in range(0, len(data), _CHUNK):
             chunk = data[start : start + _CHUNK]
             connection.conn.sendall(struct.pack("<BI", _STDIN, len(chunk)) + chunk)
-        connection.conn.sendall(struct.pack("<BI", 3, 0))  # 3 from the host: close stdin
+        connection.conn.sendall(struct.pack("<BI", _CLOSE_STDIN, 0))
 
     @staticmethod
     def _packets(connection: adbutils.AdbConnection, deadline: float) -> Iterator[tuple[int, bytes]]:
@@ -659,12 +659,12 @@ _POLL_BACKGROUND = (
     'else rc=$(cat "$1.rc" 2>/dev/null); echo "${rc:-gone}"; fi; tail -c "+$2" "$1" 2>/dev/null'
 )
 _PROCESS_STATE = "sed -n 's/^State:[[:space:]]*//p' \"/proc/$1/status\" 2>/dev/null | cut -c1"
-_SIGNAL = 'kill -"$1" -- "-$2" 2>/dev/null; kill -"$1" "$2" 2>/dev/null; true'
-_END = (
-    'kill -TERM -- "-$1" 2>/dev/null; kill -TERM "$1" 2>/dev/null; '
-    'for i in 1 2 3 4 5; do kill -0 "$1" 2>/dev/null || exit 0; sleep 0.1; done; '
-    'kill -KILL -- "-$1" 2>/dev/null; kill -KILL "$1" 2>/dev/null; true'
+_KILL = (
+    # `kill -TERM -- -PID` is an error in some shells; this spelling is POSIX's.
+    'end() { kill -s "$1" -- "-$2" 2>/dev/null; kill -s "$1" "$2" 2>/dev/null; true; }; '
 )
+_SIGNAL = _KILL + 'end "$1" "$2"'
+_END = _KILL + 'end TERM "$1"; for i in 1 2 3 4 5; do kill -0 "$1" 2>/dev/null || break; sleep 0.1; done; end KILL "$1"'
 _MARKED = (
     # The searching shell carries the token itself: it and what it starts are left out.
     'for f in $(grep -l -s -a -F -e "$1" /proc/[0-9]*/environ); do p=${f#/proc/}; p=${p%/environ}; '

@@ -1,8 +1,9 @@
-"""Android's monkey: random events from a seed, run on the device; the screen is read at each interval.
+"""Android's monkey: random events from a seed, run on the device; the screen is read after each event.
 
-Monkey runs in the background on the device with its output in a file there, so that it survives a lost cable.
-Reading the screen takes a second or two on a phone and waits for the screen to be idle; a screen that never is
-(a video, an endless animation) is recorded by its activity alone.
+Monkey runs in the background on the device with its output in a file there, so that it survives a lost cable. Its
+throttle is the action interval; the screen is read as soon as its output shows an event, so that equal seeds give
+equal paths. Reading takes a second or two on a phone and waits for the screen to be idle; a screen that never is
+(a video, an endless animation) is recorded by its activity alone. Events that pass during a reading have no step.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _READ_SCREEN = (
     "dumpsys activity activities | grep -m 1 ResumedActivity; "
     'uiautomator dump "$1" >/dev/null 2>&1 && cat "$1"; rm -f "$1"'
 )
-_ACTION = re.compile(r"^\s*:Sending (?P<what>.*?)\s*$", flags=re.MULTILINE)
+_ACTION = re.compile(r"^\s*:Sending (.*?)\s*$", flags=re.MULTILINE)
 _CRASH = re.compile(
     r"^// (?P<kind>CRASH|NOT RESPONDING): (?P<app>\S+) \(pid (?P<pid>\d+)\)(?:\s*// Short Msg: (?P<message>[^\n]*))?",
     flags=re.MULTILINE,
@@ -55,7 +56,7 @@ class MonkeyExplorer:
         self._problems: list[ExplorerProblem] = []
         self._states: set[str] = set()
         self._unreadable = 0
-        self._next_read = self._last_output = self._last_unseen = 0.0
+        self._next_look = self._last_output = self._last_unseen = 0.0
         self._log_end = ""
         self._action: str | None = None
 
@@ -82,27 +83,24 @@ class MonkeyExplorer:
             if refusal.reason is Reason.DEVICE_COMMAND_FAILED:
                 raise Rejected(Reason.EXPLORER_NOT_STARTED, refusal.detail) from refusal
             raise
-        now = host_boot_s()
-        self._last_output = self._last_unseen = now
-        self._next_read = now + context.config.action_interval_s
+        self._last_output = self._last_unseen = host_boot_s()
 
     def poll(self) -> bool:
         now = host_boot_s()
-        if now < self._next_read:
+        if now < self._next_look:
             return False
         assert self._process is not None
-        # No step is made up for an interval that was missed (a lost cable): the path has a gap there.
-        self._next_read = max(self._next_read + self._context.config.action_interval_s, now)
         status, output = self._process.poll()
-        self._take_output(output, now)
+        is_event = self._take_output(output, now)
         if status is not None:
             return self._ended(status)
-        if now - self._last_output > self._context.config.explorer_silence_s:
-            raise Rejected(
-                Reason.EXPLORER_HUNG,
-                f"monkey sent no event for {now - self._last_output:.0f} s: {self._log_end[-120:]}",
-            )
-        self._read_screen()
+        silent_s = now - self._last_output
+        if silent_s > self._context.config.explorer_silence_s:
+            raise Rejected(Reason.EXPLORER_HUNG, f"monkey sent no event for {silent_s:.0f} s: {self._log_end[-120:]}")
+        if is_event:
+            # The next event is an interval away: no need to ask the device before.
+            self._next_look = now + 0.75 * self._context.config.action_interval_s
+            self._read_screen()
         limit = self._silence_until_exhausted_s
         return limit > 0 and now - self._last_unseen > limit
 
@@ -114,18 +112,21 @@ class MonkeyExplorer:
         notes = [f"{self._unreadable} of {len(self._steps)} screens were known by their activity only"]
         return Exploration(tuple(self._steps), tuple(self._problems), notes=tuple(notes) if self._unreadable else ())
 
-    def _take_output(self, output: str, now: float) -> None:
+    def _take_output(self, output: str, now: float) -> bool:
+        """True when the output tells of an event."""
         if not output:
-            return
+            return False
         self._last_output = now
         self._log_end = " ".join((self._log_end + " " + output).split())[-400:]
-        for match in _ACTION.finditer(output):
-            self._action = match["what"]
+        actions = _ACTION.findall(output)
+        if actions:
+            self._action = actions[-1]
         for match in _CRASH.finditer(output):
             if match["app"] == self._context.app:
                 kind = "crash" if match["kind"] == "CRASH" else "anr"
                 message = match["message"] or f"monkey saw {match['kind'].lower()}"
                 self._problems.append(ExplorerProblem(kind, message, Stamp("host_boot", now), int(match["pid"])))
+        return bool(actions)
 
     def _ended(self, status: int) -> bool:
         if status == 0 or self._problems:

@@ -1,0 +1,8 @@
+"""Fixtures for all tests. The stand-in device's modules lie in `device/`, which is no package."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "device"))
+
+pytest_plugins = ["standin_fixtures"]

@@ -1,0 +1,497 @@
+# ruff: noqa: T201  (printing is what these tools do)
+"""Android's command-line tools as far as a collection uses them: one file, named by argv[0], standard library only.
+
+They run inside the stand-in device. Apps are simulated: a real process with the package's name, a screen chosen by a
+small state machine, log lines. `perfetto` replays a recorded trace, moved to now and cut to the time it ran.
+
+State lies in /data/rig: props.json, settings.json, top.json, ui-<package>.json, log/<buffer>, apps in /data/app.
+Faults (/data/rig/faults.json):
+  perfetto: refuse | die | empty | half | hang      monkey: hang | crash | never
+  rm: refuse          install: refuse     free_kb: N      clock_offset_s: N      log_lines: N (the ring's size)
+  delay_s: {tool: N}  pad_bytes: N (grows the trace)      temperature: N (tenths of a degree)
+Behaviour of an app (assets/standin.json in its APK): crash_at_start, crash_after, vanish_after, anr_after,
+native_crash_after (events), activity: false (no launcher).
+"""
+
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import sys
+import time
+import zipfile
+
+RIG, APPS, TRACES = "/data/rig", "/data/app", "/data/misc/perfetto-traces"
+SCREENS = ("Home", "List", "Detail", "Edit", "Settings", "About")
+PROPERTIES = {
+    "ro.product.model": "Rig Phone",
+    "ro.build.version.sdk": "34",
+    "ro.build.version.release": "14",
+    "sys.boot_completed": "1",
+}
+SETTINGS = {
+    "global/window_animation_scale": "1.0",
+    "global/transition_animation_scale": "1.0",
+    "global/airplane_mode_on": "0",
+}
+
+
+def load(path, default):
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except (FileNotFoundError, ValueError):
+        return default
+
+
+def save(path, value):
+    part = f"{path}.{os.getpid()}"
+    with open(part, "w", encoding="utf-8") as out:
+        json.dump(value, out)
+    os.replace(part, path)
+
+
+def fault(name, default=None):
+    return load(f"{RIG}/faults.json", {}).get(name, default)
+
+
+def wall():
+    return time.time() + float(fault("clock_offset_s", 0))
+
+
+def complain(message, status=1):
+    print(message, file=sys.stderr)
+    return status
+
+
+def real(tool, arguments):
+    for directory in ("/usr/bin", "/bin"):
+        if os.path.exists(f"{directory}/{tool}"):
+            os.execv(f"{directory}/{tool}", [tool, *arguments])
+    return complain(f"{tool}: not found", 127)
+
+
+# ---- system --------------------------------------------------------------------------------------
+def getprop(a):
+    known = {**PROPERTIES, **load(f"{RIG}/props.json", {})}
+    print(known.get(a[0], "") if a else "\n".join(f"[{k}]: [{v}]" for k, v in sorted(known.items())))
+
+
+def settings(a):
+    path = f"{RIG}/settings.json"
+    known = load(path, dict(SETTINGS))
+    key = f"{a[1]}/{a[2]}"
+    if a[0] == "get":
+        print(known.get(key, "null"))
+    elif a[0] == "put":
+        known[key] = a[3]
+        save(path, known)
+    elif a[0] == "delete":
+        print(f"Deleted {int(known.pop(key, None) is not None)} rows")
+        save(path, known)
+
+
+def wm(a):
+    if a[:1] == ["size"]:
+        print("Physical size: 412x892")
+
+
+def date(a):
+    if a and a[0].startswith("+") and fault("clock_offset_s"):
+        moment = wall()
+        print(a[0][1:].replace("%s", str(int(moment))).replace("%N", f"{int(moment % 1 * 1e9):09d}"))
+        return 0
+    return real("date", a)
+
+
+def df(a):
+    free = fault("free_kb")
+    if free is None:
+        return real("df", a)
+    print("Filesystem 1K-blocks Used Available Use% Mounted on")
+    print(f"/dev/block/dm-5 1000000 {1000000 - int(free)} {free} 99% /data")
+
+
+def rm(a):
+    if fault("rm") == "refuse" and any(TRACES in part for part in a):
+        return complain("rm: Permission denied")
+    return real("rm", a)
+
+
+def cmd(a):
+    if a[:2] == ["package", "resolve-activity"]:
+        facts = app_facts(a[-1])
+        if facts is None or facts.get("activity") is False:
+            print("No activity found")
+            return 0
+        print(f"priority=0 preferredOrder=0 match=0x108000\n{a[-1]}/.Home")
+    elif a[:2] == ["connectivity", "airplane-mode"]:
+        path = f"{RIG}/settings.json"
+        known = load(path, dict(SETTINGS))
+        if len(a) == 2:
+            print("enabled" if known.get("global/airplane_mode_on") == "1" else "disabled")
+        else:
+            known["global/airplane_mode_on"] = "1" if a[2] == "enable" else "0"
+            save(path, known)
+
+
+# ---- the log -------------------------------------------------------------------------------------
+def write_log(buffer, level, tag, text, pid=None):
+    path = f"{RIG}/log/{buffer}"
+    lines = []
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as stream:
+            lines = stream.read().splitlines()
+    pid = pid or os.getpid()
+    lines += [f"{wall():17.3f} {pid:5d} {pid:5d} {level} {tag}: {line}" for line in text.splitlines()]
+    ring = int(fault("log_lines", 5000))
+    with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as out:
+        out.write("\n".join(lines[-ring:]) + "\n")
+    os.replace(f"{path}.{os.getpid()}", path)
+
+
+def log(a):
+    options = dict(zip(a[:-1:2], a[1::2], strict=False))
+    write_log("main", options.get("-p", "i").upper(), options.get("-t", "log"), a[-1])
+
+
+def logcat(a):
+    buffers = [a[i + 1] for i, part in enumerate(a) if part == "-b"] or ["main", "system", "crash"]
+    ring = int(fault("log_lines", 5000))
+    for buffer in buffers:
+        path = f"{RIG}/log/{buffer}"
+        lines = []
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as stream:
+                lines = stream.read().splitlines()
+        if "-g" in a:
+            used = 256 * len(lines) // ring
+            print(f"{buffer}: ring buffer is 256 KiB ({used} KiB consumed), max entry is 5120 B, max payload is 4068 B")
+            continue
+        if "-c" in a:
+            save(path, "")
+            os.unlink(path)
+            continue
+        if lines:
+            print(f"--------- beginning of {buffer}")
+        wanted = {part.split(":")[0] for part in a if re.fullmatch(r"[\w*]+:[VDIWEFS]", part)}
+        for line in lines:
+            tag = line.split(None, 4)[4].split(":", 1)[0]
+            if not wanted or tag in wanted:
+                print(line)
+
+
+# ---- apps ----------------------------------------------------------------------------------------
+def app_facts(package):
+    return load(f"{APPS}/{package}.json", None)
+
+
+def processes():
+    """(pid, arguments) of all living processes."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as stream:
+                    arguments = stream.read().split(b"\0")
+            except OSError:
+                continue
+            if arguments != [b""]:
+                yield int(entry), [part.decode(errors="replace") for part in arguments]
+
+
+def app_pids(package):
+    return [pid for pid, arguments in processes() if arguments[0] == package]
+
+
+def start_app(package):
+    """An app's process is a child of nobody here, as one that zygote forked: nothing of the caller's environment."""
+    facts = app_facts(package)
+    save(f"{RIG}/ui-{package}.json", {"screen": 0, "events": 0})
+    save(f"{RIG}/top.json", {"package": package})
+    if facts.get("crash_at_start"):
+        crash(package, os.getpid())
+        return
+    if os.fork() == 0:
+        os.setsid()
+        nothing = os.open("/dev/null", os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        os.execve("/usr/bin/sleep", [package, "100000"], {"PATH": "/usr/bin"})
+    deadline = time.time() + 5
+    while not app_pids(package) and time.time() < deadline:
+        time.sleep(0.01)
+
+
+def crash(package, pid):
+    text = f"FATAL EXCEPTION: main\nProcess: {package}, PID: {pid}\njava.lang.IllegalStateException: rig"
+    text += f"\n\tat {package}.Home.onTap(Home.java:42)"
+    for buffer in ("main", "crash"):
+        write_log(buffer, "E", "AndroidRuntime", text, pid)
+
+
+def tombstone(package, pid):
+    bars = "*** " * 16
+    text = f"{bars}\nBuild fingerprint: 'rig'\npid: {pid}, tid: {pid}, name: main  >>> {package} <<<"
+    write_log("crash", "F", "DEBUG", text + "\nsignal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x0")
+
+
+def not_responding(package, pid):
+    text = f"ANR in {package} ({package}/.Home)\nPID: {pid}\nReason: Input dispatching timed out"
+    write_log("system", "E", "ActivityManager", text, 1000)
+
+
+def stop_app(package):
+    for pid in app_pids(package):
+        os.kill(pid, signal.SIGKILL)
+
+
+def am(a):
+    if a[0] == "start":
+        component = a[a.index("-n") + 1]
+        package = component.split("/")[0]
+        if app_facts(package) is None:
+            return complain(f"Error type 3\nError: Activity class {{{component}}} does not exist.")
+        if not app_pids(package):
+            start_app(package)
+        print(f"Starting: Intent {{ cmp={component} }}\nStatus: ok\nLaunchState: COLD\nComplete")
+    elif a[0] == "force-stop":
+        stop_app(a[-1])
+
+
+def pm(a):
+    if a[0] == "path":
+        if app_facts(a[1]) is None:
+            return 1
+        print(f"package:{APPS}/{a[1]}.apk")
+    elif a[0] == "install":
+        if fault("install") == "refuse":
+            print("Failure [INSTALL_FAILED_INSUFFICIENT_STORAGE]")
+            return 1
+        try:
+            with zipfile.ZipFile(a[-1]) as apk:
+                facts = json.loads(apk.read("assets/standin.json"))
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+            print("Failure [INSTALL_PARSE_FAILED_NOT_APK]")
+            return 1
+        save(f"{APPS}/{facts['package']}.json", facts)
+        print("Success")
+    elif a[0] in ("uninstall", "clear"):
+        stop_app(a[-1])
+        if app_facts(a[-1]) is None:
+            print("Failure [DELETE_FAILED_INTERNAL_ERROR]")
+            return 1
+        if a[0] == "uninstall":
+            os.unlink(f"{APPS}/{a[-1]}.json")
+        print("Success")
+
+
+def pidof(a):
+    found = app_pids(a[-1])
+    if not found:
+        return 1
+    print(" ".join(map(str, found)))
+
+
+def dumpsys(a):
+    top = load(f"{RIG}/top.json", {}).get("package")
+    if a[0] == "package":
+        facts = app_facts(a[1])
+        if facts is None:
+            print(f"Unable to find package: {a[1]}")
+            return 0
+        print(f"Packages:\n  Package [{a[1]}] (1a2b3c):\n    versionCode={facts['versionCode']} minSdk=24 targetSdk=34")
+        print(f"    versionName={facts['versionName']}")
+    elif a[0] == "activity":
+        if top and app_pids(top):
+            name = f"{top}/.{SCREENS[load(f'{RIG}/ui-{top}.json', {'screen': 0})['screen']]}"
+        else:
+            name = "com.android.launcher3/.Launcher"
+        print(f"  topResumedActivity=ActivityRecord{{1f2e u0 {name} t12}}")
+    elif a[0] == "battery":
+        print(
+            f"Current Battery Service state:\n  AC powered: true\n  level: 100\n  temperature: {fault('temperature', 250)}"
+        )
+
+
+# ---- the screen ----------------------------------------------------------------------------------
+def uiautomator(a):
+    target = a[1] if len(a) > 1 else "/sdcard/window_dump.xml"
+    top = load(f"{RIG}/top.json", {}).get("package")
+    if not top or not app_pids(top):
+        return complain("ERROR: could not get idle state.")
+    ui = load(f"{RIG}/ui-{top}.json", {"screen": 0, "events": 0})
+    screen = SCREENS[ui["screen"]]
+    rows = "".join(
+        f'<node package="{top}" class="android.widget.Button" resource-id="{top}:id/{screen.lower()}_{row}" '
+        f'text="{screen} {row} &amp; {ui["events"]}" clickable="true" enabled="true" scrollable="false" '
+        f'bounds="[0,{row * 90}][412,{row * 90 + 80}]" />'
+        for row in range(2 + ui["screen"])
+    )
+    with open(target, "w", encoding="utf-8") as out:
+        out.write("<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>")
+        out.write(f'<hierarchy rotation="0"><node package="{top}" class="android.widget.FrameLayout">{rows}</node>')
+        out.write("</hierarchy>")
+    print(f"UI hierchary dumped to: {target}")  # the tool's own spelling
+
+
+def touch(package, x, y):
+    """One event: the next screen follows from this one and the place that was touched."""
+    path = f"{RIG}/ui-{package}.json"
+    ui = load(path, {"screen": 0, "events": 0})
+    place = hashlib.sha256(f"{ui['screen']} {int(x) // 103} {int(y) // 223}".encode()).digest()[0]
+    save(path, {"screen": place % len(SCREENS), "events": ui["events"] + 1})
+    return ui["events"] + 1
+
+
+def input_(a):
+    top = load(f"{RIG}/top.json", {}).get("package")
+    if a[0] == "tap" and top and app_pids(top):
+        touch(top, float(a[1]), float(a[2]))
+
+
+def monkey(a):
+    value = lambda name, default: a[a.index(name) + 1] if name in a else default  # noqa: E731
+    package, seed, count = value("-p", ""), int(value("-s", "0")), int(a[-1])
+    pause = int(value("--throttle", "0")) / 1000
+    print(f":Monkey: seed={seed} count={count}\n:AllowPackage: {package}", flush=True)
+    facts = app_facts(package)
+    if facts is None or fault("monkey") == "never":
+        print("** No activities found to run, monkey aborted.")
+        return 252
+    chance = random.Random(seed)
+    for number in range(1, count + 1):
+        if fault("monkey") == "hang" and number > 2:
+            time.sleep(3600)
+        if fault("monkey") == "crash" and number > 2:
+            return complain("java.lang.RuntimeException: monkey itself fell over", 1)
+        pids = app_pids(package)
+        if not pids:
+            start_app(package)
+            pids = app_pids(package) or [0]
+        x, y = chance.uniform(0, 412), chance.uniform(0, 892)
+        events = touch(package, x, y)
+        print(f":Sending Touch (ACTION_DOWN): 0:({x:.1f},{y:.1f})", flush=True)
+        write_log("main", "I", "Choreographer", f"Skipped {number} frames!")
+        ends = _misbehave(package, facts, events, pids[0])
+        if ends == "crash":
+            print(f"// CRASH: {package} (pid {pids[0]})\n// Short Msg: java.lang.IllegalStateException", flush=True)
+            if "--ignore-crashes" not in a:
+                print(f"** Monkey aborted due to error.\nEvents injected: {number}")
+                return number
+        time.sleep(pause)
+    print(f"Events injected: {count}\n// Monkey finished")
+
+
+def _misbehave(package, facts, events, pid):
+    if events == facts.get("crash_after"):
+        crash(package, pid)
+        stop_app(package)
+        return "crash"
+    if events == facts.get("native_crash_after"):
+        tombstone(package, pid)
+        stop_app(package)
+    if events == facts.get("anr_after"):
+        not_responding(package, pid)
+    if events == facts.get("vanish_after"):
+        stop_app(package)
+    return None
+
+
+# ---- perfetto ------------------------------------------------------------------------------------
+def perfetto(a):
+    options, position = {"background": False}, 0
+    while position < len(a):
+        name, _, value = a[position].partition("=")
+        if name in ("-c", "--config", "-o", "--out"):
+            if not value:
+                position += 1
+                value = a[position]
+            options[name.lstrip("-")[0]] = value
+        elif name in ("-d", "--background", "-D", "--background-wait"):
+            options["background"] = True
+        elif name != "--txt":
+            return complain(f"perfetto: unrecognized option '{name}'")
+        position += 1
+    if options.get("c") != "-":
+        return complain("perfetto: this stand-in takes its config from standard input")
+    text = sys.stdin.read()
+    if not re.search(r"^data_sources \{", text, flags=re.MULTILINE) or "buffers {" not in text:
+        return complain("The trace config is invalid, bailing out.")
+    out = options.get("o", "")
+    if not os.path.realpath(out).startswith(TRACES + "/"):
+        return complain(f"Failed to open {out}")
+    if fault("perfetto") == "refuse":
+        return complain("EnableTracing() failed: the tracing service said no")
+    with open(out, "wb"):
+        pass  # as the real one: the file is there, empty, from the first moment
+    pid = os.fork() if options["background"] else 0
+    if pid:
+        print(pid)
+        return 0
+    os.setsid()
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    number = lambda name, default: int((re.search(rf"^{name}: (\d+)", text, flags=re.M) or [0, default])[1])  # noqa: E731
+    replay(out, number("duration_ms", 3600000) / 1000, number("file_write_period_ms", 5000) / 1000)
+    return 0
+
+
+def replay(out, duration_s, period_s):
+    """Writes the recorded trace as if it were being recorded, until told to stop."""
+    sys.path.insert(0, RIG)
+    import standin_trace  # noqa: PLC0415  (lies on the device, not beside this file)
+
+    stop = []
+    signal.signal(signal.SIGTERM, lambda *_: stop.append(True))
+    packets = standin_trace.read_packets(f"{RIG}/trace")
+    origin = next(moment for moment, _ in packets if moment is not None)
+    began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    delta = began - origin
+    mood, position, last_write = fault("perfetto"), 0, 0.0
+    padding = int(fault("pad_bytes", 0))
+    with open(out, "ab", buffering=0) as stream:
+        if padding:
+            stream.write(standin_trace.framed(standin_trace.field(900, 2, b"\0" * padding)))
+        while True:
+            elapsed = (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - began) / 1e9
+            ended = bool(stop) or elapsed >= duration_s
+            if mood == "die" and elapsed > 1.5:
+                os._exit(1)
+            if mood == "hang" and stop:
+                ended = False
+            if mood != "empty" and (ended or elapsed - last_write >= period_s):
+                last_write, part = elapsed, b""
+                while position < len(packets) and (packets[position][0] or 0) <= origin + elapsed * 1e9:
+                    part += standin_trace.framed(standin_trace.shifted(packets[position][1], delta))
+                    position += 1
+                if mood == "half" and ended:
+                    part = part[: len(part) - 7]
+                stream.write(part)
+            if ended:
+                return
+            time.sleep(0.02)
+
+
+TOOLS = {
+    **{tool.__name__: tool for tool in (getprop, settings, wm, date, df, rm, cmd, log, logcat, am, pm, pidof)},
+    **{tool.__name__: tool for tool in (dumpsys, uiautomator, monkey, perfetto)},
+    "input": input_,
+}
+
+
+def main():
+    name = os.path.basename(sys.argv[0])
+    pause = (fault("delay_s") or {}).get(name)
+    if pause:
+        time.sleep(float(pause))
+    try:
+        sys.exit(TOOLS[name](sys.argv[1:]) or 0)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
