@@ -1,1 +1,10 @@
 """One file per asset: read, call, write, metadata. Numerics, SQL and file handling live downstairs."""
+
+import warnings
+
+import dagster as dg
+
+# Dagster marks `backfill_policy=` and mapping of specs as beta or preview and says so at every import. pyproject.toml
+# bounds the version, and a test assembles the definitions: a change would be seen there, not in users' terminals.
+warnings.filterwarnings("ignore", category=dg.BetaWarning)
+warnings.filterwarnings("ignore", category=dg.PreviewWarning)
