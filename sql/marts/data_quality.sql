@@ -1,5 +1,4 @@
 -- A row is something that keeps a run or a series from being judged, or should be looked at.
--- depends: run_verdicts
 CREATE VIEW marts.data_quality AS
 SELECT findings.run_id, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code, findings.detail, findings.is_blocking
 FROM (

@@ -1,0 +1,255 @@
+"""The marts, the contract with data teams: described to the last column, filled, and right where they compute."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from perfreg_assets.bundled import sql_dir
+from perfreg_assets.warehouse.connection import Warehouse
+
+MARTS = sorted((sql_dir() / "marts").glob("*.sql"))
+# Minimum of the public contract.
+PROMISED = {
+    "runs": "run_id app version_name version_code device strategy time_limit_s action_interval_s started_at step_count "
+    "functional_problem_count state reason_code reason run_verdict",
+    "time_series": "run_id app version_name series unit offset_s trace_ts_ns value",
+    "history_sets": "run_id history_run_id history_rank similarity_ratio",
+    "verdicts": "run_id app version_name series detector omega state is_anomalous distance q1 q3 "
+    "threshold excess_ratio "
+    "direction explanation is_current evaluated_at",
+    "discords": "run_id series start_s end_s peak_s start_ns end_ns confidence profile_value screens",
+}
+NUMBERS_WITHOUT_UNIT = re.compile(
+    # counts, positions, and figures in the unit that another column names
+    r".*(_count|_index|_rank|_position|_ratio|_ns|_s|_bytes|_median|_mean|_minimum|_maximum|_max|_low|_high|_value|_omega|_size)$"
+    r"|omega|distance|q1|q3|threshold|p_value|improvement|k|step|attempt|version_code|level|value|mean|median|minimum|maximum"
+    r"|percentile_95|inertia|seconds|engine_seconds|bytes_per_minute|confidence|lift|flagged_per_clean_run|growth_per_s"
+    r"|tp|tn|fp|fn|precision|recall|f1|false_positive_rate|mcc|roc_auc|average_precision|repeats|history|seed|omega_[ab]"
+)
+
+
+@pytest.mark.parametrize("path", MARTS, ids=lambda path: path.stem)
+def test_a_file_makes_the_one_object_it_is_named_after_and_says_what_a_row_is(path: Path) -> None:
+    text = path.read_text()
+    created = re.findall(r"^CREATE (?:VIEW|MACRO) marts\.(\w+)", text, re.MULTILINE)
+    assert created == [path.stem]
+    assert re.match(r"-- \S.{20,}\n", text)
+    assert not re.search(r"\bperfreg\.", text), "a catalog name would break the views for clients who attach the file"
+
+
+@pytest.mark.parametrize("path", MARTS, ids=lambda path: path.stem)
+def test_the_header_names_every_object_that_is_used(path: Path) -> None:
+    text = path.read_text()
+    used = set(re.findall(r"\bmarts\.(\w+)", re.sub(r"COMMENT ON .*|^--.*", "", text, flags=re.MULTILINE))) - {
+        path.stem
+    }
+    header = re.search(r"^-- depends: (.*)$", text, re.MULTILINE)
+    assert used == (set(header[1].split(", ")) if header else set())
+
+
+def test_every_table_view_macro_and_column_is_described(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        silent = reader.rows(
+            "SELECT schema_name, view_name, NULL FROM duckdb_views() WHERE schema_name IN ('core', "
+            "'marts') AND comment IS NULL "
+            "UNION ALL SELECT schema_name, table_name, NULL FROM duckdb_tables() WHERE schema_name "
+            "IN ('core', 'marts') AND comment IS NULL "
+            "UNION ALL SELECT schema_name, table_name, column_name FROM duckdb_columns() "
+            "WHERE schema_name IN ('core', 'marts') AND (comment IS NULL OR length(comment) < 5) "
+            "UNION ALL SELECT schema_name, function_name, NULL FROM duckdb_functions() WHERE "
+            "schema_name = 'marts' AND comment IS NULL"
+        )
+        assert silent == []
+        described = reader.value("SELECT count(*) FROM duckdb_columns() WHERE schema_name = 'marts'")
+    assert described > 300
+
+
+def test_promised_objects_and_columns_are_there(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        for name, columns in PROMISED.items():
+            there = {
+                column
+                for (column,) in reader.rows(
+                    "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'marts' AND table_name = ?", [name]
+                )
+            }
+            assert set(columns.split()) <= there, name
+        stored = reader.dicts("SELECT * FROM marts.verdicts LIMIT 1")[0]
+        recomputed = reader.dicts("SELECT * FROM marts.verdicts_at(0.5) LIMIT 1")[0]
+    assert set(stored) <= set(recomputed)
+
+
+def test_names_follow_the_conventions(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        columns = reader.rows(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'marts'"
+        )
+    for table, column, kind in columns:
+        where = f"{table}.{column}"
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", column), where
+        assert (kind == "BOOLEAN") == column.startswith(("is_", "has_")), where
+        assert (kind == "TIMESTAMP WITH TIME ZONE") == column.endswith("_at"), where
+        if kind in ("DOUBLE", "BIGINT", "INTEGER", "HUGEINT"):
+            assert NUMBERS_WITHOUT_UNIT.fullmatch(column), f"{where} is a number without a unit in its name"
+
+
+def test_every_mart_has_rows_in_a_filled_warehouse(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        views = [name for (name,) in reader.rows("SELECT view_name FROM duckdb_views() WHERE schema_name = 'marts'")]
+        empty = [name for name in views if not reader.rows(f"SELECT * FROM marts.{name} LIMIT 1")]
+    assert len(views) > 20
+    assert empty == []
+
+
+def test_a_sample_in_long_form_is_the_element_of_the_array(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        (whole,) = reader.dicts("SELECT * FROM marts.series_arrays WHERE run_id = 'notes-0003' AND series = 'cpu_app'")
+        long = reader.rows(
+            "SELECT offset_s, trace_ts_ns, value FROM marts.time_series WHERE run_id = 'notes-0003' "
+            "AND series = 'cpu_app' ORDER BY offset_s"
+        )
+    assert [value for _, _, value in long] == whole["values"]
+    assert [offset for offset, _, _ in long] == [i * whole["interval_s"] for i in range(len(long))]
+    assert [ns for _, ns, _ in long] == [whole["start_ns"] + i * 10**9 for i in range(len(long))]
+
+
+def test_levels_are_those_of_numpy(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        rows = reader.dicts(
+            'SELECT levels.*, arrays."values" AS samples FROM marts.series_levels AS levels '
+            "JOIN marts.series_arrays AS arrays USING (run_id, series) ORDER BY run_id, series LIMIT 20"
+        )
+    assert len(rows) == 20
+    for row in rows:
+        values = np.array(row["samples"])
+        quarter = len(values) // 4
+        growth = (values[-quarter:].mean() - values[:quarter].mean()) / (len(values) - quarter)
+        expected = [values.mean(), values.min(), np.median(values), np.quantile(values, 0.95), values.max(), growth]
+        found = [row[name] for name in ("mean", "minimum", "median", "percentile_95", "maximum", "growth_per_s")]
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_quartiles_can_be_checked_from_the_stored_distances(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        rows = reader.rows(
+            "SELECT q1, q3, list_aggregate(history_distances, 'quantile_cont', 0.25), "
+            "list_aggregate(history_distances, 'quantile_cont', 0.75) "
+            "FROM marts.distances WHERE detector = 'iqr' AND state = 'scored' AND series <> '*'"
+        )
+    assert rows
+    for q1, q3, again_q1, again_q3 in rows:
+        assert (q1, q3) == pytest.approx((again_q1, again_q3), rel=1e-12)
+
+
+def test_windows_are_shown_of_series_that_are_anomalous_now(sample_module: object, tmp_path: Path) -> None:
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb")
+    with warehouse.writing() as writer:
+        shown = writer.value("SELECT count(*) FROM marts.discords")
+        assert shown > 0
+        assert (
+            writer.rows(
+                "SELECT windows.run_id FROM marts.discords AS windows LEFT JOIN marts.verdicts AS verdicts "
+                "ON verdicts.run_id = windows.run_id AND verdicts.series = windows.series AND "
+                "verdicts.is_current AND verdicts.is_anomalous "
+                "WHERE verdicts.run_id IS NULL"
+            )
+            == []
+        )
+        # A stricter ω that was not evaluated yet has no current verdicts, and so no windows.
+        writer.execute("INSERT INTO core.settings VALUES (now(), 'omega', '1000', NULL)")
+        assert writer.value("SELECT count(*) FROM marts.discords") == 0
+
+
+def test_versions_are_ranked_by_code_or_else_by_first_run(
+    sample: Warehouse, sample_module: object, tmp_path: Path
+) -> None:
+    with sample.reading() as reader:
+        ranks = reader.rows(
+            "SELECT version_name, version_rank FROM marts.app_versions WHERE app = ? ORDER BY version_rank",
+            ["com.example.notes"],
+        )
+        assert ranks == [("1.0.0", 1), ("1.1.0", 2), ("1.2.0", 3)]
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb")
+    with warehouse.writing() as writer:
+        writer.execute("UPDATE core.runs SET version_code = 1 WHERE version_name = '1.2.0'")
+        ranked = "SELECT version_name FROM marts.app_versions WHERE app = 'com.example.shop' ORDER BY version_rank"
+        assert writer.rows(ranked) == [("1.2.0",), ("1.0.0",), ("1.1.0",)]
+        writer.execute("UPDATE core.runs SET version_code = NULL WHERE version_name = '1.1.0'")
+        assert writer.rows(ranked) == [("1.0.0",), ("1.1.0",), ("1.2.0",)]
+
+
+def test_the_last_version_stands_out_in_regressions_and_trends(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        ratios = dict(
+            reader.rows(
+                "SELECT version_name, anomalous_ratio FROM marts.regressions_by_version WHERE app = "
+                "'com.example.notes' AND series = '*'"
+            )
+        )
+        changes = dict(
+            reader.rows(
+                "SELECT version_name, change_ratio FROM marts.trends WHERE app = 'com.example.notes' "
+                "AND series = 'rss_app'"
+            )
+        )
+    assert ratios["1.0.0"] is None  # nothing to compare the first version with
+    assert ratios["1.2.0"] > ratios["1.1.0"]
+    assert changes["1.2.0"] > changes["1.1.0"]
+
+
+def test_data_quality_names_every_bad_run(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        found = dict(reader.rows("SELECT reason_code, count(*) FROM marts.data_quality GROUP BY reason_code"))
+        bad = {run for (run,) in reader.rows("SELECT run_id FROM marts.runs WHERE state <> 'complete'")}
+        named = {run for (run,) in reader.rows("SELECT run_id FROM marts.data_quality WHERE is_blocking")}
+    assert set(found) >= {
+        "time_without_zone", "trace_truncated", "functional_problems", "series_missing",
+        "not_enough_history", "leftover_on_device",
+    }  # fmt: skip
+    assert bad <= named
+
+
+def test_samples_that_are_not_finite_are_a_finding_and_left_out_of_levels(
+    sample_module: object, tmp_path: Path
+) -> None:
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8)
+    with warehouse.writing() as writer:
+        writer.execute(
+            "UPDATE core.time_series SET \"values\" = ['nan'::DOUBLE, 'inf'::DOUBLE, 1.0, 3.0] WHERE "
+            "run_id = 'notes-0000' AND series = 'cpu_app'"
+        )
+        assert writer.rows("SELECT detail FROM marts.data_quality WHERE reason_code = 'not_finite'") == [
+            ("2 of 4 samples are not finite.",)
+        ]
+        assert writer.rows(
+            "SELECT mean FROM marts.series_levels WHERE run_id = 'notes-0000' AND series = 'cpu_app'"
+        ) == [(2.0,)]
+
+
+def test_evaluations_are_flat_rows(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        rows = reader.dicts("SELECT * FROM marts.evaluations WHERE is_latest ORDER BY detector, omega")
+        places = reader.dicts("SELECT * FROM marts.evaluation_localisations")
+    assert len(rows) == 8
+    assert (rows[0]["detector"], rows[0]["omega"], rows[0]["level"], rows[0]["tp"]) == ("default", 0.0, None, 80.0)
+    assert places[0]["lift"] == 4.0
+
+
+def test_clients_may_attach_the_published_file_under_any_name(sample: Warehouse) -> None:
+    client = duckdb.connect()
+    client.execute(f"ATTACH '{sample.published}' AS theirs (READ_ONLY)")
+    views = client.execute(
+        "SELECT view_name FROM duckdb_views() WHERE schema_name = 'marts' AND database_name = 'theirs'"
+    ).fetchall()
+    assert len(views) > 20
+    for (name,) in views:
+        client.execute(f"SELECT * FROM theirs.marts.{name} LIMIT 1").fetchall()
+    client.execute("USE theirs")  # table macros look tables up where the client is
+    for call in ("verdicts_at(0.5)", "verdict_flips(1.5, 0.5)", "false_alarm_rates_at(1)"):
+        assert client.execute(f"SELECT * FROM marts.{call}").fetchall()
+    client.close()
