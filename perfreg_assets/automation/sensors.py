@@ -2,6 +2,8 @@
 
 import hashlib
 import time
+from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
@@ -30,38 +32,38 @@ def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.Sen
         settle_s=settings.inbox_settle_s,
         limit=settings.inbox_folders_per_tick,
     )
-    requests: list[dg.RunRequest] = []
-    keys: set[str] = set()
+    arrived: dict[str, list[tuple[str, Path]]] = {}  # partition key → (content hash, folder)
+    refused: list[tuple[str, Path]] = []
     for sighting in decision.ready:
         folder = settings.inbox_dir / sighting.name
         try:
             run = read_run_folder(folder, settings)
         except Rejected as rejected:
             context.log.warning("%s will be quarantined: %s", sighting.name, rejected)
-            requests.append(
-                dg.RunRequest(
-                    # A key is remembered for ever: the signature makes a changed folder a new request.
-                    run_key=_run_key("quarantine", sighting.name, sighting.signature),
-                    job_name=quarantine_folders.name,
-                    run_config={"ops": {"quarantine": {"config": {"folders": [str(folder)]}}}},
-                )
-            )
-            continue
-        key = to_key(run.app, run.version_name)
-        keys.add(key)
+            refused.append((f"{sighting.name}|{sighting.signature}", folder))
+        else:
+            arrived.setdefault(to_key(run.app, run.version_name), []).append((run.content_hash, folder))
+    requests = [
+        dg.RunRequest(
+            run_key=_run_key("ingest", found),
+            job_name=ingest_runs.name,
+            partition_key=key,
+            run_config=_folders("runs", found),
+        )
+        for key, found in arrived.items()
+    ]
+    if refused:
         requests.append(
             dg.RunRequest(
-                run_key=_run_key("ingest", run.run_id, run.content_hash),
-                job_name=ingest_runs.name,
-                partition_key=key,
-                run_config={"ops": {"runs": {"config": {"folders": [str(folder)]}}}},
-                tags={"perfreg/run_id": run.run_id, "perfreg/folder": sighting.name[:60]},
+                run_key=_run_key("quarantine", refused),
+                job_name=quarantine_folders.name,
+                run_config=_folders("quarantine", refused),
             )
         )
     return dg.SensorResult(
         run_requests=requests,
         cursor=decision.cursor,
-        dynamic_partitions_requests=[app_versions.build_add_request(sorted(keys))] if keys else [],
+        dynamic_partitions_requests=[app_versions.build_add_request(sorted(arrived))] if arrived else [],
         skip_reason=None if requests else dg.SkipReason(_why_nothing(decision, settings.inbox_dir)),
     )
 
@@ -80,5 +82,11 @@ def _why_nothing(decision: inbox.Decision, folder: object) -> str:
     return f"nothing new in {folder}"
 
 
-def _run_key(*parts: str) -> str:
-    return f"{parts[0]}-{hashlib.sha256('|'.join(parts).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+def _folders(op: str, found: list[tuple[str, Path]]) -> dict[str, Any]:
+    return {"ops": {op: {"config": {"folders": [str(folder) for _, folder in found]}}}}
+
+
+def _run_key(kind: str, found: list[tuple[str, Path]]) -> str:
+    """Dagster remembers a key for ever: it is made of contents, so a changed folder is a new request."""
+    contents = "|".join(sorted(content for content, _ in found))
+    return f"{kind}-{hashlib.sha256(contents.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
