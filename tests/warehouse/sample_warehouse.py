@@ -70,7 +70,7 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
         for i in range(per_app):
             version = i // RUNS_PER_VERSION
             run_id = f"{app.rsplit('.', 1)[1]}-{i:04d}"
-            is_worse = version == last_version and last_version > 0 and i % 2 == 0
+            is_worse = version == last_version and last_version > 0 and i % RUNS_PER_VERSION in (0, 1, 2, 4, 6)
             is_better = (version, i % RUNS_PER_VERSION) == (2, 7)
             values = {name: _values(name, samples, random, is_worse, is_better) for name in names}
             state = {(1, 3): "problem", (2, 4): "incomplete", (0, 5): "other_config", (1, 6): "missing"}.get(
