@@ -88,17 +88,18 @@ def main() -> None:
 @command("demo", example="perfreg demo")
 def demo(settings: Settings) -> None:
     """Runs the whole pipeline on the bundled recorded runs and shows what it found."""
-    from perfreg_assets.reports.charts import save_chart_of_worst
+    from perfreg_assets.reports.pictures import picture_of_worst
     from perfreg_assets.warehouse.connection import Warehouse
 
     _ingest(settings, [bundled.demo_runs_dir()])
     _show_verdicts(settings)
     picture = settings.home_dir / "demo.png"
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
-        drawn = save_chart_of_worst(reader, picture)
+        worst = picture_of_worst(reader)
     terminal.say()
-    if drawn:
-        terminal.say(f"picture    {picture}   ({drawn})")
+    if worst is not None:
+        picture.write_bytes(worst.png)
+        terminal.say(f"picture    {picture}   ({worst.caption})")
     terminal.say(f"report     {settings.reports_dir / 'index.html'}   (or: perfreg serve)")
     terminal.say(f'DuckDB     {settings.published_warehouse}   (or: perfreg sql "FROM marts.verdicts")')
     terminal.say("Dagster    perfreg ui")

@@ -12,6 +12,7 @@ from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
 from perfreg_assets.assets.history_sets import history_sets
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.reports import reports
 from perfreg_assets.assets.runs import runs
 from perfreg_assets.assets.traces import traces_and_time_series
 from perfreg_assets.assets.verdicts import verdicts
@@ -38,6 +39,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             distances,
             verdicts,
             discords,
+            reports,
         ],
         asset_checks=checks.ALL,
         jobs=[jobs.ingest_runs, jobs.judge_versions, jobs.locate_anomalies, quarantine_folders, *collecting_jobs],

@@ -211,6 +211,11 @@ class Settings:
         return self.home_dir / "reports"
 
     @property
+    def reports_address(self) -> str:
+        """Where links to report pages lead: `reports_url`, else where `perfreg serve` shows them."""
+        return (self.reports_url or f"http://127.0.0.1:{self.serve_port}").rstrip("/")
+
+    @property
     def dagster_home(self) -> Path:
         return self.home_dir / "dagster"
 

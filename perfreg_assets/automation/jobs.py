@@ -6,7 +6,7 @@ import dagster as dg
 
 PREPARE = dg.AssetSelection.assets("runs", "traces", "time_series")
 MODEL = dg.AssetSelection.assets("history_sets", "barycenters", "distances")
-JUDGE = dg.AssetSelection.assets("verdicts", "discords")
+JUDGE = dg.AssetSelection.assets("verdicts", "discords", "reports")
 
 INGEST_JOB = "ingest_runs"
 EVERYTHING_JOB = "judge_versions"
@@ -24,6 +24,6 @@ judge_versions = dg.define_asset_job(
 LOCATE_JOB = "locate_anomalies"
 locate_anomalies = dg.define_asset_job(
     LOCATE_JOB,
-    dg.AssetSelection.assets("discords"),
-    description="Discords only: after ω has changed and more series are anomalous.",
+    dg.AssetSelection.assets("discords", "reports"),
+    description="Discords and pages: after ω has changed and more series are anomalous.",
 )

@@ -1,0 +1,48 @@
+"""The one picture that says most about some runs: their worst series, beside its history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from perfreg_assets.reports import loading
+from perfreg_assets.reports.charts import draw_series
+from perfreg_assets.reports.data import RunDetail, SeriesView
+from perfreg_assets.warehouse.connection import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A PNG of one series of one run, and what it shows in words."""
+
+    run_id: str
+    series: str
+    state: str
+    png: bytes
+
+    @property
+    def caption(self) -> str:
+        return f"{self.series} of {self.run_id}, {self.state}"
+
+
+def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> Picture | None:
+    """The judged series that is farthest beyond its threshold, of some runs or of all; None when none was judged."""
+    runs = loading.load_runs(reader)
+    verdicts = [
+        verdict
+        for verdict in loading.load_verdicts(reader)
+        if verdict.series != loading.RUN_LEVEL
+        and verdict.state in ("anomalous", "improved", "normal")
+        and (run_ids is None or verdict.run_id in run_ids)
+    ]
+    if not verdicts:
+        return None
+    worst = max(verdicts, key=lambda one: (bool(one.is_anomalous), one.critical_omega or float("-inf"), one.run_id))
+    (detail,) = loading.load_details(reader, [worst.run_id], runs, loading.PathSimilarities())
+    view = _view(detail, worst.series)
+    title = f"{worst.series} · {worst.run_id} · {detail.run.version_name} · {worst.state}"
+    return Picture(worst.run_id, worst.series, worst.state, draw_series(view, title=title))
+
+
+def _view(detail: RunDetail, series: str) -> SeriesView:
+    return next(view for view in detail.series if view.name == series)
