@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917  (compiled kernels are called by position)
 """Compiled kernels: DTW distance, DTW path, DBA. All in one file, because numba's disk cache looks at one file only:
 a kernel that called another file's kernel would stay stale when that one changes.
 
@@ -26,14 +25,20 @@ _FLAGS = {"nnan", "nsz"}  # inputs are finite; +inf is used, so not "ninf"
 
 
 @njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
-def _add_squares(x: Any, y_reversed: Any, cost: Any, low: int, width: int, shift: int) -> None:
-    """Adds one dimension's squared differences to a diagonal's local costs."""
-    xs = x[low - 1 : low - 1 + width]
-    ys = y_reversed[shift + low : shift + low + width]
+def _local_costs(x: Any, y_reversed: Any, dims: int, cost: Any, low: int, width: int, shift: int) -> None:
+    """A diagonal's local costs in the first `dims` dimensions."""
     c = cost[low : low + width]
-    for i in range(width):
-        difference = xs[i] - ys[i]
-        c[i] += difference * difference
+    for q in range(dims):
+        xs = x[q, low - 1 : low - 1 + width]
+        ys = y_reversed[q, shift + low : shift + low + width]
+        if q == 0:
+            for i in range(width):
+                difference = xs[i] - ys[i]
+                c[i] = difference * difference
+        else:
+            for i in range(width):
+                difference = xs[i] - ys[i]
+                c[i] += difference * difference
 
 
 @njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
@@ -119,70 +124,88 @@ def _reversed(y: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def squared_distance(x: Any, y: Any, radius: int) -> float:
-    """Squared DTW distance of (d, n) and (d, m); radius < 0: no band. O(n) memory."""
+def _diagonal_path(n: int, m: int, first: Any, last: Any) -> None:
+    """The path along the scaled diagonal: sample i of x meets `first[i]` to `last[i]` of y (0-based). In any band."""
+    for i in range(n):
+        first[i] = i * m // n
+        last[i] = max(first[i], (i + 1) * m // n - 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _path_cost(x: Any, y: Any, first: Any, last: Any) -> float:
+    """Cost of a path, added up as `_sweep` does it: the cheapest path is not dearer, to the last bit."""
+    dims, n = x.shape
+    cost = 0.0
+    for i in range(n):
+        for j in range(first[i], last[i] + 1):
+            local = 0.0
+            for q in range(dims):
+                difference = x[q, i] - y[q, j]
+                local += difference * difference
+            cost = local + cost
+    return cost
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sweep(x: Any, y: Any, reach: int, bound: float, steps: Any, origin: Any) -> float:
+    """Squared distance of (d, n) and (d, m), at most `bound`, which must be the cost of some path in the band.
+
+    Cells dearer than the bound are on no cheapest path and are skipped at both ends of each diagonal: the same
+    result to the bit, for a part of the work (PrunedDTW, Silva & Batista 2016).
+
+    If `steps` is not empty, the step into cell (i, j) is left in steps[origin[i + j] + i].
+    """
     dims, n = x.shape
     m = y.shape[1]
-    reach = _reach(n, m, radius)
     y_reversed = _reversed(y)
     cost = np.zeros(n + 3)
     best_2 = np.full(n + 3, np.inf)
     best_1 = np.full(n + 3, np.inf)
     best = np.full(n + 3, np.inf)
     best_2[0] = 0.0
+    # What is left of the two diagonals before; whatever else is read of `best_1` and `best_2` is infinite.
+    low_2, high_2 = 0, 0
+    low_1, high_1 = 1, 0
+    used = 0
     for diagonal in range(2, n + m + 1):
         low, high = _bounds(diagonal, n, m, reach)
+        low = max(low, min(low_1, low_2 + 1))
+        high = min(high, max(high_1, high_2) + 1)
         best[low - 1] = np.inf
         best[high + 1] = np.inf
-        if high >= low:
-            width = high - low + 1
+        width = high - low + 1
+        shift = m - diagonal
+        if width > 0:
             if dims > 1:
-                cost[low : high + 1] = 0.0
-                for q in range(dims - 1):
-                    _add_squares(x[q], y_reversed[q], cost, low, width, m - diagonal)
-            _accumulate(x[dims - 1], y_reversed[dims - 1], cost, best_2, best_1, best, low, width, m - diagonal)
+                _local_costs(x, y_reversed, dims - 1, cost, low, width, shift)
+            if steps.shape[0] == 0:
+                _accumulate(x[dims - 1], y_reversed[dims - 1], cost, best_2, best_1, best, low, width, shift)
+            else:
+                kept = steps[used : used + width]
+                origin[diagonal] = used - low
+                used += width
+                _accumulate_with_steps(
+                    x[dims - 1], y_reversed[dims - 1], cost, best_2, best_1, best, kept, low, width, shift
+                )
+            while low <= high and best[low] > bound:
+                best[low] = np.inf
+                low += 1
+            while low <= high and best[high] > bound:
+                best[high] = np.inf
+                high -= 1
+        low_2, high_2, low_1, high_1 = low_1, high_1, low, high
         best_2, best_1, best = best_1, best, best_2
     return best_1[n]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _fill_steps(x: Any, y: Any, reach: int, steps: Any, origin: Any) -> float:
-    """Squared distance; the step into cell (i, j) is left in steps[origin[i + j] + i]."""
-    dims, n = x.shape
-    m = y.shape[1]
-    y_reversed = _reversed(y)
-    cost = np.zeros(n + 3)
-    best_2 = np.full(n + 3, np.inf)
-    best_1 = np.full(n + 3, np.inf)
-    best = np.full(n + 3, np.inf)
-    best_2[0] = 0.0
-    used = 0
-    for diagonal in range(2, n + m + 1):
-        low, high = _bounds(diagonal, n, m, reach)
-        best[low - 1] = np.inf
-        best[high + 1] = np.inf
-        if high >= low:
-            width = high - low + 1
-            origin[diagonal] = used - low
-            if dims > 1:
-                cost[low : high + 1] = 0.0
-                for q in range(dims - 1):
-                    _add_squares(x[q], y_reversed[q], cost, low, width, m - diagonal)
-            _accumulate_with_steps(
-                x[dims - 1],
-                y_reversed[dims - 1],
-                cost,
-                best_2,
-                best_1,
-                best,
-                steps[used : used + width],
-                low,
-                width,
-                m - diagonal,
-            )
-            used += width
-        best_2, best_1, best = best_1, best, best_2
-    return best_1[n]
+def squared_distance(x: Any, y: Any, radius: int) -> float:
+    """Squared DTW distance of (d, n) and (d, m); radius < 0: no band. O(n) memory."""
+    n, m = x.shape[1], y.shape[1]
+    first, last = np.empty(n, np.int64), np.empty(n, np.int64)
+    _diagonal_path(n, m, first, last)
+    nothing = np.empty(0, np.uint8)
+    return _sweep(x, y, _reach(n, m, radius), _path_cost(x, y, first, last), nothing, first)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -249,10 +272,11 @@ def align(x: Any, y: Any, radius: int) -> Any:
     reach = _reach(n, m, radius)
     steps = np.empty(_cell_count(n, m, reach), np.uint8)
     origin = np.zeros(n + m + 1, np.int64)
-    squared = _fill_steps(x, y, reach, steps, origin)
+    first, last = np.empty(n, np.int64), np.empty(n, np.int64)
+    _diagonal_path(n, m, first, last)
+    squared = _sweep(x, y, reach, _path_cost(x, y, first, last), steps, origin)
     total = np.zeros((dims, n))
     count = np.zeros(n)
-    first = np.zeros(n, np.int64)
     i, j = n, m
     while i > 0:
         for q in range(dims):
@@ -269,6 +293,8 @@ def barycenter(flat: Any, offsets: Any, start: Any, max_iterations: int, toleran
 
     Stops as tslearn 0.10: when the cost changes by less than `tolerance` or rises. The cost is the mean squared
     DTW distance to the barycenter before the last update. Returns (barycenter (d, length), cost, iterations).
+
+    The path of the update before bounds the next search: its cost only falls when the barycenter follows it.
     """
     k = offsets.shape[0] - 1
     dims, length = start.shape
@@ -281,6 +307,9 @@ def barycenter(flat: Any, offsets: Any, start: Any, max_iterations: int, toleran
         cells = max(cells, _cell_count(length, m, _reach(length, m, radius)))
     steps = np.empty(cells, np.uint8)
     origin = np.zeros(length + longest + 1, np.int64)
+    first, last = np.empty((k, length), np.int64), np.empty((k, length), np.int64)
+    for s in range(k):
+        _diagonal_path(length, offsets[s + 1] - offsets[s], first[s], last[s])
     total = np.empty((dims, length))
     count = np.empty(length)
     previous_cost = np.inf
@@ -293,9 +322,13 @@ def barycenter(flat: Any, offsets: Any, start: Any, max_iterations: int, toleran
         for s in range(k):
             m = offsets[s + 1] - offsets[s]
             series = flat[dims * offsets[s] : dims * offsets[s + 1]].reshape(dims, m)
-            cost += _fill_steps(center, series, _reach(length, m, radius), steps, origin)
+            bound = _path_cost(center, series, first[s], last[s])
+            cost += _sweep(center, series, _reach(length, m, radius), bound, steps, origin)
             i, j = length, m
+            last[s] = -1
             while i > 0:
+                first[s, i - 1] = j - 1
+                last[s, i - 1] = max(last[s, i - 1], j - 1)
                 for q in range(dims):
                     total[q, i - 1] += series[q, j - 1]
                 count[i - 1] += 1.0

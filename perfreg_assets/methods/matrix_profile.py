@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0917  (compiled kernels are called by position)
 """Matrix profile of one series against another (AB-join): how far each window of the target is from its nearest
 window in the reference.
 

@@ -29,6 +29,25 @@ def test_band_equals_the_plain_table(reference, rng):
         assert dtw_distance(x, y, radius=radius) == pytest.approx(reference.dtw(x, y, radius), rel=1e-12), (n, m)
 
 
+levels = st.lists(st.integers(0, 3), min_size=1, max_size=14)
+
+
+@settings(deadline=None, max_examples=200)
+@given(levels, levels, st.none() | st.integers(15, 20))
+def test_skipping_dear_cells_changes_neither_distance_nor_path_even_with_many_ties(reference, x, y, radius):
+    assert dtw_distance(x, y, radius=radius) == reference.dtw(x, y)
+    found, path = align(x, y, radius=radius), reference.path(x, y)
+    assert found.first_index.tolist() == [min(j for i, j in path if i == step) for step in range(len(x))]
+    np.testing.assert_allclose(found.matched, [np.mean([y[j] for i, j in path if i == step]) for step in range(len(x))])
+
+
+@settings(deadline=None, max_examples=200)
+@given(levels, levels, st.integers(0, 6))
+def test_skipping_dear_cells_changes_nothing_within_a_band(reference, x, y, radius):
+    narrowest = 0 if len(x) == len(y) else -(-max(len(x), len(y)) // min(len(x), len(y)))
+    assert dtw_distance(x, y, radius=radius) == reference.dtw(x, y, max(radius, narrowest))
+
+
 def test_a_band_too_narrow_for_any_path_is_widened_to_the_narrowest_that_has_one(rng):
     for n, m in [(2, 50), (50, 2), (7, 50), (49, 50), (1, 40), (40, 1)]:
         x, y = rng.normal(size=n), rng.normal(size=m)
