@@ -67,7 +67,7 @@ def partitions_without(reader: Reader) -> list[str]:
     found = reader.rows(
         "SELECT runs.partition_key FROM marts.verdicts AS verdicts JOIN core.runs AS runs USING (run_id) "
         "WHERE verdicts.is_current AND verdicts.is_anomalous AND verdicts.series <> '*' AND NOT EXISTS ("
-        "SELECT 1 FROM core.profiles AS profiles WHERE profiles.run_id = verdicts.run_id AND profiles.series = verdicts.series) "
+        "SELECT 1 FROM core.profiles AS found WHERE found.run_id = verdicts.run_id AND found.series = verdicts.series) "
         "GROUP BY runs.partition_key ORDER BY min(runs.started_at), runs.partition_key"
     )
     return [key for (key,) in found]

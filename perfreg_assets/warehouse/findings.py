@@ -11,7 +11,8 @@ from perfreg_assets.warehouse.connection import Reader
 _FINDINGS = """
 SELECT findings.run_id, findings.series, findings.reason_code, findings.detail
 FROM marts.data_quality AS findings JOIN marts.runs AS runs USING (run_id)
-WHERE findings.reason_code IN (SELECT unnest($codes::VARCHAR[])) OR findings.scope IN (SELECT unnest($scopes::VARCHAR[]))
+WHERE findings.reason_code IN (SELECT unnest($codes::VARCHAR[]))
+   OR findings.scope IN (SELECT unnest($scopes::VARCHAR[]))
 """
 _OF_PARTITIONS = """
 SELECT run_id, series, reason_code, detail

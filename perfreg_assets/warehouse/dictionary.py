@@ -1,0 +1,37 @@
+"""The data dictionary: every mart with its columns, in Markdown, generated from the comments in the warehouse."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from perfreg_assets.warehouse.connection import Reader
+
+_HEADING = """# Data dictionary
+
+What data teams may rely on: schema `marts` of the published file `<warehouse>.read.duckdb`. Generated from the
+comments in the file itself (`SELECT * FROM marts.dictionary`); tables below the marts may change.
+Times are UTC, `_ns` are nanoseconds on the trace's clock, CPU is in core-seconds per second, memory in bytes.
+"""
+
+
+def markdown(reader: Reader) -> str:
+    """The whole dictionary, views first, then macros, each by name."""
+    rows = reader.dicts(
+        "SELECT object_type, object_name, column_name, data_type, description FROM marts.dictionary "
+        "ORDER BY object_type <> 'view', object_name, column_position"
+    )
+    parts = [_HEADING]
+    for (kind, name), group in groupby(rows, key=lambda row: (row["object_type"], row["object_name"])):
+        about, *columns = list(group)
+        parts.append(f"\n## marts.{name}\n\n{'' if kind == 'view' else f'*{kind}* · '}{about['description']}\n")
+        if columns:
+            parts.append("\n| column | type | meaning |\n|---|---|---|\n")
+            parts += [
+                f"| `{row['column_name']}` | {_cell(row['data_type'])} | {_cell(row['description'])} |\n"
+                for row in columns
+            ]
+    return "".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

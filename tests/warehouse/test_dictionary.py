@@ -1,0 +1,28 @@
+"""The data dictionary is made of the comments in the warehouse."""
+
+from __future__ import annotations
+
+from perfreg_assets.warehouse import dictionary
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+def test_every_mart_and_column_is_in_the_dictionary_with_its_comment(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        text = dictionary.markdown(reader)
+        rows = reader.rows("SELECT object_name, column_name, description FROM marts.dictionary")
+    for name, column, description in rows:
+        section = text.split(f"\n## marts.{name}\n", 1)[1].split("\n## ", 1)[0]
+        assert description.replace("|", "\\|") in section
+        assert column is None or f"| `{column}` |" in section
+
+
+def test_the_dictionary_is_the_same_every_time(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        assert dictionary.markdown(reader) == dictionary.markdown(reader)
+
+
+def test_macros_are_listed_with_their_parameters(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        text = dictionary.markdown(reader)
+    assert "## marts.verdicts_at(omega)" in text
+    assert "## marts.verdict_flips(omega_a, omega_b)" in text

@@ -1,0 +1,71 @@
+"""The export for Otava: what its CSV importer needs, and the same numbers as in the marts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.warehouse import otava
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_app_and_series_is_a_file_and_a_test(sample: Warehouse, tmp_path: Path) -> None:
+    with sample.reading() as reader:
+        *files, config = otava.export(reader, tmp_path / "new" / "folder")
+        expected = reader.rows("SELECT DISTINCT app || '.' || series FROM marts.series_levels ORDER BY 1")
+    tests = json.loads(config.read_text())["tests"]
+    assert sorted(tests) == [name for (name,) in expected]
+    assert sorted(test["file"] for test in tests.values()) == sorted(map(str, files))
+    for test in tests.values():
+        rows = _read(Path(test["file"]))
+        assert {test["time_column"], *test["attributes"], *test["metrics"]} == set(rows[0])
+        for row in rows:
+            assert datetime.fromisoformat(row["time"]).utcoffset() is not None
+            for metric in test["metrics"]:
+                float(row[metric])  # Otava gives up at the first cell that is no number
+
+
+def test_the_figures_are_those_of_the_marts_in_order_of_the_versions(sample: Warehouse, tmp_path: Path) -> None:
+    with sample.reading() as reader:
+        otava.export(reader, tmp_path)
+        trend = reader.rows(
+            "SELECT version_name, run_count, level_median FROM marts.trends "
+            "WHERE app = 'com.example.notes' AND series = 'rss_app' ORDER BY version_rank"
+        )
+    rows = _read(tmp_path / "com.example.notes-rss_app.csv")
+    assert [(row["version"], int(row["run_count"]), float(row["mean"])) for row in rows] == trend
+
+
+@pytest.mark.parametrize("name", ["../../escape", 'quote"; , and\nnewline', "Ω/series"])
+def test_names_neither_leave_the_folder_nor_break_the_files(sample_module: object, tmp_path: Path, name: str) -> None:
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8)
+    with warehouse.writing() as writer:
+        writer.execute("UPDATE core.time_series SET series = ? WHERE series = 'cpu_app'", [name])
+        writer.execute("UPDATE core.runs SET version_name = ? WHERE app = 'com.example.notes'", [name])
+    with warehouse.reading() as reader:
+        *files, config = otava.export(reader, tmp_path / "out")
+    assert {path.parent for path in files} == {tmp_path / "out"}
+    test = json.loads(config.read_text())["tests"][f"com.example.notes.{name}"]
+    assert [row["version"] for row in _read(Path(test["file"]))] == [name]
+
+
+def test_a_figure_that_a_version_does_not_have_is_left_out(sample_module: object, tmp_path: Path) -> None:
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=32, samples=90)
+    with warehouse.writing() as writer:  # too short for growth
+        writer.execute(
+            'UPDATE core.time_series SET "values" = "values"[:4] FROM core.runs AS runs '
+            "WHERE runs.run_id = time_series.run_id AND version_name = '1.0.0' AND series = 'cpu_app'"
+        )
+    with warehouse.reading() as reader:
+        otava.export(reader, tmp_path / "out")
+    assert "growth_per_s" not in _read(tmp_path / "out" / "com.example.notes-cpu_app.csv")[0]
+    assert "growth_per_s" in _read(tmp_path / "out" / "com.example.notes-rss_app.csv")[0]
