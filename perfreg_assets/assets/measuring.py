@@ -11,6 +11,7 @@ import numpy as np
 from perfreg_assets.assets.comparisons import SCORED, Comparison
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.detectors import Detector
+from perfreg_assets.methods.family import corrected, run_score
 from perfreg_assets.methods.run_level import combine_run
 from perfreg_assets.methods.samples import Sample, Score
 from perfreg_assets.provenance import code_version
@@ -20,6 +21,7 @@ from perfreg_assets.warehouse.distances import RUN_LEVEL, DistanceRow
 
 # When no series of a run can be judged, the run's own state is the first of these that occurs.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
+CALIBRATED = "default"  # its scores are probabilities, so they can be corrected for the number of series
 _DETECTOR_PARAMETERS = ("barycenter_iterations", "dbscan_eps", "dbscan_min_samples")
 
 Earlier = Mapping[tuple[str, str, str], DistanceRow]
@@ -41,6 +43,7 @@ def measure_run(
     """
     rows: list[DistanceRow] = []
     scores: dict[str, Score] = {}
+    series_count = sum(one.state == SCORED for one in comparisons)
     for one in comparisons:
         blank = DistanceRow(
             run_id=one.run_id,
@@ -58,14 +61,17 @@ def measure_run(
         if one.state != SCORED:
             rows.append(blank)
             continue
-        input_hash = _input_hash(one, detector.name, settings)
+        input_hash = _input_hash(one, detector.name, series_count, settings)
         before = earlier.get((one.run_id, one.series, detector.name))
         if before is not None and before.input_hash == input_hash:
             row = replace(before, parameters_hash=parameters_hash, k=settings.history_size)
             scores[one.series] = _score_of(row)
         else:
             average_id, average = averages[one.series]
-            scores[one.series] = score = _score(one, detector, average)
+            score = _score(one, detector, average)
+            if detector.name == CALIBRATED:
+                score = corrected(score, series_count)
+            scores[one.series] = score
             row = _filled(blank, replace(score, barycenter_id=average_id), input_hash)
         rows.append(row)
     return [*rows, _run_level(rows, scores, detector.name)] if rows else []
@@ -86,9 +92,14 @@ def _run_level(rows: list[DistanceRow], scores: dict[str, Score], detector: str)
     blank = replace(rows[0], series=RUN_LEVEL, **_NOTHING)
     if scores:
         digest = hashlib.sha256("".join(sorted(row.input_hash or "" for row in rows)).encode()).hexdigest()
-        return _filled(replace(blank, state=SCORED, state_reason=None), combine_run(scores, detector), digest)
+        return _filled(replace(blank, state=SCORED, state_reason=None), _of_run(scores, detector), digest)
     told = min(rows, key=lambda row: _RUN_STATES.index(row.state))
     return replace(blank, state=told.state, state_reason=told.state_reason)
+
+
+def _of_run(scores: dict[str, Score], detector: str) -> Score:
+    """`default`: the worst of the corrected scores. `iqr`: any series, as in the thesis."""
+    return run_score(scores) if detector == CALIBRATED else combine_run(scores, detector)
 
 
 _NOTHING: dict[str, None] = dict.fromkeys(
@@ -136,10 +147,17 @@ def _score_of(row: DistanceRow) -> Score:
     )
 
 
-def _input_hash(one: Comparison, detector: str, settings: Settings) -> str:
+def _input_hash(one: Comparison, detector: str, series_count: int, settings: Settings) -> str:
     """What a score depends on: the samples (the history as a set), the detector's parameters, the code."""
     history, target = one.samples
-    parts = (detector, one.kind, one.interval_s, settings.hash_of(*_DETECTOR_PARAMETERS), code_version("methods"))
+    parts = (
+        detector,
+        one.kind,
+        one.interval_s,
+        series_count,
+        settings.hash_of(*_DETECTOR_PARAMETERS),
+        code_version("methods"),
+    )
     digest = hashlib.sha256("|".join(map(str, parts)).encode())
     digest.update(_content(target))
     for content in sorted(map(_content, history)):
