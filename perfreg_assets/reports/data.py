@@ -192,7 +192,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class SimilarityMatrix:
-    """Path similarity of recent runs, row = candidate, column = new run; (n, n) in 0..1, NaN where a path is missing."""
+    """Path similarity of recent runs, oldest first; (n, n) in 0..1, the earlier run of a pair is the candidate."""
 
     run_ids: tuple[str, ...]
     values: np.ndarray
@@ -232,7 +232,7 @@ def _severity(verdict: Verdict | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """Level of a series in one run, with the 10 % and 90 % quantiles of its history's levels where there is a history."""
+    """Level of a series in one run, with the 10 % and 90 % quantiles of its history's levels, if there is one."""
 
     run_id: str
     app: str

@@ -19,7 +19,7 @@ _EPOCH = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """One version and series: d over its limit in the worst run, how many of the judged runs are anomalous, else why none is judged."""
+    """One version and series: d over its limit in the worst run, counts of runs, and why none is judged if none is."""
 
     ratio: float | None
     anomalous: int

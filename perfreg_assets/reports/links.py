@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -13,6 +14,9 @@ DEFAULT_SERVER = "http://127.0.0.1:9001"
 PERFETTO_REMOTE = "https://ui.perfetto.dev"
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+_REGEX_SIGNS = re.compile(r"[\\^$.|?*+()\[\]{}/-]")  # of JavaScript: Python's own quoting also quotes what must not be
+_QUOTED = r"\\\g<0>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,18 @@ def page_name(run_id: str) -> str:
 
 
 def perfetto_link(
-    run_id: str, start_ns: int | None = None, end_ns: int | None = None, *, server: str = DEFAULT_SERVER
+    run_id: str,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    *,
+    app: str | None = None,
+    server: str = DEFAULT_SERVER,
 ) -> PerfettoLink:
-    """Deep link to a run's trace; with `start_ns`/`end_ns` (trace clock) zoomed to that window."""
+    """Deep link to a trace; with `start_ns`/`end_ns` (trace clock) zoomed there, the tracks of `app` pinned on top."""
     fragment = f"#!/?url={server}/traces/{quote(run_id, safe='')}"
     if start_ns is not None and end_ns is not None:
         fragment += f"&visStart={int(start_ns)}&visEnd={int(end_ns)}"
+    if app:
+        pin = {"id": "dev.perfetto.PinTracksByRegex", "args": [f"^{_REGEX_SIGNS.sub(_QUOTED, app)}[: ]"]}
+        fragment += f"&startupCommands={quote(json.dumps([pin], separators=(',', ':')), safe='')}"
     return PerfettoLink(f"{server}/perfetto/{fragment}", f"{PERFETTO_REMOTE}/{fragment}")

@@ -53,8 +53,8 @@ _OF = "run_id IN (SELECT unnest(?::VARCHAR[]))"
 _RUNS = """
 SELECT runs.run_id, runs.app, runs.version_name, runs.version_code, runs.device, runs.strategy, runs.time_limit_s,
        runs.action_interval_s, runs.started_at, runs.step_count, runs.functional_problem_count,
-       runs.functional_problems::VARCHAR AS functional_problems, runs.state, runs.reason_code, runs.reason, runs.run_verdict,
-       runs.run_explanation, runs.review_status, runs.review_note, runs.reviewer, runs.reviewed_at,
+       runs.functional_problems::VARCHAR AS functional_problems, runs.state, runs.reason_code, runs.reason,
+       runs.run_verdict, runs.run_explanation, runs.review_status, runs.review_note, runs.reviewer, runs.reviewed_at,
        runs.exploration_start_ns, runs.exploration_end_ns, runs.has_trace, runs.trace_sha256, runs.trace_bytes,
        runs.trace_duration_s
 FROM marts.runs AS runs
@@ -240,17 +240,21 @@ def neighbours(runs: Mapping[str, Run]) -> dict[str, Neighbours]:
 _HASHES = {
     "series": """SELECT run_id, bit_xor(hash(series, unit, interval_s, start_ns, "values", is_missing, reason))
                  FROM marts.series_arrays GROUP BY run_id""",
-    "path": "SELECT run_id, bit_xor(hash(step, ts_ns, offset_s, state_hash, screen, action)) FROM marts.run_paths GROUP BY run_id",
-    "verdicts": """SELECT run_id, bit_xor(hash(series, detector, omega, state, distance, q1, q3, direction, is_recheck_passed, explanation))
+    "path": """SELECT run_id, bit_xor(hash(step, ts_ns, offset_s, state_hash, screen, action))
+               FROM marts.run_paths GROUP BY run_id""",
+    "verdicts": """SELECT run_id, bit_xor(hash(series, detector, omega, state, distance, q1, q3, direction,
+                   is_recheck_passed, explanation))
                    FROM marts.verdicts WHERE is_current GROUP BY run_id""",
-    "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, history_distances, input_hash, parameters_hash,
-                    engine_version, code_version)) FROM marts.distances WHERE is_latest GROUP BY run_id""",
+    "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, history_distances, input_hash,
+                    parameters_hash, engine_version, code_version))
+                    FROM marts.distances WHERE is_latest GROUP BY run_id""",
     "barycenters": "SELECT run_id, bit_xor(hash(series, barycenter_id)) FROM marts.barycenters GROUP BY run_id",
     "profiles": """SELECT run_id, bit_xor(hash(series, window_s, profile, threshold_low, threshold_high))
                    FROM marts.profiles GROUP BY run_id""",
-    "discords": "SELECT run_id, bit_xor(hash(series, start_ns, end_ns, confidence, screens)) FROM marts.discords GROUP BY run_id",
-    "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum, candidate_count,
-                  excluded_counts::VARCHAR) FROM marts.history_states""",
+    "discords": """SELECT run_id, bit_xor(hash(series, start_ns, end_ns, confidence, screens))
+                   FROM marts.discords GROUP BY run_id""",
+    "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum,
+                  candidate_count, excluded_counts::VARCHAR) FROM marts.history_states""",
 }
 
 
@@ -265,7 +269,7 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run]) -> dict[str, str]:
         candidates[run_id].append((*facts, parts["series"].get(facts[0]) if facts[1] is not None else None))
     found = {}
     for run_id, beside in neighbours(runs).items():
-        facts = (
+        inputs = (
             runs[run_id],
             [table.get(run_id) for table in parts.values()],
             candidates[run_id],
@@ -273,7 +277,7 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run]) -> dict[str, str]:
             beside.next,
             [(other, parts["path"].get(other)) for other in beside.recent],
         )
-        found[run_id] = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+        found[run_id] = hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()
     return found
 
 
@@ -315,14 +319,14 @@ def load_details(
     details = []
     for run_id in ids:
         near = beside[run_id]
-        history = histories.get(run_id)
+        chosen = histories.get(run_id)
         details.append(
             RunDetail(
                 run=runs[run_id],
                 run_verdict=tables.verdicts[run_id].get(RUN_LEVEL),
-                series=_series_views(run_id, arrays, history, tables),
+                series=_series_views(run_id, arrays, chosen, tables),
                 path=steps.get(run_id, ()),
-                history=history,
+                history=chosen,
                 similarity=_matrix(near.recent, hashes, similarities),
                 previous_run_id=near.previous,
                 next_run_id=near.next,
@@ -352,7 +356,8 @@ def _lists(column: pa.ChunkedArray) -> list[np.ndarray | None]:
 
 def _series_arrays(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str, _Array]]:
     table = reader.arrow(
-        f'SELECT run_id, series, unit, interval_s, start_ns, reason, "values" FROM marts.series_arrays WHERE {_OF} ORDER BY run_id, series',
+        'SELECT run_id, series, unit, interval_s, start_ns, reason, "values" FROM marts.series_arrays '
+        f"WHERE {_OF} ORDER BY run_id, series",
         [list(run_ids)],
     )
     found: dict[str, dict[str, _Array]] = defaultdict(dict)
@@ -368,7 +373,8 @@ def _series_arrays(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str
 
 def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
     rows = reader.rows(
-        f"SELECT run_id, step, offset_s, state_hash, screen, action FROM marts.run_paths WHERE {_OF} ORDER BY run_id, step",
+        "SELECT run_id, step, offset_s, state_hash, screen, action FROM marts.run_paths "
+        f"WHERE {_OF} ORDER BY run_id, step",
         [list(run_ids)],
     )
     found: dict[str, list[PathStep]] = defaultdict(list)
@@ -382,7 +388,8 @@ def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, 
 def _histories(reader: Reader, run_ids: Sequence[str], runs: Mapping[str, Run]) -> dict[str, History]:
     members: dict[str, list[HistoryMember]] = defaultdict(list)
     for row in reader.dicts(
-        f"SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason FROM marts.history_candidates WHERE {_OF}",
+        "SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason FROM marts.history_candidates "
+        f"WHERE {_OF}",
         [list(run_ids)],
     ):
         other = runs.get(row["history_run_id"])
@@ -439,8 +446,9 @@ class _Tables:
 def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Distances, ...]]:
     found: dict[tuple[str, str], list[Distances]] = defaultdict(list)
     for row in reader.dicts(
-        "SELECT run_id, series, detector, distance, q1, q3, history_distances, p_value, evidence_text, input_hash, parameters_hash, "
-        f"engine_version, code_version FROM marts.distances WHERE is_latest AND distance IS NOT NULL AND {_OF} ORDER BY detector DESC",
+        "SELECT run_id, series, detector, distance, q1, q3, history_distances, p_value, evidence_text, input_hash, "
+        "parameters_hash, engine_version, code_version FROM marts.distances "
+        f"WHERE is_latest AND distance IS NOT NULL AND {_OF} ORDER BY detector DESC",
         [ids],
     ):
         key = (row.pop("run_id"), row.pop("series"))

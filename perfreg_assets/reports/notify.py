@@ -1,7 +1,7 @@
 """New regressions to a webhook (Slack-compatible JSON): once each, retried only while it surely was not delivered.
 
-The claim is written before the message is sent and taken back when it surely was not delivered. When the
-answer is lost (a timeout after the request went out) the claim stays: twice would be worse than a look into the channel.
+The claim is written before the message is sent and taken back when it surely was not delivered. When the answer
+is lost (a timeout after the request went out) the claim stays: twice would be worse than a look into the channel.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.links import page_name
@@ -161,8 +162,6 @@ def notify(
 
 def _never_connected(error: requests.exceptions.ConnectionError) -> bool:
     """Whether the request cannot have reached the other side: no connection was ever made."""
-    from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
-
     cause = error.args[0] if error.args else None
     reason = cause.reason if isinstance(cause, MaxRetryError) else cause
     return isinstance(reason, (NewConnectionError, NameResolutionError))

@@ -49,26 +49,17 @@ def render_omega_page(overview: OmegaOverview) -> str:
 
 def _rows(overview: OmegaOverview) -> list[list[Any]]:
     """Per judged run: id, page, app, version, critical ω (null = never anomalous, 1e9 = at every ω), review."""
-    level = [v for v in overview.verdicts if v.series == RUN_LEVEL]
-    rows = []
-    for verdict in level:
+    found: list[tuple[float, list[Any]]] = []
+    for verdict in overview.verdicts:
         omega = critical_omega(verdict)
-        if omega is None:
+        if verdict.series != RUN_LEVEL or omega is None:
             continue
         run = overview.runs.get(verdict.run_id)
         shown = None if omega == float("-inf") else 1e9 if omega == float("inf") else round(omega, 4)
-        rows.append(
-            [
-                verdict.run_id,
-                page_name(verdict.run_id),
-                run.app if run else None,
-                run.version_name if run else None,
-                shown,
-                run.review_status if run else None,
-            ]
-        )
-    rows.sort(key=lambda row: (-(row[4] if row[4] is not None else -1e12), row[0]))
-    return rows
+        name, version, review = (run.app, run.version_name, run.review_status) if run else (None, None, None)
+        found.append((omega, [verdict.run_id, page_name(verdict.run_id), name, version, shown, review]))
+    found.sort(key=lambda pair: (-pair[0], pair[1][0]))
+    return [row for _, row in found]
 
 
 def _rates(overview: OmegaOverview) -> list[list[float]]:

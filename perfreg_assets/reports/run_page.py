@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import Discord, Distances, History, PathStep, RunDetail, SeriesView
-from perfreg_assets.reports.links import DEFAULT_SERVER, page_name, perfetto_link
+from perfreg_assets.reports.data import Discord, Distances, History, PathStep, Run, RunDetail, SeriesView
+from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, page_name, perfetto_link
 from perfreg_assets.reports.templating import embed_json, numbers, render
 
 CHART_HEIGHT_PX = 250
@@ -24,7 +24,7 @@ def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_ver
     ordered = [*judged, *unjudged]
     run = detail.run
     has_path = bool(detail.path)
-    items = [_series_item(s, i, run.run_id if run.has_trace else None, has_path, server) for i, s in enumerate(ordered)]
+    items = [_series_item(s, i, run, has_path, server) for i, s in enumerate(ordered)]
     return render(
         "run.html.j2",
         {
@@ -43,6 +43,8 @@ def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_ver
             "similarity": _similarity(detail),
             "provenance": _provenance(detail, code_version),
             "page_name": page_name,
+            "has_history": any(s.band is not None or s.barycenter is not None for s in ordered),
+            "has_discords": any(s.discords for s in ordered),
             "payload": embed_json(
                 {"series": [_series_payload(s) for s in ordered], "path": _path_payload(detail.path, _span_s(ordered))}
             ),
@@ -93,11 +95,9 @@ def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:
     if windows:  # of the worst series: the one that the sentence beside the link speaks of
         top = max(windows, key=lambda w: w.confidence)
         where = f" at second {top.start_s:.0f}"
-        return {"top": perfetto_link(run.run_id, top.start_ns, top.end_ns, server=server), "where": where}
-    return {
-        "top": perfetto_link(run.run_id, run.exploration_start_ns, run.exploration_end_ns, server=server),
-        "where": "",
-    }
+        return {"top": perfetto_link(run.run_id, top.start_ns, top.end_ns, app=run.app, server=server), "where": where}
+    whole = perfetto_link(run.run_id, run.exploration_start_ns, run.exploration_end_ns, app=run.app, server=server)
+    return {"top": whole, "where": ""}
 
 
 def _excluded(history: History | None) -> list[tuple[str, int]]:
@@ -107,7 +107,7 @@ def _excluded(history: History | None) -> list[tuple[str, int]]:
     return [(wording.EXCLUSION_LABELS.get(reason, reason), count) for reason, count in counts if count]
 
 
-def _series_item(series: SeriesView, index: int, trace_of: str | None, has_path: bool, server: str) -> dict[str, Any]:
+def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, server: str) -> dict[str, Any]:
     verdict, box = series.verdict, _box_of(series)
     height = CHART_HEIGHT_PX + AXIS_HEIGHT_PX
     height += STRIP_HEIGHT_PX if has_path else 0
@@ -121,7 +121,8 @@ def _series_item(series: SeriesView, index: int, trace_of: str | None, has_path:
         "ratio": verdict.limit_ratio if verdict else None,
         "distance": verdict.distance if verdict else None,
         "threshold": verdict.threshold if verdict else None,
-        "explanation": verdict.explanation if verdict else None,
+        "measure": "distance" if verdict and verdict.detector == "iqr" else "score",
+        "explanation": _explanation(series),
         "missing": (series.missing_reason or "The trace does not have it.") if series.values is None else None,
         "height": height,
         "alt": _chart_text(series, label),
@@ -133,11 +134,27 @@ def _series_item(series: SeriesView, index: int, trace_of: str | None, has_path:
                 "end_s": window.end_s,
                 "confidence": window.confidence,
                 "screens": window.screens,
-                "link": perfetto_link(trace_of, window.start_ns, window.end_ns, server=server) if trace_of else None,
+                "link": _window_link(run, window, server),
             }
             for window in sorted(series.discords, key=lambda w: w.start_s)
         ],
     }
+
+
+def _explanation(series: SeriesView) -> str | None:
+    """What was seen, in the detector's words; else the rule's."""
+    distances = _current_distances(series)
+    text = (distances.evidence_text if distances else None) or (series.verdict.explanation if series.verdict else None)
+    if not text:
+        return None
+    text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _window_link(run: Run, window: Discord, server: str) -> PerfettoLink | None:
+    if not run.has_trace:
+        return None
+    return perfetto_link(run.run_id, window.start_ns, window.end_ns, app=run.app, server=server)
 
 
 def _chart_text(series: SeriesView, label: str) -> str:
@@ -179,7 +196,7 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
         "exact": unit.exact,
         "interval": series.interval_s,
         "state": series.verdict.state if series.verdict else None,
-        "values": numbers(series.values, digits=15),
+        "values": numbers(series.values, digits=None),
         "barycenter": numbers(series.barycenter),
         "discords": [_discord_payload(w) for w in series.discords],
     }

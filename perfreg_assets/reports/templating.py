@@ -18,10 +18,10 @@ from markupsafe import Markup
 from perfreg_assets.reports import wording
 
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self' file:; style-src 'self' 'unsafe-inline' file:; img-src 'self' data: blob: file:; "
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
-"""Nothing is loaded from elsewhere. `file:` lets the pages open from a folder; a page served over http cannot use it.
+"""Nothing is loaded from elsewhere.
 Plotly writes its style rules into the page, hence 'unsafe-inline' for styles (only)."""
 
 VIRIDIS_STEPS = 20
@@ -29,7 +29,7 @@ VIRIDIS_STEPS = 20
 
 def viridis_step(share: float) -> int:
     """Class number 0..20 of the sequential colour scale for a value in 0..1."""
-    return int(round(min(max(share, 0.0), 1.0) * VIRIDIS_STEPS))
+    return round(min(max(share, 0.0), 1.0) * VIRIDIS_STEPS)
 
 
 def limit_multiple(ratio: float) -> str:
@@ -47,7 +47,7 @@ def limit_step(ratio: float | None) -> str:
 
 
 def embed_json(value: Any) -> Markup:
-    """JSON for a `<script type="application/json">`: no `<`, `>`, `&` or line separators, so it cannot end the element."""
+    """JSON for a `<script type="application/json">`: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -62,17 +62,17 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"cannot put a {type(value).__name__} into a page")
 
 
-def numbers(values: Iterable[float] | None, *, digits: int = 5) -> list[float | None] | None:
-    """Numbers for a chart: `digits` significant digits, missing ones as None."""
+def numbers(values: Iterable[float] | None, *, digits: int | None = 5) -> list[float | None] | None:
+    """Numbers for a chart: `digits` significant digits (None: exact), missing ones as None."""
     if values is None:
         return None
     return [_rounded(float(value), digits) for value in values]
 
 
-def _rounded(value: float, digits: int) -> float | None:
+def _rounded(value: float, digits: int | None) -> float | None:
     if not np.isfinite(value):
         return None
-    short = float(f"{value:.{digits}g}")
+    short = value if digits is None else float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 

@@ -36,17 +36,17 @@ REVIEW_LABELS = {
 }
 EXCLUSION_LABELS = {
     "other_configuration": "other test configuration",
-    "functional_problems": "had functional problems",
-    "incomplete_trace": "its trace is incomplete",
-    "path_dissimilar": "took another path through the app",
-    "not_earlier": "is not earlier than this run",
-    "same_version": "is of the judged version itself",
-    "reviewed_out": "is a confirmed regression",
-    "anomalous": "was anomalous itself",
-    "excluded": "was excluded by hand",
-    "before_accepted": "is older than the last run accepted as the new normal",
+    "functional_problems": "with functional problems",
+    "incomplete_trace": "with an incomplete trace",
+    "path_dissimilar": "on another path through the app",
+    "not_earlier": "not earlier than this run",
+    "same_version": "of the judged version itself",
+    "reviewed_out": "confirmed as a regression",
+    "anomalous": "anomalous",
+    "excluded": "excluded by hand",
+    "before_accepted": "older than the last run accepted as the new normal",
     "beyond_size": "comparable, but older than the ones taken",
-    "series_missing": "lacks the series",
+    "series_missing": "without the series",
 }
 _SERIES = {
     "cpu_app": ("CPU of the app", "CPU"),
@@ -150,44 +150,68 @@ class Headline:
 def headline(detail: RunDetail) -> Headline:
     """One sentence a manager understands. What was not judged is never called normal."""
     run = detail.run
-    version = run.version_name or "this version"
     if run.state == "quarantined":
         return Headline("quarantined", "This run was not taken in, so nothing was judged.", run.reason)
     if run.state == "incomplete_trace":
-        return Headline(
-            "incomplete_trace", "This run cannot be judged: its trace is not whole.", run.reason or run.explanation
-        )
+        reason = run.reason or run.explanation
+        return Headline("incomplete_trace", "This run cannot be judged: its trace is not whole.", reason)
     judged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is not None]
+    version = run.version_name or "this version"
+    return _judged(detail, judged, version) if judged else _nothing_judged(detail, version)
+
+
+def _judged(detail: RunDetail, judged: list[SeriesView], version: str) -> Headline:
+    """The run level decides, because it allows for the number of series; single series explain it."""
     unjudged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is None]
-    if not judged:
-        return _nothing_judged(detail, version)
     count = detail.history.size if detail.history else None
     runs = f"the last {count} comparable runs" if count else "its comparable runs"
-    anomalous = [s for s in judged if s.verdict and s.verdict.is_anomalous]
     gap = _gap(unjudged)
-    if anomalous:
-        subject = _enumerate([series_short(s.name) for s in anomalous])
-        verb = "is" if len(anomalous) == 1 else "are"
-        change = describe_change(anomalous[0])
-        lead = f"{series_short(anomalous[0].name)} " if len(anomalous) > 1 else "it "
-        text = f"{subject} of {version} {verb} outside what {runs} did"
-        return Headline("anomalous", f"{text}: {lead}{change}." if change else f"{text}.", gap)
-    if detail.run_verdict is not None and detail.run_verdict.is_anomalous:
-        return Headline(
-            "anomalous", f"{version} as a whole is outside what {runs} did.", detail.run_verdict.explanation or gap
-        )
+    anomalous = [s for s in judged if s.verdict and s.verdict.is_anomalous]
     improved = [s for s in judged if s.verdict and s.verdict.state == "improved"]
-    if improved:
-        subject = _enumerate([series_short(s.name) for s in improved])
-        return Headline(
-            "improved", f"{subject} of {version} {'is' if len(improved) == 1 else 'are'} below what {runs} did.", gap
-        )
-    if unjudged:
-        names = _enumerate([series_short(s.name) for s in judged])
-        return Headline(
-            "series_missing", f"{names} of {version} stayed within what {runs} did; the rest was not judged.", gap
-        )
-    return Headline("normal", f"{version} stayed within what {runs} did.", None)
+    state = _run_state(detail, anomalous, improved)
+    if state == "anomalous" and anomalous:
+        change = describe_change(anomalous[0])
+        subject = "it" if len(anomalous) == 1 else series_short(anomalous[0].name)
+        text = f"{_subject(anomalous)} of {version} {_is(anomalous)} outside what {runs} did"
+        found = Headline("anomalous", f"{text}: {subject} {change}." if change else f"{text}.", gap)
+    elif state == "anomalous":
+        text = f"{version} as a whole is outside what {runs} did."
+        found = Headline("anomalous", text, (detail.run_verdict.explanation if detail.run_verdict else None) or gap)
+    elif state == "improved" and improved:
+        text = f"{_subject(improved)} of {version} {_is(improved)} below what {runs} did."
+        found = Headline("improved", text, gap)
+    elif unjudged:
+        text = f"{_subject(judged)} of {version} stayed within what {runs} did; the rest was not judged."
+        found = Headline("series_missing", text, gap)
+    else:
+        found = Headline(state, f"{version} stayed within what {runs} did.", _single(anomalous, judged))
+    return found
+
+
+def _run_state(detail: RunDetail, anomalous: list[SeriesView], improved: list[SeriesView]) -> str:
+    run_level = detail.run_verdict
+    if run_level is not None and run_level.is_anomalous is not None:
+        return run_level.state
+    return "anomalous" if anomalous else "improved" if improved else "normal"
+
+
+def _single(anomalous: list[SeriesView], judged: list[SeriesView]) -> str | None:
+    """A series above its own limit in a run that is normal as a whole."""
+    if not anomalous:
+        return None
+    limit = "its limit" if len(anomalous) == 1 else "their limits"
+    return (
+        f"{_subject(anomalous)} by {'itself' if len(anomalous) == 1 else 'themselves'} {_is(anomalous)} above {limit}; "
+        f"over all {len(judged)} judged series together that is no more than chance does."
+    )
+
+
+def _subject(series: list[SeriesView]) -> str:
+    return _enumerate([series_short(s.name) for s in series])
+
+
+def _is(series: list[SeriesView]) -> str:
+    return "is" if len(series) == 1 else "are"
 
 
 def _nothing_judged(detail: RunDetail, version: str) -> Headline:
@@ -216,7 +240,7 @@ def _gap(series: list[SeriesView]) -> str | None:
     if not series:
         return None
     names = _enumerate([series_short(s.name) for s in series])
-    reasons = sorted({s.missing_reason for s in series if s.missing_reason})
+    reasons = sorted({s.missing_reason.rstrip(".") for s in series if s.missing_reason})
     return f"Not judged: {names}" + (f" ({'; '.join(reasons)})" if reasons else "") + "."
 
 

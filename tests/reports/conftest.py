@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +26,8 @@ from perfreg_assets.reports.data import (
     SimilarityMatrix,
     Verdict,
 )
+from perfreg_assets.reports.site import build_site
+from perfreg_assets.warehouse.connection import Warehouse
 
 SCREENS = ("list", "note", "chart", "settings", "search")
 START_NS = 1_279_364_786_441
@@ -53,6 +58,13 @@ def make_verdict(series: str, state: str, run_id: str = "shop-040", **changes: o
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
+def make_discord(start: int, end: int, confidence: float, screens: tuple[str, ...]) -> Discord:
+    return Discord(
+        start_s=float(start), end_s=float(end), peak_s=start + 4.0, start_ns=START_NS + start * 10**9,
+        end_ns=START_NS + end * 10**9, confidence=confidence, profile_value=5.2, screens=screens,
+    )  # fmt: skip
+
+
 def make_series(
     name: str, *, state: str | None = "normal", n: int = 180, seed: int = 0, leak: float = 0.0
 ) -> SeriesView:
@@ -77,12 +89,12 @@ def make_series(
     return SeriesView(
         name=name, unit=unit, interval_s=1.0, start_ns=START_NS, values=values,
         verdict=make_verdict(name, state) if state else None, barycenter=history.mean(axis=0), barycenter_id="ba" * 32,
-        band=Band(np.quantile(history, 0.1, axis=0), np.quantile(history, 0.5, axis=0), np.quantile(history, 0.9, axis=0), 12),
+        band=Band(*np.quantile(history, (0.1, 0.5, 0.9), axis=0), 12),
         distances=(distances, replace(distances, detector="default", distance=4.1)),
         profile=Profile(10.0, profile, 2.4, 4.1) if anomalous else None,
         discords=(
-            Discord(start, start + 24.0, start + 9.0, START_NS + start * 10**9, START_NS + (start + 24) * 10**9, 0.93, 5.2, ("chart", "list")),
-            Discord(40.0, 52.0, 44.0, START_NS + 40 * 10**9, START_NS + 52 * 10**9, 0.41, 2.9, ("note",)),
+            make_discord(start, start + 24, 0.93, ("chart", "list")),
+            make_discord(40, 52, 0.41, ("note",)),
         ) if anomalous else (),
     )  # fmt: skip
 
@@ -146,8 +158,8 @@ def make_detail(kind: str = "anomalous", *, n: int = 180) -> RunDetail:
         return RunDetail(run, make_verdict("*", kind), series + extra, path, make_history(size=2), matrix)
     if kind == "series_missing":
         gone = replace(
-            make_series("rss_app"), values=None, verdict=make_verdict("rss_app", kind), band=None, barycenter=None, distances=(),
-            missing_reason="The trace has no mem.rss counters of the app.",
+            make_series("rss_app"), values=None, verdict=make_verdict("rss_app", kind), band=None, barycenter=None,
+            distances=(), missing_reason="The trace has no mem.rss counters of the app.",
         )  # fmt: skip
         return RunDetail(run, make_verdict("*", kind), (make_series("cpu_app"), gone), path, history, matrix)
     reason = "trace.perfetto-trace.gz: The trace ends inside a packet; it was cut short, copy or record it again."
@@ -167,4 +179,47 @@ def make_detail(kind: str = "anomalous", *, n: int = 180) -> RunDetail:
 
 @pytest.fixture
 def detail() -> Callable[..., RunDetail]:
+    """Builds a run's page contents by kind, see `make_detail`."""
     return make_detail
+
+
+@pytest.fixture
+def builders() -> SimpleNamespace:
+    """The single parts: run, verdict, series and the like."""
+    return SimpleNamespace(
+        run=make_run, verdict=make_verdict, series=make_series, history=make_history, naughty=NAUGHTY
+    )
+
+
+@pytest.fixture(scope="session")
+def sample_site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Path]:
+    """A filled warehouse and the site built from it. Read both only."""
+    folder = tmp_path_factory.mktemp("site")
+    warehouse = build_sample(folder / "perfreg.duckdb")
+    with warehouse.reading() as reader:
+        build_site(reader, folder / "reports")
+    return warehouse, folder / "reports"
+
+
+def build_sample(path: Path, **options: object) -> Warehouse:
+    """The sample warehouse of tests/warehouse."""
+    source = Path(__file__).parents[1] / "warehouse" / "sample_warehouse.py"
+    spec = importlib.util.spec_from_file_location("sample_warehouse", source)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    warehouse: Warehouse = module.build(path, **options)
+    return warehouse
+
+
+@pytest.fixture
+def own_sample(tmp_path: Path) -> Warehouse:
+    """A filled warehouse that a test may write to."""
+    return build_sample(tmp_path / "perfreg.duckdb")
+
+
+@pytest.fixture
+def build_sample_warehouse() -> Callable[..., Warehouse]:
+    """Builds a sample warehouse of a given size."""
+    return build_sample

@@ -77,15 +77,15 @@
     const axis = { gridcolor: t.line, linecolor: t.line, zeroline: false, fixedrange: true };
     const many = Math.max(1, Math.ceil(starts.length / 6));
     return Plotly.react(element, [
-      { x, y: trend.high, mode: "lines", line: { width: 0 }, hoverinfo: "skip", connectgaps: false },
-      { x, y: trend.low, mode: "lines", line: { width: 0 }, fill: "tonexty", fillcolor: t.band, hoverinfo: "skip", connectgaps: false },
+      // A bar per run, not an area: neighbouring runs may have quite different histories.
+      { type: "bar", x, base: trend.low, y: trend.high.map((v, i) => (v === null ? null : v - trend.low[i])), width: 1, marker: { color: t.band, line: { width: 0 } }, hoverinfo: "skip" },
       {
-        x, y: trend.levels, text, mode: "lines+markers", line: { color: t.run, width: 1 },
+        x, y: trend.levels, text, mode: "lines+markers", line: { color: t.run, width: 1 }, opacity: 1,
         marker: { size: x.map((i) => (bad.has(i) ? 9 : 4)), color: x.map((i) => (bad.has(i) ? t.alert : t.run)), symbol: x.map((i) => (bad.has(i) ? "triangle-up" : "circle")) },
         hovertemplate: `%{text}<br>mean %{y:,.4~r} ${trend.axis}<extra></extra>`,
       },
     ], {
-      ...layout(t), margin: { l: 48, r: 8, t: 8, b: 26 }, hovermode: "closest", dragmode: false,
+      ...layout(t), margin: { l: 48, r: 8, t: 8, b: 26 }, hovermode: "closest", dragmode: false, bargap: 0,
       xaxis: { ...axis, showgrid: false, tickvals: starts.filter((_, i) => i % many === 0), ticktext: starts.filter((_, i) => i % many === 0).map((i) => escapeText(trend.versions[i]).slice(0, 14)), tickangle: 0, range: [-0.6, x.length - 0.4] },
       yaxis: { ...axis, nticks: 5, title: { text: trend.axis, standoff: 8, font: { size: 11 } } },
       shapes: starts.slice(1).map((i) => ({ type: "line", x0: i - 0.5, x1: i - 0.5, yref: "paper", y0: 0, y1: 1, line: { color: t.line, width: 1 }, layer: "below" })),

@@ -23,7 +23,7 @@
     const flips = rows.filter((row) => anomalous(row, at.a) !== anomalous(row, at.b));
     document.querySelector("[data-flips]").textContent = at.a === at.b ? "Move a slider to see which verdicts change."
       : flips.length === 0 ? "No verdict changes between the two."
-      : `${flips.length} verdict${flips.length === 1 ? " changes" : "s change"}: ${flips.filter((r) => anomalous(r, at.b)).length} become anomalous, ${flips.filter((r) => anomalous(r, at.a)).length} become normal.`;
+      : `${flips.length} verdict${flips.length === 1 ? " changes" : "s change"}: ${[[at.b, "to anomalous"], [at.a, "to normal"]].map(([w, words]) => [flips.filter((r) => anomalous(r, w)).length, words]).filter(([n]) => n).map((part) => part.join(" ")).join(", ")}.`;
     const table = document.querySelector("[data-flip-table]");
     table.hidden = flips.length === 0;
     const body = table.tBodies[0];
@@ -54,7 +54,7 @@
     const look = {
       ...layout(t), dragmode: false, hovermode: "closest", margin: { l: 48, r: 72, t: 8, b: 40 },
       xaxis: { ...axis, range: [0, max], title: { text: "ω", font: { size: 12 } } },
-      yaxis: { ...axis, rangemode: "tozero", title: { text: "runs", font: { size: 11 } } },
+      yaxis: { ...axis, rangemode: "tozero", ...(count(0) < 8 ? { dtick: 1 } : {}), title: { text: "runs", font: { size: 11 } } },
       shapes: ["a", "b"].map((key) => ({ type: "line", x0: Number(inputs[key].value), x1: Number(inputs[key].value), yref: "paper", y0: 0, y1: 1, line: { color: t.muted, width: 1, dash: key === "a" ? "solid" : "dash" } })),
     };
     if (rates.length) {

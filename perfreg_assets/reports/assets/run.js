@@ -22,7 +22,7 @@
         { x: bx, y: scaled(s.band.high, s.factor), mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
         { x: bx, y: scaled(s.band.low, s.factor), mode: "lines", line: { width: 0 }, fill: "tonexty", fillcolor: t.band, hoverinfo: "skip" },
         {
-          x: bx, y: scaled(s.band.middle, s.factor), mode: "lines", line: { color: t.history, width: 1, dash: "dot" },
+          x: bx, y: scaled(s.band.middle, s.factor), mode: "lines", line: { color: "rgba(0,0,0,0)", width: 1 },
           name: "history", customdata: s.band.low.map((v, i) => [v === null ? null : v * s.factor, s.band.high[i] === null ? null : s.band.high[i] * s.factor]),
           hovertemplate: `history: %{y:,.4~r} ${s.axis} (10–90 %: %{customdata[0]:,.4~r} to %{customdata[1]:,.4~r})<extra></extra>`,
         });
@@ -274,7 +274,7 @@
   if (!charts.length) ready();
   for (const tools of document.querySelectorAll("[data-chart-tools]")) {
     tools.hidden = charts.length === 0;
-    if (coarse) tools.querySelector(".keys").remove();
+    if (coarse) tools.querySelector(".how")?.remove();
   }
   onThemeChange(async () => {
     for (const element of drawn.keys()) await draw(element);

@@ -1,0 +1,331 @@
+"""Run page, index and ω page as text: states, escaping, completeness, sizes."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from perfreg_assets.reports.data import (
+    FalseAlarmRate,
+    HistoryMember,
+    OmegaOverview,
+    Overview,
+    PathStep,
+    QualityRow,
+    TrendPoint,
+)
+from perfreg_assets.reports.index_page import render_index
+from perfreg_assets.reports.omega_page import critical_omega, render_omega_page
+from perfreg_assets.reports.run_page import render_run_page
+from perfreg_assets.reports.templating import embed_json, limit_multiple, limit_step, numbers
+
+KINDS = ["anomalous", "normal", "not_enough_history", "incomplete_trace", "series_missing", "quarantined"]
+
+
+class _Reader(HTMLParser):
+    """Collects start tags with attributes, text, and the JSON payload."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.payload = ""
+        self._in_json = False
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._in_json = tag == "script" and dict(attrs).get("type") == "application/json"
+
+    def handle_endtag(self, tag):
+        self._in_json = False
+
+    def handle_data(self, data):
+        if self._in_json:
+            self.payload += data
+        else:
+            self.text.append(data)
+
+
+def _read(page: str) -> _Reader:
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return reader
+
+
+def _visible(page: str) -> str:
+    return re.sub(r"\s+", " ", " ".join(_read(page).text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_state_has_its_own_badge_and_no_other(detail, kind):
+    page = render_run_page(detail(kind))
+    verdict = re.search(r'<section class="verdict (\w+)"', page)
+    assert verdict is not None
+    assert verdict[1] == kind
+    assert ("No regression" in page) is False
+    if kind not in ("normal", "anomalous", "series_missing"):
+        assert 'class="badge normal"' not in page
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_loads_nothing_from_elsewhere(detail, kind):
+    for tag, attributes in _read(render_run_page(detail(kind))).tags:
+        if tag in ("script", "img", "link", "iframe"):
+            address = attributes.get("src") or attributes.get("href") or ""
+            assert not re.match(r"(?i)[a-z]+:|//", address), (tag, address)
+    assert "default-src 'none'; script-src 'self';" in render_run_page(detail(kind)).replace("&#39;", "'")
+
+
+def test_the_page_carries_run_barycenter_band_discords_path_profile_and_distances(detail):
+    contents = detail("anomalous")
+    payload = json.loads(_read(render_run_page(contents)).payload)
+    memory = payload["series"][0]  # the worst first
+    source = next(s for s in contents.series if s.name == "rss_app")
+    assert memory["name"] == "rss_app"
+    assert np.array_equal(np.array(memory["values"], dtype=float), source.values), "values are exact"
+    assert np.allclose(memory["barycenter"], source.barycenter, rtol=1e-4)
+    assert np.allclose(memory["band"]["high"], source.band.high, rtol=1e-4)
+    assert memory["discords"] == [[120.0, 144.0, 0.93], [40.0, 52.0, 0.41]]
+    assert memory["profile"]["values"][:15] == [None] * 15
+    assert (memory["profile"]["low"], memory["profile"]["high"]) == (2.4, 4.1)
+    assert memory["box"]["history"] == list(source.distances[0].history_distances)
+    assert memory["box"]["limit"] == pytest.approx(10.2 + 1.5 * 2.1)
+    assert len(payload["series"]) == 9
+    assert set(payload["path"]["screens"]) == {"list", "note", "chart", "settings", "search"}
+
+
+def test_the_first_link_opens_the_surest_window_of_the_worst_series(detail):
+    page = render_run_page(detail("anomalous"))
+    window = max(detail("anomalous").series[2].discords, key=lambda w: w.confidence)
+    first = next(a["href"] for tag, a in _read(page).tags if tag == "a" and "perfetto" in (a.get("class") or ""))
+    assert first is not None
+    assert f"&visStart={window.start_ns}&visEnd={window.end_ns}" in first
+
+
+def test_history_near_misses_and_reasons_are_listed(detail):
+    text = _visible(render_run_page(detail("anomalous")))
+    assert "Compared with the 12 most recent of 31 earlier runs: same configuration" in text
+    assert "12 on another path through the app; 3 with functional problems" in text
+    assert "shop-020" in text
+    assert "0.740" in text
+
+
+def test_functional_problems_and_reviews_are_shown(detail, builders):
+    contents = detail("anomalous")
+    run = replace(
+        contents.run, functional_problem_count=1, review_status="rejected", review_note="warm-up", reviewer="ada",
+        functional_problems=(
+            {"kind": "crash", "message": "NullPointerException", "ts_ns": contents.run.exploration_start_ns + 2_500_000_000},
+        ),
+    )  # fmt: skip
+    text = _visible(render_run_page(replace(contents, run=run)))
+    assert "1 functional problem " in text
+    assert "crash at 2.5 s NullPointerException" in text
+    assert "False alarm" in text
+    assert "“ warm-up ”" in text
+
+
+def test_what_stands_at_the_foot_makes_the_page_reproducible(detail):
+    page = render_run_page(detail("anomalous"))
+    for value in ("Perfetto v52.0", "0.1.0", "ab" * 32, "c0ffee" * 10, "ba" * 32, "beef" * 16):
+        assert value in page
+
+
+def test_names_from_an_app_are_text_everywhere(detail, builders):
+    evil = builders.naughty
+    contents = detail("anomalous")
+    run = builders.run(
+        app=evil, version_name=evil, device=evil, strategy=evil, reason=evil, review_status="accepted", review_note=evil,
+        reviewer=evil, functional_problem_count=1, functional_problems=({"kind": evil, "message": evil},),
+    )  # fmt: skip
+    worst = next(s for s in contents.series if s.discords)
+    worst = replace(
+        worst, name=evil, verdict=replace(worst.verdict, explanation=evil), missing_reason=evil,
+        discords=tuple(replace(w, screens=(evil,)) for w in worst.discords),
+        distances=tuple(replace(d, evidence_text=evil, engine_version=evil) for d in worst.distances),
+    )  # fmt: skip
+    gone = replace(worst, name="gone", values=None)
+    path = tuple(PathStep(i, float(i), evil, evil, evil) for i in range(5))
+    members = (HistoryMember(evil, 1, 0.9, None, evil), HistoryMember(evil, None, None, evil, evil))
+    contents = replace(
+        contents, run=run, series=(worst, gone), path=path,
+        history=replace(contents.history, members=members, excluded_counts={evil: 2}),
+        similarity=replace(contents.similarity, run_ids=(evil,) * 15), previous_run_id=evil,
+    )  # fmt: skip
+    page = render_run_page(contents)
+    harmless = _read(render_run_page(detail("anomalous")))
+    found = _read(page)
+    assert {tag for tag, _ in found.tags} <= {tag for tag, _ in harmless.tags} | {"p", "li", "strong"}
+    assert not [a for _, a in found.tags for key in a if key.startswith("on")]
+    assert all(a.get("src", "").startswith("../assets/") for _, a in found.tags if "src" in a)
+    assert not [
+        a for tag, a in found.tags if tag == "a" and re.match(r"(?i)\s*(javascript|data):", a.get("href") or "")
+    ]
+    assert json.loads(found.payload)["path"]["screens"] == [evil], "the name itself arrives whole"
+    assert evil in "".join(found.text)
+    assert "49" not in _visible(page).replace(evil, ""), "templates do not evaluate names"
+
+
+def test_json_cannot_end_its_script_element():
+    text = str(embed_json({"x": "</script><!--\u2028&"}))
+    assert not re.search(r"[<>&\u2028]", text)
+    assert json.loads(text) == {"x": "</script><!--\u2028&"}
+
+
+def test_numbers_for_charts_keep_their_digits_and_name_gaps():
+    assert numbers([1.23456789, float("nan"), 2e8, float("inf")], digits=5) == [1.2346, None, 200000000, None]
+    assert numbers([0.1 + 0.2], digits=None) == [0.1 + 0.2]
+    assert numbers(None) is None
+
+
+def test_a_run_page_of_1800_samples_and_12_series_is_small(detail, builders):
+    names = ["cpu_app", "cpu_total", "rss_app", *(f"cpu_core_{i}" for i in range(9))]
+    series = tuple(builders.series(n, n=1800, state="normal" if i < 3 else None) for i, n in enumerate(names))
+    page = render_run_page(replace(detail("normal", n=1800), series=series))
+    assert len(page.encode()) < 2_000_000
+
+
+# ---- index -------------------------------------------------------------------------------------------
+def _overview(builders, count: int, app: str = "com.rig.shop") -> Overview:
+    rng = np.random.default_rng(0)
+    runs, verdicts, trends = [], [], []
+    for i in range(count):
+        state = "anomalous" if i % 10 == 9 else "normal"
+        started = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(hours=i)
+        run = builders.run(
+            f"shop-{i:05d}", app=app, version_name=f"1.{i * 20 // count}.0", started_at=started, verdict=state
+        )
+        runs.append(run)
+        for name in ("cpu_app", "cpu_total", "rss_app"):
+            bad = state == "anomalous" and name == "rss_app"
+            verdicts.append(
+                builders.verdict(
+                    name, "anomalous" if bad else "normal", run_id=run.run_id, distance=5.4 if bad else 0.9
+                )
+            )
+            trends.append(
+                TrendPoint(
+                    run.run_id,
+                    app,
+                    run.version_name,
+                    started,
+                    name,
+                    "bytes",
+                    2e8 + 1e6 * rng.random(),
+                    1.9e8,
+                    2.1e8,
+                    state,
+                )
+            )
+    return Overview(tuple(runs), tuple(verdicts), tuple(trends), 1.5, "default")
+
+
+def test_an_index_of_1000_runs_is_under_a_megabyte(builders):
+    page = render_index(_overview(builders, 1000))
+    assert page.count("<tr><td>") + page.count('<tr data-s="rss_app"><td>') == 1000
+    assert len(page.encode()) < 1_000_000
+
+
+def test_the_heat_map_shows_the_worst_run_of_a_version_and_counts_the_anomalous(builders):
+    page = render_index(_overview(builders, 20))
+    cells = re.findall(r'<td class="(\w+)"><a href="[^"]*">([\d.]+)×<small>([^<]*)</small>', page)
+    assert len(cells) == 20 * 3
+    assert ("a4", "2.0", "▲ 1 of 1") in cells  # 5.4 against a limit of 2.698
+    assert ("b3", "0.33", "none of 1") in cells
+
+
+def test_the_newest_version_stands_first_and_links_to_its_runs(builders):
+    page = render_index(_overview(builders, 20))
+    rows = re.findall(r'<th scope="row"><bdi>([^<]*)</bdi></th><td class="runs"><a href="([^"]*)"', page)
+    assert rows[0] == ("1.19.0", "#app=com.rig.shop&amp;version=1.19.0")
+
+
+def test_names_on_the_index_are_text(builders):
+    evil = builders.naughty
+    overview = _overview(builders, 3, app=evil)
+    page = render_index(overview)
+    found = _read(page)
+    assert not [a for _, a in found.tags for key in a if key.startswith("on")]
+    assert sum(tag == "img" for tag, _ in found.tags) == 1, "the logo only"
+    assert evil in "".join(found.text)
+    assert json.loads(found.payload)["trends"][0]["app"] == evil
+    assert html.escape(evil, quote=False).replace("&", "&") != evil
+
+
+def test_runs_that_were_not_judged_are_counted_as_such(builders):
+    states = ["normal", "anomalous", "not_enough_history", "incomplete_trace", "series_missing"]
+    runs = tuple(builders.run(f"r{i}", verdict=state) for i, state in enumerate(states))
+    runs += (
+        builders.run("q", state="quarantined", verdict=None),
+        builders.run("fresh", state="registered", verdict=None),
+    )
+    text = _visible(render_index(Overview(runs, (), (), 1.5, "default")))
+    assert "1 anomalous" in text
+    assert "1 within their history" in text
+    assert "5 not judged" in text
+    assert "Not judged yet" in text
+
+
+def test_an_empty_warehouse_says_what_to_do():
+    text = _visible(render_index(Overview((), (), (), None, None)))
+    assert "No runs yet" in text
+    assert "perfreg ingest" in text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "step"), [(None, "none"), (0.0, "b4"), (0.95, "b0"), (1.0, "b0"), (1.01, "a0"), (2.0, "a4"), (90.0, "a4")]
+)
+def test_the_colour_turns_exactly_at_the_limit(ratio, step):
+    assert limit_step(ratio) == step
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(0.957, "0.96"), (1.04, "1.04"), (2.04, "2.0"), (28.6, "29"), (1234.0, "1,234")]
+)
+def test_multiples_of_the_limit_read_well(ratio, text):
+    assert limit_multiple(ratio) == text
+
+
+# ---- ω page ------------------------------------------------------------------------------------------
+def test_the_critical_omega_is_where_the_verdict_turns(builders):
+    verdict = builders.verdict("*", "anomalous", distance=10.0, q1=2.0, q3=4.0)
+    omega = critical_omega(verdict)
+    assert omega == 3.0
+    assert 4.0 + (omega - 1e-9) * 2.0 < 10.0
+    assert not 4.0 + omega * 2.0 < 10.0
+
+
+def test_a_failed_second_check_and_a_history_without_spread_have_no_critical_omega(builders):
+    assert critical_omega(builders.verdict("*", "normal", is_recheck_passed=False)) == -np.inf
+    assert critical_omega(builders.verdict("*", "anomalous", distance=5.0, q1=4.0, q3=4.0)) == np.inf
+    assert critical_omega(builders.verdict("*", "normal", distance=4.0, q1=4.0, q3=4.0)) == -np.inf
+    assert critical_omega(builders.verdict("*", "not_enough_history")) is None
+
+
+def test_the_omega_page_shows_rates_and_quality_of_the_detector_in_force(builders):
+    run = builders.run("r1", review_status="confirmed")
+    overview = OmegaOverview(
+        1.5, "default", (builders.verdict("*", "anomalous", run_id="r1", distance=6.0705),), {"r1": run},
+        (FalseAlarmRate("default", 1.5, 20, 1, 0.05), FalseAlarmRate("iqr", 1.5, 20, 9, 0.45)),
+        (QualityRow("simulated_noise1", "default", 1.5, 0.973, 0.851, 0.908, 0.02),),
+    )  # fmt: skip
+    page = render_omega_page(overview)
+    payload = json.loads(_read(page).payload)
+    assert payload["rows"] == [["r1", "r1", "com.rig.shop", "1.5.0", 4.0, "confirmed"]]
+    assert payload["rates"] == [[1.5, 0.05]]
+    text = _visible(page)
+    assert "1.5 (in force) 5.0 % 1 of 20 0.973 0.851 0.908" in text
+    assert "45.0 %" not in text
+    assert "simulated_noise1" in text
+
+
+def test_an_omega_page_without_verdicts_says_so():
+    assert "No run has been judged yet" in _visible(render_omega_page(OmegaOverview(None, None, ())))

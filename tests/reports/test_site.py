@@ -1,0 +1,238 @@
+"""The site from a real warehouse: complete, incremental, and nothing left of vanished runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.reports import loading, site
+from perfreg_assets.reports.site import MANIFEST, build_site
+from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.warehouse import reviews
+
+
+def _stamps(folder: Path) -> dict[str, int]:
+    return {
+        str(p.relative_to(folder)): p.stat().st_mtime_ns
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name not in (MANIFEST, ".lock")
+    }
+
+
+def _build(warehouse, out: Path, **options) -> list[str]:
+    with warehouse.reading() as reader:
+        return build_site(reader, out, **options)
+
+
+def test_every_registered_run_has_a_page_quarantined_ones_too(sample_site):
+    warehouse, out = sample_site
+    with warehouse.reading() as reader:
+        ids = {row[0] for row in reader.rows("SELECT run_id FROM marts.runs")}
+    assert {p.stem for p in (out / "runs").glob("*.html")} == ids
+    assert any(run_id.startswith("quarantined") for run_id in ids)
+    assert {p.name for p in (out / "assets").iterdir()} == set(asset_files())
+
+
+def test_links_between_pages_lead_to_pages(sample_site):
+    _, out = sample_site
+    for page in [out / "index.html", out / "omega.html", *(out / "runs").glob("*.html")]:
+        for address in re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', page.read_text("utf-8")):
+            assert (page.parent / address).resolve().is_file(), (page.name, address)
+
+
+def test_pages_say_what_the_marts_say(sample_site):
+    warehouse, out = sample_site
+    with warehouse.reading() as reader:
+        rows = reader.rows("SELECT run_id, coalesce(run_verdict, state), state FROM marts.runs")
+        partly = {
+            row[0]
+            for row in reader.rows("SELECT run_id FROM marts.verdicts WHERE is_current AND state = 'series_missing'")
+        }
+        windows = reader.rows("SELECT run_id, start_ns, end_ns FROM marts.discords")
+        flips = reader.rows(
+            "SELECT count(DISTINCT run_id) FROM marts.verdict_flips(1.5, 0.5) "
+            "WHERE series = '*' AND detector = 'default' AND flip <> 'other'"
+        )
+    assert {verdict for _, verdict, _ in rows} >= {
+        "anomalous",
+        "normal",
+        "not_enough_history",
+        "incomplete_trace",
+    }
+    for run_id, verdict, state in rows:
+        tone = re.search(r'<section class="verdict (\w+)"', (out / "runs" / f"{run_id}.html").read_text("utf-8"))
+        assert tone is not None
+        expected = state if state in ("quarantined", "incomplete_trace") else verdict
+        if run_id in partly and expected != "anomalous":
+            expected = "series_missing"
+        assert tone[1] == expected, run_id
+    assert windows
+    for run_id, start_ns, end_ns in windows:
+        assert f"visStart={start_ns}&amp;visEnd={end_ns}" in (out / "runs" / f"{run_id}.html").read_text("utf-8")
+    payload = json.loads(re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))[1])
+    turning = sum(1 for row in payload["rows"] if row[4] is not None and 0.5 < row[4] <= 1.5)
+    assert turning == flips[0][0], "the page's sliders flip what the SQL macro flips"
+
+
+def test_a_second_build_writes_nothing(sample_site):
+    warehouse, out = sample_site
+    before = _stamps(out)
+    assert _build(warehouse, out) == []
+    assert _stamps(out) == before
+
+
+def test_a_review_rewrites_that_run_and_the_overviews_only(own_sample, tmp_path):
+    out = tmp_path / "reports"
+    _build(own_sample, out)
+    before = _stamps(out)
+    with own_sample.writing() as writer:
+        reviews.add(writer, "notes-0010", "accepted", note="new cache")
+    changed = _build(own_sample, out)
+    assert set(changed) <= {"runs/notes-0010.html", "index.html", "omega.html"}
+    assert "runs/notes-0010.html" in changed
+    after = _stamps(out)
+    assert {page for page in after if after[page] != before[page]} == set(changed)
+    assert "new cache" in (out / "runs" / "notes-0010.html").read_text("utf-8")
+
+
+def test_changed_samples_rewrite_the_run_and_those_that_have_it_in_their_history(own_sample, tmp_path):
+    out = tmp_path / "reports"
+    _build(own_sample, out)
+    with own_sample.writing() as writer:
+        writer.execute(
+            'UPDATE core.time_series SET "values" = list_transform("values", lambda v: v + 1) '
+            "WHERE run_id = 'notes-0003' AND series = 'cpu_app'"
+        )
+        users = {
+            row[0] for row in writer.rows("SELECT run_id FROM marts.history_sets WHERE history_run_id = 'notes-0003'")
+        }
+    changed = {page for page in _build(own_sample, out) if page.startswith("runs/")}
+    assert users
+    assert changed == {f"runs/{run_id}.html" for run_id in users | {"notes-0003"}}
+
+
+def test_only_the_asked_runs_are_written(own_sample, tmp_path):
+    out = tmp_path / "reports"
+    assert set(_build(own_sample, out, run_ids=["shop-0004", "unknown"])) == {
+        "runs/shop-0004.html",
+        "index.html",
+        "omega.html",
+    }
+
+
+def test_the_page_of_a_vanished_run_goes_and_a_deleted_page_comes_back(own_sample, tmp_path):
+    out = tmp_path / "reports"
+    _build(own_sample, out)
+    (out / "runs" / "gone-0001.html").write_text("a run that was here once")
+    (out / "runs" / "shop-0002.html").unlink()
+    assert set(_build(own_sample, out)) == {"runs/gone-0001.html", "runs/shop-0002.html"}
+    assert not (out / "runs" / "gone-0001.html").exists()
+    assert (out / "runs" / "shop-0002.html").is_file()
+
+
+def test_changed_templates_rewrite_every_run_page(own_sample, tmp_path, monkeypatch):
+    out = tmp_path / "reports"
+    total = len(_build(own_sample, out)) - 2
+    monkeypatch.setattr(site, "code_hash", lambda: "another release")
+    assert sum(page.startswith("runs/") for page in _build(own_sample, out)) == total
+
+
+@pytest.mark.parametrize("content", ["", "not json", "[]", '{"format": 99, "pages": {}}', '{"format": 1, "pages": 3}'])
+def test_a_damaged_manifest_only_costs_time(own_sample, tmp_path, content):
+    out = tmp_path / "reports"
+    _build(own_sample, out, run_ids=["shop-0004"])
+    (out / MANIFEST).write_text(content)
+    assert "runs/shop-0004.html" in _build(own_sample, out, run_ids=["shop-0004"])
+
+
+def test_an_interrupted_build_leaves_whole_pages_and_is_finished_by_the_next(own_sample, tmp_path, monkeypatch):
+    out = tmp_path / "reports"
+    real, calls = site.render_run_page, []
+
+    def breaks(detail, **options):
+        calls.append(detail.run.run_id)
+        if len(calls) == 5:
+            raise OSError(28, os.strerror(28))
+        return real(detail, **options)
+
+    monkeypatch.setattr(site, "render_run_page", breaks)
+    with pytest.raises(OSError, match="space"):
+        _build(own_sample, out)
+    assert all(p.read_text("utf-8").rstrip().endswith("</html>") for p in (out / "runs").glob("*.html"))
+    monkeypatch.setattr(site, "render_run_page", real)
+    _build(own_sample, out)
+    assert _build(own_sample, out) == []
+    assert not list(out.rglob(".tmp*"))
+
+
+def test_builds_at_the_same_time_do_not_disturb_each_other(own_sample, tmp_path):
+    out = tmp_path / "reports"
+    failures: list[BaseException] = []
+
+    def build() -> None:
+        try:
+            _build(own_sample, out)
+        except BaseException as error:  # noqa: BLE001  reported by the assertion below
+            failures.append(error)
+
+    threads = [threading.Thread(target=build) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert _build(own_sample, out) == []
+
+
+def test_the_band_needs_three_values_and_knows_shorter_runs(sample_site):
+    warehouse, _ = sample_site
+    with warehouse.reading() as reader:
+        runs = loading.load_runs(reader)
+        (detail,) = loading.load_details(reader, ["notes-0016"], runs, loading.PathSimilarities())
+        values = dict(
+            reader.rows(
+                'SELECT history_run_id, a."values" FROM marts.history_sets '
+                "JOIN marts.series_arrays AS a ON a.run_id = history_run_id "
+                "WHERE history_sets.run_id = 'notes-0016' AND a.series = 'cpu_app' AND NOT a.is_missing"
+            )
+        )
+    band = next(s for s in detail.series if s.name == "cpu_app").band
+    assert band is not None
+    assert band.run_count == len(values) == 12
+    at_seven = sorted(v[7] for v in values.values())
+    assert at_seven[1] <= band.low[7] <= at_seven[2]
+    assert at_seven[9] <= band.high[7] <= at_seven[10]
+    assert detail.similarity is not None
+    assert detail.similarity.run_ids[-1] == "notes-0016"
+
+
+def test_similarities_that_the_warehouse_knows_are_not_computed_again(sample_site, monkeypatch):
+    warehouse, _ = sample_site
+    asked: list[int] = []
+    monkeypatch.setattr(loading, "similarity", lambda a, b: asked.append(1) or 0.5)
+    with warehouse.reading() as reader:
+        runs = loading.load_runs(reader)
+        memory = loading.PathSimilarities()
+        loading.load_details(reader, ["notes-0016"], runs, memory)
+        first = len(asked)
+        loading.load_details(reader, ["notes-0016"], runs, memory)
+    assert 0 < first < 15 * 14 / 2
+    assert len(asked) == first
+
+
+def test_with_a_thousand_runs_the_index_stays_small_and_one_change_rewrites_one_page(tmp_path, build_sample_warehouse):
+    warehouse = build_sample_warehouse(tmp_path / "perfreg.duckdb", runs=1000, samples=30)
+    out = tmp_path / "reports"
+    asked = ["notes-0100", "notes-0101", "shop-0300"]
+    assert len(_build(warehouse, out, run_ids=asked)) == 5
+    assert (out / "index.html").stat().st_size < 1_000_000
+    with warehouse.writing() as writer:
+        reviews.add(writer, "notes-0100", "confirmed")
+    changed = set(_build(warehouse, out, run_ids=asked))
+    assert "runs/notes-0100.html" in changed
+    assert changed <= {"runs/notes-0100.html", "index.html", "omega.html"}

@@ -1,0 +1,136 @@
+"""The sentence at the top of a run's page, and the words for series, units and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfreg_assets.reports import wording
+
+
+def test_an_anomalous_run_says_what_got_worse_and_since_when(detail):
+    found = wording.headline(detail("anomalous"))
+    assert found.tone == "anomalous"
+    assert found.text.startswith("Memory of 1.5.0 is outside what the last 12 comparable runs did: it grows 0.4")
+    assert "MB/s faster than usual from second 6" in found.text  # the leak starts at second 60
+
+
+def test_cpu_is_described_by_its_level_and_the_surest_window(detail, builders):
+    worse = builders.series("cpu_app", state="anomalous")
+    worse = replace(worse, values=worse.band.middle * 1.4)
+    found = wording.headline(replace(detail("anomalous"), series=(worse,)))
+    assert "CPU of 1.5.0 is outside" in found.text
+    assert "it is 40 % higher on average than usual, most clearly from second 120 to 144" in found.text
+
+
+def test_several_anomalous_series_are_named_and_the_worst_is_described(detail, builders):
+    memory = replace(
+        builders.series("rss_app", state="anomalous", leak=6e5),
+        verdict=builders.verdict("rss_app", "anomalous", critical_omega=9.0),
+    )
+    cpu = builders.series("cpu_app", state="anomalous")
+    found = wording.headline(replace(detail("anomalous"), series=(cpu, memory)))
+    assert found.text.startswith("Memory and CPU of 1.5.0 are outside")
+    assert ": Memory grows" in found.text
+
+
+@pytest.mark.parametrize("kind", ["not_enough_history", "incomplete_trace", "series_missing", "quarantined"])
+def test_what_was_not_judged_is_never_called_normal(detail, kind):
+    found = wording.headline(detail(kind))
+    assert found.tone == kind
+    assert "normal" not in found.text.lower()
+
+
+def test_not_enough_history_says_how_many_are_there_and_needed(detail):
+    text = wording.headline(detail("not_enough_history")).text
+    assert "2 comparable earlier runs of the 5 needed" in text
+    assert "nothing good or bad about 1.5.0" in text
+
+
+def test_a_missing_series_beside_a_normal_one_is_named_with_its_reason(detail):
+    found = wording.headline(detail("series_missing"))
+    assert "the rest was not judged" in found.text
+    assert found.detail == "Not judged: Memory (The trace has no mem.rss counters of the app)."
+
+
+def test_a_missing_series_beside_an_anomalous_one_is_still_named(detail, builders):
+    gone = detail("series_missing").series[1]
+    worse = builders.series("cpu_app", state="anomalous")
+    found = wording.headline(replace(detail("series_missing"), series=(worse, gone)))
+    assert found.tone == "anomalous"
+    assert found.detail is not None
+    assert "Not judged: Memory" in found.detail
+
+
+def test_a_run_that_only_the_run_level_finds_is_anomalous(detail, builders):
+    normal = detail("normal")
+    found = wording.headline(replace(normal, run_verdict=builders.verdict("*", "anomalous")))
+    assert found.tone == "anomalous"
+    assert found.text == "1.5.0 as a whole is outside what the last 12 comparable runs did."
+
+
+def test_a_series_above_its_own_limit_in_a_normal_run_is_named_but_does_not_alarm(detail, builders):
+    normal = detail("normal")
+    high = builders.series("cpu_app", state="anomalous")
+    found = wording.headline(replace(normal, series=(high, *normal.series[1:])))
+    assert found.tone == "normal"
+    assert found.detail is not None
+    assert found.detail.startswith("CPU by itself is above its limit; over all 3 judged series together")
+
+
+def test_less_load_is_called_below(detail, builders):
+    less = builders.series("cpu_app", state="improved")
+    level = builders.verdict("*", "improved")
+    found = wording.headline(replace(detail("normal"), series=(less,), run_verdict=level))
+    assert (found.tone, found.text) == ("improved", "CPU of 1.5.0 is below what the last 12 comparable runs did.")
+
+
+def test_a_run_without_any_verdict_is_not_judged_yet(detail):
+    bare = replace(detail("normal"), series=(), run_verdict=None)
+    assert wording.headline(bare).tone == "not_judged"
+
+
+def test_a_change_needs_values_and_a_history(builders):
+    series = builders.series("cpu_app", state="anomalous")
+    assert wording.describe_change(replace(series, band=None)) is None
+    assert wording.describe_change(replace(series, values=None)) is None
+    assert wording.describe_change(replace(series, values=np.full(180, np.nan))) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("cpu_app", "CPU of the app"),
+        ("cpu_app_core_3", "CPU of the app on core 3"),
+        ("cpu_core_0", "CPU of all processes on core 0"),
+        ("cpu_freq_7", "Frequency of core 7"),
+        ("something_new", "something_new"),
+    ],
+)
+def test_series_have_names_for_people(name, label):
+    assert wording.series_label(name) == label
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (0, "0"),
+        (0.12345, "0.123"),
+        (12345.6, "12,346"),
+        (2.5e7, "2.50e+07"),
+        (-1.5, "-1.50"),
+    ],
+)
+def test_numbers_read_well(value, text):
+    assert wording.number(value) == text
+
+
+def test_memory_is_drawn_in_megabytes_and_cpu_in_cores():
+    assert wording.unit_of("rss_app", "bytes") == wording.Unit(1e-6, "MB", "bytes")
+    assert wording.unit_of("cpu_total", "cores").axis == "cores busy"
+    assert wording.unit_of("cpu_freq_0", "kHz").axis == "MHz"
+    assert wording.unit_of("widgets", "pieces") == wording.Unit(1.0, "pieces", "pieces")
