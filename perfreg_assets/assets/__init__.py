@@ -8,5 +8,5 @@ import dagster as dg
 # bounds the version, and a test assembles the definitions: a change would be seen there, not in users' terminals.
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
 warnings.filterwarnings("ignore", category=dg.PreviewWarning)
-# Traces are backfilled in blocks, everything else in one run; Dagster takes the smaller block for the whole job, as meant.
+# Traces are backfilled in blocks, everything else in one run; Dagster takes the smaller block for the job, as meant.
 warnings.filterwarnings("ignore", message="Asset job .* materializes assets with varying BackfillPolicies")

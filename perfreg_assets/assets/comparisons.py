@@ -81,7 +81,9 @@ class Comparison:
         if run is None or not run.path or start_ns is None:
             return []
         timed = [
-            ((step.ts_ns - start_ns) / 1e9, step.screen or step.state_hash) for step in run.path if step.ts_ns is not None
+            ((step.ts_ns - start_ns) / 1e9, step.screen or step.state_hash)
+            for step in run.path
+            if step.ts_ns is not None
         ]
         return sorted(timed, key=lambda step: step[0])
 

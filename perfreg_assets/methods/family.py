@@ -12,7 +12,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from perfreg_assets.methods.calibration import p_of_score, score_of_p
+from scipy import special
+
+from perfreg_assets.methods.calibration import LARGEST_SCORE, p_of_score, score_of_p
 from perfreg_assets.methods.samples import Score
 
 
@@ -54,9 +56,11 @@ def run_score(scores: Mapping[str, Score]) -> Score:
 
 
 def _corrected(score: float, count: int) -> float:
-    # log1p and expm1 keep the digits of very small p; for p near 1 the result is 1 within rounding.
-    p_value = p_of_score(score)
-    return score_of_p(-math.expm1(count * math.log1p(-min(p_value, 1 - 1e-16))))
+    # Each side is computed from its own small tail: near 1 a probability has no digits left.
+    if score < 0:
+        below = math.exp(count * float(special.log_ndtr(score)))
+        return max(float(special.ndtri(below)), -LARGEST_SCORE)
+    return score_of_p(-math.expm1(count * math.log1p(-p_of_score(score))))
 
 
 def _improvement(score: Score) -> float:
