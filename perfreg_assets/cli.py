@@ -214,10 +214,10 @@ def sql(settings: Settings, query: str, form: str) -> None:
 def dictionary(settings: Settings) -> None:
     """Prints the data dictionary of the marts as Markdown."""
     from perfreg_assets.warehouse.connection import Warehouse
-    from perfreg_assets.warehouse.dictionary import as_markdown
+    from perfreg_assets.warehouse.dictionary import markdown
 
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
-        click.echo(as_markdown(reader))
+        click.echo(markdown(reader))
 
 
 # ---- judging again -------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ def _localise(one: Comparison, average: barycenter_table.BarycenterRow, settings
         barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
         kind=one.kind,
         interval_s=one.interval_s,
-        mode=settings.localisation,
+        mode="thesis" if settings.localisation == "thesis" else "default",
         window_s=settings.discord_window_s,
         quantile_low=settings.discord_quantile_low,
         quantile_high=settings.discord_quantile_high,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def _of_run(scores: dict[str, Score], detector: str) -> Score:
     return run_score(scores) if detector == CALIBRATED else combine_run(scores, detector)
 
 
-_NOTHING: dict[str, None] = dict.fromkeys(
+_NOTHING: dict[str, Any] = dict.fromkeys(
     (
         *("state_reason", "distance", "q1", "q3", "improvement", "is_recheck_passed", "p_value", "direction"),
         *("history_distances", "evidence", "evidence_text", "barycenter_id", "input_hash"),

@@ -116,6 +116,7 @@ def _due(reader: Reader, rows: list[run_table.RunRow], settings: Settings) -> li
 def _inspect(row: run_table.RunRow, settings: Settings) -> tuple[TraceHealth, list[Series]]:
     assert row.app is not None
     assert row.trace_file is not None
+    assert row.time_limit_s is not None
     exploration = None
     if row.exploration_start_ns is not None and row.exploration_end_ns is not None:
         exploration = (row.exploration_start_ns, row.exploration_end_ns)

@@ -15,6 +15,7 @@ from perfreg_assets.collection.collect import CollectionResult, collect
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.partitions import app_versions, to_key
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import collections as table
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -46,7 +47,12 @@ class CollectConfig(dg.Config):  # type: ignore[misc]
 
     def to_collection(self, serial: str | None) -> CollectionConfig:
         """Raises Rejected for a value that cannot be collected with."""
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in self.options.items()}
+        given: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in self.options.items()
+        }
+        unknown = sorted(set(given) - {spec.name for spec in dataclasses.fields(CollectionConfig)})
+        if unknown:
+            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"options {', '.join(unknown)[:200]} are not known")
         return CollectionConfig(
             app=self.app,
             version_name=self.version_name,

@@ -49,8 +49,9 @@ def requests_for(
     fixed = {name: plan[name] for name in known if name in plan}
     options = {name: value for name, value in plan.items() if name not in known | {"repeats"}}
     requests = []
+    devices: list[str | None] = [*serials] or [None]
     for build in builds:
-        for serial in serials or [None]:
+        for serial in devices:
             for repeat in range(int(plan.get("repeats", 3))):
                 config = {
                     **fixed,
