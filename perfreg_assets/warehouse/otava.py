@@ -1,7 +1,7 @@
 """Export for Apache Otava, so that its change-point detection can be pointed at the levels of the versions.
 
 One CSV per app and series, a row per version in their order, and `otava.yaml` that lists them as tests:
-`otava --config-file otava.yaml analyze <test>`. Otava wants a number in every cell, so a figure that some
+`OTAVA_CONFIG=otava.yaml otava analyze <test>`. Otava wants a number in every cell, so a figure that some
 version does not have is left out of that file.
 """
 
