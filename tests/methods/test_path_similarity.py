@@ -31,10 +31,11 @@ def explorations():
     source = random.Random(7)
     states = [f"{source.getrandbits(256):064x}" for _ in range(49)]
     base = [source.choice(states) for _ in range(900)]
-    return [
+    others = [
         explored(source, states, base, dropped=source.choice([0.0, 0.05, 0.3]), changed=source.random() / 2)
-        for _ in range(1000)
+        for _ in range(999)
     ]
+    return [base, *others]
 
 
 @settings(deadline=None, max_examples=300)
@@ -106,6 +107,7 @@ def test_a_thousand_candidates_of_nine_hundred_steps_take_under_a_second(explora
     assert time.process_time() - started < 1.0
     assert values[0] == 1.0
     assert None in values
+    assert sum(value is not None and value >= 0.8 for value in values) > 100
     for index in range(0, 1000, 97):
         expected = by_difflib(explorations[index], explorations[0])
         assert values[index] == expected or (values[index] is None and expected < 0.8)
