@@ -20,13 +20,15 @@ _PAGE_ROWS = 1_000_000
 class SchedSlices:
     """Which thread was on which core and when, in order of time; int64 arrays of one length.
 
-    `end_ns` is known for all of them (see `close`).
+    `end_ns` is known for all of them (see `close`). `last_event_ns` is the last moment of which the recording tells: a
+    slice that was never closed does not say that scheduling was recorded until the trace's end.
     """
 
     start_ns: np.ndarray
     end_ns: np.ndarray
     cpu: np.ndarray
     utid: np.ndarray
+    last_event_ns: int
 
     @property
     def count(self) -> int:
@@ -51,7 +53,7 @@ class TraceContents:
     def recorded_ns(self) -> tuple[int, int]:
         """From when to when there are events that series are made of: scheduling, or anything if there is none."""
         if self.sched.count:
-            return int(self.sched.start_ns[0]), int(self.sched.end_ns.max())
+            return int(self.sched.start_ns[0]), self.sched.last_event_ns
         return self.start_ns, self.end_ns
 
 
@@ -77,7 +79,8 @@ def _load_sched(session: TraceSession, start_ns: int, end_ns: int) -> SchedSlice
         for begin, end in pairwise(edges)
     ]
     ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)
-    return SchedSlices(ts, close(ts, dur, cpu, end_ns), cpu, utid)
+    last_event_ns = int((ts + np.maximum(dur, 0)).max(initial=start_ns))
+    return SchedSlices(ts, close(ts, dur, cpu, end_ns), cpu, utid, last_event_ns)
 
 
 def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, end_ns: int) -> np.ndarray:

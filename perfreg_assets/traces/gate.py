@@ -180,7 +180,7 @@ def check_trace(
     processes = find_app(contents.processes, app)
     sources = _data_sources(session, contents)
     recorded = contents.recorded_ns
-    window = _window(recorded, exploration, settings.interval_s)
+    window = _window(recorded, exploration, settings)
     problem = (
         _source_problem(sources)
         or _stats_problem(stats, contents.sched.count)
@@ -242,15 +242,17 @@ def _app_problem(app: str, processes: tuple[AppProcess, ...], process_count: int
     return Rejected(Reason.PACKAGE_MISSING, f"none of {process_count} processes is named {app!r} or {app + ':…'!r}")
 
 
-def _window(recorded: tuple[int, int], exploration: tuple[int, int] | None, interval_s: float) -> tuple[int, int]:
+def _window(recorded: tuple[int, int], exploration: tuple[int, int] | None, settings: Settings) -> tuple[int, int]:
     """The part of the exploration that was recorded. It begins on a border of the exploration's own grid, so that
-    a recording that began late shifts nothing. Empty (start ≥ end) if nothing was recorded."""
+    a recording that began late shifts nothing. An interval at either end may lack the tolerated share of itself.
+    Empty (start ≥ end) if nothing was recorded."""
     if exploration is None:
         return recorded
     start, end = exploration
-    interval_ns = round(interval_s * 1e9)
-    lacking = max(0, recorded[0] - start)
-    return start + -(-lacking // interval_ns) * interval_ns, min(end, recorded[1])
+    interval_ns = round(settings.interval_s * 1e9)
+    slack_ns = int(settings.duration_tolerance_ratio * interval_ns)
+    lacking_ns = max(0, recorded[0] - start - slack_ns)
+    return start + -(-lacking_ns // interval_ns) * interval_ns, min(end, recorded[1] + slack_ns)
 
 
 def _time_problem(

@@ -15,6 +15,7 @@ from functools import cache
 from perfreg_assets import bundled
 
 _PLACEHOLDER = re.compile(r":([a-z_]+)\b")
+_NO_BREAK_SPACE, _SPELT_OUT = "\u00a0", "' || char(160) || '"
 _COMMENT = re.compile(r"--[^\n]*")
 
 
@@ -47,7 +48,9 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("a text with a NUL character cannot be stated in SQL")
-        return "'" + value.replace("'", "''") + "'"
+        text = "'" + value.replace("'", "''") + "'"
+        # The engine turns no-break spaces of a statement into spaces, for the sake of pasted queries.
+        return f"({text.replace(_NO_BREAK_SPACE, _SPELT_OUT)})" if _NO_BREAK_SPACE in text else text
     if isinstance(value, bool) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63):
         return str(int(value))
     if isinstance(value, float) and math.isfinite(value):

@@ -1,0 +1,159 @@
+"""Synthetic traces of known content, the recorded ones, and a stand-in for a native engine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from perfetto.trace_builder.proto_builder import TraceProtoBuilder
+
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.rpc_envelope import field
+from perfreg_assets.traces.wasm_code import find_wasm
+
+DATA = Path(__file__).parents[1] / "data"
+PACKAGE_ROOT = Path(__file__).parents[2]
+
+
+Slice = tuple[int, int, int, int | None]
+"""(core, thread id, start, end) in ns; end None = the recording stops while it runs."""
+
+
+class TraceMaker:
+    """Builds a trace packet by packet; times in ns of the trace clock."""
+
+    def __init__(self) -> None:
+        self._builder = TraceProtoBuilder()
+        self._ftrace: dict[int, list[tuple[int, Callable]]] = {}
+        self._raw = b""
+        self._names: dict[int, str] = {0: "swapper"}
+
+    def process(self, pid: int, name: str | bytes, threads: dict[int, str] | None = None) -> TraceMaker:
+        tree = self._builder.add_packet().process_tree
+        entry = tree.processes.add(pid=pid, ppid=1)
+        entry.cmdline.append(name)
+        self._names[pid] = "main"
+        for tid, thread in (threads or {}).items():
+            tree.threads.add(tid=tid, tgid=pid, name=thread)
+            self._names[tid] = "thread"
+        return self
+
+    def schedule(self, slices: list[Slice]) -> TraceMaker:
+        """Switches for the slices; a core is idle in between."""
+        for cpu in sorted({each[0] for each in slices}):
+            previous, until = 0, None
+            for _, tid, start, end in sorted((each for each in slices if each[0] == cpu), key=lambda each: each[2]):
+                if until is not None and until < start:
+                    self._switch(cpu, until, previous, 0)
+                    previous = 0
+                self._switch(cpu, start, previous, tid)
+                previous, until = tid, end
+            if until is not None:
+                self._switch(cpu, until, previous, 0)
+        return self
+
+    def _switch(self, cpu: int, ts: int, previous: int, following: int) -> None:
+        def fill(event):
+            switch = event.sched_switch
+            switch.prev_pid, switch.next_pid = previous, following
+            switch.prev_comm, switch.next_comm = self._names.get(previous, "x"), self._names.get(following, "x")
+            switch.prev_prio = switch.next_prio = 120
+            switch.prev_state = 1 if previous else 0
+
+        self.event(cpu, ts, previous, fill)
+
+    def frequency(self, cpu: int, ts: int, khz: int) -> TraceMaker:
+        def fill(event):
+            event.cpu_frequency.cpu_id, event.cpu_frequency.state = cpu, khz
+
+        return self.event(0, ts, 0, fill)
+
+    def event(self, cpu: int, ts: int, pid: int, fill: Callable) -> TraceMaker:
+        self._ftrace.setdefault(cpu, []).append((ts, (pid, fill)))
+        return self
+
+    def memory(self, ts: int, pid: int, **kilobytes: int) -> TraceMaker:
+        """rss, rss_anon, rss_file, swap as a poll of /proc/<pid>/status gives them."""
+        packet = self._builder.add_packet()
+        packet.timestamp = ts
+        entry = packet.process_stats.processes.add(pid=pid)
+        names = {"rss": "vm_rss_kb", "rss_anon": "rss_anon_kb", "rss_file": "rss_file_kb", "swap": "vm_swap_kb"}
+        for name, value in kilobytes.items():
+            setattr(entry, names[name], value)
+        return self
+
+    def packages(self, **uids: int) -> TraceMaker:
+        for name, uid in uids.items():
+            self._builder.add_packet().packages_list.packages.add(name=name.replace("__", "."), uid=uid, version_code=1)
+        return self
+
+    def network_packet(self, ts: int, uid: int, length: int, *, sent: bool) -> TraceMaker:
+        """The message is an extension that the Python package lacks, so it is written field by field."""
+        event = field(1, 2 if sent else 1) + field(2, "wlan0") + field(3, length) + field(4, uid)
+        self._raw += field(1, field(8, ts) + field(88, event) + field(10, 7))
+        return self
+
+    def lost_events(self, cpu: int, overrun: int) -> TraceMaker:
+        """Kernel buffer statistics at begin and end; the difference in commit_overrun is events lost."""
+        for phase, value in ((1, 0), (2, overrun)):
+            stats = self._builder.add_packet().ftrace_stats
+            stats.phase = phase
+            stats.cpu_stats.add(cpu=cpu, commit_overrun=value, oldest_event_ts=0.0, now_ts=1.0)
+        return self
+
+    def packet(self):
+        return self._builder.add_packet()
+
+    def serialize(self) -> bytes:
+        for cpu, events in sorted(self._ftrace.items()):
+            bundle = self._builder.add_packet().ftrace_events
+            bundle.cpu = cpu
+            for ts, (pid, fill) in sorted(events, key=lambda each: each[0]):
+                event = bundle.event.add(timestamp=ts, pid=pid)
+                fill(event)
+        self._ftrace.clear()
+        return self._builder.serialize() + self._raw
+
+    def write(self, path: Path) -> Path:
+        path.write_bytes(self.serialize())
+        return path
+
+
+@pytest.fixture
+def make_trace() -> Callable[[], TraceMaker]:
+    return TraceMaker
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    """The WebAssembly engine, whatever this machine has besides; its compiled form in the user's cache."""
+    return Settings(trace_processor="wasm", engine_timeout_s=120)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def session_folder() -> Path:
+    return DATA / "sessions" / "notes-000"
+
+
+@pytest.fixture(scope="session")
+def native_engine(tmp_path_factory) -> Path:
+    """A program with the command line of `trace_processor_shell`: the WebAssembly engine behind a shell script."""
+    folder = tmp_path_factory.mktemp("native")
+    path = folder / "trace_processor_shell"
+    boot = (
+        f"import sys; sys.path.append('{PACKAGE_ROOT}'); "
+        "from perfreg_assets.traces import wasm_shell; wasm_shell.main(sys.argv[1:])"
+    )
+    command = f'{sys.executable} -P -c "{boot}" {find_wasm()}'
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfreg" / "engine"
+    path.write_text(f'#!/bin/sh\nexec {command} --memory-bytes 17179869184 --cache {cache} "$@"\n')
+    path.chmod(0o755)
+    return path
