@@ -11,6 +11,7 @@ from perfreg_assets.assets.barycenters import barycenters
 from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
 from perfreg_assets.assets.history_sets import history_sets
+from perfreg_assets.assets.marts import mart_specs
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.reports import reports
 from perfreg_assets.assets.runs import runs
@@ -18,10 +19,12 @@ from perfreg_assets.assets.traces import traces_and_time_series
 from perfreg_assets.assets.verdicts import verdicts
 from perfreg_assets.automation import collecting, jobs, sensors
 from perfreg_assets.automation.new_builds import new_builds_sensor
+from perfreg_assets.automation.notifying import new_regressions
 from perfreg_assets.automation.policies import with_policies
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import progress_logger
 from perfreg_assets.automation.quarantine import quarantine_folders
+from perfreg_assets.automation.reviewing import review_run
 from perfreg_assets.settings import Settings
 
 
@@ -32,6 +35,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     return dg.Definitions(
         assets=[
             collecting.COLLECTIONS,
+            *mart_specs(),
             runs,
             traces_and_time_series,
             history_sets,
@@ -42,10 +46,22 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             reports,
         ],
         asset_checks=checks.ALL,
-        jobs=[jobs.ingest_runs, jobs.judge_versions, jobs.locate_anomalies, quarantine_folders, *collecting_jobs],
-        sensors=[sensors.run_folders, sensors.automation, new_builds_sensor(collecting_jobs, serials)],
+        jobs=[
+            jobs.ingest_runs,
+            jobs.judge_versions,
+            jobs.locate_anomalies,
+            quarantine_folders,
+            review_run,
+            *collecting_jobs,
+        ],
+        sensors=[
+            sensors.run_folders,
+            sensors.automation,
+            new_builds_sensor(collecting_jobs, serials),
+            new_regressions,
+        ],
         resources={"project": Project(), **(resources or {})},
-        # Steps share compiled kernels and the engine cache in one process; the numerics are parallel inside a step.
+        # Steps share compiled kernels and the engine's cache in one process; numerics are parallel inside a step.
         executor=dg.in_process_executor,
         loggers={"console": dg.colored_console_logger, PROGRESS: progress_logger},
     ).map_asset_specs(func=with_policies)

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dagster as dg
 
-from perfreg_assets.assets import comparisons
+from perfreg_assets.assets import comparisons, presentation
 from perfreg_assets.assets.barycenters import barycenter_id
 from perfreg_assets.assets.comparisons import SCORED, Comparison
 from perfreg_assets.assets.project import Project
@@ -18,6 +18,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import discords as table
 from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import verdicts as verdict_table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.distances import RUN_LEVEL
@@ -47,6 +48,7 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     watch = Stopwatch()
     settings, warehouse = project.settings(), project.open()
     with warehouse.reading() as reader:
+        settings = settings.with_values(localisation=settings_table.current(reader)["localisation"])
         anomalous = {key: _anomalous(reader, key) for key in context.partition_keys}
         judged = {key: [row.run_id for row in run_table.of_partition(reader, key)] for key in context.partition_keys}
         wanted = {pair for pairs in anomalous.values() for pair in pairs}
@@ -59,6 +61,9 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     windows = [row for one, place in zip(due, found, strict=True) for row in _discord_rows(one, place)]
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.replace_runs(writer, [run_id for ids in judged.values() for run_id in ids], profiles, windows)
+    with warehouse.reading() as reader:
+        pictures = {key: presentation.picture(reader, ids, settings) for key, ids in judged.items()}
+        described = presentation.columns(reader, "marts.discords")
     for key, pairs in anomalous.items():
         mine = [row for row in windows if (row.run_id, row.series) in pairs]
         context.add_asset_metadata(
@@ -67,6 +72,8 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
                 "anomalous_series": len(pairs),
                 "discords": len(mine),
                 "suspicious_seconds": round(sum(row.end_s - row.start_s for row in mine), 3),
+                **pictures[key],
+                **described,
                 **watch.metadata(len(anomalous)),
             },
             partition_key=key,

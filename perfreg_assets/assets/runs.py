@@ -4,6 +4,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from perfreg_assets.assets import presentation
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
 from perfreg_assets.collection import registry
@@ -44,6 +45,7 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
             else:
                 context.log.info("%s %s", "registered" if outcome.is_new else "known already:", outcome.run_id)
     with warehouse.reading() as reader:
+        described = presentation.columns(reader, "marts.runs")
         for key in context.partition_keys:
             rows = run_table.of_partition(reader, key)
             context.add_asset_metadata(
@@ -54,6 +56,7 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
                     "functional_problems": sum(row.functional_problem_count or 0 for row in rows),
                     "quarantined_now": quarantined.get(key, 0),
                     "trace_bytes": sum(row.trace_bytes or 0 for row in rows),
+                    **described,
                     **watch.metadata(len(context.partition_keys)),
                 },
                 partition_key=key,

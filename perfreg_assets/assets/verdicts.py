@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from perfreg_assets.assets import presentation
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
 from perfreg_assets.partitions import app_versions, from_key
@@ -34,7 +35,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     `{"ops": {"verdicts": {"config": {"omega": 0.5}}}}`.
     """
     watch = Stopwatch()
-    warehouse = project.open()
+    settings, warehouse = project.settings(), project.open()
     with watch.measure("warehouse"), warehouse.writing() as writer:
         current = settings_table.current(writer)
         omega = float(current["omega"]) if config.omega is None else config.omega
@@ -45,6 +46,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
         for key in context.partition_keys:
             app, version_name = from_key(key)
             rows = table.listing(reader, app=app, version_name=version_name, omega=omega, detector=detector)
+            shown = presentation.picture(reader, run_ids[key], settings)
             of_series = [row for row in rows if row["series"] != RUN_LEVEL]
             states = [row["state"] for row in rows if row["series"] == RUN_LEVEL]
             context.add_asset_metadata(
@@ -56,6 +58,8 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
                     "judged_runs": sum(row in ("anomalous", "normal", "improved") for row in states),
                     "runs": len(states),
                     **_excess_by_series(of_series),
+                    **shown,
+                    **presentation.columns(reader, "marts.verdicts"),
                     **watch.metadata(len(context.partition_keys)),
                 },
                 partition_key=key,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 
 from perfreg_assets.warehouse.connection import Reader
@@ -12,6 +13,25 @@ What data teams may rely on: schema `marts` of the published file `<warehouse>.r
 comments in the file itself (`SELECT * FROM marts.dictionary`); tables below the marts may change.
 Times are UTC, `_ns` are nanoseconds on the trace's clock, CPU is in core-seconds per second, memory in bytes.
 """
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a mart, as data teams see it."""
+
+    name: str
+    type: str
+    comment: str
+
+
+def columns_of(reader: Reader, name: str) -> list[Column]:
+    """Columns of one mart, by its name without the schema or with it; empty when there is no such mart."""
+    rows = reader.rows(
+        "SELECT column_name, data_type, description FROM marts.dictionary "
+        "WHERE object_name = ? AND column_name IS NOT NULL ORDER BY column_position",
+        [name.removeprefix("marts.")],
+    )
+    return [Column(*row) for row in rows]
 
 
 def markdown(reader: Reader) -> str:

@@ -1,0 +1,45 @@
+"""Notifications: new regressions go to a webhook, once each. Off unless `webhook_url` is set."""
+
+import dagster as dg
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.reports.notify import Regression, notify
+from perfreg_assets.warehouse import notifications as table
+
+
+@dg.sensor(
+    name="new_regressions",
+    minimum_interval_seconds=15,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Posts each new regression to the webhook, once, with a link to its page. Off unless one is set.",
+)
+def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg.SkipReason:
+    settings, warehouse = project.settings(), project.open()
+    if not settings.webhook_url:
+        return dg.SkipReason("no webhook is set (PERFREG_WEBHOOK_URL)")
+    with warehouse.reading() as reader:
+        pending = table.pending(reader)
+
+    def claim(key: str, run_id: str) -> bool:
+        with warehouse.writing() as writer:
+            return bool(table.claim(writer, [(key, run_id)]))
+
+    def release(key: str) -> None:
+        with warehouse.writing() as writer:
+            table.release(writer, [key])
+
+    outcome = notify(
+        [
+            Regression(row["notification_key"], row["run_id"], row["app"], row["version_name"], row["explanation"])
+            for row in pending
+        ],
+        webhook_url=settings.webhook_url,
+        reports_url=settings.reports_address,
+        attempts=settings.webhook_attempts,
+        timeout_s=settings.webhook_timeout_s,
+        claim=claim,
+        release=release,
+    )
+    for key, problem in (*outcome.refused, *outcome.uncertain):
+        context.log.warning("%s: %s", key, problem)
+    return dg.SkipReason(f"{len(outcome.sent)} of {len(pending)} regressions posted")
