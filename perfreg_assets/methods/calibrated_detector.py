@@ -19,12 +19,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfreg_assets.methods.barycenter import Barycenter
-from perfreg_assets.methods.calibration import QUARTILE, leave_one_out_scores, p_of_score, predictive_score
-from perfreg_assets.methods.explanation import explain
+from perfreg_assets.methods.calibration import (
+    QUARTILE,
+    leave_one_out_scores,
+    p_of_score,
+    predictive_score,
+    without_outliers,
+)
+from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.features import LoadScale, centred, log_memory, quantile_range, startup_samples
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.neighbours import distances_to, distances_within, nearest_mean
-from perfreg_assets.methods.samples import Kind, Sample, Score, checked_history
+from perfreg_assets.methods.samples import Kind, Sample, Score, checked_values
 
 SMALLEST_HISTORY = 2
 SMALLEST_LOG_SD = 0.02  # of the logarithm of a distance or range: 2 % more is never unusual
@@ -79,8 +85,8 @@ class CalibratedDetector:
         """Several targets against one history: the history's own distances are computed once."""
         if not targets:
             return []
-        known, _ = checked_history(history, targets[0], SMALLEST_HISTORY)
-        judged = [checked_history([], target, 0)[1] for target in targets]
+        known = checked_values(history, SMALLEST_HISTORY)
+        judged = checked_values(targets, 1)
         order = _canonical_order(known)
         ordered = [known[index] for index in order]
         components, level = (_memory if kind == "memory" else _load)(ordered, judged, interval_s)
@@ -92,12 +98,15 @@ class CalibratedDetector:
         own_scores = np.empty(len(known))
         own_scores[order] = leave_one_out_scores(more_known, SMALLEST_SUM_SD)
         distance = components[0]
+        explainer = Explainer(kind, ordered, interval_s)
         scores = []
         for index, values in enumerate(judged):
             more = predictive_score(more_known, float(more_judged[index]), SMALLEST_SUM_SD)
-            less = predictive_score(less_known, float(less_judged[index]), SMALLEST_SUM_SD)
+            # An improvement has to show in the level itself, not only in an unusual pattern.
+            lower = -predictive_score(level.known, float(level.judged[index]), SMALLEST_LOG_SD)
+            less = min(predictive_score(less_known, float(less_judged[index]), SMALLEST_SUM_SD), lower)
             ratio = float(np.exp(distance.judged[index] - distance.known.mean()))
-            evidence, sentence = explain(kind, ordered, values, interval_s=interval_s, distance_ratio=ratio)
+            evidence, sentence = explainer.explain(values, ratio)
             scores.append(
                 Score(
                     distance=more,
@@ -130,10 +139,11 @@ def _load(known: list[Floats], judged: list[Floats], interval_s: float) -> tuple
         _distance_component(both, both_judged, LOAD_RESOLUTION, weight=1.0),
         _distance_component(levels, levels_judged, LOAD_RESOLUTION, weight=0.5),
     ]
-    level = _Component(
-        np.array([values.mean() for values in levels]), np.array([values.mean() for values in levels_judged]), 1.0, +1
+    means, means_judged = (
+        np.log(np.array([values.mean() for values in some]) - scale.low + LOAD_RESOLUTION * scale.typical)
+        for some in (known, judged)
     )
-    return components, level
+    return components, _Component(means, means_judged, 1.0, +1)
 
 
 def _memory(known: list[Floats], judged: list[Floats], interval_s: float) -> tuple[list[_Component], _Component]:
@@ -164,7 +174,8 @@ def _sums(components: list[_Component], sign: int) -> tuple[Floats, Floats]:
     judged: Floats = np.zeros(len(components[0].judged))
     for part in components:
         weight = part.weight * (sign if part.sign else 1)
-        mean, spread = part.known.mean(), max(float(np.std(part.known, ddof=1)), SMALLEST_LOG_SD)
+        usual = part.known[without_outliers(part.known, SMALLEST_LOG_SD)]
+        mean, spread = usual.mean(), max(float(np.std(usual, ddof=1)), SMALLEST_LOG_SD)
         known = known + weight * (part.known - mean) / spread
         judged = judged + weight * (part.judged - mean) / spread
     return known, judged
@@ -182,5 +193,6 @@ def _drops(level: _Component) -> tuple[Floats, Floats]:
 
 
 def _standard(known: Floats, value: float) -> float:
+    known = known[without_outliers(known, SMALLEST_LOG_SD)]
     spread = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
     return (value - float(known.mean())) / (max(spread, SMALLEST_LOG_SD) * np.sqrt(1 + 1 / len(known)))

@@ -25,26 +25,33 @@ class _Fact:
     says: str
 
 
-def explain(
-    kind: Kind,
-    history: list[Floats],
-    target: Floats,
-    *,
-    interval_s: float,
-    distance_ratio: float,
-) -> tuple[dict[str, float], str]:
-    """Evidence and sentence.
+class Explainer:
+    """Explains targets beside one history, whose own numbers are computed once."""
 
-    Args:
-        distance_ratio: how many times as far the run is from its nearest history runs as they are from each other.
-    """
-    facts = [_fact(name, says, [*history, target], kind, interval_s) for name, says in _FACTS[kind]]
-    evidence = {"history_size": float(len(history)), "distance_ratio": distance_ratio}
-    for fact in facts:
-        evidence[fact.name] = fact.value
-        evidence[f"{fact.name}_history_lowest"] = float(fact.known.min())
-        evidence[f"{fact.name}_history_highest"] = float(fact.known.max())
-    return evidence, _sentence(facts, len(history), distance_ratio)
+    def __init__(self, kind: Kind, history: list[Floats], interval_s: float) -> None:
+        self._kind: Kind = kind
+        self._interval_s = interval_s
+        self._known = {
+            name: np.array([_measure(kind, name, run, interval_s) for run in history]) for name, _ in _FACTS[kind]
+        }
+        self._count = len(history)
+
+    def explain(self, target: Floats, distance_ratio: float) -> tuple[dict[str, float], str]:
+        """Evidence and sentence.
+
+        Args:
+            distance_ratio: how many times as far the run is from its nearest history runs as they are from each other.
+        """
+        facts = [
+            _Fact(name, _measure(self._kind, name, target, self._interval_s), self._known[name], says)
+            for name, says in _FACTS[self._kind]
+        ]
+        evidence = {"history_size": float(self._count), "distance_ratio": distance_ratio}
+        for fact in facts:
+            evidence[fact.name] = fact.value
+            evidence[f"{fact.name}_history_lowest"] = float(fact.known.min())
+            evidence[f"{fact.name}_history_highest"] = float(fact.known.max())
+        return evidence, _sentence(facts, self._count, distance_ratio)
 
 
 def _sentence(facts: list[_Fact], count: int, distance_ratio: float) -> str:
@@ -52,11 +59,11 @@ def _sentence(facts: list[_Fact], count: int, distance_ratio: float) -> str:
     told = facts[int(np.argmax(scores))]
     low, high = _number(float(told.known.min())), _number(float(told.known.max()))
     sentence = told.says.format(value=_number(told.value), low=low, high=high, count=count)
-    if max(scores) < NOTABLE_SCORE:
-        pattern = (
-            f"its pattern is {distance_ratio:.2g} times as far from the nearest of them as they are from each other"
+    if max(scores) < NOTABLE_SCORE and distance_ratio > 1:
+        return (
+            f"{sentence}; its pattern is {distance_ratio:.2g} times as far from the nearest of them "
+            "as they are from each other"
         )
-        return f"{sentence}; {pattern}"
     return sentence
 
 
@@ -96,14 +103,10 @@ _FACTS: dict[Kind, tuple[tuple[str, str], ...]] = {
 }
 
 
-def _fact(name: str, says: str, runs: list[Floats], kind: Kind, interval_s: float) -> _Fact:
-    values = np.array([_measure(name, run[startup_samples(len(run), interval_s) :], interval_s) for run in runs])
+def _measure(kind: Kind, name: str, run: Floats, interval_s: float) -> float:
+    values = run[startup_samples(len(run), interval_s) :]
     if kind == "memory":
         values = values / MEGABYTE
-    return _Fact(name, float(values[-1]), values[:-1], says)
-
-
-def _measure(name: str, values: Floats, interval_s: float) -> float:
     if name.startswith("growth"):
         return theil_sen_slope(values, interval_s)
     if name.startswith("range"):
@@ -116,11 +119,7 @@ def _measure(name: str, values: Floats, interval_s: float) -> float:
 
 
 def _number(value: float) -> str:
-    """Three significant digits without an exponent where that is readable."""
-    return (
-        f"{value:.3g}"
-        if 1e-3 <= abs(value) < 1e3 or value == 0
-        else f"{value:,.0f}"
-        if abs(value) >= 1e3
-        else f"{value:.1g}"
-    )
+    """Three significant digits, no exponent where it is readable without."""
+    if abs(value) >= 1e3:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1g}"

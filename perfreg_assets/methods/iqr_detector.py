@@ -17,7 +17,7 @@ import numpy as np
 from perfreg_assets.methods.barycenter import Barycenter, dba
 from perfreg_assets.methods.dtw import dtw_distance, dtw_distances
 from perfreg_assets.methods.inputs import Floats
-from perfreg_assets.methods.samples import Kind, Sample, Score, checked_history
+from perfreg_assets.methods.samples import Kind, Sample, Score, checked_values
 from perfreg_assets.methods.verdict import dbscan_is_outlier, direction, iqr_rule
 
 
@@ -60,10 +60,10 @@ class IqrDetector:
         """Several targets against one history: the history is averaged once."""
         if not targets:
             return []
-        known, _ = checked_history(history, targets[0], 1)
+        known = checked_values(history, 1)
         center = barycenter or dba(known, max_iterations=self.iterations, backend=self.backend)
         own = dtw_distances(known, center.values)
-        return [self._judge(known, own, center, checked_history([], one, 0)[1], kind) for one in targets]
+        return [self._judge(known, own, center, one, kind) for one in checked_values(targets, 1)]
 
     def _judge(self, known: list[Floats], own: Floats, center: Barycenter, judged: Floats, kind: Kind) -> Score:
         rule = iqr_rule(own, dtw_distance(judged, center.values))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -22,11 +21,11 @@ from perfreg_assets.methods.barycenter import Barycenter, dba
 from perfreg_assets.methods.calibration import predictive_score
 from perfreg_assets.methods.discords import Localisation, Window, merge_windows, thesis_discords
 from perfreg_assets.methods.dtw import align
-from perfreg_assets.methods.excess_load import UsualDifferences, find_excess
-from perfreg_assets.methods.features import LoadScale, centred, log_memory, startup_samples
+from perfreg_assets.methods.excess_load import Excess, UsualDifferences, find_excess
+from perfreg_assets.methods.features import LARGEST_STARTUP_SHARE, LoadScale, centred, log_memory, startup_samples
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.leak_onset import find_onset, median_course
-from perfreg_assets.methods.samples import Kind, Sample, checked_history
+from perfreg_assets.methods.samples import Kind, Sample, checked_history, checked_values
 
 PROBABLE = 0.5
 CERTAIN = 0.9
@@ -36,6 +35,8 @@ RADIUS_SHARE = 0.15  # of the longer series; alignments further off the diagonal
 SMALLEST_RADIUS = 20
 SMALLEST_STATE_SAMPLES = 3
 SMALLEST_EVIDENCE_SD = 0.1
+SMALLEST_GAIN = 1e-7  # the square of a relative change of 0.03 %
+SMALLEST_HISTORY = 3
 
 
 def localise(
@@ -45,7 +46,7 @@ def localise(
     kind: Kind,
     interval_s: float,
     barycenter: Barycenter | None = None,
-    mode: Literal["default", "thesis"] = "default",
+    mode: str = "default",
     window_s: float = 10.0,
     quantile_low: float = 0.90,
     quantile_high: float = 0.95,
@@ -58,6 +59,7 @@ def localise(
     Args:
         history: k runs; at least 3 for `default`.
         barycenter: of the history; `thesis` computes it when it is missing, `default` needs none.
+        mode: default or thesis.
         window_s, quantile_low, quantile_high, backend: of `thesis`.
         skip_start_s, skip_end_s: what is never flagged; memory is flagged up to the end, where a leak is largest.
 
@@ -84,17 +86,46 @@ def localise(
         )
     if mode != "default":
         raise ValueError(f"localisation = {mode!r}: allowed is default or thesis")
-    known, judged = checked_history(history, target, 3)
-    start = min(round(skip_start_s / interval_s), startup_samples(len(judged), interval_s))
-    end = min(round(skip_end_s / interval_s), len(judged) // 10)
-    if kind == "memory":
-        profile = _memory_profile(known, judged, interval_s)
-        end = 0
-    else:
-        profile = _load_profile([*history, target], [*known, judged], interval_s, end)
-    profile[:start] = 0.0
-    profile[len(profile) - end :] = 0.0
-    return Localisation(profile, 1, PROBABLE, CERTAIN, _windows(profile))
+    return Localiser(history, kind=kind, interval_s=interval_s, skip_start_s=skip_start_s, skip_end_s=skip_end_s).find(
+        target
+    )
+
+
+class Localiser:
+    """Mode `default` for several targets beside one history: what chance brings is learned once."""
+
+    def __init__(
+        self,
+        history: Sequence[Sample],
+        *,
+        kind: Kind,
+        interval_s: float,
+        skip_start_s: float = 15.0,
+        skip_end_s: float = 8.0,
+    ) -> None:
+        """Raises ValueError: fewer than 3 history runs, or a series is too short or not finite."""
+        self._skip_start = round(skip_start_s / interval_s)
+        self._skip_end = round(skip_end_s / interval_s)
+        known = checked_values(history, SMALLEST_HISTORY)
+        self._model: _LoadModel | _MemoryModel
+        if kind == "memory":
+            self._skip_end = 0
+            self._model = _MemoryModel(known, interval_s)
+        else:
+            self._model = _LoadModel(history, known, interval_s, self._skip_end)
+
+    def find(self, target: Sample) -> Localisation:
+        """Raises ValueError: the series is too short or not finite."""
+        (judged,) = checked_values([target], 1)
+        profile = self._model.profile(target, judged)
+        profile[: min(self._skip_start, int(LARGEST_STARTUP_SHARE * len(judged)))] = 0.0
+        profile[len(profile) - _end_samples(len(judged), self._skip_end) :] = 0.0
+        return Localisation(profile, 1, PROBABLE, CERTAIN, _windows(profile))
+
+
+def _end_samples(length: int, skip_end: int) -> int:
+    """Of a short run at most a tenth is left out at the end."""
+    return min(skip_end, length // 10)
 
 
 def _windows(profile: Floats) -> tuple[Window, ...]:
@@ -102,66 +133,89 @@ def _windows(profile: Floats) -> tuple[Window, ...]:
     return tuple(replace(one, confidence=one.profile_value) for one in merged if one.profile_value > CERTAIN)
 
 
-def _load_profile(samples: list[Sample], runs: list[Floats], interval_s: float, end: int) -> Floats:
-    """Probabilities (n,) of the last run; the ones before it are its history."""
-    channels = [LoadScale.of(runs[:-1]).levels_and_changes(values) for values in runs]
-    differences, expected = [], []
-    for index, values in enumerate(runs):
-        others = [other for other in range(len(runs) - 1) if other != index]
-        usual = _expected_load(index, others, runs, channels, samples)
-        kept = slice(startup_samples(len(values), interval_s), len(values) - end)
-        differences.append((values - usual)[kept])
-        expected.append(usual[kept])
-    usual_differences = UsualDifferences(differences[:-1], expected[:-1])
-    found = [find_excess(usual_differences, *pair, interval_s) for pair in zip(differences, expected, strict=True)]
-    evidence = np.log1p(np.maximum([one.evidence for one in found], 0.0) / 4)
-    profile: Floats = np.zeros(len(runs[-1]))
-    if predictive_score(evidence[:-1], float(evidence[-1]), SMALLEST_EVIDENCE_SD) > LOAD_GATE:
-        first = startup_samples(len(runs[-1]), interval_s)
-        profile[first : first + len(found[-1].probability)] = found[-1].probability
-    return profile
+class _LoadModel:
+    def __init__(self, history: Sequence[Sample], known: list[Floats], interval_s: float, skip_end: int) -> None:
+        self._interval_s, self._skip_end = interval_s, skip_end
+        self._scale = LoadScale.of(known)
+        self._runs = [_Run(sample, values, self._scale) for sample, values in zip(history, known, strict=True)]
+        pairs = [self._differences(run, [other for other in self._runs if other is not run]) for run in self._runs]
+        self._usual = UsualDifferences([difference for difference, _ in pairs], [load for _, load in pairs])
+        self._evidence = np.array([_log_evidence(find_excess(self._usual, *pair, interval_s)) for pair in pairs])
+
+    def profile(self, target: Sample, judged: Floats) -> Floats:
+        """Probabilities (n,) of excess load; 0 where the run as a whole shows no more than chance brings."""
+        pair = self._differences(_Run(target, judged, self._scale), self._runs)
+        found = find_excess(self._usual, *pair, self._interval_s)
+        profile: Floats = np.zeros(len(judged))
+        if predictive_score(self._evidence, _log_evidence(found), SMALLEST_EVIDENCE_SD) > LOAD_GATE:
+            first = startup_samples(len(judged), self._interval_s)
+            profile[first : first + len(found.probability)] = found.probability
+        return profile
+
+    def _differences(self, run: _Run, others: list[_Run]) -> tuple[Floats, Floats]:
+        """(difference to the usual load, usual load), without start-up and end."""
+        usual = _expected_load(run, others)
+        length = len(run.values)
+        kept = slice(startup_samples(length, self._interval_s), length - _end_samples(length, self._skip_end))
+        return (run.values - usual)[kept], usual[kept]
 
 
-def _expected_load(
-    index: int, others: list[int], runs: list[Floats], channels: list[Floats], samples: list[Sample]
-) -> Floats:
+class _Run:
+    def __init__(self, sample: Sample, values: Floats, scale: LoadScale) -> None:
+        self.states, self.values, self.channels = sample.states, values, scale.levels_and_changes(values)
+
+
+def _log_evidence(found: Excess) -> float:
+    return float(np.log1p(max(found.evidence, 0.0) / 4))  # 4 nats: below that, evidence is no evidence
+
+
+def _expected_load(run: _Run, others: list[_Run]) -> Floats:
     """What the other runs had at the same place: the median of the loads aligned with each sample (n,).
 
     Where the states are known, the median load of the others' samples in the same state instead.
     """
     aligned = []
     for other in others:
-        radius = max(SMALLEST_RADIUS, round(RADIUS_SHARE * max(len(runs[index]), len(runs[other]))))
-        first = align(channels[index], channels[other], radius=radius).first_index
-        aligned.append(runs[other][first])
+        radius = max(SMALLEST_RADIUS, round(RADIUS_SHARE * max(len(run.values), len(other.values))))
+        aligned.append(other.values[align(run.channels, other.channels, radius=radius).first_index])
     usual: Floats = np.median(aligned, axis=0)
-    states = samples[index].states
-    pairs = [(samples[other].states, runs[other]) for other in others if samples[other].states is not None]
-    if states is None or not pairs:
+    pairs = [(other.states, other.values) for other in others if other.states is not None]
+    if run.states is None or not pairs:
         return usual
-    codes = np.concatenate([known for known, _ in pairs if known is not None])
+    codes = np.concatenate([states for states, _ in pairs])
     loads = np.concatenate([values for _, values in pairs])
-    for code in np.unique(states[states >= 0]):
+    for code in np.unique(run.states[run.states >= 0]):
         same = loads[codes == code]
         if len(same) >= SMALLEST_STATE_SAMPLES:
-            usual[states == code] = np.median(same)
+            usual[run.states == code] = np.median(same)
     return usual
 
 
-def _memory_profile(known: list[Floats], judged: Floats, interval_s: float) -> Floats:
-    runs = [*known, judged]
-    skips = [startup_samples(len(values), interval_s) for values in runs]
-    courses = [centred(log_memory(values)[skip:]) for values, skip in zip(runs, skips, strict=True)]
-    others = list(range(len(known)))
-    differences = [
-        course - median_course([courses[other] for other in others if other != index], len(course), interval_s)
-        for index, course in enumerate(courses)
-    ]
-    own = np.array([find_onset(values, interval_s, 0.0).gain for values in differences[:-1]])
-    found = find_onset(differences[-1], interval_s, float(np.median(own)))
-    profile: Floats = np.zeros(len(judged))
-    smallest = 1e-7  # a relative change of 0.03 %
-    score = predictive_score(np.log(own + smallest), float(np.log(found.gain + smallest)), SMALLEST_EVIDENCE_SD)
-    if score > MEMORY_GATE:
-        profile[skips[-1] :] = found.begun
-    return profile
+class _MemoryModel:
+    def __init__(self, known: list[Floats], interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._courses = [self._course(values) for values in known]
+        self._gains = np.array(
+            [
+                find_onset(
+                    self._difference(course, self._courses[:index] + self._courses[index + 1 :]), interval_s, 0
+                ).gain
+                for index, course in enumerate(self._courses)
+            ]
+        )
+
+    def profile(self, target: Sample, judged: Floats) -> Floats:
+        """Probabilities (n,) that extra memory has begun; 0 where the run shows no more than chance brings."""
+        course = self._course(judged)
+        found = find_onset(self._difference(course, self._courses), self._interval_s, float(np.median(self._gains)))
+        known, value = np.log(self._gains + SMALLEST_GAIN), float(np.log(found.gain + SMALLEST_GAIN))
+        profile: Floats = np.zeros(len(judged))
+        if predictive_score(known, value, SMALLEST_EVIDENCE_SD) > MEMORY_GATE:
+            profile[len(judged) - len(course) :] = found.begun
+        return profile
+
+    def _course(self, values: Floats) -> Floats:
+        return centred(log_memory(values)[startup_samples(len(values), self._interval_s) :])
+
+    def _difference(self, course: Floats, others: list[Floats]) -> Floats:
+        return course - median_course(others, len(course), self._interval_s)

@@ -68,16 +68,21 @@ class Score:
 
 
 def checked_history(history: Sequence[Sample], target: Sample, minimum: int) -> tuple[list[Floats], Floats]:
+    """The plain series of the history and the target; see `checked_values`."""
+    known = checked_values(history, minimum)
+    return known, checked_values([target], 1, "the target")[0]
+
+
+def checked_values(samples: Sequence[Sample], minimum: int, name: str = "") -> list[Floats]:
     """The plain series.
 
     Raises:
-        ValueError: fewer than `minimum` history runs, or a series is too short or not finite.
+        ValueError: there are fewer than `minimum`, or one is too short or not finite.
     """
-    if len(history) < minimum:
-        raise ValueError(f"the history has {len(history)} runs; at least {minimum} are needed to judge a run")
-    known = [as_univariate(sample.values, f"history series {index}") for index, sample in enumerate(history)]
-    judged = as_univariate(target.values, "the target")
-    shortest = min(len(values) for values in [*known, judged])
+    if len(samples) < minimum:
+        raise ValueError(f"the history has {len(samples)} runs; at least {minimum} are needed")
+    values = [as_univariate(sample.values, name or f"series {index}") for index, sample in enumerate(samples)]
+    shortest = min((len(one) for one in values), default=SHORTEST)
     if shortest < SHORTEST:
         raise ValueError(f"a series has {shortest} samples; at least {SHORTEST} are needed, use a shorter interval")
-    return known, judged
+    return values
