@@ -9,6 +9,7 @@ transaction is as if it had never begun. Readers open the published copy only.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 
 # Readable by DuckDB 1.5 clients (supported to March 2027); without it 2.0 writes a format that they refuse.
 STORAGE_VERSION = "v1.5.0"
+_NO_EXTENSIONS = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+_WRITER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "storage_compatibility_version": STORAGE_VERSION,
+    **_NO_EXTENSIONS,
+}
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -130,13 +136,7 @@ class Warehouse:
         # Within a process DuckDB gives every connection to the same path the database that is open already: a
         # second reader would see the state that the first one opened, replaced since. Attaching does not.
         with tempfile.TemporaryDirectory(prefix="perfreg-read-") as spill:
-            connection = duckdb.connect(
-                config={
-                    "temp_directory": spill,
-                    "autoinstall_known_extensions": False,
-                    "autoload_known_extensions": False,
-                }
-            )
+            connection = duckdb.connect(config={"temp_directory": spill, **_NO_EXTENSIONS})
             try:
                 connection.execute("SET TimeZone = 'UTC'")
                 try:
@@ -150,17 +150,12 @@ class Warehouse:
                 connection.close()
 
     def _open(self) -> duckdb.DuckDBPyConnection:
+        if not self.path.exists() or self.path.stat().st_size == 0:
+            self._create()
         deadline = time.monotonic() + self._lock_timeout_s
         while True:
             try:
-                connection = duckdb.connect(
-                    str(self.path),
-                    config={
-                        "storage_compatibility_version": STORAGE_VERSION,
-                        "autoinstall_known_extensions": False,
-                        "autoload_known_extensions": False,
-                    },
-                )
+                connection = duckdb.connect(str(self.path), config=_WRITER_CONFIG)
                 break
             except duckdb.IOException as error:
                 if "lock" not in str(error).lower():
@@ -177,6 +172,13 @@ class Warehouse:
         connection.execute("SET TimeZone = 'UTC'")
         _shut_in(connection)
         return connection
+
+    def _create(self) -> None:
+        """An empty database, there as a whole or not at all: DuckDB refuses one whose creation was cut short."""
+        part = self.path.with_name(f"{self.path.name}.new")
+        part.unlink(missing_ok=True)
+        duckdb.connect(str(part), config=_WRITER_CONFIG).close()
+        os.replace(part, self.path)
 
     @contextmanager
     def _disk_full_is_clear(self) -> Iterator[None]:

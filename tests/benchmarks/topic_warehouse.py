@@ -63,7 +63,7 @@ def _write(warehouse: Warehouse, numbers: Iterator[int], values: np.ndarray) -> 
             [
                 series.SeriesRow(
                     run_id=f"run-{next(numbers)}", series=f"s{i}", unit="cores", interval_s=1.0, start_ns=0,
-                    values=values,                    is_missing=False,
+                    values=values, is_missing=False,
                 )
                 for i in range(12)
             ],

@@ -174,6 +174,14 @@ def test_a_file_that_is_no_database_is_refused(warehouse: Warehouse) -> None:
     assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
 
 
+@pytest.mark.parametrize("name", ["perfreg.duckdb", "perfreg.duckdb.new"])
+def test_a_creation_that_was_cut_short_is_begun_again(warehouse: Warehouse, name: str) -> None:
+    warehouse.path.with_name(name).touch()
+    _note(warehouse, "one")
+    assert _notes(warehouse) == ["one"]
+    assert not warehouse.path.with_name("perfreg.duckdb.new").exists()
+
+
 def test_clients_of_duckdb_1_5_can_read_both_files(warehouse: Warehouse) -> None:
     _note(warehouse, "one")
     _note(warehouse, "two")  # reopened: the format stays
