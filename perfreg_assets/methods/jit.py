@@ -7,15 +7,18 @@
   the same name on nearly every x86 machine; older ones get "generic"; other architectures are left alone.
 * NUMBA_CACHE_DIR: as set by the user; else PERFREG_HOME/cache/numba; else XDG_CACHE_HOME/perfreg/numba; else
   ~/.cache/perfreg/numba. Site-packages is never written to. If the folder cannot be written, a private
-  temporary folder is used and a warning says so: the next process then compiles again.
+  temporary folder is used until this process ends, and a warning says so: the next one compiles again.
 
 The environment is read here and not in `settings`, because numba must be configured before any setting is known.
 """
 
 from __future__ import annotations
 
+import atexit
+import errno
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import threading
@@ -43,8 +46,7 @@ def configure(environment: MutableMapping[str, str] | None = None) -> None:
     environment = os.environ if environment is None else environment
     if not environment.get("NUMBA_CPU_NAME") and not environment.get("NUMBA_CPU_FEATURES"):
         environment.update(portable_cpu(platform.machine()))
-    if not environment.get("NUMBA_CACHE_DIR"):
-        environment["NUMBA_CACHE_DIR"] = str(_usable_cache_dir(wanted_cache_dir(environment)))
+    environment["NUMBA_CACHE_DIR"] = str(_usable_cache_dir(wanted_cache_dir(environment)))
     if environment is os.environ and "numba" in sys.modules:
         config: Any = import_module("numba.core.config")
         config.CACHE_DIR = environment["NUMBA_CACHE_DIR"]
@@ -70,22 +72,27 @@ def portable_cpu(machine: str, features: dict[str, bool] | None = None) -> dict[
 
 def wanted_cache_dir(environment: MutableMapping[str, str]) -> Path:
     """The cache folder by the rules above, not yet created or checked."""
+    if own := environment.get("NUMBA_CACHE_DIR"):
+        return Path(own).absolute()
     if home := environment.get("PERFREG_HOME"):
         return Path(home).absolute() / "cache" / "numba"
     base = environment.get("XDG_CACHE_HOME", "")
     # The XDG specification: a relative path is invalid and ignored.
     root = Path(base) if os.path.isabs(base) else Path(os.path.expanduser("~")) / ".cache"
-    return root.absolute() / "perfreg" / "numba"
+    return root / "perfreg" / "numba"
 
 
 def _usable_cache_dir(wanted: Path) -> Path:
     try:
+        if not wanted.is_absolute():  # a user without a home folder, as in many containers
+            raise FileNotFoundError(errno.ENOENT, "there is no home folder")
         wanted.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=wanted):
             return wanted
     except OSError as error:
         # Private and fresh: numba's cache files are pickles; a shared folder of known name would let others run code.
         fallback = Path(tempfile.mkdtemp(prefix="perfreg-numba-"))
+        atexit.register(shutil.rmtree, fallback, ignore_errors=True)
         warnings.warn(
             f"compiled kernels cannot be cached in {wanted} ({error.strerror or error}); using {fallback}, so every "
             "new process compiles again (10 to 60 s). Set NUMBA_CACHE_DIR or PERFREG_HOME to a writable folder.",

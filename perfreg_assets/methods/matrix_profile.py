@@ -67,7 +67,7 @@ def _moments(values: Floats, window: int) -> tuple[Floats, Floats, Floats]:
     windows = sliding_window_view(values, window)
     mean = windows.mean(axis=1)
     deviation = np.sqrt(((windows - mean[:, None]) ** 2).mean(axis=1))
-    is_constant = windows.max(axis=1) == windows.min(axis=1)
+    is_constant = (windows.max(axis=1) == windows.min(axis=1)) | (deviation == 0.0)  # squares of 1e-200 vanish
     inverse = np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, deviation))
     return mean, sliding_window_view(values, window - 1).mean(axis=1), inverse
 

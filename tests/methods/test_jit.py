@@ -125,20 +125,40 @@ def test_compiled_code_lands_in_the_folder_and_nowhere_else(shared_cache):
 
 def test_a_folder_that_cannot_be_written_is_replaced_with_a_private_one_and_a_warning(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    environment = {"PERFREG_HOME": str(tmp_path / "file"), "NUMBA_CPU_NAME": "generic"}
-    with pytest.warns(RuntimeWarning, match="cannot be cached in .*Set NUMBA_CACHE_DIR or PERFREG_HOME"):
+    for name in ("PERFREG_HOME", "NUMBA_CACHE_DIR"):
+        environment = {name: str(tmp_path / "file"), "NUMBA_CPU_NAME": "generic"}
+        with pytest.warns(RuntimeWarning, match="cannot be cached in .*file.*Set NUMBA_CACHE_DIR or PERFREG_HOME"):
+            jit.configure(environment)
+        fallback = Path(environment["NUMBA_CACHE_DIR"])
+        assert stat.S_IMODE(fallback.stat().st_mode) == 0o700
+        fallback.rmdir()
+
+
+def test_the_private_folder_works_and_is_gone_when_the_process_ends(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    code = (
+        "from perfreg_assets.methods.dtw import dtw_distance; assert dtw_distance([0, 3], [0, 0]) == 3;"
+        "import os, pathlib; f = pathlib.Path(os.environ['NUMBA_CACHE_DIR']); assert list(f.rglob('*.nbc')); print(f)"
+    )
+    done = run(code, PERFREG_HOME=tmp_path / "file", TMPDIR=tmp_path)
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert done.stderr.count("cannot be cached") == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_user_without_a_home_folder_gets_the_private_one(monkeypatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it does for an unknown user
+    environment = {"NUMBA_CPU_NAME": "generic"}
+    with pytest.warns(RuntimeWarning, match="there is no home folder"):
         jit.configure(environment)
-    fallback = Path(environment["NUMBA_CACHE_DIR"])
-    assert stat.S_IMODE(fallback.stat().st_mode) == 0o700
-    fallback.rmdir()
+    Path(environment["NUMBA_CACHE_DIR"]).rmdir()
 
 
 def test_variables_set_by_the_user_are_left_alone(tmp_path):
-    own = {"NUMBA_CACHE_DIR": str(tmp_path / "not created"), "NUMBA_CPU_NAME": "host"}
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "own"), "NUMBA_CPU_NAME": "host"}
     before = dict(own)
     jit.configure(own)
     assert own == before
-    assert not (tmp_path / "not created").exists()
 
 
 def test_a_numba_imported_earlier_is_configured_as_well(tmp_path):

@@ -43,6 +43,12 @@ def test_constant_windows_follow_the_convention():
     assert ab_join(flat, flat + 5, 4, normalize=False).tolist() == [10.0] * 7
 
 
+def test_differences_too_small_to_be_squared_count_as_none():
+    tiny = np.tile([0.0, 1e-200], 5)
+    assert ab_join(tiny, np.arange(10.0), 4).tolist() == [2.0] * 7
+    assert ab_join(tiny, tiny, 4).tolist() == [0.0] * 7
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_a_constant_added_to_both_changes_nothing_and_one_added_to_one_only_the_raw_join(data):
