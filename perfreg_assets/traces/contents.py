@@ -75,7 +75,7 @@ def _load_sched(session: TraceSession, start_ns: int, end_ns: int) -> SchedSlice
     page_count = 1 + count // _PAGE_ROWS
     edges = [start_ns + (end_ns + 1 - start_ns) * page // page_count for page in range(page_count + 1)]
     pages = [
-        session.arrays(statement("sched_slices", from_ns=begin, to_ns=end), _SLICE_SCHEMA)
+        session.arrays(statement("sched_slices", first_ns=begin, last_ns=end - 1), _SLICE_SCHEMA)
         for begin, end in pairwise(edges)
     ]
     ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)

@@ -80,6 +80,7 @@ class TraceSession:
         self._process = process
         self._limit_s = settings.engine_timeout_s
         self._left_s = settings.engine_timeout_s
+        self._is_timed_out = threading.Event()
         self._failure: Rejected | None = None
         self._client = TraceProcessor(addr=process.address)
         self.kind = process.choice.kind
@@ -151,21 +152,15 @@ class TraceSession:
         """Within: the engine works, on the clock. Any break of the connection becomes the reason why."""
         if self._failure is not None:
             raise self._failure
-        is_timed_out = threading.Event()
-
-        def expire() -> None:
-            is_timed_out.set()
-            self._process.kill()
-
         begin = time.monotonic()
-        timer = threading.Timer(max(self._left_s, 0.001), expire)
+        timer = threading.Timer(max(self._left_s, 0.0), self._expire)
         timer.daemon = True
         timer.start()
         try:
             yield
         except (OSError, http.client.HTTPException, DecodeError) as error:
             failure = self._process.failure(what)
-            if is_timed_out.is_set():
+            if self._is_timed_out.is_set():
                 failure = Rejected(
                     Reason.ENGINE_TIMEOUT, f"the engine worked for {self._limit_s:g} s and was ended {what}"
                 )
@@ -174,6 +169,10 @@ class TraceSession:
         finally:
             timer.cancel()
             self._left_s -= time.monotonic() - begin
+
+    def _expire(self) -> None:
+        self._is_timed_out.set()
+        self._process.kill()
 
     def close(self) -> None:
         """Ends the engine. Safe to call twice; later queries say that the session is closed."""

@@ -104,13 +104,16 @@ class EngineProcess:
         """A native engine takes a port number but does not say when it listens: ask until it answers.
 
         The port is held by a bound socket that does not listen, so that no other engine is given the same number
-        in between; both sides set SO_REUSEADDR, which allows this.
+        in between; both sides set SO_REUSEADDR, which allows this. The last attempt lets go of the port, for an
+        engine that does not set it.
         """
-        for _ in range(_NATIVE_ATTEMPTS):
+        for attempt in range(_NATIVE_ATTEMPTS):
             self._held_port = socket.socket()
             self._held_port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._held_port.bind(("127.0.0.1", 0))
             port = self._held_port.getsockname()[1]
+            if attempt == _NATIVE_ATTEMPTS - 1:
+                self._held_port.close()
             self._spawn([str(self.choice.path), "-D", "--http-port", str(port), "--no-ftrace-raw"], self._stderr)
             deadline = time.monotonic() + _START_LIMIT_S
             while self._process.poll() is None and time.monotonic() < deadline:

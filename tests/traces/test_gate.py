@@ -382,6 +382,17 @@ def test_parse_errors_in_what_series_read_are_errors_and_elsewhere_only_recorded
     assert "clock_sync_failure" in health.detail
 
 
+@pytest.mark.parametrize("ts", [2**62, 2**63 - 1, 2**63, 2**64 - 1])
+def test_timestamps_beyond_all_sense_end_with_a_reason(inspect, healthy, ts):
+    for exploration in ((0, 10 * SECOND), None):
+        health, series = inspect(healthy().schedule([(7, 10, 5 * SECOND, ts)]), exploration=exploration)
+        assert health.is_complete == bool(series)
+        if exploration is None:
+            assert health.reason in {Reason.TRACE_CORRUPT, Reason.TRACE_ERRORS}
+        health, _ = inspect(healthy().memory(ts, 10, rss=5), exploration=exploration)
+        assert health.is_complete or health.reason in {Reason.TRACE_CORRUPT, Reason.TRACE_DATA_LOSS}
+
+
 def test_an_engine_that_exceeds_its_time_is_a_reason_for_the_run(tmp_path, session_folder, settings):
     limited = settings.with_values(engine_timeout_s=1)
     # 400 MB of events are more than a second's work

@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pytest
 
+from perfreg_assets.traces import contents
+from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.series import extract_series
 
@@ -244,6 +246,17 @@ def test_cpu_of_a_recorded_session_equals_a_slow_sum_over_its_slices(session_fol
     assert total.sum() == totals["ns"].sum()
     for cpu, ns in totals.itertuples(index=False):
         assert np.rint(series[f"cpu_core_{cpu}"] * SECOND).astype(int).sum() == ns
+
+
+def test_reading_in_many_pages_changes_nothing(session_folder, settings, monkeypatch):
+    run = json.loads((session_folder / "run.json").read_text())
+    with open_trace(session_folder / run["trace"], settings) as session:
+        whole = load_contents(session)
+        monkeypatch.setattr(contents, "_PAGE_ROWS", 7000)
+        pages = load_contents(session)
+    assert whole.sched.count > 190_000
+    for name in ("start_ns", "end_ns", "cpu", "utid"):
+        assert np.array_equal(getattr(whole.sched, name), getattr(pages.sched, name)), name
 
 
 def test_a_real_devices_trace_gives_frequencies_cycles_frames_and_waits(data_folder, settings):

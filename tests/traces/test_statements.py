@@ -55,14 +55,14 @@ def test_any_text_comes_back_from_the_engine_as_it_went_in(session, text):
 
 
 def test_a_placeholder_without_value_and_a_value_without_placeholder_are_refused():
-    with pytest.raises(KeyError, match="from_ns"):
-        statement("sched_slices", from_ns=1)
+    with pytest.raises(KeyError, match="last_ns"):
+        statement("sched_slices", first_ns=1)
     with pytest.raises(KeyError, match="other"):
         statement("threads", other=1)
 
 
 def test_every_statement_in_the_folder_runs(settings, make_trace, tmp_path):
-    values = {"sched_slices": {"from_ns": 0, "to_ns": 1}, "process_memory": {"upids": [1, 2]}}
+    values = {"sched_slices": {"first_ns": 0, "last_ns": 1}, "process_memory": {"upids": [1, 2]}}
     names = sorted(path.stem for path in (bundled.sql_dir() / "perfetto").glob("*.sql"))
     assert {"sched_slices", "process_memory", "stats"} <= set(names)
     path = make_trace().process(10, "app").schedule([(0, 10, 1, 5)]).write(tmp_path / "t.pftrace")
