@@ -101,6 +101,15 @@ class Reason(StrEnum):
     NOT_ENOUGH_HISTORY = "not_enough_history", "Too few comparable earlier runs; collect more runs of earlier versions."
     SERIES_MISSING = "series_missing", "The trace does not have what this series needs."
 
+    # ---- evaluation ------------------------------------------------------------------------------
+    DATASET_UNREADABLE = "dataset_unreadable", "The data set is not a readable Parquet file; check the path."
+    DATASET_INVALID = "dataset_invalid", "The data set does not hold to contract 2; correct it."
+    DATASET_TOO_SMALL = (
+        "dataset_too_small",
+        "The data set has too few normal runs for this history; lower --history or add normal runs.",
+    )
+    PROTOCOL_UNKNOWN = "protocol_unknown", "This protocol is not known; choose thesis, aa or chronological."
+
     # ---- warehouse -------------------------------------------------------------------------------
     WAREHOUSE_LOCKED = "warehouse_locked", "Another process is writing; wait for it, or raise lock_timeout_s."
     WAREHOUSE_MISSING = (
