@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -65,7 +65,9 @@ def _sign(descriptor: int) -> None:
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(signature).encode(), 0)
+    # On a full disk the lock holds without a name on it; whoever holds it will find the disk full in their own words.
+    with suppress(OSError):
+        os.pwrite(descriptor, json.dumps(signature).encode(), 0)
 
 
 def _holder(descriptor: int) -> str:
