@@ -20,6 +20,7 @@ OTHER_CONFIGURATION = "other_configuration"
 NOT_EARLIER = "not_earlier"
 INCOMPLETE_TRACE = "incomplete_trace"
 FUNCTIONAL_PROBLEMS = "functional_problems"
+FUNCTIONAL_PROBLEMS_UNKNOWN = "functional_problems_unknown"
 EXCLUDED = "excluded"
 SAME_VERSION = "same_version"
 REVIEWED_OUT = "reviewed_out"
@@ -33,6 +34,7 @@ EXCLUDE_REASONS = {
     NOT_EARLIER: "not started earlier",
     INCOMPLETE_TRACE: "an incomplete trace",
     FUNCTIONAL_PROBLEMS: "functional problems",
+    FUNCTIONAL_PROBLEMS_UNKNOWN: "unknown functional problems",
     EXCLUDED: "excluded by hand",
     SAME_VERSION: "the judged version itself",
     REVIEWED_OUT: "confirmed regressions",
@@ -54,6 +56,7 @@ class RunFacts:
     Attributes:
         config_hash: equal for equal configurations C (device, strategy, time limit, interval between actions).
         started_at: with time zone.
+        has_functional_problems: None where the tester did not say; such a run is in no history.
         state_hashes: the path, one hash per step.
         review: the review in force: confirmed, rejected (a false alarm), accepted (the new normal) or None.
         is_excluded: taken out by hand.
@@ -65,7 +68,7 @@ class RunFacts:
     version_name: str
     config_hash: str
     started_at: datetime
-    has_functional_problems: bool
+    has_functional_problems: bool | None
     is_complete: bool
     state_hashes: tuple[str, ...]
     review: str | None
@@ -201,7 +204,8 @@ def _reason_without_path(new: RunFacts, run: RunFacts, rules: HistoryRules, acce
         (OTHER_CONFIGURATION, run.config_hash != new.config_hash),
         (NOT_EARLIER, run.started_at >= new.started_at),
         (INCOMPLETE_TRACE, not run.is_complete),
-        (FUNCTIONAL_PROBLEMS, run.has_functional_problems),
+        (FUNCTIONAL_PROBLEMS, run.has_functional_problems is True),
+        (FUNCTIONAL_PROBLEMS_UNKNOWN, run.has_functional_problems is None),
         (EXCLUDED, run.is_excluded),
         (SAME_VERSION, run.version_name == new.version_name and not rules.same_version),
         (REVIEWED_OUT, run.review == "confirmed"),

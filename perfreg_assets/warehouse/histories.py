@@ -20,7 +20,7 @@ class HistoryFacts:
     version_name: str
     config_hash: str
     started_at: datetime
-    has_functional_problems: bool
+    has_functional_problems: bool | None
     is_complete: bool
     state_hashes: tuple[str, ...]
     review: str | None
@@ -88,7 +88,7 @@ def facts(reader: Reader, app: str) -> list[HistoryFacts]:
             version_name=version_name,
             config_hash=config_hash,
             started_at=started_at.astimezone(UTC),
-            has_functional_problems=bool(has_problems),
+            has_functional_problems=has_problems,
             is_complete=is_complete,
             state_hashes=tuple(state_hashes or ()),
             review=review,
