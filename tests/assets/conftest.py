@@ -1,0 +1,96 @@
+"""One project, filled once with the recorded runs the way `perfreg ingest` does it; tests only read from it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation import jobs
+from perfreg_assets.automation.materialise import Materialised, materialise
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.collection import registry
+from perfreg_assets.definitions import build_defs
+from perfreg_assets.partitions import to_key
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+@dataclass(frozen=True)
+class Site:
+    """A project on disk."""
+
+    settings: Settings
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return Warehouse(self.settings.warehouse, lock_timeout_s=30)
+
+    def rows(self, sql: str, parameters: Any = ()) -> list[dict[str, Any]]:
+        with self.warehouse.reading() as reader:
+            return reader.dicts(sql, parameters)
+
+    def ingest(self, *paths: Path) -> tuple[Materialised | None, list[registry.Registration]]:
+        project = Project.of(self.settings)
+        found = registry.find_run_folders(paths)
+        folders, bad = registry.sort_out(found, self.settings, to_key)
+        refused = registry.register(bad, self.settings, project.open(), to_key) if bad else []
+        if not folders:
+            return None, refused
+        given = [str(path) for of_key in folders.values() for path in of_key]
+        return (
+            materialise(
+                build_defs(resources={"project": project}),
+                jobs.EVERYTHING_JOB,
+                list(folders),
+                self.settings,
+                op_config={"runs": {"folders": given}},
+            ),
+            refused,
+        )
+
+
+@pytest.fixture(scope="session")
+def make_site(tmp_path_factory) -> Callable[[], Site]:
+    def make() -> Site:
+        return Site(Settings(warehouse=tmp_path_factory.mktemp("project") / "perfreg.duckdb", lock_timeout_s=30))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def recorded(make_site) -> Site:
+    """The sixteen bundled runs, from run folders to pages."""
+    site = make_site()
+    done, refused = site.ingest(demo_runs_dir())
+    assert done is not None
+    assert done.failures == []
+    assert refused == []
+    return site
+
+
+@pytest.fixture
+def run_folder(tmp_path) -> Callable[..., Path]:
+    """A copy of a recorded run's folder with another run.json or another trace."""
+
+    def make(name: str, *, source: str = "notes-020", trace: Path | None = None, **changes: Any) -> Path:
+        folder = tmp_path / "inbox" / name
+        shutil.copytree(demo_runs_dir() / source, folder)
+        document = json.loads((folder / "run.json").read_text())
+        document["run_id"] = name
+        if trace is not None:
+            (folder / document["trace"]).unlink()
+            shutil.copyfile(trace, folder / trace.name)
+            document["trace"] = trace.name
+            del document["trace_bytes"], document["trace_sha256"]
+        document.update(changes)
+        (folder / "run.json").write_text(json.dumps({k: v for k, v in document.items() if v is not ...}))
+        return folder
+
+    return make

@@ -1,0 +1,276 @@
+"""The chain on real recorded runs: what comes out, what is not computed twice, and what bad input does not break."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import numpy as np
+import pytest
+
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.partitions import to_key
+from perfreg_assets.reasons import Reason
+from perfreg_assets.warehouse import barycenters as barycenter_table
+from perfreg_assets.warehouse import verdicts as verdict_table
+
+BAD_TRACES = Path(__file__).parents[1] / "data" / "bad-traces"
+JUDGED = {"anomalous", "normal", "improved"}
+
+
+def materialisations(site, asset: str) -> dict[str, int]:
+    """Partition → how often the asset was materialised."""
+    with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
+        records = instance.fetch_materializations(dg.AssetKey(asset), limit=1000).records
+    counts: dict[str, int] = {}
+    for record in records:
+        counts[record.partition_key] = counts.get(record.partition_key, 0) + 1
+    return counts
+
+
+# ---- what comes out ------------------------------------------------------------------------------
+def test_every_recorded_run_is_complete_and_has_a_verdict_or_says_why_not(recorded):
+    rows = recorded.rows("SELECT run_id, state, reason_code, run_verdict FROM marts.runs ORDER BY run_id")
+    assert [row["run_id"] for row in rows] == sorted(path.name for path in demo_runs_dir().iterdir())
+    assert {row["state"] for row in rows} == {"complete"}
+    judged = {row["run_id"] for row in rows if row["run_verdict"] in JUDGED}
+    assert judged == {"notes-020", "notes-021", "notes-026", "notes-031"}
+    assert {row["run_verdict"] for row in rows if row["run_id"] not in judged} == {"not_enough_history"}
+
+
+def test_the_history_is_what_a_plain_reading_of_the_rules_selects(recorded):
+    documents = {path.name: json.loads((path / "run.json").read_text()) for path in demo_runs_dir().iterdir()}
+    new = documents["notes-026"]
+    hashes = {name: [step["state_hash"] for step in one["path"]] for name, one in documents.items()}
+    expected = {
+        name: difflib.SequenceMatcher(None, hashes[name], hashes["notes-026"], autojunk=False).ratio()
+        for name, one in documents.items()
+        if one["version_name"] != new["version_name"]
+        and one["config"] == new["config"]
+        and one["functional_problems"] == []
+        and one["started_at"] < new["started_at"]
+    }
+    expected = {name: ratio for name, ratio in expected.items() if ratio >= 0.8}
+    got = recorded.rows(
+        "SELECT history_run_id, similarity_ratio, history_rank FROM marts.history_sets WHERE run_id = 'notes-026' ORDER BY history_rank"
+    )
+    assert {row["history_run_id"]: row["similarity_ratio"] for row in got} == expected
+    starts = [documents[row["history_run_id"]]["started_at"] for row in got]
+    assert starts == sorted(starts, reverse=True)
+
+
+def test_iqr_verdicts_equal_a_plain_numpy_reading_of_the_rule(recorded):
+    rows = recorded.rows(
+        "SELECT run_id, series, distance, q1, q3, history_distances FROM marts.distances "
+        "WHERE detector = 'iqr' AND state = 'scored' AND series <> '*'"
+    )
+    assert len(rows) == 12
+    for row in rows:
+        q1, q3 = np.quantile(row["history_distances"], [0.25, 0.75])
+        assert (row["q1"], row["q3"]) == (pytest.approx(q1), pytest.approx(q3))
+    at = {
+        (row["run_id"], row["series"]): row
+        for row in recorded.rows("SELECT * FROM marts.verdicts_at(0.5) WHERE detector = 'iqr' AND series <> '*' AND is_latest")
+    }
+    for row in rows:
+        got = at[row["run_id"], row["series"]]
+        assert got["threshold"] == pytest.approx(row["q3"] + 0.5 * (row["q3"] - row["q1"]))
+        if row["series"] != "rss_app":  # memory has a second check, which can take an alarm away
+            assert got["is_anomalous"] == (row["distance"] > got["threshold"])
+
+
+def test_a_run_is_anomalous_exactly_when_a_series_is(recorded):
+    for detector in ("default", "iqr"):
+        for omega in (0.0, 0.5, 1.0, 1.5, 3.0):
+            rows = recorded.rows(
+                "SELECT run_id, bool_or(is_anomalous) FILTER (series <> '*') AS any_series, "
+                "bool_or(is_anomalous) FILTER (series = '*') AS run FROM marts.verdicts_at($omega) "
+                "WHERE detector = $detector AND is_latest AND is_anomalous IS NOT NULL GROUP BY run_id",
+                {"omega": omega, "detector": detector},
+            )
+            assert rows
+            assert all(row["any_series"] == row["run"] for row in rows), (detector, omega)
+
+
+def test_every_sample_has_its_trace_time(recorded):
+    rows = recorded.rows(
+        "SELECT min(trace_ts_ns) AS first, max(trace_ts_ns) AS last, count(*) AS n FROM marts.time_series "
+        "WHERE run_id = 'notes-020' AND series = 'cpu_app'"
+    )
+    start = json.loads((demo_runs_dir() / "notes-020" / "run.json").read_text())["exploration"]["start_ns"]
+    assert rows[0]["first"] == start
+    assert rows[0]["last"] == start + (rows[0]["n"] - 1) * 1_000_000_000
+
+
+def test_pages_exist_for_every_run_and_name_it(recorded):
+    for path in demo_runs_dir().iterdir():
+        page = recorded.settings.reports_dir / "runs" / f"{path.name}.html"
+        assert path.name in page.read_text()
+    assert "com.rig.notes" in (recorded.settings.reports_dir / "index.html").read_text()
+
+
+def test_each_asset_was_materialised_once_per_version(recorded):
+    keys = {to_key("com.rig.notes", "1.4.0"): 1, to_key("com.rig.notes", "1.5.0"): 1}
+    for asset in ("runs", "traces", "time_series", "history_sets", "barycenters", "distances", "verdicts", "reports"):
+        assert materialisations(recorded, asset) == keys, asset
+
+
+def test_metadata_shows_numbers_pictures_and_columns(recorded):
+    with dg.DagsterInstance.from_config(str(recorded.settings.dagster_home)) as instance:
+        (record,) = instance.fetch_materializations(
+            dg.AssetRecordsFilter(dg.AssetKey("verdicts"), asset_partitions=[to_key("com.rig.notes", "1.5.0")]), limit=1
+        ).records
+    metadata = record.asset_materialization.metadata
+    assert metadata["runs"].value == 5
+    assert metadata["judged_runs"].value == 4
+    assert "data:image/png;base64," in metadata["preview"].value
+    assert {column.name for column in metadata["dagster/column_schema"].value.columns} >= {"run_id", "distance", "omega"}
+    assert all(column.description for column in metadata["dagster/column_schema"].value.columns)
+
+
+# ---- what is not computed twice ------------------------------------------------------------------
+def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(make_site, tmp_path):
+    site = make_site()
+    first = tmp_path / "first"
+    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-019", "notes-020"):
+        shutil.copytree(demo_runs_dir() / name, first / name)
+    site.ingest(first)
+    checked = {row["run_id"]: row["engine_seconds"] for row in site.rows("SELECT run_id, engine_seconds FROM marts.runs")}
+    averaged = {row["barycenter_id"] for row in site.rows("SELECT barycenter_id FROM marts.barycenters")}
+    done, _ = site.ingest(demo_runs_dir() / "notes-026")
+    assert done is not None
+    assert done.failures == []
+    verdicts = {row["run_id"]: row["run_verdict"] for row in site.rows("SELECT run_id, run_verdict FROM marts.runs")}
+    assert verdicts["notes-026"] in JUDGED
+    again = {row["run_id"]: row["engine_seconds"] for row in site.rows("SELECT run_id, engine_seconds FROM marts.runs")}
+    assert {run_id: again[run_id] for run_id in checked} == checked  # no trace was opened a second time
+    with site.warehouse.reading() as reader:
+        known = barycenter_table.find(reader, averaged)
+    assert set(known) == averaged
+    assert materialisations(site, "history_sets") == {to_key("com.rig.notes", "1.4.0"): 1, to_key("com.rig.notes", "1.5.0"): 2}
+
+
+def test_the_same_folder_given_twice_is_one_run(make_site):
+    site = make_site()
+    site.ingest(demo_runs_dir() / "notes-000")
+    before = site.rows("SELECT * EXCLUDE (run_verdict) FROM marts.runs")
+    site.ingest(demo_runs_dir() / "notes-000")
+    assert site.rows("SELECT * EXCLUDE (run_verdict) FROM marts.runs") == before
+
+
+def test_an_omega_backfill_keeps_old_verdicts_and_measures_nothing(recorded):
+    distances = recorded.rows("SELECT run_id, series, detector, measured_at FROM marts.distances ORDER BY ALL")
+    with recorded.warehouse.writing() as writer:
+        old = writer.value("SELECT count(*) FROM core.verdicts")
+        verdict_table.evaluate(writer, 0.25, "iqr")
+    with recorded.warehouse.reading() as reader:
+        assert reader.value("SELECT count(*) FROM core.verdicts WHERE omega <> 0.25") == old
+        assert reader.value("SELECT count(*) FROM core.verdicts WHERE omega = 0.25") == 64
+    assert recorded.rows("SELECT run_id, series, detector, measured_at FROM marts.distances ORDER BY ALL") == distances
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def bad(make_site, tmp_path_factory):
+    """Every bad trace in a run folder of its own, malformed run.json files, and one good run, in one batch."""
+    site = make_site()
+    inbox = tmp_path_factory.mktemp("bad")
+    good = json.loads((demo_runs_dir() / "notes-020" / "run.json").read_text())
+    for trace in sorted(BAD_TRACES.iterdir()):
+        folder = inbox / trace.name.replace(".", "-")
+        folder.mkdir()
+        shutil.copyfile(trace, folder / trace.name)
+        document = {**good, "run_id": folder.name, "trace": trace.name}
+        del document["trace_bytes"], document["trace_sha256"]
+        (folder / "run.json").write_text(json.dumps(document))
+    for name, text in {"not-json": "{", "no-app": json.dumps({**good, "run_id": "no-app", "app": None})}.items():
+        shutil.copytree(demo_runs_dir() / "notes-020", inbox / name)
+        (inbox / name / "run.json").write_text(text)
+    shutil.copytree(demo_runs_dir() / "notes-000", inbox / "zz-good")
+    done, refused = site.ingest(inbox)
+    assert done is not None
+    assert done.failures == []
+    return site, refused
+
+
+def test_each_bad_trace_ends_with_a_reason_and_never_with_a_verdict(bad):
+    site, _ = bad
+    rows = {row["run_id"]: row for row in site.rows("SELECT * FROM marts.runs")}
+    for trace in BAD_TRACES.iterdir():
+        row = rows[trace.name.replace(".", "-")]
+        assert row["state"] in ("quarantined", "incomplete_trace"), row
+        assert row["reason_code"] in {reason.code for reason in Reason}
+        assert row["reason"].endswith(".")
+        assert row["run_verdict"] in (None, "incomplete_trace")
+        if trace.name != "bad_gz_ok.pftrace":  # whole, but recorded on something else than the app
+            assert row["state"] == "quarantined", row
+
+
+def test_the_rest_of_a_bad_batch_goes_on(bad):
+    site, refused = bad
+    assert site.rows("SELECT state FROM marts.runs WHERE run_id = 'notes-000'") == [{"state": "complete"}]
+    assert {outcome.folder.name for outcome in refused} >= {"not-json", "no-app"}
+    assert {outcome.rejected.reason for outcome in refused if outcome.folder.name == "no-app"} == {Reason.KEY_MISSING}
+
+
+def test_a_quarantined_folder_that_is_mended_becomes_a_run(make_site, run_folder):
+    site = make_site()
+    folder = run_folder("mended", started_at="yesterday")
+    _, refused = site.ingest(folder)
+    assert [outcome.rejected.reason for outcome in refused] == [Reason.WRONG_TYPE]
+    assert site.rows("SELECT run_id, state FROM marts.runs") == [{"run_id": "mended", "state": "quarantined"}]
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "started_at": "2026-11-20T10:01:52Z"}))
+    site.ingest(folder)
+    assert site.rows("SELECT run_id, state FROM marts.runs") == [{"run_id": "mended", "state": "complete"}]
+
+
+def test_another_content_under_a_known_id_is_refused_and_the_first_run_stays(make_site, run_folder):
+    site = make_site()
+    site.ingest(demo_runs_dir() / "notes-020")
+    impostor = run_folder("notes-020", source="notes-021")
+    site.ingest(impostor)
+    rows = site.rows("SELECT run_id, state, reason_code FROM marts.runs ORDER BY state")
+    assert rows[0] == {"run_id": "notes-020", "state": "complete", "reason_code": None}
+    assert rows[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
+
+
+NAUGHTY = ["'; DROP TABLE core.runs; --", 'a"b\'c', "новый\n版本", "<script>alert(1)</script>", "../../etc/passwd", "x...y,z|w"]
+
+
+@pytest.mark.parametrize("name", NAUGHTY)
+def test_a_naughty_version_name_goes_through_unchanged(make_site, run_folder, name):
+    site = make_site()
+    done, _ = site.ingest(run_folder("naughty", version_name=name))
+    assert done is not None
+    assert done.failures == []
+    assert site.rows("SELECT version_name, state FROM marts.runs") == [{"version_name": name, "state": "complete"}]
+    page = (site.settings.reports_dir / "runs" / "naughty.html").read_text()
+    assert "<script>alert(1)</script>" not in page
+
+
+def test_unknown_functional_problems_keep_a_run_out_of_histories(make_site, tmp_path):
+    site = make_site()
+    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-019", "notes-026"):
+        shutil.copytree(demo_runs_dir() / name, tmp_path / "in" / name)
+    unknown = tmp_path / "in" / "notes-019" / "run.json"
+    document = json.loads(unknown.read_text())
+    del document["functional_problems"]
+    unknown.write_text(json.dumps(document))
+    site.ingest(tmp_path / "in")
+    (row,) = site.rows("SELECT state, history_size, excluded_counts FROM marts.history_states WHERE run_id = 'notes-026'")
+    assert (row["state"], row["history_size"]) == ("not_enough_history", 4)
+    assert json.loads(row["excluded_counts"])["functional_problems_unknown"] == 1
+
+
+def test_the_given_folder_may_be_deleted_afterwards(make_site, run_folder):
+    site = make_site()
+    folder = run_folder("gone")
+    site.ingest(folder)
+    shutil.rmtree(folder)
+    stored = site.settings.runs_dir / "gone"
+    assert sorted(os.listdir(stored)) == ["run.json", "trace.perfetto-trace.gz"]
