@@ -97,6 +97,7 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
     series.upsert(writer, everything["series"])
     for app in APPS:
         _judge(writer, facts[app], names, samples)
+    verdicts.make_current(writer, omega=OMEGAS[-1], detector="default", note="of the sample, whatever the release's own")
     for omega in OMEGAS:
         for detector in ("iqr", "default"):
             verdicts.evaluate(writer, omega, detector)
