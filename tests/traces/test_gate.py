@@ -383,14 +383,14 @@ def test_parse_errors_in_what_series_read_are_errors_and_elsewhere_only_recorded
 
 
 @pytest.mark.parametrize("ts", [2**62, 2**63 - 1, 2**63, 2**64 - 1])
-def test_timestamps_beyond_all_sense_end_with_a_reason(inspect, healthy, ts):
-    for exploration in ((0, 10 * SECOND), None):
-        health, series = inspect(healthy().schedule([(7, 10, 5 * SECOND, ts)]), exploration=exploration)
-        assert health.is_complete == bool(series)
-        if exploration is None:
-            assert health.reason in {Reason.TRACE_CORRUPT, Reason.TRACE_ERRORS}
-        health, _ = inspect(healthy().memory(ts, 10, rss=5), exploration=exploration)
-        assert health.is_complete or health.reason in {Reason.TRACE_CORRUPT, Reason.TRACE_DATA_LOSS}
+@pytest.mark.parametrize("exploration", [(0, 10 * SECOND), None])
+def test_timestamps_beyond_all_sense_end_with_a_reason(inspect, healthy, ts, exploration):
+    absurd = {Reason.TRACE_CORRUPT, Reason.TRACE_DATA_LOSS, Reason.TRACE_ERRORS}
+    health, series = inspect(healthy().schedule([(7, 10, 5 * SECOND, ts)]), exploration=exploration)
+    assert health.is_complete == bool(series)
+    assert health.reason in (absurd if exploration is None else absurd | {None})
+    health, _ = inspect(healthy().memory(ts, 10, rss=5), exploration=exploration)
+    assert health.reason in absurd | {None}
 
 
 def test_an_engine_that_exceeds_its_time_is_a_reason_for_the_run(tmp_path, session_folder, settings):
