@@ -11,6 +11,9 @@ FROM (
     SELECT run_id, 'run', NULL, 'functional_problems', format('{} functional problems: the run is in no history.', functional_problem_count), false
     FROM core.runs WHERE functional_problem_count > 0
     UNION ALL
+    SELECT run_id, 'run', NULL, 'functional_problems_unknown', 'run.json does not say whether functional problems were found: the run is in no history.', false
+    FROM core.runs WHERE functional_problem_count IS NULL AND NOT is_quarantined
+    UNION ALL
     SELECT run_id, 'run', NULL, 'time_limit_missed',
         format('The exploration took {:.1f} s, the time limit is {:.1f} s.', (exploration_end_ns - exploration_start_ns) / 1e9, time_limit_s), false
     FROM core.runs WHERE (exploration_end_ns - exploration_start_ns) / 1e9 > 1.1 * time_limit_s
