@@ -232,7 +232,9 @@ class _Collection:
         perfetto.start(self._perfetto_config())
         self._enter("launch", f"starting {config.app}")
         journal.owe("running_app", config.app)
-        pid = device_state.launch(device, config.app, timeout_s=config.launch_timeout_s)
+        pid = device_state.launch(
+            device, config.app, timeout_s=config.launch_timeout_s, settle_s=config.launch_settle_s
+        )
         seed = config.seed_of(self._repeat)
         explorer = make_explorer(ExplorerContext(device, journal, config, config.app, seed, self._id, self._work_dir))
         self._enter("explore", f"exploring with {config.explorer}, seed {seed}")
@@ -304,15 +306,15 @@ class _Collection:
         elif config.clear_data:
             device.check(["pm", "clear", config.app], timeout_s=60)
         found_name, found_code = device_state.installed_version(device, config.app)
-        expected = self._version_name or None
-        if expected is not None and found_name != expected:
+        expected = self._version_name
+        if expected and found_name != expected.strip():
             raise Rejected(
                 Reason.BUILD_MISMATCH,
                 f"{config.app} on {self._serial} is version {found_name!r}, expected was {expected!r}",
             )
-        self._version_name = found_name
         if not found_name:
             raise Rejected(Reason.BUILD_MISMATCH, f"{config.app} on {self._serial} has no version name")
+        self._version_name = expected or found_name
         return found_code
 
     def _perfetto_config(self) -> str:

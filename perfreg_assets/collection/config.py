@@ -78,6 +78,8 @@ class CollectionConfig:
     """A device that goes away is waited for so long."""
     command_timeout_s: float = 30.0
     launch_timeout_s: float = 30.0
+    launch_settle_s: float = 2.0
+    """The app has to live so long before the exploration begins, or it crashed at its start."""
     stop_timeout_s: float = 60.0
     transfer_timeout_s: float = 1800.0
     progress_interval_s: float = 5.0
@@ -116,7 +118,14 @@ class CollectionConfig:
 _POSITIVE = (
     *("time_limit_s", "action_interval_s", "explorer_silence_s", "repeats", "memory_poll_ms", "buffer_kb"),
     *("file_write_period_ms", "max_bytes_per_minute", "max_trace_bytes", "max_battery_celsius", "cool_down_limit_s"),
-    *("connect_timeout_s", "reconnect_timeout_s", "command_timeout_s", "launch_timeout_s", "stop_timeout_s"),
+    *(
+        "connect_timeout_s",
+        "reconnect_timeout_s",
+        "command_timeout_s",
+        "launch_timeout_s",
+        "launch_settle_s",
+        "stop_timeout_s",
+    ),
     *("transfer_timeout_s", "progress_interval_s"),
 )
 

@@ -17,6 +17,7 @@ from perfreg_assets.collection.journal import Journal
 from perfreg_assets.reasons import Reason, Rejected
 
 _ANIMATIONS = ("window_animation_scale", "transition_animation_scale", "animator_duration_scale")
+_PROCESS_WITHIN_S = 3.0  # `am start -W` has waited for the first frame already
 _STAY_ON_ALWAYS = "7"  # AC, USB and wireless
 
 
@@ -127,8 +128,8 @@ def installed_version(device: Device, app: str) -> tuple[str, int | None]:
     return name[1].strip(), int(code[1]) if code else None
 
 
-def launch(device: Device, app: str, *, timeout_s: float) -> int:
-    """Starts the app's launcher activity and waits for its process; returns the pid.
+def launch(device: Device, app: str, *, timeout_s: float, settle_s: float) -> int:
+    """Starts the app's launcher activity, waits for its process and lets it settle; returns the pid.
 
     Raises:
         Rejected: APP_NOT_STARTED, APP_CRASHED_AT_START.
@@ -146,16 +147,16 @@ def launch(device: Device, app: str, *, timeout_s: float) -> int:
     started = device.run(["am", "start", "-W", "-n", component], timeout_s=timeout_s)
     if started.returncode != 0 or "Error" in started.text:
         raise Rejected(Reason.APP_NOT_STARTED, f"{component}: {started.error_text}")
-    deadline = time.monotonic() + timeout_s
+    deadline = time.monotonic() + min(timeout_s, _PROCESS_WITHIN_S)
     pid = app_pid(device, app)
-    while pid is None and time.monotonic() < min(deadline, time.monotonic() + 2):
+    while pid is None and time.monotonic() < deadline:
         time.sleep(0.1)
         pid = app_pid(device, app)
     if pid is None:
         raise Rejected(Reason.APP_CRASHED_AT_START, f"{app} has no process after its start")
-    time.sleep(0.5)
+    time.sleep(settle_s)
     if app_pid(device, app) != pid:
-        raise Rejected(Reason.APP_CRASHED_AT_START, f"process {pid} of {app} ended within half a second")
+        raise Rejected(Reason.APP_CRASHED_AT_START, f"process {pid} of {app} ended within {settle_s:g} s")
     return pid
 
 

@@ -27,6 +27,7 @@ SHIMS = (
     *("getprop", "settings", "wm", "date", "df", "rm", "cmd", "log", "logcat", "am", "pm", "pidof", "dumpsys"),
     *("uiautomator", "monkey", "perfetto", "input"),
 )
+PASSED_THROUGH = ("date", "df", "rm")
 _NOT_NEEDED = re.compile(r"(debconf|perl|dpkg|tar|cdebconf|gcc-\d+-base)")
 
 
@@ -144,7 +145,7 @@ class StandIn:
     def __init__(self, folder, trace, port=None):
         if os.geteuid() != 0:
             raise Unavailable("only root can make the stand-in's namespaces")
-        for tool in ("unshare", "mount", "setsid"):
+        for tool in ("unshare", "nsenter", "mount", "setsid"):
             if shutil.which(tool) is None:
                 raise Unavailable(f"{tool} is not on this machine")
         self.python = next((p for p in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(p)), None)
@@ -203,13 +204,16 @@ class StandIn:
         return Path(f"/proc/{self._init}/root{self.folder}/merged{device_path}")
 
     def _install_shims(self, trace):
-        text = f"#!{self.python} -IS\n" + (HERE / "standin_shims.py").read_text()
+        start = "import sys; sys.path.insert(0, '/data/rig'); import standin_shims; standin_shims.main()"
         for name in SHIMS:
+            # Tools that the machine has itself are shims only while a fault is set: they are called often.
+            real = f'[ -e /data/rig/faults.json ] || exec /usr/bin/{name} "$@"\n' if name in PASSED_THROUGH else ""
             target = self.path(f"/system/bin/{name}")
-            target.write_text(text)
+            target.write_text(f'#!/bin/sh\n{real}exec {self.python} -IS -c "{start}" {name} "$@"\n')
             target.chmod(0o755)
         self.path("/system/bin/sh").symlink_to("/bin/sh")
-        shutil.copy(HERE / "standin_trace.py", self.path("/data/rig/standin_trace.py"))
+        for name in ("standin_shims.py", "standin_trace.py"):
+            shutil.copy(HERE / name, self.path(f"/data/rig/{name}"))
         self.set_trace(trace)
 
     def set_trace(self, trace):
@@ -218,7 +222,11 @@ class StandIn:
 
     # -- the device's mood --
     def set_faults(self, **faults):
-        self._write("/data/rig/faults.json", faults)
+        """The faults from now on, instead of those before; without arguments: none."""
+        if faults:
+            self._write("/data/rig/faults.json", faults)
+        else:
+            self.path("/data/rig/faults.json").unlink(missing_ok=True)
 
     def set_properties(self, **properties):
         self._write("/data/rig/props.json", {name.replace("__", "."): value for name, value in properties.items()})
@@ -235,6 +243,23 @@ class StandIn:
     def plug(self):
         os.kill(self._init, signal.SIGUSR2)
         self._wait_for(self._answers, "adbd to come back")
+
+    def reboot(self):
+        """Everything that runs ends, and the device counts its time from zero again."""
+        self.unplug()
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        clock = self.folder / "uptime"
+        clock.write_text("5.00 9.00\n")
+        self._mount("mount", "--bind", str(clock), self._inside("/proc/uptime"))
+        self.plug()
+
+    def _inside(self, device_path):
+        return f"{self.folder}/merged{device_path}"
+
+    def _mount(self, *command):
+        subprocess.run(["nsenter", "--target", str(self._init), "--mount", "--", *command], check=True)
 
     def _wait_for(self, look, what, limit_s=10.0):
         deadline = time.monotonic() + limit_s
@@ -284,6 +309,9 @@ class StandIn:
         """As it was at the start: plugged in, nothing installed, nothing running, no faults."""
         self.thaw()
         self.plug()
+        if (self.folder / "uptime").exists():
+            self._mount("umount", self._inside("/proc/uptime"))
+            (self.folder / "uptime").unlink()
         for pid, text in self.processes().items():
             if "platform-tools/adbd" not in text:
                 with contextlib.suppress(ProcessLookupError):

@@ -70,7 +70,7 @@ def main():
         if wanted["adbd"] and adbd is None:
             adbd = start_adbd(merged)
         if not wanted["adbd"] and adbd is not None:
-            adbd.kill()
+            os.kill(adbd.pid, signal.SIGKILL)  # not Popen.kill, which would reap it behind our back
         signal.setitimer(signal.ITIMER_REAL, 0.1)  # a signal between the look and the pause is not missed for long
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)

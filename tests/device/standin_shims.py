@@ -13,15 +13,14 @@ Behaviour of an app (assets/standin.json in its APK): crash_at_start, crash_afte
 native_crash_after (events), activity: false (no launcher).
 """
 
-import hashlib
+# ruff: noqa: PLC0415  (a tool's start must be cheap: what only one of them needs is imported there)
 import json
 import os
-import random
 import re
 import signal
 import sys
 import time
-import zipfile
+import zlib
 
 RIG, APPS, TRACES = "/data/rig", "/data/app", "/data/misc/perfetto-traces"
 SCREENS = ("Home", "List", "Detail", "Edit", "Settings", "About")
@@ -269,6 +268,8 @@ def pm(a):
         if fault("install") == "refuse":
             print("Failure [INSTALL_FAILED_INSUFFICIENT_STORAGE]")
             return 1
+        import zipfile
+
         try:
             with zipfile.ZipFile(a[-1]) as apk:
                 facts = json.loads(apk.read("assets/standin.json"))
@@ -310,9 +311,8 @@ def dumpsys(a):
             name = "com.android.launcher3/.Launcher"
         print(f"  topResumedActivity=ActivityRecord{{1f2e u0 {name} t12}}")
     elif a[0] == "battery":
-        print(
-            f"Current Battery Service state:\n  AC powered: true\n  level: 100\n  temperature: {fault('temperature', 250)}"
-        )
+        print("Current Battery Service state:\n  AC powered: true\n  level: 100")
+        print(f"  temperature: {fault('temperature', 250)}")
 
 
 # ---- the screen ----------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def touch(package, x, y):
     """One event: the next screen follows from this one and the place that was touched."""
     path = f"{RIG}/ui-{package}.json"
     ui = load(path, {"screen": 0, "events": 0})
-    place = hashlib.sha256(f"{ui['screen']} {int(x) // 103} {int(y) // 223}".encode()).digest()[0]
+    place = zlib.crc32(f"{ui['screen']} {int(x) // 103} {int(y) // 223}".encode())
     save(path, {"screen": place % len(SCREENS), "events": ui["events"] + 1})
     return ui["events"] + 1
 
@@ -360,6 +360,8 @@ def monkey(a):
     if facts is None or fault("monkey") == "never":
         print("** No activities found to run, monkey aborted.")
         return 252
+    import random
+
     chance = random.Random(seed)
     for number in range(1, count + 1):
         if fault("monkey") == "hang" and number > 2:
@@ -401,32 +403,20 @@ def _misbehave(package, facts, events, pid):
 
 # ---- perfetto ------------------------------------------------------------------------------------
 def perfetto(a):
-    options, position = {"background": False}, 0
-    while position < len(a):
-        name, _, value = a[position].partition("=")
-        if name in ("-c", "--config", "-o", "--out"):
-            if not value:
-                position += 1
-                value = a[position]
-            options[name.lstrip("-")[0]] = value
-        elif name in ("-d", "--background", "-D", "--background-wait"):
-            options["background"] = True
-        elif name != "--txt":
-            return complain(f"perfetto: unrecognized option '{name}'")
-        position += 1
-    if options.get("c") != "-":
-        return complain("perfetto: this stand-in takes its config from standard input")
+    """Takes `--txt -c - -o FILE --background|--background-wait`, the way a collection calls it."""
+    out = a[a.index("-o") + 1]
+    if a[:3] != ["--txt", "-c", "-"] or a[-1] not in ("--background", "--background-wait"):
+        return complain(f"perfetto: this stand-in does not know {' '.join(a)}")
     text = sys.stdin.read()
     if not re.search(r"^data_sources \{", text, flags=re.MULTILINE) or "buffers {" not in text:
         return complain("The trace config is invalid, bailing out.")
-    out = options.get("o", "")
     if not os.path.realpath(out).startswith(TRACES + "/"):
         return complain(f"Failed to open {out}")
     if fault("perfetto") == "refuse":
         return complain("EnableTracing() failed: the tracing service said no")
     with open(out, "wb"):
         pass  # as the real one: the file is there, empty, from the first moment
-    pid = os.fork() if options["background"] else 0
+    pid = os.fork()
     if pid:
         print(pid)
         return 0
@@ -434,15 +424,18 @@ def perfetto(a):
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
-    number = lambda name, default: int((re.search(rf"^{name}: (\d+)", text, flags=re.M) or [0, default])[1])  # noqa: E731
-    replay(out, number("duration_ms", 3600000) / 1000, number("file_write_period_ms", 5000) / 1000)
+    replay(out, _milliseconds(text, "duration_ms") / 1000, _milliseconds(text, "file_write_period_ms") / 1000)
     return 0
+
+
+def _milliseconds(config, name):
+    match = re.search(rf"^{name}: (\d+)", config, flags=re.MULTILINE)
+    return int(match[1]) if match else 5000
 
 
 def replay(out, duration_s, period_s):
     """Writes the recorded trace as if it were being recorded, until told to stop."""
-    sys.path.insert(0, RIG)
-    import standin_trace  # noqa: PLC0415  (lies on the device, not beside this file)
+    import standin_trace
 
     stop = []
     signal.signal(signal.SIGTERM, lambda *_: stop.append(True))
@@ -483,7 +476,7 @@ TOOLS = {
 
 
 def main():
-    name = os.path.basename(sys.argv[0])
+    name = sys.argv.pop(1)
     pause = (fault("delay_s") or {}).get(name)
     if pause:
         time.sleep(float(pause))
@@ -491,7 +484,3 @@ def main():
         sys.exit(TOOLS[name](sys.argv[1:]) or 0)
     except BrokenPipeError:
         sys.exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,107 @@
+"""The list of what is owed survives its writer at any byte."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from perfreg_assets.collection.journal import (
+    device_lock,
+    open_journal,
+    process_start_ticks,
+    read_journal,
+    unfinished_journals,
+)
+from perfreg_assets.reasons import Reason, Rejected
+
+
+def test_open_debts_are_read_back_newest_first_and_paid_ones_are_gone(tmp_path):
+    journal = open_journal(tmp_path, "0011", "R5")
+    first = journal.owe("file", "/data/misc/perfetto-traces/x; rm -rf /\n'\"")
+    second = journal.owe("setting", "global", "window_animation_scale", "null")
+    third = journal.owe("app", "com.rig.shop")
+    journal.paid(second)
+    again = read_journal(journal.path)
+    assert again.debts == [third, first]
+    assert (again.collection_id, again.serial) == ("0011", "R5")
+    assert again.owe("app", "com.rig.other").number == 3
+
+
+def test_a_journal_cut_at_any_byte_knows_every_debt_whose_line_was_whole(tmp_path):
+    journal = open_journal(tmp_path, "0011", "R5")
+    for number in range(4):
+        journal.owe("file", f"/data/local/tmp/{number}")
+    whole = journal.path.read_bytes()
+    for length in range(len(whole) + 1):
+        cut = tmp_path / "cut" / "0011.jsonl"
+        cut.parent.mkdir(exist_ok=True)
+        cut.write_bytes(whole[:length])
+        lines = whole[:length].count(b"\n")
+        again = read_journal(cut)
+        known = 0 if again is None else len(again.debts)
+        # A last line that only lacks its line feed is whole as well.
+        assert known in (max(0, lines - 1), max(0, lines))
+
+
+def test_journals_are_found_by_device_and_an_empty_one_is_dropped(tmp_path):
+    open_journal(tmp_path, "0011", "R5").owe("app", "a.b")
+    open_journal(tmp_path, "0012", "R6").owe("app", "a.b")
+    (tmp_path / "0013.jsonl").write_text("")
+    assert [journal.collection_id for journal in unfinished_journals(tmp_path)] == ["0011", "0012"]
+    assert [journal.collection_id for journal in unfinished_journals(tmp_path, "R6")] == ["0012"]
+    assert not (tmp_path / "0013.jsonl").exists()
+    assert unfinished_journals(tmp_path / "none") == []
+
+
+def test_what_is_owed_on_this_computer_is_paid_without_a_device(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "x").touch()
+    process = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    journal = open_journal(tmp_path, "0011", "R5")
+    on_device = journal.owe("file", "/data/local/tmp/x")
+    journal.owe("host_path", str(folder))
+    journal.owe("host_process", str(process.pid), str(process_start_ticks(process.pid)))
+    assert journal.settle(None) == [on_device]
+    assert not folder.exists()
+    assert process.wait(5) == -9
+
+
+def test_a_pid_that_belongs_to_another_process_now_is_left_alone(tmp_path):
+    journal = open_journal(tmp_path, "0011", "R5")
+    journal.owe("host_process", str(os.getpid()), "12345")
+    assert journal.settle(None) == []
+
+
+def test_one_collection_per_device_and_the_lock_of_a_dead_one_is_free(tmp_path):
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from perfreg_assets.collection.journal import device_lock\n"
+        "with device_lock(Path(sys.argv[1]), 'R5'):\n    print('held', flush=True); time.sleep(60)\n"
+    )
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Rejected) as refusal, device_lock(tmp_path, "R5"):
+            pass
+        assert refusal.value.reason is Reason.DEVICE_BUSY
+        with device_lock(tmp_path, "R6"):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            with device_lock(tmp_path, "R5"):
+                return
+        except Rejected:
+            time.sleep(0.05)
+    pytest.fail("the lock of a dead process was not freed")
