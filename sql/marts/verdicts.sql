@@ -52,7 +52,7 @@ FROM core.verdicts AS given
 JOIN core.distances AS measured ON measured.distance_id = given.distance_id
 JOIN core.runs AS runs ON runs.run_id = measured.run_id;
 
-COMMENT ON VIEW marts.verdicts IS 'A row is a verdict that was given: on a run''s series, or on the run as a whole (series *), by a detector, at one ω. Verdicts at earlier ω stay.';
+COMMENT ON VIEW marts.verdicts IS 'A row is a verdict that was given: on a run''s series, or on the run as a whole (series *), by a detector, at one ω. Verdicts at earlier ω stay, and so do those on measurements with earlier parameters (is_latest is false).';
 COMMENT ON COLUMN marts.verdicts.run_id IS 'The run that is judged.';
 COMMENT ON COLUMN marts.verdicts.app IS 'Android application id.';
 COMMENT ON COLUMN marts.verdicts.version_name IS 'Version of the app.';

@@ -97,7 +97,7 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
     series.upsert(writer, everything["series"])
     for app in APPS:
         _judge(writer, facts[app], names, samples)
-    verdicts.make_current(writer, omega=OMEGAS[-1], detector="default", note="of the sample, whatever the release's own")
+    verdicts.make_current(writer, omega=OMEGAS[-1], detector="default", note="fixed for the sample")
     for omega in OMEGAS:
         for detector in ("iqr", "default"):
             verdicts.evaluate(writer, omega, detector)
@@ -185,7 +185,7 @@ def _series_rows(run_id: str, values: dict[str, np.ndarray | None]) -> list[seri
         series.SeriesRow(
             run_id=run_id,
             series=name,
-            unit="bytes" if name.startswith("rss") else "cores",
+            unit="bytes" if name.startswith("rss") else "core-seconds/s",
             interval_s=1.0,
             start_ns=None if array is None else BOOT_NS + number * 10**9,
             values=array,

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.warehouse import series
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.series import SeriesRow
 
 MARTS = sorted((sql_dir() / "marts").glob("*.sql"))
 # Minimum of the public contract.
@@ -253,3 +255,25 @@ def test_clients_may_attach_the_published_file_under_any_name(sample: Warehouse)
     for call in ("verdicts_at(0.5)", "verdict_flips(1.5, 0.5)", "false_alarm_rates_at(1)"):
         assert client.execute(f"SELECT * FROM marts.{call}").fetchall()
     client.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "polarity"),
+    [
+        ("cpu_app_core_3", "load", "LOWER_IS_BETTER"),
+        ("cpu_freq_0", "frequency", "NOT_APPLICABLE"),
+        ("frames_app", "frames", "HIGHER_IS_BETTER"),
+        ("frames_janky_app", "frames", "LOWER_IS_BETTER"),
+        ("rss_anon_app", "memory", "LOWER_IS_BETTER"),
+        ("net_sent", "network", "LOWER_IS_BETTER"),
+    ],
+)
+def test_every_series_has_a_polarity(warehouse: Warehouse, name: str, kind: str, polarity: str) -> None:
+    with warehouse.writing() as writer:
+        row = SeriesRow(
+            run_id="a", series=name, unit="u", interval_s=1.0, start_ns=0, values=np.ones(3), is_missing=False
+        )
+        series.upsert(writer, [row])
+        (told,) = writer.dicts("SELECT * FROM marts.series_names")
+    assert (told["kind"], told["polarity"], told["run_count"], told["missing_count"]) == (kind, polarity, 1, 0)
+    assert told["description"]
