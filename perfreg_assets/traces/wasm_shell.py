@@ -20,6 +20,7 @@ from perfreg_assets.traces.supervisor import EXIT_MEMORY
 from perfreg_assets.traces.wasm_engine import EngineCrashError, EngineMemoryError, WasmEngine
 
 EXIT_CRASH = 98
+_LOOPBACK = ("127.0.0.1", "localhost")
 
 # TraceProcessorRpc.TraceProcessorMethod, protos/perfetto/trace_processor/trace_processor.proto
 _APPEND, _FINALIZE, _QUERY, _METRIC, _RESTORE = 1, 2, 3, 5, 7
@@ -95,9 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         route = _ROUTES.get(self.path)
-        # No page in a browser may drive the engine: browsers send Origin, the client does not.
-        if route is None or self.headers.get("Origin"):
-            self._reply(403 if route else 404, [])
+        if self._is_from_a_browser() or route is None:
+            self._reply(404 if route is None else 403, [])
             return
         try:
             self._reply(200, self.server.rpc.call(*route, body))
@@ -105,6 +105,11 @@ class _Handler(BaseHTTPRequestHandler):
             _exit(EXIT_CRASH, str(error))
 
     do_POST = do_GET  # noqa: N815 — http.server's name
+
+    def _is_from_a_browser(self) -> bool:
+        """No web page may drive the engine: browsers send one of these, or another host name (DNS rebinding)."""
+        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        return bool(self.headers.get("Origin") or self.headers.get("Sec-Fetch-Site")) or host not in _LOOPBACK
 
     def _reply(self, code: int, pieces: list[memoryview]) -> None:
         self.send_response(code)

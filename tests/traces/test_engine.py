@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import logging
 import os
 import signal
@@ -154,6 +155,44 @@ def test_a_native_engine_is_driven_in_the_same_way(native_engine, session_folder
         assert (one.kind, other.kind) == ("wasm", "explicit")
         assert one.version == other.version
         assert one.query(sql, COUNT).n[0] == other.query(sql, COUNT).n[0] == 190_555
+
+
+def test_errors_met_at_the_end_of_a_trace_are_reported(session_folder, settings):
+    # The stock client drops them: the trace then "loads", and the first query finds no tables.
+    packed = (session_folder / "trace.perfetto-trace.gz").read_bytes()
+    with start_engine(settings) as session, pytest.raises(Rejected) as rejected:
+        session.load([packed[: len(packed) // 2]])
+    assert rejected.value.reason is Reason.TRACE_CORRUPT
+    assert "GZIP stream incomplete" in rejected.value.detail
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "https://ui.perfetto.dev"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Host": "evil.example:1234"}, 403),
+    ],
+)
+def test_no_page_in_a_browser_can_drive_the_engine(settings, headers, status):
+    with start_engine(settings) as session:
+        connection = http.client.HTTPConnection(session._process.address, timeout=10)
+        connection.request("GET", "/status", headers=headers)
+        assert connection.getresponse().status == status
+        connection.request("GET", "/other", headers=headers)
+        connection.close()
+
+
+def test_the_engine_listens_on_loopback_only(settings):
+    with start_engine(settings) as session:
+        host, port = session._process.address.split(":")
+        listening = [
+            line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A"
+        ]
+    assert host == "127.0.0.1"
+    assert f"0100007F:{int(port):04X}" in listening
+    assert f"00000000:{int(port):04X}" not in listening
 
 
 def test_start_takes_no_second(settings):
