@@ -1,0 +1,110 @@
+"""Every target of every draw, judged by a detector: the raw material of all tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from perfreg_assets.evaluation.dataset import Dataset, LabelledSeries
+from perfreg_assets.evaluation.protocol import Draw
+from perfreg_assets.methods.detectors import Detector, kind_of_series
+from perfreg_assets.methods.run_level import combine_run
+from perfreg_assets.methods.samples import Sample, Score
+from perfreg_assets.methods.states import UNKNOWN, state_codes
+
+RUN_LEVEL = "*"
+SMALLEST_HISTORY = 3  # runs of an app that have a series at all
+
+Progress = Callable[[int, int, str], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One target of one draw, judged on one series or ('*') as a run."""
+
+    app: str
+    run_id: str
+    series: str
+    repeat: int
+    is_anomalous: bool
+    anomaly_kind: str | None
+    severity: str | None
+    score: Score
+
+
+def judge(dataset: Dataset, draws: Sequence[Draw], detector: Detector, progress: Progress | None) -> list[Case]:
+    """All cases of a detector, in the order of the draws whatever the number of threads; run level included."""
+    found = each(draws, lambda draw: _judge_draw(dataset, draw, detector), detector.name, progress)
+    return [case for cases in found for case in cases]
+
+
+def each(draws: Sequence[Draw], work: Callable[[Draw], T], what: str, progress: Progress | None) -> list[T]:
+    """`work` on every draw, in threads (the kernels release the GIL), results in the order of the draws."""
+    results: list[T] = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for result in pool.map(work, draws):
+            results.append(result)
+            if progress:
+                progress(len(results), len(draws), what)
+    return results
+
+
+def samples_of(rows: Iterable[LabelledSeries]) -> list[Sample]:
+    """The rows as detectors take them, with the states of the app where the paths are known."""
+    rows = list(rows)
+    paths = [[(step[0], step[1]) for step in row.provenance.steps] if row.provenance else [] for row in rows]
+    codes = state_codes(paths, [len(row.values) for row in rows], rows[0].interval_s if rows else 1.0)
+    return [
+        Sample(row.values, code if (code != UNKNOWN).any() else None) for row, code in zip(rows, codes, strict=True)
+    ]
+
+
+def rows_of(dataset: Dataset, draw: Draw, series: str) -> tuple[list[LabelledSeries], list[LabelledSeries]] | None:
+    """(history, targets) that have the series; None where too few do."""
+    runs = dataset.rows[draw.app][series]
+    history = [runs[run_id] for run_id in draw.history if run_id in runs]
+    targets = [runs[run_id] for run_id in draw.targets if run_id in runs]
+    return (history, targets) if len(history) >= SMALLEST_HISTORY and targets else None
+
+
+def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector) -> list[Case]:
+    cases = []
+    per_run: dict[str, dict[str, tuple[LabelledSeries, Score]]] = {}
+    for series in dataset.rows[draw.app]:
+        rows = rows_of(dataset, draw, series)
+        if rows is None:
+            continue
+        history, targets = rows
+        samples = samples_of([*history, *targets])
+        scores = detector.score_all(
+            samples[: len(history)],
+            samples[len(history) :],
+            kind=kind_of_series(series),
+            interval_s=history[0].interval_s,
+        )
+        for row, score in zip(targets, scores, strict=True):
+            cases.append(_case(draw, row, series, row.is_anomalous, score))
+            per_run.setdefault(row.run_id, {})[series] = (row, score)
+    for judged in per_run.values():
+        rows_of_run = [row for row, _ in judged.values()]
+        worst = next((row for row in rows_of_run if row.is_anomalous), rows_of_run[0])
+        whole = combine_run({series: score for series, (_, score) in judged.items()}, detector.name)
+        cases.append(_case(draw, worst, RUN_LEVEL, worst.is_anomalous, whole))
+    return cases
+
+
+def _case(draw: Draw, row: LabelledSeries, series: str, is_anomalous: bool, score: Score) -> Case:
+    return Case(
+        app=row.app,
+        run_id=row.run_id,
+        series=series,
+        repeat=draw.repeat,
+        is_anomalous=is_anomalous,
+        anomaly_kind=row.anomaly_kind,
+        severity=row.severity,
+        score=score,
+    )
