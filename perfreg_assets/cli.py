@@ -71,6 +71,11 @@ def command(
                     raise
                 terminal.fail(str(error))
                 sys.exit(1)
+            except Exception as error:  # a defect: named as one, its traceback is one option away
+                if debug:
+                    raise
+                terminal.fail(f"unexpected {type(error).__name__}: {str(error).splitlines()[0]}; --debug shows where")
+                sys.exit(1)
 
         run.__doc__ = f"{body.__doc__}\n\n\b\nExample:\n  {example}"
         return (group or main).command(name, cls=_Command)(run)
@@ -389,6 +394,150 @@ def ui(settings: Settings, port: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     sys.exit(0 if process.wait() in (0, -signal.SIGINT, -signal.SIGTERM) else 1)
+
+
+@command("serve", example="perfreg serve --port 9001")
+@click.option("--port", type=click.IntRange(1, 65535), help="Default: the setting serve_port, 9001.")
+def serve(settings: Settings, port: int | None) -> None:
+    """Shows the report pages, with the traces and Perfetto's UI beside them, on 127.0.0.1."""
+    from perfreg_assets.reports import serve as server
+    from perfreg_assets.reports.site import build_site
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        build_site(reader, settings.reports_dir, server=settings.reports_address)
+    server.serve(settings, port, on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"))
+
+
+@command("export", example="perfreg export otava/")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def export(settings: Settings, folder: Path) -> None:
+    """Writes per-version figures as CSV, with a configuration for Apache Otava to look for change points in them."""
+    from perfreg_assets.warehouse import otava
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        for path in otava.export(reader, folder):
+            terminal.say(str(path))
+
+
+# ---- collecting ----------------------------------------------------------------------------------
+@command("collect", example="perfreg collect --app com.rig.notes --apk notes-1.6.0.apk --time-limit 600")
+@click.option("--app", help="Application id; with --apk it may be left out.")
+@click.option(
+    "--apk", "apks", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Repeatable."
+)
+@click.option("--app-version", help="The version that is expected; another one is refused.")
+@click.option("--device", "serial", help="adb serial; default: the only attached device.")
+@click.option(
+    "--explorer",
+    type=click.Choice(["monkey", "droidbot", "fastbot2", "command"]),
+    default="monkey",
+    show_default=True,
+)
+@click.option("--explorer-command", help="The explorer's program with its arguments, as one text; see README.")
+@click.option("--strategy", help="Name of the strategy S; default: the explorer's name.")
+@click.option("--time-limit", type=float, default=600.0, show_default=True, help="T, seconds.")
+@click.option("--action-interval", type=float, default=2.0, show_default=True, help="I, seconds between actions.")
+@click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Sessions per build.")
+@click.option("--seed", "seeds", type=click.IntRange(0), multiple=True, help="Repeatable: one per repeat.")
+@click.option("--source", "sources", multiple=True, help="Data source; default: scheduler, memory, CPU frequency.")
+@click.option("--max-battery-celsius", type=float, help="Wait until the battery is cooler.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Any other field of the configuration.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Where run folders go; default: the inbox."
+)
+@click.option("--sweep", "sweep_only", is_flag=True, help="Only clean up what earlier collections left on devices.")
+def collect(settings: Settings, sweep_only: bool, serial: str | None, **options: Any) -> None:
+    """Explores an app on a device while Perfetto records; leaves run folders, and nothing on the device."""
+    from perfreg_assets.collection.sweep import sweep
+
+    if sweep_only:
+        swept = sweep(settings, serial=serial)
+        for text in swept.cleaned:
+            terminal.say(f"cleaned    {text}")
+        for text in (*swept.remaining, *swept.unlisted):
+            terminal.say(f"remaining  {text}")
+        sys.exit(1 if swept.remaining or swept.unlisted else 0)
+    if not _collect(settings, serial, **options):
+        sys.exit(1)
+
+
+def _collect(
+    settings: Settings, serial: str | None, app: str | None, apks: tuple[Path, ...], out: Path | None, **options: Any
+) -> bool:
+    """Whether every session left a run folder; each session is a row of the warehouse either way."""
+    import dataclasses
+
+    from perfreg_assets.collection.batch import collect_batch
+    from perfreg_assets.collection.builds import read_build
+    from perfreg_assets.warehouse import collections as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if app is None and not apks:
+        raise ValueError("name the app with --app, or a build with --apk")
+    config = _collection_config(app or read_build(apks[0]).app, serial, **options)
+    with terminal.progress("collect") as show:
+        batch = collect_batch(
+            config,
+            apks,
+            settings=settings,
+            runs_out=(out or settings.inbox_dir).absolute(),
+            progress=lambda progress: show(str(progress)),
+        )
+    ends = [outcome.result or outcome.error for outcome in batch.outcomes]
+    records = [end.record for end in ends if end is not None]
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record)) for record in records])
+    for outcome in batch.outcomes:
+        if outcome.error is not None:
+            terminal.fail(f"[{outcome.error.reason}] {outcome.error}")
+        elif outcome.result is not None:
+            result = outcome.result
+            terminal.say(
+                f"{result.run_folder}   {result.step_count} steps, {result.state_count} states, "
+                f"{result.record.trace_bytes or 0:,} bytes, stopped by {result.stop_reason}"
+                + (f"; still on the device: {', '.join(result.leftovers)}" if result.leftovers else "")
+            )
+    if batch.skipped:
+        terminal.fail(f"{batch.skipped} sessions were not begun")
+    return batch.is_complete
+
+
+def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
+    import json
+    import shlex
+
+    from perfreg_assets.collection.config import CollectionConfig
+
+    further: dict[str, Any] = {}
+    for text in options["options"]:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise ValueError(f"--option {text}: write NAME=VALUE")
+        try:
+            parsed = json.loads(value)
+        except ValueError:
+            parsed = value  # plain text needs no quotes
+        further[name] = tuple(parsed) if isinstance(parsed, list) else parsed
+    given = {
+        "version_name": options["app_version"],
+        "explorer": options["explorer"],
+        "explorer_command": tuple(shlex.split(options["explorer_command"] or "")),
+        "strategy": options["strategy"],
+        "time_limit_s": options["time_limit"],
+        "action_interval_s": options["action_interval"],
+        "repeats": options["repeats"],
+        "seeds": options["seeds"] or None,
+        "data_sources": options["sources"] or None,
+        "max_battery_celsius": options["max_battery_celsius"],
+        **further,
+    }
+    given = {key: value for key, value in given.items() if value is not None}
+    try:
+        return CollectionConfig(app=app, serial=serial, **given)
+    except TypeError as error:
+        raise ValueError(f"--option: {error}") from error
 
 
 if __name__ == "__main__":

@@ -82,10 +82,9 @@ class Writer(Reader):
     def execute_with(self, staged: pa.Table, sql: str, parameters: Parameters = ()) -> int:
         """Runs one statement that reads the Arrow table `staged` under the name `staged_rows`."""
         self._connection.register(_STAGED, staged)
-        try:
-            return self.execute(sql, parameters)
-        finally:
-            self._connection.unregister(_STAGED)
+        count = self.execute(sql, parameters)
+        self._connection.unregister(_STAGED)  # not after an error: the transaction is lost then, and hides the cause
+        return count
 
 
 class Warehouse:

@@ -408,7 +408,7 @@ CREATE TABLE core.collections (
     app              VARCHAR NOT NULL,
     version_name     VARCHAR NOT NULL,
     build_hash       VARCHAR,
-    attempt          INTEGER NOT NULL CHECK (attempt >= 1),
+    attempt          INTEGER NOT NULL CHECK (attempt >= 0),
     device_serial    VARCHAR,
     state            VARCHAR NOT NULL CHECK (state IN ('collected', 'failed')),
     reason_code      VARCHAR,
@@ -427,7 +427,7 @@ COMMENT ON COLUMN core.collections.run_id IS 'The run that came of it; NULL when
 COMMENT ON COLUMN core.collections.app IS 'Android application id.';
 COMMENT ON COLUMN core.collections.version_name IS 'Version of the app.';
 COMMENT ON COLUMN core.collections.build_hash IS 'Hash of the package that was installed.';
-COMMENT ON COLUMN core.collections.attempt IS 'Number of the attempt, from 1.';
+COMMENT ON COLUMN core.collections.attempt IS 'How often the build had been tried before.';
 COMMENT ON COLUMN core.collections.device_serial IS 'Serial number of the device.';
 COMMENT ON COLUMN core.collections.state IS 'collected or failed.';
 COMMENT ON COLUMN core.collections.reason_code IS 'Why it failed, a stable code; NULL otherwise.';
