@@ -1,7 +1,7 @@
 -- By how much did each series change from one version to the next?
 SELECT app, series, lag(version_name) OVER versions AS from_version, version_name AS to_version,
-    round(100 * (level_median / lag(level_median) OVER versions - 1), 1) AS change_percent
+    round(100 * (level_median / nullif(lag(level_median) OVER versions, 0) - 1), 1) AS change_percent
 FROM marts.trends
 WINDOW versions AS (PARTITION BY app, series ORDER BY version_rank)
 QUALIFY from_version IS NOT NULL
-ORDER BY abs(change_percent) DESC;
+ORDER BY abs(change_percent) DESC NULLS LAST;

@@ -25,7 +25,7 @@ FROM (
     FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
     WHERE NOT runs.is_quarantined AND traces.run_id IS NULL
     UNION ALL
-    SELECT run_id, 'series', series, 'series_missing', reason, true
+    SELECT run_id, 'series', series, 'series_missing', reason, series IN (SELECT judged.series FROM core.distances AS judged)
     FROM core.time_series WHERE is_missing
     UNION ALL
     SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), true
@@ -55,4 +55,4 @@ COMMENT ON COLUMN marts.data_quality.scope IS 'What it is about: run, trace, ser
 COMMENT ON COLUMN marts.data_quality.series IS 'The series, where it is about one.';
 COMMENT ON COLUMN marts.data_quality.reason_code IS 'Stable code of the finding.';
 COMMENT ON COLUMN marts.data_quality.detail IS 'The finding in one sentence.';
-COMMENT ON COLUMN marts.data_quality.is_blocking IS 'The run or series is not judged because of it.';
+COMMENT ON COLUMN marts.data_quality.is_blocking IS 'The run or series is not judged because of it; a missing series that is never judged does not block.';

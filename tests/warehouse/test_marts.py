@@ -277,3 +277,17 @@ def test_every_series_has_a_polarity(warehouse: Warehouse, name: str, kind: str,
         (told,) = writer.dicts("SELECT * FROM marts.series_names")
     assert (told["kind"], told["polarity"], told["run_count"], told["missing_count"]) == (kind, polarity, 1, 0)
     assert told["description"]
+
+
+def test_a_missing_series_blocks_only_where_it_is_judged(sample_module: object, tmp_path: Path) -> None:
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=32)
+    with warehouse.writing() as writer:
+        row = SeriesRow(
+            run_id="notes-0000", series="frames_app", unit="frames/s", interval_s=1.0, start_ns=None, values=None,
+            is_missing=True, reason="the trace has no frame timeline",
+        )  # fmt: skip
+        series.upsert(writer, [row], keep_others=True)
+        missing = dict(
+            writer.rows("SELECT series, is_blocking FROM marts.data_quality WHERE reason_code = 'series_missing'")
+        )
+    assert missing == {"frames_app": False, "rss_app": True}

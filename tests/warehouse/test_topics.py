@@ -277,9 +277,9 @@ def test_reviews_are_added_and_the_last_one_counts(warehouse: Warehouse) -> None
 
 def test_settings_are_logged_and_checked(warehouse: Warehouse) -> None:
     with warehouse.writing() as writer:
-        assert settings_table.change(writer, "omega", "0.75", note="fewer alarms")
-        assert not settings_table.change(writer, "omega", "0.75")
-        assert settings_table.current(writer)["omega"] == "0.75"
+        assert settings_table.change(writer, "omega", "0.85", note="fewer alarms")
+        assert not settings_table.change(writer, "omega", "0.85")
+        assert settings_table.current(writer)["omega"] == "0.85"
         assert writer.rows("SELECT note FROM core.settings WHERE name = 'omega' ORDER BY changed_at")[-1] == (
             "fewer alarms",
         )
