@@ -171,6 +171,8 @@ def create_app(*, reports_dir: Path, runs_dir: Path, port: int) -> ASGIApp:
         Rejected: PERFETTO_UI_MISSING.
     """
 
+    reports_dir.mkdir(parents=True, exist_ok=True)  # empty until the first build
+
     def not_found(request: Request, _error: Exception) -> Response:
         is_start = request.url.path in ("/", "/index.html") and not (reports_dir / "index.html").is_file()
         return PlainTextResponse(_NO_SITE if is_start else "Not found.\n", 404)
@@ -183,7 +185,7 @@ def create_app(*, reports_dir: Path, runs_dir: Path, port: int) -> ASGIApp:
             Route("/traces/{run_id}", _trace_route(runs_dir), methods=["GET", "HEAD", "OPTIONS"]),
             Route("/perfetto", to_ui),
             Mount("/perfetto", _Files(directory=perfetto_ui_dir())),
-            Mount("/", _Files(directory=reports_dir, check_dir=False)),
+            Mount("/", _Files(directory=reports_dir)),
         ],
         exception_handlers={404: not_found},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -214,9 +215,13 @@ def build_sample(path: Path, **options: object) -> Warehouse:
 
 
 @pytest.fixture
-def own_sample(tmp_path: Path) -> Warehouse:
+def own_sample(sample_site: tuple[Warehouse, Path], tmp_path: Path) -> Warehouse:
     """A filled warehouse that a test may write to."""
-    return build_sample(tmp_path / "perfreg.duckdb")
+    original = sample_site[0]
+    own = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10.0)
+    shutil.copy(original.path, own.path)
+    shutil.copy(original.published, own.published)
+    return own
 
 
 @pytest.fixture

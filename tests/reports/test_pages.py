@@ -26,6 +26,7 @@ from perfreg_assets.reports.omega_page import critical_omega, render_omega_page
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.templating import embed_json, limit_multiple, limit_step, numbers
 
+START_NS = 1_279_364_786_441  # of the fixture's run
 KINDS = ["anomalous", "normal", "not_enough_history", "incomplete_trace", "series_missing", "quarantined"]
 
 
@@ -122,9 +123,7 @@ def test_functional_problems_and_reviews_are_shown(detail, builders):
     contents = detail("anomalous")
     run = replace(
         contents.run, functional_problem_count=1, review_status="rejected", review_note="warm-up", reviewer="ada",
-        functional_problems=(
-            {"kind": "crash", "message": "NullPointerException", "ts_ns": contents.run.exploration_start_ns + 2_500_000_000},
-        ),
+        functional_problems=({"kind": "crash", "message": "NullPointerException", "ts_ns": START_NS + 25 * 10**8},),
     )  # fmt: skip
     text = _visible(render_run_page(replace(contents, run=run)))
     assert "1 functional problem " in text
@@ -143,8 +142,9 @@ def test_names_from_an_app_are_text_everywhere(detail, builders):
     evil = builders.naughty
     contents = detail("anomalous")
     run = builders.run(
-        app=evil, version_name=evil, device=evil, strategy=evil, reason=evil, review_status="accepted", review_note=evil,
-        reviewer=evil, functional_problem_count=1, functional_problems=({"kind": evil, "message": evil},),
+        app=evil, version_name=evil, device=evil, strategy=evil, reason=evil, review_status="accepted",
+        review_note=evil, reviewer=evil, functional_problem_count=1,
+        functional_problems=({"kind": evil, "message": evil},),
     )  # fmt: skip
     worst = next(s for s in contents.series if s.discords)
     worst = replace(

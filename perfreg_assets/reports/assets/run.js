@@ -33,10 +33,10 @@
         line: { color: t.history, width: 1.5 }, name: "barycenter", hovertemplate: `barycenter: %{y:,.4~r} ${s.axis}<extra></extra>`,
       });
     }
-    const unit = s.factor === 1 ? s.exact : `${s.axis} (%{customdata:,} ${s.exact})`;
+    const exact = s.factor === 1 ? `%{customdata} ${s.exact}` : `%{y:,.6~r} ${s.axis} (%{customdata:,} ${s.exact})`;
     traces.push({
       x, y: scaled(s.values, s.factor), customdata: s.values, mode: "lines", line: { color: t.run, width: 2 },
-      name: "run", hovertemplate: `<b>this run: %{y${s.factor === 1 ? "" : ":,.6~r"}} ${unit}</b><extra></extra>`,
+      name: "run", hovertemplate: `<b>this run: ${exact}</b><extra></extra>`,
     });
     return traces;
   }
@@ -47,9 +47,25 @@
     const n = Math.max(1, colours.length);
     const scale = colours.flatMap((c, i) => [[i / n, c], [(i + 1) / n, c]]);
     return {
-      type: "heatmap", x: [...p.starts, p.end], y: [0, 1], z: [p.codes], text: [p.codes.map((c) => escapeText(p.screens[c]))],
+      type: "heatmap", x: [...p.starts, p.end], y: [0, 1], z: [p.codes], hoverinfo: "skip",
       zmin: -0.5, zmax: n - 0.5, colorscale: scale, showscale: false, yaxis: "y2", xgap: 1,
-      hovertemplate: "screen: %{text}<extra></extra>", name: "screens",
+      name: "screens",
+    };
+  }
+
+  // An unseen line along the strip: what the pointer's moment says about screen and action.
+  function pathHover(n, dt) {
+    const p = data.path, text = [], x = times(n, dt);
+    let stretch = -1, action = -1;
+    for (const t of x) {
+      while (stretch + 1 < p.starts.length && p.starts[stretch + 1] <= t) stretch += 1;
+      while (action + 1 < p.actions.length && p.actions[action + 1][0] <= t) action += 1;
+      const screen = stretch < 0 ? "before the first action" : p.screens[p.codes[stretch]];
+      text.push(escapeText(action < 0 ? screen : `${screen}, after ${p.actions[action][1]}`));
+    }
+    return {
+      x, y: x.map(() => 0.5), text, mode: "lines", yaxis: "y2", line: { color: "rgba(0,0,0,0)" }, name: "screen",
+      hovertemplate: "screen: %{text}<extra></extra>",
     };
   }
 
@@ -83,10 +99,10 @@
     const look = {
       ...layout(t),
       margin: { l: LEFT, r: RIGHT, t: TOP, b: AXIS },
-      hovermode: "x unified",
+      hovermode: "x unified", hoversubplots: "axis",
       xaxis: {
         ...axis, range: range || [0, span], ticksuffix: " s", nticks: Math.max(4, Math.round(width / 110)), showgrid: false, ticks: "outside",
-        hoverformat: ".6~f", unifiedhovertitle: { text: "%{x} since start" }, anchor: s.profile ? "y3" : data.path ? "y2" : "y",
+        hoverformat: ".6~f", unifiedhovertitle: { text: "%{x} s since start" }, anchor: s.profile ? "y3" : data.path ? "y2" : "y",
         showspikes: true, spikemode: "across", spikethickness: 1, spikecolor: t.muted, spikedash: "solid", spikesnap: "cursor",
         title: { text: "time since start", standoff: 6, font: { size: 11 } },
       },
@@ -101,7 +117,7 @@
       })),
     };
     if (data.path) {
-      traces.push(pathTrace(t));
+      traces.push(pathTrace(t), pathHover(s.values.length, s.interval));
       const at = labels(width);
       traces.push({
         x: at.map((l) => l[0]), y: at.map(() => 0.5), text: at.map((l) => l[1]), mode: "text", yaxis: "y2", hoverinfo: "skip", name: "labels",
@@ -199,7 +215,8 @@
       } else if (event.key === "+" || event.key === "-") {
         const centre = at === null ? (a + b) / 2 : at * s.interval;
         const half = ((b - a) / 2) * (event.key === "+" ? 0.5 : 2);
-        zoom(half * 2 >= span ? null : [centre - half, centre + half]);
+        const from = Math.min(Math.max(0, centre - half), span - 2 * half);
+        zoom(half * 2 >= span ? null : [from, from + 2 * half]);
       } else if (event.key === "0") zoom(null);
       else if (event.key === "Escape") Plotly.Fx.unhover(element);
       else return;

@@ -1,0 +1,379 @@
+"""The pages in a real browser: what they show, how they answer, and the way into Perfetto. Skipped without chromium."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfreg_assets.reports.data import PathStep
+from perfreg_assets.reports.run_page import render_run_page
+from perfreg_assets.reports.serve import make_server, open_socket
+from perfreg_assets.reports.site import build_site
+from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.settings import Settings
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = "/usr/bin/chromium"
+SESSION = Path(__file__).parents[1] / "data" / "sessions" / "notes-026"
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"{CHROMIUM} is not installed"),
+]
+
+
+@dataclass(frozen=True)
+class Served:
+    address: str
+    warehouse: Any
+    run: str  # an anomalous run with a real trace
+    window: tuple[int, int]  # of the run's worst series' surest discord, ns
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as engine:
+        found = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator[Any]:
+    """A page that fails the test on any script error, refused resource or request to elsewhere."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = context.new_page()
+    problems: list[str] = []
+    found.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    found.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    found.on("dialog", lambda dialog: (problems.append("a script ran"), dialog.dismiss()))
+    elsewhere: list[str] = []
+    found.on(
+        "request",
+        lambda request: (
+            elsewhere.append(request.url)
+            if not re.match(r"(file|data|blob):|http://127\.0\.0\.1:", request.url)
+            else None
+        ),
+    )
+    yield found
+    context.close()
+    assert problems == []
+    assert elsewhere == []
+
+
+@pytest.fixture(scope="module")
+def served(sample_site, tmp_path_factory) -> Iterator[Served]:
+    """The sample's site, served; one run's trace, windows and clock are those of a recorded session."""
+    home = tmp_path_factory.mktemp("home")
+    original = sample_site[0]
+    warehouse = type(original)(home / "perfreg.duckdb", lock_timeout_s=10.0)
+    shutil.copy(original.path, warehouse.path)
+    session = json.loads((SESSION / "run.json").read_text())
+    start = session["exploration"]["start_ns"]
+    with warehouse.writing() as writer:
+        run = writer.value(
+            "SELECT run_id FROM marts.discords JOIN marts.runs USING (run_id) "
+            "WHERE runs.is_anomalous AND runs.app = 'com.example.notes' "
+            "AND run_id NOT IN (SELECT run_id FROM marts.verdicts WHERE is_current AND is_anomalous IS NULL) LIMIT 1"
+        )
+        writer.execute(
+            "UPDATE core.discords SET start_ns = ? + CAST(start_s * 1e9 AS BIGINT), "
+            "end_ns = ? + CAST(end_s * 1e9 AS BIGINT) WHERE run_id = ?",
+            [start, start, run],
+        )
+    settings = Settings(home=home)
+    (settings.runs_dir / run).mkdir(parents=True)
+    for file in SESSION.iterdir():
+        shutil.copy(file, settings.runs_dir / run / file.name)
+    with warehouse.reading() as reader:
+        build_site(reader, settings.reports_dir)
+        (window,) = reader.rows(
+            "SELECT d.start_ns, d.end_ns FROM marts.discords AS d "
+            "JOIN marts.verdicts AS v ON v.run_id = d.run_id AND v.series = d.series "
+            "WHERE d.run_id = ? AND v.is_current ORDER BY v.critical_omega DESC, d.confidence DESC LIMIT 1",
+            [run],
+        )
+    with open_socket(0) as listener:
+        server = make_server(settings, listener)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", warehouse, run, window)
+        server.should_exit = True
+        thread.join(20)
+
+
+def _open(page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector("body[data-ready=yes]", timeout=20_000)
+
+
+def _rows(page) -> list[str]:
+    return [row.inner_text() for row in page.locator("[data-runs] tbody tr").all() if row.is_visible()]
+
+
+def _range(page, chart: int) -> list[float]:
+    return page.evaluate('(i) => document.querySelector(`[data-chart="${i}"]`).layout.xaxis.range', chart)
+
+
+def _payload(page) -> dict[str, Any]:
+    return json.loads(page.locator("#run-data").text_content())
+
+
+def _point(page, chart: int, seconds: float) -> tuple[float, float]:
+    """Where on the screen a moment of a chart is."""
+    chart_element = page.locator(f'[data-chart="{chart}"]')
+    chart_element.scroll_into_view_if_needed()
+    box = chart_element.locator(".nsewdrag").first.bounding_box()
+    a, b = _range(page, chart)
+    return box["x"] + box["width"] * (seconds - a) / (b - a), box["y"] + box["height"] / 2
+
+
+def test_from_the_filter_to_the_discord_in_perfetto(page, served):
+    with served.warehouse.reading() as reader:
+        rows = reader.rows("SELECT run_id FROM marts.runs WHERE is_anomalous AND app = 'com.example.notes'")
+    _open(page, served.address)
+    page.locator("select[name=app]").select_option("com.example.notes")
+    page.get_by_label("Anomalous only").check()
+    assert {row.split()[0] for row in _rows(page)} == {run_id for (run_id,) in rows}
+    assert page.url.endswith("#app=com.example.notes&anomalous=1")
+    page.locator("[data-runs]").get_by_role("link", name=served.run).click()
+    page.wait_for_selector("body[data-ready=yes]")
+    assert "outside what the last 12 comparable runs did" in page.locator("h1").inner_text()
+
+    worst = _payload(page)["series"][0]
+    page.mouse.move(*_point(page, 0, 40.0))
+    page.wait_for_selector(".hoverlayer .legend")
+    hover = page.locator(".hoverlayer").first.text_content()
+    assert "40 s since start" in hover
+    exact = f"{worst['values'][40]} {worst['exact']}" if worst["factor"] == 1 else f"{worst['values'][40]:,}"
+    assert exact in hover.replace("−", "-")
+    assert "history:" in hover
+    assert "screen:" in hover
+
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name=re.compile("Open in Perfetto")).click()
+    perfetto = opened.value
+    perfetto.wait_for_selector("text=/com\\.rig\\.notes/", timeout=90_000)
+    visible = perfetto.evaluate(
+        "() => { const w = app.trace.timeline.visibleWindow; return [String(w.start.integral), Number(w.duration)]; }"
+    )
+    start, end = served.window
+    assert int(visible[0]) == start
+    assert visible[1] == pytest.approx(end - start, abs=2)
+
+
+def test_the_filter_is_in_the_address_and_survives_reloading(page, served):
+    _open(page, f"{served.address}/#app=com.example.shop&version=1.2.0&series=rss_app&anomalous=1")
+    first = _rows(page)
+    assert first
+    assert all("com.example.shop" in row and "1.2.0" in row and "Memory" in row for row in first)
+    assert page.locator("section[data-app='com.example.notes']").is_hidden()
+    page.reload()
+    page.wait_for_selector("body[data-ready=yes]")
+    assert _rows(page) == first
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_timeout(100)
+    assert "#" not in page.url
+    assert len(_rows(page)) == page.locator("[data-runs] tbody tr").count()
+
+
+def test_a_filter_that_matches_nothing_says_so(page, served):
+    _open(page, served.address)
+    page.get_by_label("Run", exact=True).fill("no such run")
+    assert page.get_by_text("No run matches these filters.").is_visible()
+    assert page.get_by_text(re.compile(r"^0 of \d+ runs$")).is_visible()
+
+
+def test_a_cell_of_the_heat_map_leads_to_its_runs(page, served):
+    _open(page, served.address)
+    page.locator("section[data-app='com.example.notes'] table.heat a", has_text="▲").first.click()
+    rows = _rows(page)
+    assert rows
+    assert all("Anomalous" in row for row in rows)
+
+
+def test_zoom_is_shared_by_all_series_and_taken_back(page, served):
+    _open(page, f"{served.address}/runs/{served.run}.html")
+    for chart in range(3):
+        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()
+        page.wait_for_selector(f'[data-chart="{chart}"][data-drawn=yes]')
+    window = _payload(page)["series"][0]["discords"][0]
+    page.locator("[data-zoom]").first.click()
+    page.wait_for_selector("body[data-zoom]:not([data-zoom=''])")
+    page.wait_for_timeout(300)
+    ranges = [_range(page, chart) for chart in range(3)]
+    assert ranges[0] == ranges[1] == ranges[2]
+    assert ranges[0][0] < window[0] < window[1] < ranges[0][1]
+    page.get_by_role("button", name="Whole run").click()
+    page.wait_for_timeout(300)
+    assert [_range(page, chart) for chart in range(3)] == [[0, 90]] * 3
+
+    x0, y = _point(page, 1, 20.0)
+    x1, _ = _point(page, 1, 50.0)
+    page.mouse.move(x0, y)
+    page.mouse.down()
+    page.mouse.move(x1, y, steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(500)
+    ranges = [_range(page, chart) for chart in range(3)]
+    assert ranges[0] == ranges[1] == ranges[2]
+    assert ranges[0] == pytest.approx([20.0, 50.0], abs=0.5)
+
+
+def test_values_can_be_read_with_the_keyboard_alone(page, served):
+    _open(page, f"{served.address}/runs/{served.run}.html")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.dataset.chart === '0'"):
+            break
+    else:
+        pytest.fail("Tab never reaches the first chart")
+    values = _payload(page)["series"][0]["values"]
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert (
+        page.locator("[aria-live=polite].visually-hidden").inner_text() == f"2 s: {values[2]} core-seconds per second"
+    )
+    page.keyboard.press("+")
+    page.wait_for_timeout(300)
+    a, b = _range(page, 0)
+    assert b - a == pytest.approx(45.0, abs=1)
+    page.keyboard.press("0")
+    page.wait_for_timeout(300)
+    assert _range(page, 0) == [0, 90]
+
+
+def test_sliders_flip_the_verdicts_that_sql_flips(page, served):
+    with served.warehouse.reading() as reader:
+        expected = {
+            row[0]
+            for row in reader.rows(
+                "SELECT run_id FROM marts.verdict_flips(1.5, 0.5) "
+                "WHERE series = '*' AND detector = 'default' AND flip = 'becomes_anomalous'"
+            )
+        }
+    _open(page, f"{served.address}/omega.html")
+    for key, value in (("a", "1.5"), ("b", "0.5")):
+        page.locator(f'[data-omega="{key}"]').fill(value)
+    found = {row.locator("a").inner_text() for row in page.locator("[data-flip-table] tbody tr").all()}
+    assert found == expected
+    page.locator('[data-omega="b"]').fill("1.5")
+    assert page.get_by_text("Move a slider to see which verdicts change.").is_visible()
+
+
+@pytest.mark.parametrize("name", ["index.html", "omega.html", "runs/notes-0016.html"])
+def test_pages_work_from_a_folder_without_a_server(page, sample_site, name):
+    _open(page, (sample_site[1] / name).as_uri())
+    if name.startswith("runs/"):
+        assert page.locator("[data-chart] .main-svg").count() > 0
+        link = page.get_by_role("link", name=re.compile("Open in Perfetto")).get_attribute("href")
+        assert link.startswith("http://127.0.0.1:9001/perfetto/#!/?url=http://127.0.0.1:9001/traces/")
+        assert page.get_by_text("Opens once").is_visible()
+
+
+@pytest.mark.parametrize("name", ["", "omega.html", *(f"runs/notes-00{i}.html" for i in ("00", "16", "20"))])
+def test_nothing_sticks_out_on_a_phone(browser, served, name):
+    context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    _open(page, f"{served.address}/{name}")
+    wide = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
+    context.close()
+    assert wide[0] <= wide[1]
+
+
+def test_dark_is_dark_and_light_is_light_with_enough_contrast(browser, served):
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+        page = context.new_page()
+        for name in (f"runs/{served.run}.html", ""):
+            _open(page, f"{served.address}/{name}")
+            low = page.evaluate(CONTRAST)
+            assert low == [], (scheme, name, low)
+            background = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+            brightness = statistics.mean(int(v) for v in re.findall(r"\d+", background)[:3])
+            assert brightness < 60 if scheme == "dark" else brightness > 200
+        context.close()
+
+
+# Texts whose colour and nearest opaque background are closer than WCAG's 4.5 : 1.
+CONTRAST = """() => {
+  const rgb = (c) => c.match(/[\\d.]+/g).map(Number);
+  const part = (v) => (v / 255 <= .03928 ? v / 255 / 12.92 : ((v / 255 + .055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
+  const hasText = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  const found = [];
+  for (const e of document.querySelectorAll("h1,h2,h3,p,dt,dd,th,td,a,button,code,small,caption,li,.badge")) {
+    if (e.disabled || e.getAttribute("aria-disabled") || !e.checkVisibility() || !hasText(e)) continue;
+    let back = [255, 255, 255];
+    for (let at = e; at; at = at.parentElement) {
+      const c = rgb(getComputedStyle(at).backgroundColor);
+      if (c.length < 4 || c[3] === 1) { back = c; break; }
+    }
+    const [high, low] = [light(rgb(getComputedStyle(e).color)), light(back)].sort((x, y) => y - x);
+    const ratio = (high + .05) / (low + .05);
+    if (ratio < 4.5) found.push([e.tagName, e.className, e.textContent.trim().slice(0, 30), ratio.toFixed(2)]);
+  }
+  return found.slice(0, 10);
+}"""
+
+
+def _site_with(tmp_path: Path, html: str) -> str:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "assets").mkdir()
+    for name, source in asset_files().items():
+        shutil.copy(source, tmp_path / "assets" / name)
+    (tmp_path / "runs" / "page.html").write_text(html, "utf-8")
+    return (tmp_path / "runs" / "page.html").as_uri()
+
+
+def test_hostile_names_run_nothing_even_inside_charts(page, tmp_path, detail, builders):
+    evil = builders.naughty + '<a href="javascript:alert(3)">link</a><b>'
+    contents = detail("anomalous")
+    series = tuple(replace(s, discords=tuple(replace(w, screens=(evil,)) for w in s.discords)) for s in contents.series)
+    path = tuple(PathStep(i, 20.0 * i, evil + str(i), evil + str(i), evil) for i in range(9))
+    html = render_run_page(replace(contents, run=builders.run(app=evil, version_name=evil), series=series, path=path))
+    _open(page, _site_with(tmp_path, html))
+    page.mouse.move(*_point(page, 0, 60.0))
+    page.wait_for_selector(".hoverlayer .legend")
+    assert page.locator("img").count() == 1
+    assert page.locator("[onerror], svg a, a[href^='javascript']").count() == 0
+    assert "<img src=x" in page.locator(".hoverlayer").first.text_content(), "the name is shown as it is"
+
+
+def test_1800_samples_by_12_series_open_within_a_second_or_so(browser, tmp_path, detail, builders):
+    names = ["cpu_app", "cpu_total", "rss_app", *(f"cpu_core_{i}" for i in range(9))]
+    states = ["normal", "normal", "anomalous"]
+    series = tuple(builders.series(n, n=1800, state=(states + [None] * 9)[i]) for i, n in enumerate(names))
+    address = _site_with(tmp_path, render_run_page(replace(detail("anomalous", n=1800), series=series)))
+    taken = []
+    for _ in range(4):
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        _open(page, address)
+        taken.append(page.evaluate("() => performance.getEntriesByName('charts-drawn')[0].startTime / 1000"))
+        page.close()
+    # 0.7 to 0.8 s on an idle 2-core machine; the bound leaves room for other work on it.
+    assert min(taken) < 1.6, taken

@@ -1,0 +1,67 @@
+"""The still picture of a series for Markdown and the console demo."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from dataclasses import replace
+
+import numpy as np
+from PIL import Image
+
+from perfreg_assets.reports.charts import ALERT_COLOUR, draw_series, markdown_image
+
+
+def _pixels(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=int)
+
+
+def _near(pixels: np.ndarray, colour: str) -> int:
+    target = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+    return int((np.abs(pixels - target).sum(axis=2) < 24).sum())
+
+
+def test_the_picture_is_small_and_has_the_asked_size(builders):
+    png = draw_series(builders.series("rss_app", state="anomalous", leak=6e5))
+    assert _pixels(png).shape == (260, 760, 3)
+    assert len(png) < 60_000
+
+
+def test_windows_and_the_runs_own_distance_are_marked_only_when_anomalous(builders):
+    bad = _pixels(draw_series(builders.series("rss_app", state="anomalous", leak=6e5)))
+    good = _pixels(draw_series(builders.series("rss_app", state="normal")))
+    assert _near(bad, ALERT_COLOUR) > 40 > _near(good, ALERT_COLOUR) - 200  # the limit's line is in both
+    shaded = (bad[:, :, 0] - bad[:, :, 2] > 40).sum()
+    assert shaded > 5 * (good[:, :, 0] - good[:, :, 2] > 40).sum()
+
+
+def test_the_same_series_gives_the_same_bytes(builders):
+    series = builders.series("cpu_app", state="anomalous")
+    assert draw_series(series) == draw_series(series)
+
+
+def test_a_missing_series_says_why_instead_of_drawing_nothing(builders):
+    gone = replace(builders.series("rss_app"), values=None, distances=(), missing_reason="no mem.rss counters")
+    png = draw_series(gone)
+    assert 100 < (_pixels(png).sum(axis=2) < 300).sum() < 20_000
+
+
+def test_names_with_dollar_signs_are_no_formulas(builders):
+    assert draw_series(builders.series("rss_app"), title="app $\\frac{1}{ of $evil$ $")
+
+
+def test_gaps_and_histories_without_spread_are_drawn(builders):
+    series = builders.series("cpu_app", state="anomalous")
+    values = series.values.copy()
+    values[10:50] = np.nan
+    flat = replace(series.distances[0], q1=9.0, q3=9.0, history_distances=(9.0, 9.0, 9.0))
+    assert draw_series(replace(series, values=values, distances=(flat,), band=None, barycenter=None))
+
+
+def test_markdown_holds_the_picture_and_a_harmless_text(builders):
+    png = draw_series(builders.series("cpu_app"))
+    text = markdown_image(png, "CPU [x](javascript:alert(1))\n# head")
+    found = re.fullmatch(r"!\[([^\[\]\n]*)\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", text)
+    assert found is not None
+    assert base64.b64decode(found[2]) == png

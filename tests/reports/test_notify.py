@@ -1,0 +1,248 @@
+"""The message of a regression, and its way to a webhook on this machine: retried, never twice."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.notify import Regression, build_message, notify, post
+from perfreg_assets.warehouse import notifications
+
+REGRESSION = Regression(
+    "shop-004/default", "shop-004", "com.rig.shop", "1.5.0", "Memory grows 0.6 MB/s from second 12."
+)
+
+
+class Webhook:
+    """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer."""
+
+    def __init__(self) -> None:
+        self.script: list[int | str] = []
+        self.received: list[dict] = []
+        self.headers: dict[str, str] = {}
+        hook = self
+        self.release = threading.Event()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                hook.received.append(json.loads(body))
+                step = hook.script.pop(0) if hook.script else 200
+                if step == "hang":
+                    hook.release.wait(10)
+                    self.close_connection = True
+                    return
+                if step == "cut":
+                    self.close_connection = True
+                    return
+                self.send_response(int(step))
+                for name, value in hook.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/services/T0/SECRET"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def close(self) -> None:
+        if self.release.is_set():
+            return
+        self.release.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    hook = Webhook()
+    yield hook
+    hook.close()
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+def test_the_message_has_summary_blocks_and_the_link():
+    message = build_message(REGRESSION, reports_url="https://perf.example/site/")
+    assert message["text"] == (
+        "Performance regression: com.rig.shop 1.5.0: Memory grows 0.6 MB/s from second 12. "
+        "https://perf.example/site/runs/shop-004.html"
+    )
+    assert [block["type"] for block in message["blocks"]] == ["section", "section", "context"]
+    assert "<https://perf.example/site/runs/shop-004.html|open the report>" in json.dumps(message["blocks"])
+
+
+def test_an_image_is_optional():
+    message = build_message(REGRESSION, reports_url="https://perf.example", image_url="https://perf.example/a.png")
+    assert message["blocks"][2]["image_url"] == "https://perf.example/a.png"
+
+
+def test_a_name_cannot_mention_people_or_forge_a_link():
+    evil = Regression("k", "<!channel>", "<!everyone> *x*", "<https://evil.example|click>", "&<@U123> `code`")
+    message = build_message(evil, reports_url="http://127.0.0.1:9001")
+    text = json.dumps(message, ensure_ascii=False)
+    assert text.count("<") == 1, "only our own link"
+    assert "<http://127.0.0.1:9001/runs/run-" in text
+
+
+def test_long_explanations_stay_within_slacks_limit():
+    message = build_message(Regression("k", "r", "a", "1", "x" * 10_000), reports_url="http://127.0.0.1:9001")
+    assert all(len(block["text"]["text"]) <= 3000 for block in message["blocks"] if "text" in block)
+
+
+def test_a_delivered_message_arrives_whole_and_once(webhook, pauses):
+    message = build_message(REGRESSION, reports_url="http://127.0.0.1:9001")
+    assert post(webhook.url, message, attempts=3, timeout_s=5, sleep=pauses.append) == 1
+    assert webhook.received == [message]
+    assert pauses == []
+
+
+def test_a_busy_receiver_is_tried_again_with_growing_pauses(webhook, pauses):
+    webhook.script = [500, 503, 429, 200]
+    assert post(webhook.url, {"text": "x"}, attempts=4, timeout_s=5, sleep=pauses.append) == 4
+    assert pauses == [1.0, 2.0, 4.0]
+
+
+def test_retry_after_is_obeyed_within_reason(webhook, pauses):
+    webhook.script, webhook.headers = [429, 429, 200], {"Retry-After": "7"}
+    post(webhook.url, {"text": "x"}, attempts=3, timeout_s=5, sleep=pauses.append)
+    assert pauses == [7.0, 7.0]
+    webhook.script, webhook.headers = [429, 200], {"Retry-After": "86400"}
+    post(webhook.url, {"text": "x"}, attempts=3, timeout_s=5, sleep=pauses.append)
+    assert pauses[2] == 60.0
+    webhook.script, webhook.headers = [429, 200], {"Retry-After": "Fri, 20 Nov 2026 10:00:00 GMT"}
+    post(webhook.url, {"text": "x"}, attempts=3, timeout_s=5, sleep=pauses.append)
+    assert pauses[3] == 1.0
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 410, 302])
+def test_a_wrong_address_is_not_tried_again_and_its_secret_is_not_told(webhook, pauses, status):
+    webhook.script = [status]
+    with pytest.raises(Rejected) as caught:
+        post(webhook.url, {"text": "x"}, attempts=4, timeout_s=5, sleep=pauses.append)
+    assert caught.value.reason is Reason.NOTIFICATION_REFUSED
+    assert str(status) in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+    assert len(webhook.received) == 1
+
+
+def test_nobody_listening_is_tried_again_then_refused(webhook, pauses):
+    webhook.close()
+    with pytest.raises(Rejected) as caught:
+        post(webhook.url, {"text": "x"}, attempts=3, timeout_s=5, sleep=pauses.append)
+    assert caught.value.reason is Reason.NOTIFICATION_REFUSED
+    assert pauses == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("loss", ["hang", "cut"])
+def test_a_lost_answer_is_uncertain_and_never_sent_again(webhook, pauses, loss):
+    webhook.script = [loss]
+    with pytest.raises(Rejected) as caught:
+        post(webhook.url, {"text": "x"}, attempts=4, timeout_s=0.3, sleep=pauses.append)
+    assert caught.value.reason is Reason.NOTIFICATION_UNCERTAIN
+    assert len(webhook.received) == 1
+
+
+@pytest.mark.parametrize("url", ["not a url", "ftp://127.0.0.1/x", "http://"])
+def test_an_address_that_is_none_is_refused(url, pauses):
+    with pytest.raises(Rejected) as caught:
+        post(url, {"text": "x"}, attempts=3, timeout_s=1, sleep=pauses.append)
+    assert caught.value.reason is Reason.NOTIFICATION_REFUSED
+
+
+class Claims:
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+        self.order: list[str] = []
+
+    def claim(self, key: str, run_id: str) -> bool:
+        self.order.append(f"claim {key}")
+        if key in self.held:
+            return False
+        self.held.add(key)
+        return True
+
+    def release(self, key: str) -> None:
+        self.held.discard(key)
+
+
+def _notify(webhook: Webhook, claims: Claims, sleep: Callable[[float], None], *regressions: Regression):
+    return notify(
+        regressions, webhook_url=webhook.url, reports_url="http://127.0.0.1:9001", attempts=2, timeout_s=0.5,
+        claim=claims.claim, release=claims.release, sleep=sleep,
+    )  # fmt: skip
+
+
+def test_a_regression_is_told_once_however_often_it_is_asked_for(webhook, pauses):
+    claims = Claims()
+    assert _notify(webhook, claims, pauses.append, REGRESSION).sent == ("shop-004/default",)
+    assert _notify(webhook, claims, pauses.append, REGRESSION).sent == ()
+    assert len(webhook.received) == 1
+
+
+def test_a_refused_one_is_tried_again_next_time_a_lost_one_is_not(webhook, pauses):
+    claims = Claims()
+    other = Regression("shop-005/default", "shop-005", "com.rig.shop", "1.5.0", "CPU")
+    webhook.script = [404, "hang"]
+    outcome = _notify(webhook, claims, pauses.append, REGRESSION, other)
+    assert [key for key, _ in outcome.refused] == ["shop-004/default"]
+    assert [key for key, _ in outcome.uncertain] == ["shop-005/default"]
+    again = _notify(webhook, claims, pauses.append, REGRESSION, other)
+    assert again.sent == ("shop-004/default",)
+    assert len(webhook.received) == 3
+
+
+def test_a_claim_is_held_before_anything_is_sent(webhook, pauses):
+    claims = Claims()
+    seen: list[int] = []
+
+    def claim(key: str, run_id: str) -> bool:
+        seen.append(len(webhook.received))
+        return claims.claim(key, run_id)
+
+    notify(
+        [REGRESSION], webhook_url=webhook.url, reports_url="http://x", attempts=1, timeout_s=2,
+        claim=claim, release=claims.release,
+    )  # fmt: skip
+    assert seen == [0]
+    assert len(webhook.received) == 1
+
+
+def test_the_warehouse_table_makes_it_once_across_processes(webhook, own_sample, pauses):
+    def claim(key: str, run_id: str) -> bool:
+        with own_sample.writing() as writer:
+            return bool(notifications.claim(writer, [(key, run_id)]))
+
+    def release(key: str) -> None:
+        with own_sample.writing() as writer:
+            notifications.release(writer, [key])
+
+    def pending() -> list[Regression]:
+        with own_sample.reading() as reader:
+            return [
+                Regression(row["notification_key"], row["run_id"], row["app"], row["version_name"], row["explanation"])
+                for row in notifications.pending(reader)
+            ]
+
+    found = pending()
+    assert found
+    for _ in range(2):
+        notify(
+            found, webhook_url=webhook.url, reports_url="http://127.0.0.1:9001", attempts=1, timeout_s=5,
+            claim=claim, release=release,
+        )  # fmt: skip
+    assert len(webhook.received) == len(found)
+    assert pending() == []

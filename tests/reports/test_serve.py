@@ -1,0 +1,259 @@
+"""`perfreg serve`: loopback only, own Host only, traces by id only, no way out of its folders."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.serve import find_trace, make_server, open_socket, perfetto_ui_dir, serve
+from perfreg_assets.settings import Settings
+
+TRACE = gzip.compress(b"\x0a\x03abc" * 5000, mtime=0)
+
+
+@dataclass(frozen=True)
+class Site:
+    port: int
+    home: Path
+
+    def ask(
+        self, path: str, method: str = "GET", host: str | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        """One request with exactly this path, unnormalised."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        connection.putheader("Host", f"127.0.0.1:{self.port}" if host is None else host)
+        for name, value in headers.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, body
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    home = tmp_path_factory.mktemp("home")
+    reports = home / "reports"
+    (reports / "runs").mkdir(parents=True)
+    (reports / "assets").mkdir()
+    (reports / "index.html").write_text("<!doctype html>index")
+    (reports / "runs" / "shop-001.html").write_text("<!doctype html>run")
+    (reports / "assets" / "run.js").write_text("1")
+    (reports / ".lock").write_text("{}")
+    run = home / "runs" / "shop-001"
+    run.mkdir(parents=True)
+    (run / "trace.perfetto-trace.gz").write_bytes(TRACE)
+    (run / "screenshot.png").write_bytes(b"private")
+    (run / "run.json").write_text(json.dumps({"trace": "trace.perfetto-trace.gz"}))
+    (home / "secret.txt").write_text("secret")
+    (reports / "link.html").symlink_to(home / "secret.txt")
+    settings = Settings(home=home)
+    with open_socket(0) as listener:
+        server = make_server(settings, listener)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        deadline = time.monotonic() + 20
+        while not server.started and time.monotonic() < deadline:
+            time.sleep(0.02)
+        yield Site(listener.getsockname()[1], home)
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def test_it_listens_on_loopback_only(site):
+    with open_socket(0) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {
+        "127.0.0.1",
+        "127.0.1.1",
+    }
+    for address in addresses:
+        with socket.socket() as probe:
+            probe.settimeout(2)
+            assert probe.connect_ex((address, site.port)) != 0, address
+
+
+@pytest.mark.parametrize(
+    ("path", "mime"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/index.html", "text/html; charset=utf-8"),
+        ("/runs/shop-001.html", "text/html; charset=utf-8"),
+        ("/assets/run.js", "text/javascript; charset=utf-8"),
+        ("/traces/shop-001", "application/octet-stream"),
+        ("/perfetto/", "text/html; charset=utf-8"),
+    ],
+)
+def test_pages_traces_and_the_ui_come_with_their_types_and_guards(site, path, mime):
+    status, headers, body = site.ask(path)
+    assert status == 200
+    assert headers["content-type"] == mime
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert body
+
+
+def test_webassembly_has_its_own_type(site):
+    wasm = next(perfetto_ui_dir().rglob("trace_processor.wasm")).relative_to(perfetto_ui_dir())
+    status, headers, _ = site.ask(f"/perfetto/{wasm}", method="HEAD")
+    assert (status, headers["content-type"]) == (200, "application/wasm")
+
+
+def test_the_ui_may_not_talk_to_the_internet(site):
+    policy = site.ask("/perfetto/")[1]["content-security-policy"]
+    assert "connect-src 'self' blob: data:" in policy
+    assert "https:" not in policy
+    assert "content-security-policy" not in site.ask("/")[1], "the pages bring their own, stricter one"
+
+
+def test_a_gzip_trace_arrives_byte_for_byte_and_in_parts(site):
+    status, headers, body = site.ask("/traces/shop-001", Accept_Encoding="gzip")
+    assert status == 200
+    assert "content-encoding" not in headers, "it is the file itself; Perfetto unpacks it"
+    assert hashlib.sha256(body).digest() == hashlib.sha256(TRACE).digest()
+    status, headers, body = site.ask("/traces/shop-001", Range="bytes=10-19")
+    assert (status, body) == (206, TRACE[10:20])
+    assert headers["content-range"] == f"bytes 10-19/{len(TRACE)}"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "127.0.0.1.evil.example:{port}",
+        "",
+        "[::1]:{port}",
+    ],
+)
+def test_another_host_name_is_refused(site, host):
+    status, headers, body = site.ask("/traces/shop-001", host=host.format(port=site.port))
+    assert status in (400, 403)
+    assert TRACE[:20] not in body
+    assert "access-control-allow-origin" not in headers
+
+
+def test_two_host_headers_are_refused(site):
+    with socket.create_connection(("127.0.0.1", site.port), timeout=10) as connection:
+        connection.sendall(
+            f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nHost: evil.example\r\nConnection: close\r\n\r\n".encode()
+        )
+        assert connection.recv(64).split()[1] in (b"400", b"403")
+
+
+def test_localhost_is_this_machine_too(site):
+    assert site.ask("/", host=f"LOCALHOST:{site.port}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../secret.txt",
+        "/..%2fsecret.txt",
+        "/%2e%2e/secret.txt",
+        "/runs/../../secret.txt",
+        "/runs/..%5c..%5csecret.txt",
+        "//etc/passwd",
+        "/%2fetc%2fpasswd",
+        "/link.html",
+        "/.lock",
+        "/runs/%2e%2e/.lock",
+        "/runs",
+        "/runs/",
+        "/assets/",
+        "/perfetto/../../../secret.txt",
+        "/perfetto/..%2f..%2f__init__.py",
+        "/perfetto/..%2f__init__.py",
+        "/traces",
+        "/traces/",
+        "/traces/..%2f..%2fsecret.txt",
+        "/traces/%2e%2e",
+        "/traces/shop-001/screenshot.png",
+        "/traces/shop-001%2fscreenshot.png",
+        "/traces/shop-001%00",
+        "/traces/shop-002",
+        "/traces/shop-001/..%2f..%2f..%2fsecret.txt",
+        "/nothing-here",
+    ],
+)
+def test_nothing_else_is_served(site, path):
+    status, headers, body = site.ask(path)
+    if status in (301, 302, 307, 308):
+        assert headers["location"].startswith(("/", f"http://127.0.0.1:{site.port}/")), headers["location"]
+        status, _, body = site.ask(headers["location"].removeprefix(f"http://127.0.0.1:{site.port}"))
+    assert status in (400, 404), (status, body[:80])
+    assert b"secret" not in body
+    assert b"root:" not in body
+    assert b"shop-001.html" not in body, "no listing"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_nothing_can_be_changed(site, method):
+    assert site.ask("/runs/shop-001.html", method=method)[0] == 405
+    assert site.ask("/traces/shop-001", method=method)[0] == 405
+
+
+def test_only_the_public_perfetto_ui_may_read_traces_from_another_origin(site):
+    _, headers, _ = site.ask("/traces/shop-001", Origin="https://evil.example")
+    assert headers["access-control-allow-origin"] == "https://ui.perfetto.dev"
+    assert "access-control-allow-origin" not in site.ask("/", Origin="https://ui.perfetto.dev")[1]
+    status, headers, _ = site.ask("/traces/shop-001", method="OPTIONS", Origin="https://ui.perfetto.dev")
+    assert (status, headers["access-control-allow-private-network"]) == (204, "true")
+
+
+@pytest.mark.parametrize(
+    "trace", ["../secret.txt", "/etc/passwd", "", "sub/trace", None, 7, ["a"], "gone.gz", "link.gz"]
+)
+def test_a_registry_entry_cannot_name_a_file_outside_its_folder(site, trace):
+    folder = site.home / "runs" / "odd-001"
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").write_text(json.dumps({"trace": trace}))
+    if not (folder / "link.gz").is_symlink():
+        (folder / "link.gz").symlink_to(site.home / "secret.txt")
+    assert find_trace(site.home / "runs", "odd-001") is None
+    assert site.ask("/traces/odd-001")[0] == 404
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"trace"', "\ud800"])
+def test_a_damaged_registry_entry_is_not_registered(tmp_path, text):
+    (tmp_path / "r1").mkdir()
+    (tmp_path / "r1" / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert find_trace(tmp_path, "r1") is None
+
+
+def test_without_a_site_the_start_page_says_what_to_do(tmp_path):
+    with open_socket(0) as listener:
+        server = make_server(Settings(home=tmp_path), listener)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        status, _, body = Site(listener.getsockname()[1], tmp_path).ask("/")
+        server.should_exit = True
+        thread.join(20)
+    assert status == 404
+    assert b"perfreg ingest" in body
+
+
+def test_a_taken_port_is_one_clear_sentence(tmp_path):
+    with open_socket(0) as listener, pytest.raises(Rejected) as caught:
+        serve(Settings(home=tmp_path), listener.getsockname()[1])
+    assert caught.value.reason is Reason.PORT_UNAVAILABLE
+    assert "--port" in str(caught.value)
