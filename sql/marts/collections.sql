@@ -25,7 +25,7 @@ COMMENT ON COLUMN marts.collections.run_id IS 'The run that came of it; NULL whe
 COMMENT ON COLUMN marts.collections.app IS 'Android application id.';
 COMMENT ON COLUMN marts.collections.version_name IS 'Version of the app as its makers name it.';
 COMMENT ON COLUMN marts.collections.build_hash IS 'Hash of the package that was installed.';
-COMMENT ON COLUMN marts.collections.attempt IS 'Number of the attempt, from 1.';
+COMMENT ON COLUMN marts.collections.attempt IS 'How often the build had been tried before.';
 COMMENT ON COLUMN marts.collections.device_serial IS 'Serial number of the device.';
 COMMENT ON COLUMN marts.collections.state IS 'collected or failed.';
 COMMENT ON COLUMN marts.collections.reason_code IS 'Why it failed, a stable code.';

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -32,6 +33,22 @@ def sample(sample_module: ModuleType, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    """An empty warehouse of the test's own."""
+def new_warehouse(tmp_path: Path) -> Warehouse:
+    """A warehouse of the test's own that has no file yet."""
     return Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10.0)
+
+
+@pytest.fixture(scope="session")
+def _migrated(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    warehouse = Warehouse(tmp_path_factory.mktemp("empty") / "perfreg.duckdb", lock_timeout_s=10.0)
+    with warehouse.writing():
+        pass
+    return warehouse
+
+
+@pytest.fixture
+def warehouse(new_warehouse: Warehouse, _migrated: Warehouse) -> Warehouse:
+    """An empty warehouse of the test's own, written and published once."""
+    shutil.copyfile(_migrated.path, new_warehouse.path)
+    shutil.copyfile(_migrated.published, new_warehouse.published)
+    return new_warehouse

@@ -11,7 +11,7 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 WRITER_COUNT = 2
 READER_COUNT = 2
-WRITES_EACH = 12
+WRITES_EACH = 9
 
 # Each write sets all runs of two tables to one new number: a reader that sees two numbers sees a torn state.
 WRITER = """
@@ -36,7 +36,7 @@ for number in range(start, start + int(sys.argv[3])):
         pass
 """
 READER = """
-import json, sys
+import json, sys, time
 from pathlib import Path
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -54,6 +54,7 @@ while not Path(sys.argv[2]).exists() or reads == 0:
     except Exception as error:
         print(repr(error), file=sys.stderr)
         errors += 1
+    time.sleep(0.03)
 print(json.dumps({"reads": reads, "errors": errors, "torn": torn, "states": sorted(seen)}))
 """
 

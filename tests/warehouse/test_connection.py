@@ -157,29 +157,29 @@ def test_a_program_that_has_the_written_file_open_is_pointed_to_the_published_on
         holder.communicate()
 
 
-def test_reading_before_the_first_write_says_what_to_do(warehouse: Warehouse) -> None:
-    with pytest.raises(Rejected, match="perfreg ingest") as caught, warehouse.reading():
+def test_reading_before_the_first_write_says_what_to_do(new_warehouse: Warehouse) -> None:
+    with pytest.raises(Rejected, match="perfreg ingest") as caught, new_warehouse.reading():
         pass
     assert caught.value.reason is Reason.WAREHOUSE_MISSING
 
 
-def test_a_file_that_is_no_database_is_refused(warehouse: Warehouse) -> None:
-    warehouse.path.write_bytes(b"<html>" * 1000)
-    with pytest.raises(Rejected) as caught, warehouse.writing():
+def test_a_file_that_is_no_database_is_refused(new_warehouse: Warehouse) -> None:
+    new_warehouse.path.write_bytes(b"<html>" * 1000)
+    with pytest.raises(Rejected) as caught, new_warehouse.writing():
         pass
     assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
-    warehouse.published.write_bytes(b"<html>" * 1000)
-    with pytest.raises(Rejected) as caught, warehouse.reading():
+    new_warehouse.published.write_bytes(b"<html>" * 1000)
+    with pytest.raises(Rejected) as caught, new_warehouse.reading():
         pass
     assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
 
 
 @pytest.mark.parametrize("name", ["perfreg.duckdb", "perfreg.duckdb.new"])
-def test_a_creation_that_was_cut_short_is_begun_again(warehouse: Warehouse, name: str) -> None:
-    warehouse.path.with_name(name).touch()
-    _note(warehouse, "one")
-    assert _notes(warehouse) == ["one"]
-    assert not warehouse.path.with_name("perfreg.duckdb.new").exists()
+def test_a_creation_that_was_cut_short_is_begun_again(new_warehouse: Warehouse, name: str) -> None:
+    new_warehouse.path.with_name(name).touch()
+    _note(new_warehouse, "one")
+    assert _notes(new_warehouse) == ["one"]
+    assert not new_warehouse.path.with_name("perfreg.duckdb.new").exists()
 
 
 def test_clients_of_duckdb_1_5_can_read_both_files(warehouse: Warehouse) -> None:
@@ -240,7 +240,7 @@ def test_names_with_quotes_and_spaces_are_fine(tmp_path: Path) -> None:
     assert not leftover.exists()
 
 
-def test_a_new_warehouse_has_the_settings_of_the_release(warehouse: Warehouse) -> None:
-    with warehouse.writing() as writer:
+def test_a_new_warehouse_has_the_settings_of_the_release(new_warehouse: Warehouse) -> None:
+    with new_warehouse.writing() as writer:
         current = settings_table.current(writer)
     assert set(current) >= {"detector", "omega", "localisation"}

@@ -100,8 +100,10 @@ def test_a_kill_leaves_the_old_or_the_new_state_and_the_next_write_works(warehou
 
 
 @pytest.mark.parametrize("point", ["before_migration", "mid_write", "mid_copy"])
-def test_a_kill_in_the_very_first_write_leaves_nothing_that_stands_in_the_way(warehouse: Warehouse, point: str) -> None:
-    assert _write(warehouse.path, point, 1) == -signal.SIGKILL
-    assert not warehouse.published.exists()
-    assert _write(warehouse.path, "nowhere", 2) == 0
-    assert _published(warehouse) == _whole(2)
+def test_a_kill_in_the_very_first_write_leaves_nothing_that_stands_in_the_way(
+    new_warehouse: Warehouse, point: str
+) -> None:
+    assert _write(new_warehouse.path, point, 1) == -signal.SIGKILL
+    assert not new_warehouse.published.exists()
+    assert _write(new_warehouse.path, "nowhere", 2) == 0
+    assert _published(new_warehouse) == _whole(2)
