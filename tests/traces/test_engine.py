@@ -234,8 +234,8 @@ def test_idle_time_is_not_working_time(settings):
 
 
 LARGE_TABLE = (
-    "CREATE PERFETTO TABLE big AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e9) "
-    "SELECT x, x * 1000003 AS y FROM c; SELECT count(*) AS n FROM big"
+    "CREATE PERFETTO TABLE big AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e6) "
+    "SELECT x, hex(randomblob(50000)) AS y FROM c; SELECT count(*) AS n FROM big"
 )
 
 
