@@ -140,7 +140,7 @@ def _load(known: list[Floats], judged: list[Floats], interval_s: float) -> tuple
         _distance_component(levels, levels_judged, LOAD_RESOLUTION, weight=0.5),
     ]
     means, means_judged = (
-        np.log(np.array([values.mean() for values in some]) - scale.low + LOAD_RESOLUTION * scale.typical)
+        np.log(np.array([max(values.mean() - scale.low, 0.0) for values in some]) + LOAD_RESOLUTION * scale.typical)
         for some in (known, judged)
     )
     return components, _Component(means, means_judged, 1.0, +1)
