@@ -27,6 +27,7 @@ from perfreg_assets.collection.clock import TraceClock
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.device import (
     PASSING_REASONS,
+    SCRATCH_DIR,
     AdbServer,
     ClockSample,
     Device,
@@ -140,6 +141,7 @@ class _Collection:
         self._repeat = repeat
         self._id = uuid.uuid4().hex[:16]
         self._work_dir = journal_dir(settings) / "work" / self._id
+        self._scratch_dir = f"{SCRATCH_DIR}/perfreg-{self._id}"
         self._began = time.monotonic()
         self._started_at = datetime.now(UTC)
         self._stage = "device"
@@ -191,6 +193,7 @@ class _Collection:
             try:
                 journal.owe("host_path", str(self._work_dir))
                 journal.owe("processes", self._id)
+                journal.owe("file", self._scratch_dir)
                 self._work_dir.mkdir(parents=True)
                 result = self._session(device, journal)
             finally:
@@ -217,7 +220,7 @@ class _Collection:
     # ---- the session -----------------------------------------------------------------------------
     def _session(self, device: Device, journal: Journal) -> CollectionResult:
         config = self._config
-        facts = self._prepare(device, journal)
+        facts = self._prepare(device)
         version_code = self._install(device, journal)
         device_settings = device_state.prepare_device(device, journal, config)
         self._enter("cool_down", "reading the battery's temperature")
@@ -236,7 +239,9 @@ class _Collection:
             device, config.app, timeout_s=config.launch_timeout_s, settle_s=config.launch_settle_s
         )
         seed = config.seed_of(self._repeat)
-        explorer = make_explorer(ExplorerContext(device, journal, config, config.app, seed, self._id, self._work_dir))
+        explorer = make_explorer(
+            ExplorerContext(device, journal, config, config.app, seed, self._work_dir, self._scratch_dir)
+        )
         self._enter("explore", f"exploring with {config.explorer}, seed {seed}")
         start_s = host_boot_s()
         stop_reason = self._explore(device, explorer, perfetto, pid)
@@ -287,20 +292,21 @@ class _Collection:
             seconds={},
         )
 
-    def _prepare(self, device: Device, journal: Journal) -> DeviceFacts:
+    def _prepare(self, device: Device) -> DeviceFacts:
         self._enter("prepare", "checking the device")
         facts = device.facts()
         check_android(facts.sdk, facts.android_release, self._config.data_sources)
         free, wanted = device.free_bytes(TRACE_DIR), self._wanted_bytes()
         if free < wanted:
             raise Rejected(Reason.DEVICE_NO_SPACE, f"{free:,} bytes are free on {self._serial}, wanted are {wanted:,}")
+        device.make_directory(self._scratch_dir)
         return facts
 
     def _install(self, device: Device, journal: Journal) -> int | None:
         config = self._config
         if self._build is not None:
             self._enter("install", f"installing {config.app} {self._version_name}")
-            device_state.install(device, journal, self._build, config, self._id)
+            device_state.install(device, journal, self._build, config, self._scratch_dir)
         elif not device_state.is_installed(device, config.app):
             raise Rejected(Reason.APP_NOT_INSTALLED, f"{config.app} on {self._serial}")
         elif config.clear_data:
@@ -336,7 +342,7 @@ class _Collection:
 
     def _explore(self, device: Device, explorer: Explorer, perfetto: PerfettoSession, pid: int) -> str:
         config = self._config
-        explorer.start()
+        self._patiently(device, explorer.start)
         deadline = host_boot_s() + config.time_limit_s
         next_watch = next_progress = host_boot_s()
         app_process: int | None = pid

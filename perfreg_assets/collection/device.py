@@ -303,6 +303,9 @@ class Device:
     def start_background(self, argv: Sequence[str], *, log_path: str) -> BackgroundProcess:
         """Starts a command that outlives the adb connection; its output goes to `log_path` on the device.
 
+        Beside the log: `<log>.pid`, and when it has ended `<log>.rc` with its return code. Called again while it
+        runs, it is not started twice.
+
         Raises:
             Rejected: DEVICE_COMMAND_FAILED and those of `run`.
         """
@@ -427,6 +430,14 @@ class Device:
         if not digest or not re.fullmatch(r"\\?[0-9a-f]{64}", digest[0]):
             raise Rejected(Reason.DEVICE_COMMAND_FAILED, f"sha256sum {path} printed {' '.join(digest)[:120]!r}")
         return digest[0].removeprefix("\\")
+
+    def make_directory(self, path: str) -> None:
+        """A new folder that other users of the device may read (the installer does).
+
+        Raises:
+            Rejected: DEVICE_COMMAND_FAILED.
+        """
+        self.check(["mkdir", "-p", "-m", "755", path])
 
     def remove(self, path: str) -> bool:
         """Deletes a file or folder; False when the device refused and it is still there."""
@@ -642,15 +653,14 @@ class BackgroundProcess:
             if time.monotonic() >= deadline + timeout_s:
                 raise Rejected(Reason.DEVICE_COMMAND_FAILED, f"process {self.pid} cannot be ended")
 
-    def remove_files(self) -> bool:
-        return all([self.device.remove(self.log_path), self.device.remove(f"{self.log_path}.rc")])
-
 
 # ---- pieces of shell that run on the device (POSIX sh with toybox) ---------------------------------
 _BACKGROUND = (
     'log=$1; shift; command -v "$1" >/dev/null || { echo "$1: not found" >&2; exit 127; }; '
+    # Asked again after a lost connection: the one that was started then is the one.
+    'old=$(cat "$log.pid" 2>/dev/null); [ -n "$old" ] && kill -0 "$old" 2>/dev/null && { echo "$old"; exit 0; }; '
     'setsid sh -c \'log=$1; shift; "$@"; echo $? >"$log.rc.part"; mv "$log.rc.part" "$log.rc"\' sh "$log" "$@" '
-    '</dev/null >"$log" 2>&1 & echo $!'
+    '</dev/null >"$log" 2>&1 & echo $! >"$log.pid"; echo $!'
 )
 _POLL_BACKGROUND = (
     # The return code is looked for before the process: the other way round a process that ends in between is lost.

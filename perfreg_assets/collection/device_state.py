@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfreg_assets.collection.builds import Build
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.device import SCRATCH_DIR, Device, is_remote_serial
+from perfreg_assets.collection.device import Device, is_remote_serial
 from perfreg_assets.collection.journal import Journal
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -90,7 +90,7 @@ def cool_down(
 
 
 # ---- the app -------------------------------------------------------------------------------------
-def install(device: Device, journal: Journal, build: Build, config: CollectionConfig, collection_id: str) -> None:
+def install(device: Device, journal: Journal, build: Build, config: CollectionConfig, scratch_dir: str) -> None:
     """Puts exactly this build on the device; an installed version of the app is uninstalled before.
 
     Raises:
@@ -98,16 +98,14 @@ def install(device: Device, journal: Journal, build: Build, config: CollectionCo
     """
     if is_installed(device, build.app):
         device.run(["pm", "uninstall", build.app], timeout_s=120)
-    remote = f"{SCRATCH_DIR}/perfreg-{collection_id}.apk"
-    copied = journal.owe("file", remote)
+    remote = f"{scratch_dir}/app.apk"
     device.push(Path(build.path), remote, timeout_s=config.transfer_timeout_s)
     if not config.keep_app:
         journal.owe("app", build.app)
     result = device.run(["pm", "install", "-r", "-t", "-d", "-g", remote], timeout_s=300)
     if result.returncode != 0 or "Success" not in result.text:
         raise Rejected(Reason.INSTALL_REFUSED, f"{Path(build.path).name}: {result.error_text}")
-    if device.remove(remote):
-        journal.paid(copied)
+    device.remove(remote)  # its folder goes at the end; until then the space is the trace's
 
 
 def is_installed(device: Device, app: str) -> bool:

@@ -83,9 +83,10 @@ class ExplorerContext:
     config: CollectionConfig
     app: str
     seed: int
-    collection_id: str
     work_dir: Path
     """A folder on this computer for its files; removed after the session."""
+    scratch_dir: str
+    """A folder on the device for its files; removed after the session."""
 
 
 class Explorer(Protocol):

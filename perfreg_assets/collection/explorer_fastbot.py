@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from perfreg_assets.collection.device import SCRATCH_DIR, host_boot_s
+from perfreg_assets.collection.device import host_boot_s
 from perfreg_assets.collection.exploration import Exploration, ExplorerContext, Stamp, Step, hash_state, options_of
 from perfreg_assets.collection.explorer_process import ExplorerProcess
 
@@ -25,7 +25,7 @@ class Fastbot2Explorer:
     def __init__(self, context: ExplorerContext) -> None:
         options_of(context.config, {})
         self._context = context
-        self._device_output = f"{SCRATCH_DIR}/perfreg-{context.collection_id}-fastbot"
+        self._device_output = f"{context.scratch_dir}/fastbot"
         self._process = ExplorerProcess(
             context, context.config.explorer_command, {"device_output": self._device_output}
         )
@@ -41,7 +41,6 @@ class Fastbot2Explorer:
         return len({step.state_hash for step in read_step_names(self._names)})
 
     def start(self) -> None:
-        self._context.journal.owe("file", self._device_output)
         self._process.start()
 
     def poll(self) -> bool:

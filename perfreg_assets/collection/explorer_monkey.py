@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from perfreg_assets.collection.device import SCRATCH_DIR, BackgroundProcess, host_boot_s
+from perfreg_assets.collection.device import BackgroundProcess, host_boot_s
 from perfreg_assets.collection.exploration import (
     Exploration,
     ExplorerContext,
@@ -49,8 +49,8 @@ class MonkeyExplorer:
         self._silence_until_exhausted_s = _number("exhausted_after_s", self._options["exhausted_after_s"])
         if self._options["state"] not in ("structure", "text"):
             raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "monkey's option state is structure or text")
-        scratch = f"{SCRATCH_DIR}/perfreg-{context.collection_id}"
-        self._log_path, self._screen_path = f"{scratch}-monkey.log", f"{scratch}-screen.xml"
+        self._log_path = f"{context.scratch_dir}/monkey.log"
+        self._screen_path = f"{context.scratch_dir}/screen.xml"
         self._process: BackgroundProcess | None = None
         self._steps: list[Step] = []
         self._problems: list[ExplorerProblem] = []
@@ -70,8 +70,6 @@ class MonkeyExplorer:
 
     def start(self) -> None:
         context = self._context
-        for path in (self._log_path, f"{self._log_path}.rc", f"{self._log_path}.rc.part", self._screen_path):
-            context.journal.owe("file", path)
         argv = ["monkey", "-p", context.app, "-s", str(context.seed)]
         argv += ["--throttle", str(round(context.config.action_interval_s * 1000))]
         if self._options["ignore_crashes"] == "true":

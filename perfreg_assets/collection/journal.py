@@ -48,6 +48,7 @@ _DESCRIPTIONS = {
     "host_process": "process group {0} on this computer",
     "host_path": "{0} on this computer",
 }
+_RUNNING = frozenset({"processes", "process", "host_process", "running_app"})
 _HOST_KINDS = frozenset({"host_process", "host_path"})
 
 
@@ -63,8 +64,8 @@ class Journal:
 
     @property
     def debts(self) -> list[Debt]:
-        """Open debts, the newest first: the order to pay them in."""
-        return [self._open[number] for number in sorted(self._open, reverse=True)]
+        """Open debts in the order to pay them: what still runs first, as it may write; then the newest first."""
+        return sorted(self._open.values(), key=lambda debt: (debt.kind not in _RUNNING, -debt.number))
 
     def owe(self, kind: str, *arguments: str) -> Debt:
         """Notes a debt; it is on the disk when this returns."""

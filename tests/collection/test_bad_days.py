@@ -365,7 +365,7 @@ def test_a_clock_that_is_set_makes_fastbots_steps_unplaceable(bench):
         at={"explore": lambda: bench.device.set_faults(clock_offset_s=-3600)},
     )
     assert error.reason is Reason.CLOCK_JUMPED
-    assert "-3600" in str(error)
+    assert "was set by -3" in str(error)
     bench.assert_clean()
 
 

@@ -461,7 +461,7 @@ def replay(out, duration_s, period_s):
                     part += standin_trace.framed(standin_trace.shifted(packets[position][1], delta))
                     position += 1
                 if mood == "half" and ended:
-                    part = part[: len(part) - 7]
+                    part += standin_trace.framed(packets[min(position, len(packets) - 1)][1])[:-7]
                 stream.write(part)
             if ended:
                 return
