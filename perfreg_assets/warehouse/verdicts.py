@@ -1,6 +1,6 @@
 """Verdicts: the rule `distance > q3 + ω (q3 − q1)` applied to stored distances, always by one SQL pass.
 
-The rule stands once, in marts.verdicts_at; nothing is measured again for another ω, and verdicts at earlier ω stay.
+The rule stands once, in marts.verdict_state; nothing is measured again for another ω, and verdicts at earlier ω stay.
 """
 
 from __future__ import annotations
@@ -12,19 +12,28 @@ from perfreg_assets import __version__
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Reader, Writer
 
+# From core.distances instead of marts.verdicts_at, whose join with the runs would cost more than all the rest.
 _EVALUATE = """
 INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version, evaluated_at)
-SELECT judged.distance_id, $omega, judged.state, judged.is_anomalous, $code_version, now()
-FROM marts.verdicts_at($omega) AS judged
-WHERE judged.detector = $detector AND judged.is_latest
-  AND ($run_ids IS NULL OR judged.run_id IN (SELECT unnest($run_ids::VARCHAR[])))
-  AND judged.distance_id NOT IN (SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = $omega)
+SELECT
+    judged.distance_id, $omega, judged.state, CASE WHEN judged.is_scored THEN judged.state = 'anomalous' END,
+    $code_version, now()
+FROM (
+    SELECT
+        measured.distance_id,
+        measured.state = 'scored' AS is_scored,
+        marts.verdict_state(
+            measured.state, measured.distance, measured.q1, measured.q3, measured.improvement,
+            measured.is_recheck_passed, $omega
+        ) AS state
+    FROM core.distances AS measured
+    WHERE {chosen}
+) AS judged
+WHERE judged.distance_id NOT IN (SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = $omega)
 """
-_COVERED = """
-SELECT count(*)
-FROM core.verdicts AS given JOIN core.distances AS measured USING (distance_id)
-WHERE given.omega = $omega AND measured.detector = $detector AND measured.is_latest
-  AND ($run_ids IS NULL OR measured.run_id IN (SELECT unnest($run_ids::VARCHAR[])))
+_CHOSEN = """
+    measured.detector = $detector AND measured.is_latest
+    AND ($run_ids IS NULL OR measured.run_id IN (SELECT unnest($run_ids::VARCHAR[])))
 """
 
 
@@ -36,13 +45,9 @@ def evaluate(writer: Writer, omega: float, detector: str, run_ids: Iterable[str]
     Returns:
         How many verdicts there now are at this ω, for the detector and runs asked for.
     """
-    named: dict[str, Any] = {
-        "omega": float(omega),
-        "detector": detector,
-        "run_ids": None if run_ids is None else list(run_ids),
-    }
-    writer.execute(_EVALUATE, {**named, "code_version": __version__})
-    return int(writer.value(_COVERED, named))
+    named: dict[str, Any] = {"detector": detector, "run_ids": None if run_ids is None else list(run_ids)}
+    writer.execute(_EVALUATE.format(chosen=_CHOSEN), {**named, "omega": float(omega), "code_version": __version__})
+    return int(writer.value(f"SELECT count(*) FROM core.distances AS measured WHERE {_CHOSEN}", named))
 
 
 def evaluate_current(writer: Writer, run_ids: Iterable[str] | None = None) -> int:
