@@ -85,22 +85,23 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
     if not wording.is_memory(series):
         axes.set_ylim(bottom=0)
     axes.margins(x=0)
-    axes.set_xlabel("seconds since start", fontsize=8)
+    axes.set_xlabel("seconds since start", fontsize=8, loc="left")
     axes.set_ylabel(unit.axis, fontsize=8)
-    axes.legend(fontsize=7, frameon=False, loc="upper left", ncols=3)
+    axes.legend(fontsize=7, frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=3)
     _calm(axes)
 
 
 def _draw_box(axes: Axes, box: Distances, series: SeriesView) -> None:
-    history = np.asarray(box.history_distances, dtype=float)
-    spread = box.q3 - box.q1
-    inside = history[(history >= box.q1 - 1.5 * spread) & (history <= box.q3 + 1.5 * spread)]
+    unit = wording.unit_of(series.name, series.unit)  # a DTW distance has the unit of its series
+    history = np.asarray(box.history_distances, dtype=float) * unit.factor
+    q1, q3 = box.q1 * unit.factor, box.q3 * unit.factor
+    inside = history[(history >= q1 - 1.5 * (q3 - q1)) & (history <= q3 + 1.5 * (q3 - q1))]
     inside = inside if len(inside) else history
     axes.bxp(
         [
             {
-                "q1": box.q1, "med": float(np.median(history)), "q3": box.q3,
-                "whislo": float(min(inside.min(), box.q1)), "whishi": float(max(inside.max(), box.q3)),
+                "q1": q1, "med": float(np.median(history)), "q3": q3,
+                "whislo": float(min(inside.min(), q1)), "whishi": float(max(inside.max(), q3)),
                 "fliers": history[(history < inside.min()) | (history > inside.max())],
             }
         ],
@@ -110,10 +111,10 @@ def _draw_box(axes: Axes, box: Distances, series: SeriesView) -> None:
         flierprops={"markersize": 3, "markeredgecolor": HISTORY_COLOUR},
     )  # fmt: skip
     is_anomalous = series.verdict is not None and series.verdict.is_anomalous
-    axes.plot([0], [box.distance], "D", color=ALERT_COLOUR if is_anomalous else RUN_COLOUR, markersize=7)
+    axes.plot([0], [box.distance * unit.factor], "D", color=ALERT_COLOUR if is_anomalous else RUN_COLOUR, markersize=7)
     if series.verdict is not None:
-        axes.axhline(box.q3 + series.verdict.omega * spread, color=ALERT_COLOUR, linestyle="--", linewidth=1)
-    axes.set_title("DTW distance", loc="left", fontsize=8, color=TEXT_COLOUR)
+        axes.axhline(q3 + series.verdict.omega * (q3 - q1), color=ALERT_COLOUR, linestyle="--", linewidth=1)
+    axes.set_title(f"DTW distance, {unit.axis}", loc="left", fontsize=8, color=TEXT_COLOUR)
     axes.set_ylim(bottom=0)
     axes.set_xticks([])
     _calm(axes)

@@ -135,14 +135,18 @@ def _run_row(run: Run, verdicts: Iterable[Verdict]) -> dict[str, Any]:
 
 
 def trend_payload(points: Sequence[TrendPoint], apps: set[str]) -> list[dict[str, Any]]:
-    """Per app and series the runs in order of time: ids, versions, level and the band of each run's history."""
+    """Per app and series the runs by version and time: ids, versions, level and the band of each run's history."""
     groups: dict[tuple[str, str], list[TrendPoint]] = defaultdict(list)
     for point in points:
         if point.app in apps:
             groups[point.app, point.series].append(point)
     payload = []
     for (app, series), group in sorted(groups.items()):
-        group.sort(key=lambda p: (p.started_at or _EPOCH, p.run_id))
+        first: dict[str, datetime] = {}
+        for point in group:
+            started = point.started_at or _EPOCH
+            first[point.version_name] = min(first.get(point.version_name, started), started)
+        group.sort(key=lambda p: (first[p.version_name], p.version_name, p.started_at or _EPOCH, p.run_id))
         unit = wording.unit_of(series, group[0].unit)
         payload.append(
             {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
 from perfreg_assets.reports.data import RunDetail, SeriesView
+from perfreg_assets.reports.wording import series_label
 from perfreg_assets.warehouse.connection import Reader
 
 
@@ -40,7 +41,7 @@ def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> 
     worst = max(verdicts, key=lambda one: (bool(one.is_anomalous), one.critical_omega or float("-inf"), one.run_id))
     (detail,) = loading.load_details(reader, [worst.run_id], runs, loading.PathSimilarities())
     view = _view(detail, worst.series)
-    title = f"{worst.series} · {worst.run_id} · {detail.run.version_name} · {worst.state}"
+    title = f"{series_label(worst.series)} · {worst.run_id} · {detail.run.version_name} · {worst.state}"
     return Picture(worst.run_id, worst.series, worst.state, draw_series(view, title=title))
 
 

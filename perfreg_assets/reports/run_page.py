@@ -30,6 +30,7 @@ def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_ver
         {
             "root": "../",
             "page": "run",
+            "server": server,
             "run": _RunWithOffsets(detail),
             "previous": _page_link(detail.previous_run_id),
             "next": _page_link(detail.next_run_id),
@@ -111,7 +112,7 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
     verdict, box = series.verdict, _box_of(series)
     height = CHART_HEIGHT_PX + AXIS_HEIGHT_PX
     height += STRIP_HEIGHT_PX if has_path else 0
-    height += PROFILE_HEIGHT_PX if series.profile is not None else 0
+    height += PROFILE_HEIGHT_PX if _has_profile(series) else 0
     label = wording.series_label(series.name)
     return {
         "index": index,
@@ -126,6 +127,7 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
         "missing": (series.missing_reason or "The trace does not have it.") if series.values is None else None,
         "height": height,
         "alt": _chart_text(series, label),
+        "is_spread": bool(verdict and verdict.is_anomalous and not series.discords),
         "has_box": box is not None,
         "box_alt": _box_text(box) if box else "",
         "discords": [
@@ -139,6 +141,11 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
             for window in sorted(series.discords, key=lambda w: w.start_s)
         ],
     }
+
+
+def _has_profile(series: SeriesView) -> bool:
+    """Whether there is a profile worth drawing: one that is zero throughout says that no window differs."""
+    return series.profile is not None and bool(np.any(np.nan_to_num(series.profile.values) > 0))
 
 
 def _explanation(series: SeriesView) -> str | None:
@@ -207,7 +214,7 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
             "high": numbers(series.band.high),
             "runs": series.band.run_count,
         }
-    if series.profile is not None:
+    if series.profile is not None and _has_profile(series):
         payload["profile"] = {
             "window": series.profile.window_s,
             "values": numbers(series.profile.values, digits=4),
@@ -225,21 +232,26 @@ def _discord_payload(window: Discord) -> list[float]:
 
 
 def _box_payload(box: Distances, series: SeriesView) -> dict[str, Any]:
-    history = np.asarray(box.history_distances, dtype=float)
-    spread = box.q3 - box.q1
-    inside = history[(history >= box.q1 - 1.5 * spread) & (history <= box.q3 + 1.5 * spread)]
+    """Five numbers and the points, in the unit they are drawn in: a DTW distance has the unit of its series."""
+    unit = wording.unit_of(series.name, series.unit)
+    is_dtw = box.detector == "iqr"
+    factor = unit.factor if is_dtw else 1.0
+    history = np.asarray(box.history_distances, dtype=float) * factor
+    q1, q3 = box.q1 * factor, box.q3 * factor
+    inside = history[(history >= q1 - 1.5 * (q3 - q1)) & (history <= q3 + 1.5 * (q3 - q1))]
     inside = inside if len(inside) else history
     omega = series.verdict.omega if series.verdict else None
     return {
         "history": numbers(history),
-        "distance": box.distance,
-        "q1": box.q1,
+        "distance": box.distance * factor,
+        "q1": q1,
         "median": float(np.median(history)),
-        "q3": box.q3,
-        "low": float(min(inside.min(), box.q1)),
-        "high": float(max(inside.max(), box.q3)),
-        "limit": box.q3 + omega * spread if omega is not None else None,
-        "title": "DTW distance" if box.detector == "iqr" else "score",
+        "q3": q3,
+        "low": float(min(inside.min(), q1)),
+        "high": float(max(inside.max(), q3)),
+        "limit": q3 + omega * (q3 - q1) if omega is not None else None,
+        "title": f"DTW distance, {unit.axis}" if is_dtw else "score",
+        "limit_name": "IQR limit" if is_dtw else "limit",
     }
 
 

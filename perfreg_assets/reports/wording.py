@@ -178,7 +178,7 @@ def _judged(detail: RunDetail, judged: list[SeriesView], version: str) -> Headli
         text = f"{version} as a whole is outside what {runs} did."
         found = Headline("anomalous", text, (detail.run_verdict.explanation if detail.run_verdict else None) or gap)
     elif state == "improved" and improved:
-        text = f"{_subject(improved)} of {version} {_is(improved)} below what {runs} did."
+        text = f"{_subject(improved)} of {version} {_is(improved)} better than in {runs}."
         found = Headline("improved", text, gap)
     elif unjudged:
         text = f"{_subject(judged)} of {version} stayed within what {runs} did; the rest was not judged."
@@ -251,7 +251,25 @@ def _enumerate(names: list[str]) -> str:
 
 
 def describe_change(series: SeriesView) -> str | None:
-    """What changed against the middle of the history, in words: growth for memory, level otherwise.
+    """What is different, as the rest of a sentence: what the detector went by, else what the samples show."""
+    seen = _evidence(series)
+    if seen is not None:
+        return seen + _where(series)
+    return _compare(series)
+
+
+def _evidence(series: SeriesView) -> str | None:
+    """First clause of the evidence of the detector in force: `memory grows 0.6 MB/s; the 12 …` → `grows 0.6 MB/s`."""
+    detector = series.verdict.detector if series.verdict else None
+    text = next((d.evidence_text for d in series.distances if d.detector == detector and d.evidence_text), None)
+    if text is None:
+        return None
+    clause = text.split(";")[0].strip().rstrip(".")
+    return clause.removeprefix("memory ").removeprefix("it ")
+
+
+def _compare(series: SeriesView) -> str | None:
+    """What changed against the middle of the history: growth for memory, level otherwise.
 
     Compares the run with the median of its history sample by sample, over the part both have.
     """

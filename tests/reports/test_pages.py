@@ -97,8 +97,9 @@ def test_the_page_carries_run_barycenter_band_discords_path_profile_and_distance
     assert memory["discords"] == [[120.0, 144.0, 0.93], [40.0, 52.0, 0.41]]
     assert memory["profile"]["values"][:15] == [None] * 15
     assert (memory["profile"]["low"], memory["profile"]["high"]) == (2.4, 4.1)
-    assert memory["box"]["history"] == list(source.distances[0].history_distances)
-    assert memory["box"]["limit"] == pytest.approx(10.2 + 1.5 * 2.1)
+    assert memory["box"]["history"] == pytest.approx([v / 1e6 for v in source.distances[0].history_distances])
+    assert memory["box"]["limit"] == pytest.approx((10.2 + 1.5 * 2.1) / 1e6), "in MB, as the series is drawn"
+    assert memory["box"]["title"] == "DTW distance, MB"
     assert len(payload["series"]) == 9
     assert set(payload["path"]["screens"]) == {"list", "note", "chart", "settings", "search"}
 
@@ -193,6 +194,15 @@ def test_a_run_page_of_1800_samples_and_12_series_is_small(detail, builders):
     assert len(page.encode()) < 2_000_000
 
 
+def test_an_anomalous_series_without_a_window_says_so_and_draws_no_empty_profile(detail, builders):
+    series = builders.series("rss_app", state="anomalous")
+    flat = replace(series, discords=(), profile=replace(series.profile, values=np.zeros(171)))
+    page = render_run_page(replace(detail("anomalous"), series=(flat,)))
+    assert "No window stands out" in page
+    assert "profile" not in json.loads(_read(page).payload)["series"][0]
+    assert "No window stands out" not in render_run_page(detail("anomalous"))
+
+
 # ---- index -------------------------------------------------------------------------------------------
 def _overview(builders, count: int, app: str = "com.rig.shop") -> Overview:
     rng = np.random.default_rng(0)
@@ -246,6 +256,19 @@ def test_the_newest_version_stands_first_and_links_to_its_runs(builders):
     page = render_index(_overview(builders, 20))
     rows = re.findall(r'<th scope="row"><bdi>([^<]*)</bdi></th><td class="runs"><a href="([^"]*)"', page)
     assert rows[0] == ("1.19.0", "#app=com.rig.shop&amp;version=1.19.0")
+
+
+def test_trends_are_ordered_by_version_even_when_runs_alternate(builders):
+    overview = _overview(builders, 4)
+    versions = ("1.0", "1.1", "1.0", "1.1")
+    trends = tuple(
+        replace(point, version_name=versions[int(point.run_id[-1])])
+        for point in overview.trends
+        if point.series == "cpu_app"
+    )
+    (trend,) = json.loads(_read(render_index(replace(overview, trends=trends))).payload)["trends"]
+    assert trend["versions"] == ["1.0", "1.0", "1.1", "1.1"]
+    assert trend["runs"] == ["shop-00000", "shop-00002", "shop-00001", "shop-00003"]
 
 
 def test_names_on_the_index_are_text(builders):

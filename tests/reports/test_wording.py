@@ -25,6 +25,21 @@ def test_cpu_is_described_by_its_level_and_the_surest_window(detail, builders):
     assert "it is 40 % higher on average than usual, most clearly from second 120 to 144" in found.text
 
 
+def test_the_detectors_own_evidence_goes_before_what_the_samples_show(detail, builders):
+    worse = builders.series("rss_app", state="anomalous", leak=6e5)
+    evidence = "memory swings over 70 MB after start-up; the 12 comparable runs over 20 to 31"
+    own = replace(worse.distances[1], evidence_text=evidence)
+    assert own.detector == worse.verdict.detector
+    found = wording.headline(replace(detail("anomalous"), series=(replace(worse, distances=(own,)),)))
+    assert found.text == (
+        "Memory of 1.5.0 is outside what the last 12 comparable runs did: "
+        "it swings over 70 MB after start-up, most clearly from second 120 to 144."
+    )
+    other = replace(own, detector="iqr")
+    found = wording.headline(replace(detail("anomalous"), series=(replace(worse, distances=(other,)),)))
+    assert "grows" in found.text, "another detector's evidence is not the reason"
+
+
 def test_several_anomalous_series_are_named_and_the_worst_is_described(detail, builders):
     memory = replace(
         builders.series("rss_app", state="anomalous", leak=6e5),
@@ -80,11 +95,11 @@ def test_a_series_above_its_own_limit_in_a_normal_run_is_named_but_does_not_alar
     assert found.detail.startswith("CPU by itself is above its limit; over all 3 judged series together")
 
 
-def test_less_load_is_called_below(detail, builders):
+def test_less_load_is_called_better(detail, builders):
     less = builders.series("cpu_app", state="improved")
     level = builders.verdict("*", "improved")
     found = wording.headline(replace(detail("normal"), series=(less,), run_verdict=level))
-    assert (found.tone, found.text) == ("improved", "CPU of 1.5.0 is below what the last 12 comparable runs did.")
+    assert (found.tone, found.text) == ("improved", "CPU of 1.5.0 is better than in the last 12 comparable runs.")
 
 
 def test_a_run_without_any_verdict_is_not_judged_yet(detail):

@@ -75,6 +75,8 @@
     const bad = new Set(trend.anomalous);
     const text = x.map((i) => `${escapeText(trend.versions[i])} · ${escapeText(trend.runs[i])}`);
     const axis = { gridcolor: t.line, linecolor: t.line, zeroline: false, fixedrange: true };
+    const known = [...trend.levels, ...trend.low, ...trend.high].filter((v) => v !== null);
+    const top = Math.max(...known), bottom = Math.min(...known), margin = 0.08 * (top - bottom || Math.abs(top) || 1);
     const many = Math.max(1, Math.ceil(starts.length / 6));
     return Plotly.react(element, [
       // A bar per run, not an area: neighbouring runs may have quite different histories.
@@ -87,7 +89,7 @@
     ], {
       ...layout(t), margin: { l: 48, r: 8, t: 8, b: 26 }, hovermode: "closest", dragmode: false, bargap: 0,
       xaxis: { ...axis, showgrid: false, tickvals: starts.filter((_, i) => i % many === 0), ticktext: starts.filter((_, i) => i % many === 0).map((i) => escapeText(trend.versions[i]).slice(0, 14)), tickangle: 0, range: [-0.6, x.length - 0.4] },
-      yaxis: { ...axis, nticks: 5, title: { text: trend.axis, standoff: 8, font: { size: 11 } } },
+      yaxis: { ...axis, nticks: 5, range: [bottom - margin, top + margin], title: { text: trend.axis, standoff: 8, font: { size: 11 } } },
       shapes: starts.slice(1).map((i) => ({ type: "line", x0: i - 0.5, x1: i - 0.5, yref: "paper", y0: 0, y1: 1, line: { color: t.line, width: 1 }, layer: "below" })),
     }, config);
   }

@@ -5,11 +5,11 @@ window.perfreg = (() => {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const coarse = window.matchMedia("(pointer: coarse)").matches;
 
-  // Links to Perfetto are written for the default address of `perfreg serve`; a served page uses its own.
-  const DEFAULT_SERVER = "http://127.0.0.1:9001";
+  // Links to Perfetto name the address that the site was built for; a served page uses its own.
+  const builtFor = document.body.dataset.server || "";
   const served = location.protocol === "http:";
   for (const link of document.querySelectorAll("a.perfetto, a.perfetto-remote")) {
-    if (served) link.href = link.getAttribute("href").replaceAll(DEFAULT_SERVER, location.origin);
+    if (served && builtFor) link.href = link.getAttribute("href").replaceAll(builtFor, location.origin);
   }
   const hint = document.querySelector("[data-perfetto-hint]");
   if (hint && !served) {
