@@ -32,3 +32,8 @@ def dagster_yaml() -> Path:
 def demo_runs_dir() -> Path:
     """The recorded runs that `perfreg demo` ingests."""
     return _locate("sessions", "tests/data/sessions")
+
+
+def evaluation_dataset() -> Path:
+    """The simulated data set that quality is measured on by default."""
+    return _locate("simulated_noise2.parquet", "tests/data/evaluation/simulated_noise2.parquet")

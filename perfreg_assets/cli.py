@@ -344,22 +344,49 @@ def review(settings: Settings, run_id: str, status: str, note: str | None, revie
 
 # ---- quality -------------------------------------------------------------------------------------
 @command(
-    "evaluate", example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --repeats 30 --out result.json"
+    "evaluate",
+    example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --omega 0 0.5 1 1.5 --out result.json",
 )
 @click.argument("dataset", type=click.Path(path_type=Path))
-@click.option("--protocol", type=click.Choice(["thesis", "aa"]), default="thesis", show_default=True)
-@click.option("--repeats", type=click.IntRange(1), default=30, show_default=True)
+@click.option("--protocol", type=click.Choice(["thesis", "aa", "chronological"]), default="thesis", show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=30, show_default=True, help="Histories drawn per app.")
 @click.option("--history", type=click.IntRange(2), default=12, show_default=True, help="Runs drawn as history.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--omega", "omegas", type=float, multiple=True, help="One or several: --omega 0 0.5 1 1.5.")
 @click.option(
-    "--omega", "omegas", type=float, multiple=True, help="Repeatable, or several values: --omega 0 0.5 1 1.5."
+    "--level", "levels", type=float, multiple=True, help="Nominal false-alarm levels of the default detector."
 )
-@click.option("--detector", "detectors", type=click.Choice(["default", "iqr"]), multiple=True)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON result.")
+@click.option("--detector", "detectors", type=click.Choice(["default", "iqr"]), multiple=True, help="Repeatable.")
+@click.option("--localisation-repeats", type=click.IntRange(0), help="Repeats that are localised as well; 0: none.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The result as JSON.")
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="The reliability curve as PNG.")
 @click.option("--keep", is_flag=True, help="Store the result in the warehouse as well.")
-def evaluate(settings: Settings, dataset: Path, out: Path | None, keep: bool, **options: Any) -> None:
-    """Measures quality on a labelled data set: the thesis' protocol, its tables beside ours."""
-    raise NotImplementedError
+def evaluate(
+    settings: Settings, dataset: Path, out: Path | None, picture: Path | None, keep: bool, **options: Any
+) -> None:
+    """Measures quality on a labelled data set: the thesis' protocol, its printed tables beside ours."""
+    import json
+
+    from perfreg_assets.evaluation import evaluate as evaluation
+    from perfreg_assets.evaluation.reliability import plot_reliability
+    from perfreg_assets.evaluation.show import print_tables
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.warehouse import evaluations
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    with terminal.progress("evaluate") as show, compilation_notice():
+        result = evaluation.evaluate(
+            dataset, settings=settings, progress=lambda done, total, what: show(f"{done}/{total} {what}"), **given
+        )
+    print_tables(result, sys.stdout)
+    if out is not None:
+        out.write_text(json.dumps(result, allow_nan=False, indent=1))
+    if picture is not None:
+        plot_reliability([result], picture)
+    if keep:
+        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+            terminal.say(f"kept as {evaluations.add(writer, result)}")
 
 
 # ---- servers -------------------------------------------------------------------------------------

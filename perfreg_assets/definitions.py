@@ -10,6 +10,7 @@ from perfreg_assets.assets import checks
 from perfreg_assets.assets.barycenters import barycenters
 from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
+from perfreg_assets.assets.evaluation import evaluation
 from perfreg_assets.assets.history_sets import history_sets
 from perfreg_assets.assets.marts import mart_specs
 from perfreg_assets.assets.project import Project
@@ -44,6 +45,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             verdicts,
             discords,
             reports,
+            evaluation,
         ],
         asset_checks=checks.ALL,
         jobs=[
