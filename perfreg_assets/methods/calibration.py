@@ -20,7 +20,8 @@ from scipy import special
 from perfreg_assets.methods.inputs import Floats
 
 QUARTILE = float(special.ndtri(0.75))  # 0.6745
-OUTLYING = 6.0  # robust standard deviations; legitimate heavy tails stay in (4 costs calibration, measured)
+OUTLYING = 10.0  # robust standard deviations: natural heavy tails stay in (4 or 6 cost calibration, measured)
+HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see README)
 LARGEST_SCORE = 8.0  # p = 6e-16; beyond it the tail of the t distribution is no statement about anything
 
 
@@ -50,7 +51,7 @@ def p_of_score(score: float) -> float:
 
 
 def without_outliers(known: Floats, smallest_sd: float) -> NDArray[np.bool_]:
-    """Mask (k,) of the values within 6 robust standard deviations (median, MAD; Hampel 1974) of their median.
+    """Mask (k,) of the values within 10 robust standard deviations (median, MAD; Hampel 1974) of their median.
 
     A history may hold a regression nobody has seen yet, or a run that something else disturbed. One such value would
     widen the interval until nothing is unusual any more. At least three quarters of the values are kept.
@@ -68,7 +69,7 @@ def predictive_score(known: Floats, value: float, smallest_sd: float) -> float:
     """
     known = known[without_outliers(known, smallest_sd)]
     count = len(known)
-    spread = max(float(np.std(known, ddof=1)), smallest_sd) * math.sqrt(1 + 1 / count)
+    spread = HEAVY_TAILS * max(float(np.std(known, ddof=1)), smallest_sd) * math.sqrt(1 + 1 / count)
     return _score_of_t((value - float(np.mean(known))) / spread, count - 1)
 
 

@@ -15,12 +15,14 @@ from perfreg_assets.methods.dtw import dtw_distances, dtw_pairwise
 from perfreg_assets.methods.inputs import Floats
 
 NEIGHBOURS = 3  # 1 to 5 differ by less than .01 AUC (measured)
+RADIUS_SHARE = 0.2  # of the longest series: the same ranking as without a band, a third of the time (measured)
+SMALLEST_RADIUS = 30  # samples
 
 
 def distances_within(series: Sequence[Floats]) -> Floats:
     """DTW distance (k, k) per step of the longest possible path; infinite on the diagonal."""
     lengths = np.array([len(values) for values in series], dtype=np.float64)
-    distances = dtw_pairwise(series) / np.sqrt(lengths[:, None] + lengths[None])
+    distances = dtw_pairwise(series, radius=_radius(series)) / np.sqrt(lengths[:, None] + lengths[None])
     np.fill_diagonal(distances, np.inf)
     return distances
 
@@ -28,7 +30,7 @@ def distances_within(series: Sequence[Floats]) -> Floats:
 def distances_to(series: Sequence[Floats], target: Floats) -> Floats:
     """The same from the target to each history run, (k,)."""
     lengths = np.array([len(values) for values in series], dtype=np.float64)
-    return dtw_distances(series, target) / np.sqrt(lengths + len(target))
+    return dtw_distances(series, target, radius=_radius([*series, target])) / np.sqrt(lengths + len(target))
 
 
 def nearest_mean(distances: Floats) -> Floats:
@@ -36,3 +38,7 @@ def nearest_mean(distances: Floats) -> Floats:
     ordered = np.sort(distances, axis=-1)[..., :NEIGHBOURS]
     finite = np.isfinite(ordered)
     return np.where(finite, ordered, 0.0).sum(axis=-1) / np.maximum(finite.sum(axis=-1), 1)
+
+
+def _radius(series: Sequence[Floats]) -> int:
+    return max(SMALLEST_RADIUS, round(RADIUS_SHARE * max(len(values) for values in series)))
