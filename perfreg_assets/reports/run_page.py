@@ -20,7 +20,8 @@ AXIS_HEIGHT_PX = 44
 
 def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_version: str = "") -> str:
     """The page as HTML text, with its numbers embedded."""
-    judged, unjudged = detail.judged, detail.unjudged
+    judged = detail.judged
+    unjudged = tuple(s for s in detail.unjudged if s.values is not None)
     ordered = [*judged, *unjudged]
     run = detail.run
     has_path = bool(detail.path)
@@ -41,6 +42,9 @@ def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_ver
             "excluded": _excluded(detail.history),
             "judged": items[: len(judged)],
             "unjudged": items[len(judged) :],
+            "absent": [
+                (s.name, wording.series_label(s.name), s.missing_reason) for s in detail.unjudged if s.values is None
+            ],
             "similarity": _similarity(detail),
             "provenance": _provenance(detail, code_version),
             "page_name": page_name,
@@ -220,6 +224,7 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
             "values": numbers(series.profile.values, digits=4),
             "low": series.profile.threshold_low,
             "high": series.profile.threshold_high,
+            "title": "probability" if series.profile.window_s <= series.interval_s else "profile",
         }
     box = _box_of(series)
     if box is not None:

@@ -56,10 +56,16 @@ _SERIES = {
     "rss_app": ("Memory of the app (RSS)", "Memory"),
     "rss_anon_app": ("Anonymous memory of the app", "Anonymous memory"),
     "rss_file_app": ("File-backed memory of the app", "File-backed memory"),
-    "rss_shmem_app": ("Shared memory of the app", "Shared memory"),
     "swap_app": ("Swapped memory of the app", "Swapped memory"),
     "threads_running_app": ("Running threads of the app", "Running threads"),
-    "threads_runnable_app": ("Threads of the app waiting for a CPU", "Waiting threads"),
+    "frames_app": ("Frames of the app", "Frames"),
+    "frames_janky_app": ("Janky frames of the app", "Janky frames"),
+    "io_wait_app": ("Threads of the app waiting for I/O", "I/O waits"),
+    "block_io_operations": ("Block I/O operations", "Block I/O"),
+    "net_received": ("Network traffic received", "Received traffic"),
+    "net_received_app": ("Network traffic received by the app", "Received traffic"),
+    "net_sent": ("Network traffic sent", "Sent traffic"),
+    "net_sent_app": ("Network traffic sent by the app", "Sent traffic"),
 }
 _NUMBERED = (
     (re.compile(r"cpu_app_core_(\d+)"), "CPU of the app on core {}", "CPU on core {}"),
@@ -101,6 +107,10 @@ def unit_of(name: str, unit: str) -> Unit:
     """Display unit of a series; unknown units are drawn as they are."""
     if unit in ("bytes", "B"):
         return Unit(1e-6, "MB", "bytes")
+    if unit == "bytes/s":
+        return Unit(1e-3, "kB/s", "bytes/s")
+    if unit == "cycles/s":
+        return Unit(1e-6, "million cycles/s", "cycles/s")
     if unit in ("kHz", "khz"):
         return Unit(1e-3, "MHz", "kHz")
     if name.startswith("cpu_"):

@@ -112,6 +112,15 @@ def test_the_first_link_opens_the_surest_window_of_the_worst_series(detail):
     assert f"&visStart={window.start_ns}&visEnd={window.end_ns}" in first
 
 
+def test_series_that_the_trace_does_not_have_are_listed_with_the_reason_not_drawn(detail, builders):
+    gone = replace(
+        builders.series("cycles_app", state=None), values=None, missing_reason="the trace has no CPU frequencies"
+    )
+    page = render_run_page(replace(detail("normal"), series=(*detail("normal").series, gone)))
+    assert "CPU cycles of the app cycles_app the trace has no CPU frequencies" in _visible(page)
+    assert "cycles_app" not in {s["name"] for s in json.loads(_read(page).payload)["series"]}
+
+
 def test_history_near_misses_and_reasons_are_listed(detail):
     text = _visible(render_run_page(detail("anomalous")))
     assert "Compared with the 12 most recent of 31 earlier runs: same configuration" in text

@@ -129,9 +129,9 @@
       const half = s.profile.window / 2;   // a window's value stands at its middle
       traces.push({
         x: times(s.profile.values.length, s.interval).map((v) => v + half), y: s.profile.values, mode: "lines", yaxis: "y3",
-        line: { color: t.run, width: 1.3 }, hovertemplate: "profile: %{y:.3~r}<extra></extra>", name: "profile",
+        line: { color: t.run, width: 1.3 }, hovertemplate: `${s.profile.title}: %{y:.3~r}<extra></extra>`, name: "profile",
       });
-      look.yaxis3 = { ...axis, domain: [0, share(PROFILE)], fixedrange: true, rangemode: "tozero", nticks: 3, title: { text: "profile", standoff: 8, font: { size: 11 } } };
+      look.yaxis3 = { ...axis, domain: [0, share(PROFILE)], fixedrange: true, rangemode: "tozero", nticks: 3, title: { text: s.profile.title, standoff: 8, font: { size: 11 } } };
       for (const [level, dash] of [[s.profile.low, "dot"], [s.profile.high, "dash"]]) {
         if (level !== null) look.shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, yref: "y3", y0: level, y1: level, line: { color: t.alert, width: 1, dash } });
       }
