@@ -10,17 +10,20 @@ from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.dtw import align, dtw_distance, dtw_distances, dtw_pairwise
 from perfreg_assets.methods.jit import compilation_notice
 from perfreg_assets.methods.matrix_profile import ab_join
+from perfreg_assets.methods.path_similarity import similarity
 
 
 def warm_up(write: Callable[[str], None] | None = None) -> None:
-    """Compiles (about 8 s on a cold cache) or loads (0.3 s) the kernels of `dtw`, `barycenter` and `matrix_profile`.
+    """Compiles (about 8 s on a cold cache) or loads (0.3 s) the kernels of this package.
 
     Args:
         write: see `jit.compilation_notice`.
     """
+    # Every module with kernels has a line here.
     some = np.linspace(0.0, 1.0, 8)
     other = some**2
     with compilation_notice(write):
+        similarity(["a"], ["a"])
         dtw_distance(some, other)
         dtw_distances([some], other)
         dtw_pairwise([some, other])

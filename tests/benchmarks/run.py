@@ -46,7 +46,7 @@ def machine() -> dict[str, str]:
     info = Path("/proc/cpuinfo")
     if info.exists():
         cpu = next((line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), cpu)
-    packages = ("numpy", "numba", "tslearn", "stumpy", "rapidfuzz", "cydifflib", "duckdb", "dagster")
+    packages = ("numpy", "numba", "tslearn", "stumpy", "duckdb", "dagster")
     return {
         "cpu": cpu,
         "cores": str(os.cpu_count()),

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfreg_assets.methods import path_similarity
 from perfreg_assets.methods.path_similarity import similarities, similarity
 
 paths = st.lists(st.sampled_from("abcdef"), max_size=30)
@@ -86,19 +85,17 @@ def test_states_that_the_new_path_lacks_match_nothing_even_each_other():
     assert similarities([["x", "y", "a"]], ["z", "w", "a"], minimum=0) == [1 / 3]
 
 
-def test_paths_with_more_states_than_code_points_are_compared_exactly_without_the_bound(monkeypatch):
-    assert chr(path_similarity._FIRST_PRIVATE + path_similarity._DISTINCT_MAXIMUM) == "\U0010ffff"
-    new, unlike = list("abcd"), list("xyzw")
-    monkeypatch.setattr(path_similarity, "_DISTINCT_MAXIMUM", 4)
-    assert similarities([new, unlike], new, minimum=0.9) == [1.0, None]
-    monkeypatch.setattr(path_similarity, "_DISTINCT_MAXIMUM", 3)
-    assert similarities([new, unlike], new, minimum=0.9) == [1.0, 0.0]
-
-
 def test_as_many_states_as_a_path_may_have_stay_distinct():
     new = [str(number) for number in range(100_000)]
     other = [f"other {number}" for number in range(100_000)]
     assert similarities([other, other[:90_000] + new[:10_000]], new, minimum=0.5) == [None, None]
+
+
+def test_long_paths_with_few_states_are_not_cubic():
+    candidate, new = ["a", "b"] * 5000, ["b", "a", "a"] * 3333  # difflib needs over a minute
+    started = time.process_time()
+    assert similarity(candidate, new) == 2.0 * 7501 / 19_999
+    assert time.process_time() - started < 5
 
 
 def test_a_thousand_candidates_of_nine_hundred_steps_take_under_a_second(explorations):
