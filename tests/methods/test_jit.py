@@ -137,7 +137,8 @@ def test_a_folder_that_cannot_be_written_is_replaced_with_a_private_one_and_a_wa
 def test_the_private_folder_works_and_is_gone_when_the_process_ends(tmp_path):
     (tmp_path / "file").write_text("in the way")
     code = (
-        "import numpy; from perfreg_assets.methods.matrix_profile import _index_of; assert _index_of(numpy.arange(3.0), 2.0) == 2;"
+        "import numpy; from perfreg_assets.methods.matrix_profile import _index_of;"
+        "assert _index_of(numpy.arange(3.0), 2.0) == 2;"
         "import os, pathlib; f = pathlib.Path(os.environ['NUMBA_CACHE_DIR']); assert list(f.rglob('*.nbc')); print(f)"
     )
     done = run(code, PERFREG_HOME=tmp_path / "file", TMPDIR=tmp_path)
