@@ -1,0 +1,97 @@
+"""Under a real Dagster daemon, without anyone touching anything: run folders become verdicts, builds become runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.request
+
+import pytest
+import standin_apk
+
+from perfreg_assets.bundled import demo_runs_dir
+
+HISTORY = ("notes-000", "notes-001", "notes-003", "notes-010", "notes-019")
+VERDICTS = "SELECT run_id, run_verdict, state, reason_code FROM marts.runs ORDER BY run_id"
+
+
+def arrive(folder, inbox, name=None):
+    """As a careful copier does it: under a dotted name first, then renamed."""
+    inbox.mkdir(parents=True, exist_ok=True)
+    hidden = inbox / f".{name or folder.name}"
+    shutil.copytree(folder, hidden)
+    hidden.rename(inbox / (name or folder.name))
+
+
+def query(port, text):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/graphql",
+        data=json.dumps({"query": text}).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)["data"]
+
+
+def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(ui):
+    running = ui()
+    inbox = running.settings.inbox_dir
+    for name in HISTORY:
+        arrive(demo_runs_dir() / name, inbox)
+    running.wait_for(
+        "the first version's verdicts",
+        VERDICTS,
+        lambda rows: len(rows) == len(HISTORY) and all(row["run_verdict"] == "not_enough_history" for row in rows),
+    )
+    broken = inbox / "broken"
+    broken.mkdir()
+    (broken / "run.json").write_text("{")
+    arrive(demo_runs_dir() / "notes-026", inbox)
+    rows = running.wait_for(
+        "the new version's verdict",
+        VERDICTS,
+        lambda rows: (
+            any(row["run_verdict"] in ("normal", "anomalous", "improved") for row in rows)
+            and any(row["state"] == "quarantined" for row in rows)
+        ),
+    )
+    by_id = {row["run_id"]: row for row in rows}
+    assert by_id["notes-026"]["run_verdict"] in ("normal", "anomalous", "improved")
+    assert [row["reason_code"] for row in rows if row["state"] == "quarantined"] == ["run_json_not_json"]
+
+    # The UI serves the same assets, and the old version was not computed again for the new one.
+    assets = query(running.port, "{ assetNodes { assetKey { path } isPartitioned } }")["assetNodes"]
+    assert {"runs", "traces", "time_series", "history_sets", "barycenters", "distances", "verdicts", "discords"} <= {
+        node["assetKey"]["path"][-1] for node in assets if node["isPartitioned"]
+    }
+    events = query(
+        running.port,
+        '{ assetOrError(assetKey: {path: ["distances"]}) { ... on Asset { assetMaterializations { partition } } } }',
+    )["assetOrError"]["assetMaterializations"]
+    assert sorted(event["partition"] for event in events) == ["com.rig.notes@1.4.0", "com.rig.notes@1.5.0"]
+    assert running.stop() == 0
+
+
+@pytest.mark.device
+def test_a_new_build_is_collected_and_judged_without_anyone_touching_anything(ui, standin):
+    running = ui(PERFREG_DEVICES=standin.serial, PERFREG_INTERVAL_S="0.25")
+    builds = running.settings.builds_dir
+    builds.mkdir(parents=True)
+    plan = {"time_limit_s": 3, "action_interval_s": 0.3, "repeats": 1, "min_free_bytes": 0, "file_write_period_ms": 300}
+    (builds / "collection.json").write_text(json.dumps(plan))
+    hidden = builds / ".notes.apk"
+    standin_apk.write_apk(hidden, package="com.rig.notes", version_name="1.6.0", version_code=160, behaviour={})
+    hidden.rename(builds / "notes.apk")
+    rows = running.wait_for(
+        "the collected run's verdict", VERDICTS, lambda rows: any(row["run_verdict"] for row in rows)
+    )
+    assert [(row["state"], row["run_verdict"]) for row in rows] == [("complete", "not_enough_history")]
+    (collected,) = running.rows("SELECT * FROM marts.collections")
+    assert collected["state"] == "collected"
+    assert collected["leftover_path"] is None
+    assert collected["bytes_per_minute"] > 0
+    events = query(
+        running.port,
+        '{ assetOrError(assetKey: {path: ["collections"]}) { ... on Asset { assetMaterializations { partition } } } }',
+    )["assetOrError"]["assetMaterializations"]
+    assert [event["partition"] for event in events] == ["com.rig.notes@1.6.0"]
