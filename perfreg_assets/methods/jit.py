@@ -136,7 +136,8 @@ class _CompilationNotice:
 
     def __init__(self, write: Callable[[str], None] | None) -> None:
         self._write = write
-        self._is_terminal = write is None and sys.stderr.isatty()
+        # A progress bar replaces sys.stderr: it needs whole lines, a line that counts up would break it.
+        self._is_terminal = write is None and sys.stderr.isatty() and sys.stderr is sys.__stderr__
         self._lock = threading.Lock()
         self._depth = 0
         self._done = 0

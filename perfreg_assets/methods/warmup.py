@@ -8,7 +8,9 @@ import numpy as np
 
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.dtw import align, dtw_distance, dtw_distances, dtw_pairwise
+from perfreg_assets.methods.excess_load import UsualDifferences, find_excess
 from perfreg_assets.methods.jit import compilation_notice
+from perfreg_assets.methods.leak_onset import find_onset
 from perfreg_assets.methods.matrix_profile import ab_join
 from perfreg_assets.methods.path_similarity import similarity
 
@@ -19,9 +21,10 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
     Args:
         write: see `jit.compilation_notice`.
     """
-    # Every module with kernels has a line here.
-    some = np.linspace(0.0, 1.0, 8)
+    # Every kernel is reached from here (tested).
+    some = np.linspace(0.0, 1.0, 64)
     other = some**2
+    usual = UsualDifferences([some - other, other - some], [some, other])
     with compilation_notice(write):
         similarity(["a"], ["a"])
         dtw_distance(some, other)
@@ -29,5 +32,7 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
         dtw_pairwise([some, other])
         align(some, other)
         dba([some, other])
+        find_onset(some, 1.0, 0.0)
+        find_excess(usual, some - other, some, 1.0)
         ab_join(some, other, 4)
         ab_join(some, other, 4, normalize=False)

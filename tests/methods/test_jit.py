@@ -34,7 +34,19 @@ def run(code, *, arguments=(), **environment):
 def shared_cache(tmp_path_factory):
     """A cache filled by a fresh process: (folder, that process's output)."""
     folder = tmp_path_factory.mktemp("kernels")
-    return folder, run("from perfreg_assets.methods.warmup import warm_up; warm_up()", NUMBA_CACHE_DIR=folder)
+    code = """
+import pkgutil, importlib
+from perfreg_assets import methods
+from perfreg_assets.methods.warmup import warm_up
+warm_up()
+from numba.core.dispatcher import Dispatcher
+for found in pkgutil.iter_modules(methods.__path__):
+    module = importlib.import_module(f"perfreg_assets.methods.{found.name}")
+    for name, kernel in vars(module).items():
+        if isinstance(kernel, Dispatcher) and not kernel.signatures:
+            print(f"{found.name}.{name}")
+"""
+    return folder, run(code, NUMBA_CACHE_DIR=folder)
 
 
 def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent_and_quick(shared_cache):
@@ -45,12 +57,17 @@ def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent_and_quick(share
     assert lines[1].startswith("perfreg: compiled ")
     started = time.perf_counter()
     warm = run("from perfreg_assets.methods.warmup import warm_up; warm_up()", NUMBA_CACHE_DIR=folder)
-    assert warm.stderr == cold.stdout == warm.stdout == ""
+    assert warm.stderr == warm.stdout == ""
     assert time.perf_counter() - started < 5
+
+
+def test_the_warm_up_reaches_every_kernel(shared_cache):
+    assert shared_cache[1].stdout == ""
 
 
 def test_a_terminal_gets_a_line_that_counts_up(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "__stderr__", sys.stderr)
     notice = jit._CompilationNotice(None)
     notice.started("outer")
     notice.started("inner")
@@ -67,6 +84,17 @@ def test_a_terminal_gets_a_line_that_counts_up(capsys, monkeypatch):
         "perfreg: compiled 1, now second",
     ]
     assert last == "perfreg: compiled 3 functions in 0.0 s\n"
+
+
+def test_a_terminal_with_a_progress_bar_gets_whole_lines(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)  # and is not sys.__stderr__
+    notice = jit._CompilationNotice(None)
+    notice.started("outer")
+    notice.ended()
+    notice.close()
+    written = capsys.readouterr().err
+    assert "\r" not in written
+    assert written.count("\n") == 2
 
 
 def test_a_log_gets_whole_lines():
