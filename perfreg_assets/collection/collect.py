@@ -220,6 +220,10 @@ class _Collection:
     # ---- the session -----------------------------------------------------------------------------
     def _session(self, device: Device, journal: Journal) -> CollectionResult:
         config = self._config
+        seed = config.seed_of(self._repeat)
+        explorer = make_explorer(
+            ExplorerContext(device, journal, config, config.app, seed, self._work_dir, self._scratch_dir)
+        )
         facts = self._prepare(device)
         version_code = self._install(device, journal)
         device_settings = device_state.prepare_device(device, journal, config)
@@ -232,15 +236,11 @@ class _Collection:
         mark = f"start {self._id}"
         mark_log(device, mark)
         perfetto = PerfettoSession(device, journal, collection_id=self._id, sdk=facts.sdk)
-        perfetto.start(self._perfetto_config())
+        plain = perfetto.start([self._perfetto_config(is_plain=False), self._perfetto_config(is_plain=True)]) == 1
         self._enter("launch", f"starting {config.app}")
         journal.owe("running_app", config.app)
         pid = device_state.launch(
             device, config.app, timeout_s=config.launch_timeout_s, settle_s=config.launch_settle_s
-        )
-        seed = config.seed_of(self._repeat)
-        explorer = make_explorer(
-            ExplorerContext(device, journal, config, config.app, seed, self._work_dir, self._scratch_dir)
         )
         self._enter("explore", f"exploring with {config.explorer}, seed {seed}")
         start_s = host_boot_s()
@@ -274,6 +274,7 @@ class _Collection:
             log=log,
             trace=trace,
             stop_reason=stop_reason,
+            is_plain_config=plain,
             battery_celsius=celsius,
         )
         run_id = run_id_of(config.app, self._version_name, self._started_at, self._id)
@@ -323,7 +324,7 @@ class _Collection:
         self._version_name = expected or found_name
         return found_code
 
-    def _perfetto_config(self) -> str:
+    def _perfetto_config(self, *, is_plain: bool) -> str:
         config = self._config
         longest_s = config.launch_timeout_s + config.time_limit_s + config.reconnect_timeout_s + _SAFETY_S
         return perfetto_config(
@@ -336,7 +337,7 @@ class _Collection:
                 file_write_period_ms=config.file_write_period_ms,
                 max_trace_bytes=config.max_trace_bytes,
                 atrace_categories=config.atrace_categories,
-                session_name=f"perfreg-{self._id}",
+                is_plain=is_plain,
             ),
         )
 

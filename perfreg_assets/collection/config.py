@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from perfreg_assets.collection.perfetto_config import DEFAULT_SOURCES, check_sources
 from perfreg_assets.reasons import Reason, Rejected
@@ -98,6 +99,26 @@ class CollectionConfig:
         for seed in self.seeds:
             self._check("seeds", 0 <= seed < 2**31, "a seed is a whole number from 0 to 2147483647")
         self._check("strategy", self.strategy is None or bool(self.strategy.strip()), "it must not be empty")
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> CollectionConfig:
+        """From run config or command-line options: None means not given, lists are tuples here.
+
+        Raises:
+            Rejected: COLLECTION_CONFIG_INVALID, an option that there is not, and those of the class.
+        """
+        known = {spec.name for spec in fields(cls)}
+        for name in options:
+            if name not in known:
+                raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{name[:80]!r} is not a collection option")
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in options.items()
+            if value is not None
+        }
+        if "app" not in given:
+            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "app is not given")
+        return cls(**given)
 
     def _check(self, name: str, holds: bool, what: str) -> None:
         if not holds:

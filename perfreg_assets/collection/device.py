@@ -677,7 +677,7 @@ _SIGNAL = _KILL + 'end "$1" "$2"'
 _END = _KILL + 'end TERM "$1"; for i in 1 2 3 4 5; do kill -0 "$1" 2>/dev/null || break; sleep 0.1; done; end KILL "$1"'
 _MARKED = (
     # The searching shell carries the token itself: it and what it starts are left out.
-    'for f in $(grep -l -s -a -F -e "$1" /proc/[0-9]*/environ); do p=${f#/proc/}; p=${p%/environ}; '
+    'for f in $(grep -l -s -z -x -F -e "$1" /proc/[0-9]*/environ); do p=${f#/proc/}; p=${p%/environ}; '
     'stat=$(cat "/proc/$p/stat" 2>/dev/null) || continue; set -- ${stat##*) }; '
     '[ "$p" = "$$" ] || [ "$2" = "$$" ] || [ "$1" = Z ] || echo "$p"; done'
 )

@@ -102,7 +102,7 @@ def install(device: Device, journal: Journal, build: Build, config: CollectionCo
     device.push(Path(build.path), remote, timeout_s=config.transfer_timeout_s)
     if not config.keep_app:
         journal.owe("app", build.app)
-    result = device.run(["pm", "install", "-r", "-t", "-d", "-g", remote], timeout_s=300)
+    result = device.run(["pm", "install", "-r", "-t", "-g", remote], timeout_s=300)
     if result.returncode != 0 or "Success" not in result.text:
         raise Rejected(Reason.INSTALL_REFUSED, f"{Path(build.path).name}: {result.error_text}")
     device.remove(remote)  # its folder goes at the end; until then the space is the trace's
@@ -143,7 +143,7 @@ def launch(device: Device, app: str, *, timeout_s: float, settle_s: float) -> in
     if resolved.returncode != 0 or not component.startswith(f"{app}/"):
         raise Rejected(Reason.APP_NOT_STARTED, f"{app} has no launcher activity")
     started = device.run(["am", "start", "-W", "-n", component], timeout_s=timeout_s)
-    if started.returncode != 0 or "Error" in started.text:
+    if started.returncode != 0 or re.search(r"^Error", started.text, flags=re.MULTILINE):
         raise Rejected(Reason.APP_NOT_STARTED, f"{component}: {started.error_text}")
     deadline = time.monotonic() + min(timeout_s, _PROCESS_WITHIN_S)
     pid = app_pid(device, app)

@@ -170,7 +170,7 @@ def _end_known(device: Device, pid: str, command_part: str) -> bool:
     return False
 
 
-_HAS_COMMAND = 'grep -q -s -a -F -e "$2" "/proc/$1/cmdline"'
+_HAS_COMMAND = 'grep -q -s -z -F -e "$2" "/proc/$1/cmdline"'
 
 
 def _end_host_process(pid: str, start_ticks: str) -> bool:

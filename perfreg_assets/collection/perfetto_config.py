@@ -33,7 +33,8 @@ class PerfettoOptions:
     file_write_period_ms: int = 2500
     max_trace_bytes: int = 8 << 30
     atrace_categories: tuple[str, ...] = ()
-    session_name: str = "perfreg"
+    is_plain: bool = False
+    """Without what Android 10's perfetto does not know: it refuses a config with an unknown field."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class _Source:
     minimum_sdk: int = MINIMUM_SDK
     ftrace_events: tuple[str, ...] = ()
     ftrace_options: Callable[[PerfettoOptions], list[str]] | None = None
-    data_source: Callable[[PerfettoOptions], str] | None = None
+    data_source: Callable[[PerfettoOptions], str | None] | None = None
 
 
 def _source(name: str, body: str = "", buffer: str = _MAIN) -> str:
@@ -64,7 +65,9 @@ def _process_stats(options: PerfettoOptions) -> str:
     )
 
 
-def _cpufreq(options: PerfettoOptions) -> str:
+def _cpufreq(options: PerfettoOptions) -> str | None:
+    if options.is_plain:
+        return None
     # Without polling the frequency of a core is unknown until it first changes (docs/data-sources/cpu-freq.md).
     return _source("linux.sys_stats", "    sys_stats_config {\n      cpufreq_period_ms: 500\n    }\n")
 
@@ -197,15 +200,15 @@ def perfetto_config(names: Sequence[str], options: PerfettoOptions) -> str:
         f"file_write_period_ms: {options.file_write_period_ms}\n",
         f"flush_period_ms: {max(5000, options.file_write_period_ms)}\n",
         f"max_file_size_bytes: {options.max_trace_bytes}\n",
-        f"unique_session_name: {quoted(options.session_name)}\n",
     ]
     events = [event for source in chosen for event in source.ftrace_events]
     extra = [line for source in chosen if source.ftrace_options for line in source.ftrace_options(options)]
     if events or extra:
         lines = [f"ftrace_events: {quoted(event)}" for event in events] + extra
         body = "".join(f"      {line}\n" for line in lines)
-        body += "      compact_sched {\n        enabled: true\n      }\n" if "sched" in names else ""
+        if "sched" in names and not options.is_plain:
+            body += "      compact_sched {\n        enabled: true\n      }\n"
         body += "      buffer_size_kb: 8192\n      drain_period_ms: 250\n"
         parts.append(_source("linux.ftrace", f"    ftrace_config {{\n{body}    }}\n"))
-    parts += [source.data_source(options) for source in chosen if source.data_source]
+    parts += [source.data_source(options) or "" for source in chosen if source.data_source]
     return "".join(parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,25 +47,27 @@ class PerfettoSession:
         self._started = 0.0
         self._stopped = 0.0
 
-    def start(self, config: str) -> None:
-        """Starts recording in the background.
+    def start(self, configs: Sequence[str]) -> int:
+        """Starts recording in the background with the first config that perfetto takes; returns its position.
 
         Raises:
-            Rejected: PERFETTO_REFUSED with perfetto's own message.
+            Rejected: PERFETTO_REFUSED with perfetto's own message about the first.
         """
         self._journal.owe("file", self.remote_path)
         flag = "--background-wait" if self._sdk >= _WAITING_START_SDK else "--background"
-        result = self._device.run(
-            ["perfetto", "--txt", "-c", "-", "-o", self.remote_path, flag], stdin=config.encode("utf-8")
-        )
-        pid = re.findall(r"^\d+$", result.text, flags=re.MULTILINE)
-        if result.returncode != 0 or not pid:
-            raise Rejected(
-                Reason.PERFETTO_REFUSED, f"perfetto returned {result.returncode}: {result.error_text or 'no message'}"
+        refusals = []
+        for position, config in enumerate(configs):
+            result = self._device.run(
+                ["perfetto", "--txt", "-c", "-", "-o", self.remote_path, flag], stdin=config.encode("utf-8")
             )
-        self._pid = int(pid[-1])
-        self._debt = self._journal.owe("process", pid[-1], self.remote_path)
-        self._started = time.monotonic()
+            pid = re.findall(r"^\d+$", result.text, flags=re.MULTILINE)
+            if result.returncode == 0 and pid:
+                self._pid = int(pid[-1])
+                self._debt = self._journal.owe("process", pid[-1], self.remote_path)
+                self._started = time.monotonic()
+                return position
+            refusals.append(f"perfetto returned {result.returncode}: {result.error_text or 'no message'}")
+        raise Rejected(Reason.PERFETTO_REFUSED, refusals[0])
 
     def trace_bytes(self) -> int:
         return self._device.file_bytes(self.remote_path) or 0

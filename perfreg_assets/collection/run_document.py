@@ -44,6 +44,7 @@ class Session:
     log: LogReport
     trace: FetchedTrace
     stop_reason: str
+    is_plain_config: bool
     battery_celsius: float | None
 
 
@@ -98,6 +99,7 @@ def run_document(run_id: str, session: Session) -> dict[str, Any]:
             "battery_celsius": session.battery_celsius,
             "build_sha256": session.build_hash,
             "data_sources": list(config.data_sources),
+            "perfetto_config": "plain" if session.is_plain_config else "full",
             "bytes_per_minute": round(session.trace.bytes_per_minute),
             "clock": session.clock.describe(),
             "log": {"is_complete": session.log.is_complete, "lost_buffers": list(session.log.lost)},

@@ -168,6 +168,14 @@ def test_a_collection_waits_until_the_battery_is_cool(bench):
     assert bench.document(result)["collection"]["battery_celsius"] == 34.1
 
 
+def test_an_old_perfetto_gets_a_config_that_it_knows_and_the_run_says_so(bench):
+    bench.device.set_properties(ro__build__version__sdk="29", ro__build__version__release="10")
+    bench.device.set_faults(perfetto="old")
+    document = bench.document(bench.collect(time_limit_s=1.0))
+    assert document["collection"]["perfetto_config"] == "plain"
+    assert document["config"]["device"] == "Rig Phone / Android 10"
+
+
 def test_data_of_the_app_is_cleared_and_an_installed_app_stays(bench):
     result = bench.collect(time_limit_s=1.0)
     assert json.loads(bench.device.path("/data/app/com.rig.notes.json").read_text())["versionName"] == "1.4.0"

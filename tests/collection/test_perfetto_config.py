@@ -1,6 +1,7 @@
 """The text config, read back by Perfetto's own protobuf definition."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from google.protobuf import text_format
@@ -57,7 +58,14 @@ def test_a_recording_ends_itself_and_is_written_while_it_grows():
     assert config.file_write_period_ms > 0
     assert config.flush_period_ms >= config.file_write_period_ms
     assert config.max_file_size_bytes > 0
-    assert config.unique_session_name
+
+
+def test_the_plain_config_lacks_what_an_old_perfetto_refuses_and_records_the_same_sources():
+    plain = parsed(DEFAULT_SOURCES, replace(OPTIONS, is_plain=True))
+    found = sources(plain)
+    assert set(found) == {"linux.ftrace", "linux.process_stats"}
+    assert not found["linux.ftrace"].ftrace_config.HasField("compact_sched")
+    assert "power/cpu_frequency" in found["linux.ftrace"].ftrace_config.ftrace_events
 
 
 @pytest.mark.parametrize("name", SOURCES)

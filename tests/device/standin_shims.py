@@ -6,7 +6,7 @@ small state machine, log lines. `perfetto` replays a recorded trace, moved to no
 
 State lies in /data/rig: props.json, settings.json, top.json, ui-<package>.json, log/<buffer>, apps in /data/app.
 Faults (/data/rig/faults.json):
-  perfetto: refuse | die | empty | half | hang      monkey: hang | crash | never
+  perfetto: refuse | old | die | empty | half | hang      monkey: hang | crash | never
   rm: refuse          install: refuse     free_kb: N      clock_offset_s: N      log_lines: N (the ring's size)
   delay_s: {tool: N}  pad_bytes: N (grows the trace)      temperature: N (tenths of a degree)
 Behaviour of an app (assets/standin.json in its APK): crash_at_start, crash_after, vanish_after, anr_after,
@@ -408,12 +408,11 @@ def perfetto(a):
     if a[:3] != ["--txt", "-c", "-"] or a[-1] not in ("--background", "--background-wait"):
         return complain(f"perfetto: this stand-in does not know {' '.join(a)}")
     text = sys.stdin.read()
-    if not re.search(r"^data_sources \{", text, flags=re.MULTILINE) or "buffers {" not in text:
-        return complain("The trace config is invalid, bailing out.")
+    refusal = _refusal(text)
+    if refusal:
+        return complain(refusal)
     if not os.path.realpath(out).startswith(TRACES + "/"):
         return complain(f"Failed to open {out}")
-    if fault("perfetto") == "refuse":
-        return complain("EnableTracing() failed: the tracing service said no")
     with open(out, "wb"):
         pass  # as the real one: the file is there, empty, from the first moment
     pid = os.fork()
@@ -426,6 +425,14 @@ def perfetto(a):
         os.dup2(nothing, descriptor)
     replay(out, _milliseconds(text, "duration_ms") / 1000, _milliseconds(text, "file_write_period_ms") / 1000)
     return 0
+
+
+def _refusal(config):
+    if not re.search(r"^data_sources \{", config, flags=re.MULTILINE) or "buffers {" not in config:
+        return "The trace config is invalid, bailing out."
+    if fault("perfetto") == "old" and ("compact_sched" in config or "cpufreq_period_ms" in config):
+        return "No field named 'compact_sched' in proto FtraceConfig"
+    return "EnableTracing() failed: the tracing service said no" if fault("perfetto") == "refuse" else None
 
 
 def _milliseconds(config, name):
