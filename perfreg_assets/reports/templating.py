@@ -18,10 +18,12 @@ from markupsafe import Markup
 from perfreg_assets.reports import wording
 
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "default-src 'none'; script-src 'self' file:; style-src 'self' 'unsafe-inline' file:; "
+    "img-src 'self' data: blob: file:; "
     "base-uri 'none'; form-action 'none'"
 )
-"""Nothing is loaded from elsewhere.
+"""Nothing is loaded from elsewhere. `file:` is for browsers that do not count a folder as the page's own origin; a served
+page cannot load such addresses anyway.
 Plotly writes its style rules into the page, hence 'unsafe-inline' for styles (only)."""
 
 VIRIDIS_STEPS = 20
