@@ -22,9 +22,9 @@ CONTENT_POLICY = (
     "img-src 'self' data: blob: file:; "
     "base-uri 'none'; form-action 'none'"
 )
-"""Nothing is loaded from elsewhere. `file:` is for browsers that do not count a folder as the page's own origin; a served
-page cannot load such addresses anyway.
-Plotly writes its style rules into the page, hence 'unsafe-inline' for styles (only)."""
+"""Nothing is loaded from elsewhere. `file:` is for browsers that do not count a folder as the page's own origin; a
+served page cannot load such addresses anyway. Plotly writes its style rules into the page, hence 'unsafe-inline' for
+styles (only)."""
 
 VIRIDIS_STEPS = 20
 
