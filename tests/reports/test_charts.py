@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import re
 from dataclasses import replace
@@ -11,6 +12,11 @@ import numpy as np
 from PIL import Image
 
 from perfreg_assets.reports.charts import ALERT_COLOUR, draw_series, markdown_image
+from perfreg_assets.reports.pictures import picture_of_worst
+from perfreg_assets.reports.templating import asset_files
+
+# of plotly.js-cartesian-dist-min 4.1.1 in the npm registry
+PLOTLY_SHA256 = "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
 
 
 def _pixels(png: bytes) -> np.ndarray:
@@ -65,3 +71,27 @@ def test_markdown_holds_the_picture_and_a_harmless_text(builders):
     found = re.fullmatch(r"!\[([^\[\]\n]*)\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", text)
     assert found is not None
     assert base64.b64decode(found[2]) == png
+
+
+def test_the_worst_picture_is_of_the_series_farthest_beyond_its_limit(sample_site):
+    warehouse, _ = sample_site
+    with warehouse.reading() as reader:
+        worst = reader.rows(
+            "SELECT run_id, series FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' "
+            "ORDER BY critical_omega DESC LIMIT 1"
+        )
+        found = picture_of_worst(reader)
+        calm = picture_of_worst(reader, ["notes-0000"])
+    assert found is not None
+    assert (found.run_id, found.series) == worst[0]
+    assert found.caption == f"{found.series} of {found.run_id}, anomalous"
+    assert _pixels(found.png).shape == (260, 760, 3)
+    assert calm is None, "that run has no history, so nothing was judged"
+
+
+def test_the_bundled_chart_library_is_the_published_one():
+    files = asset_files()
+    script = files["plotly-cartesian.min.js"].read_bytes()
+    assert b"plotly.js (cartesian - minified) v4.1.1" in script[:200]
+    assert hashlib.sha256(script).hexdigest() == PLOTLY_SHA256
+    assert "MIT" in files["plotly-cartesian.LICENSE"].read_text()
