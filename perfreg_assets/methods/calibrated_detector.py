@@ -40,6 +40,7 @@ LOAD_RESOLUTION = 0.01
 MEMORY_RESOLUTION = 1e-3
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
+UNUSUALLY_LOW = -1.645  # score of a run's level that one normal run in 20 falls below
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,12 @@ class CalibratedDetector:
         scores = []
         for index, values in enumerate(judged):
             more = predictive_score(more_known, float(more_judged[index]), SMALLEST_SUM_SD)
-            # An improvement has to show in the level itself, not only in an unusual pattern.
-            lower = -predictive_score(level.known, float(level.judged[index]), SMALLEST_LOG_SD)
-            less = min(predictive_score(less_known, float(less_judged[index]), SMALLEST_SUM_SD), lower)
+            # An improvement has to show in the level itself, not only in an unusual pattern; and where the level is
+            # unusually low, an unusual pattern is no regression.
+            height = predictive_score(level.known, float(level.judged[index]), SMALLEST_LOG_SD)
+            less = min(predictive_score(less_known, float(less_judged[index]), SMALLEST_SUM_SD), -height)
+            if height < UNUSUALLY_LOW:
+                more = min(more, height)
             ratio = float(np.exp(distance.judged[index] - distance.known.mean()))
             evidence, sentence = explainer.explain(values, ratio)
             scores.append(

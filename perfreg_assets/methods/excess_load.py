@@ -22,7 +22,7 @@ from perfreg_assets.methods.inputs import Floats
 
 BURST_S = (3.0, 6.0)
 SHARES = (0.03, 0.1, 0.3)
-HEIGHTS = 7
+HEIGHTS = 8
 LOAD_CLASSES = 3  # noise is larger where the expected load is; terciles of it have their own density
 GRID_HALF_WIDTH = 10.0  # of the density, in arsinh units: e^10 times the typical difference
 GRID_STEP = 0.05
@@ -64,8 +64,13 @@ class UsualDifferences:
             )
             rows.append(np.log(smooth / smooth.sum() / GRID_STEP))
         self._log_density = np.array(rows)
-        tall = np.quantile(size, [0.8, 0.999])
-        self.heights = np.geomspace(max(tall[0], self._typical), max(tall[1], 2 * self._typical), HEIGHTS)
+        self._smallest_height = max(float(np.quantile(size, 0.8)), self._typical)
+        self._largest_height = max(float(np.quantile(size, 0.999)), 2 * self._typical)
+
+    def heights(self, differences: Floats) -> Floats:
+        """Heights to try on a run: from what is common among normal runs to what is rare, or to its own tallest."""
+        tallest = max(self._largest_height, float(np.quantile(differences, 0.99)))
+        return np.geomspace(self._smallest_height, tallest, HEIGHTS)
 
     def log_likelihood(self, differences: Floats, expected: Floats) -> Floats:
         """(n,) of each difference in a usual run."""
@@ -83,7 +88,7 @@ def find_excess(usual: UsualDifferences, differences: Floats, expected: Floats, 
     plain = usual.log_likelihood(differences, expected)
     total = float(plain.sum())
     best: tuple[float, float, NDArray[Any]] = (-np.inf, 0.0, np.zeros(len(differences)))
-    for height in usual.heights:
+    for height in usual.heights(differences):
         lifted = usual.log_likelihood(differences - height, expected)
         for burst in BURST_S:
             leave = min(interval_s / burst, 0.9)

@@ -18,7 +18,7 @@ from numba import njit
 
 from perfreg_assets.methods.inputs import Floats
 
-SHORTEST_TEETH_S = 30.0
+SHORTEST_TEETH_S = 10.0
 MOST_POINTS = 400  # longer courses are averaged down: a leak has no detail of single seconds
 LAST_ONSET_POINTS = 10  # fewer points after it show no shape
 SMOOTHING_S = 15.0
