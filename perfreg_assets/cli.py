@@ -468,7 +468,10 @@ def export(settings: Settings, folder: Path) -> None:
 @click.option("--action-interval", type=float, default=2.0, show_default=True, help="I, seconds between actions.")
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Sessions per build.")
 @click.option("--seed", "seeds", type=click.IntRange(0), multiple=True, help="Repeatable: one per repeat.")
-@click.option("--source", "sources", multiple=True, help="Data source; default: scheduler, memory, CPU frequency.")
+@click.option("--data-source", "sources", multiple=True, help="Repeatable; default: scheduler, memory, CPU frequency.")
+@click.option("--max-bytes-per-minute", type=float, help="A trace that grows faster ends the session.")
+@click.option("--keep-data", is_flag=True, help="Do not clear the app's data before the session.")
+@click.option("--reconnect-timeout", type=float, help="Seconds that a device which went away is waited for.")
 @click.option("--max-battery-celsius", type=float, help="Wait until the battery is cooler.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Any other field of the configuration.")
 @click.option(
@@ -558,6 +561,9 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
         "seeds": options["seeds"] or None,
         "data_sources": options["sources"] or None,
         "max_battery_celsius": options["max_battery_celsius"],
+        "max_bytes_per_minute": options["max_bytes_per_minute"],
+        "reconnect_timeout_s": options["reconnect_timeout"],
+        "clear_data": False if options["keep_data"] else None,
         **further,
     }
     given = {key: value for key, value in given.items() if value is not None}

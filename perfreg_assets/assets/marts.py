@@ -1,50 +1,40 @@
-"""The SQL marts as assets, so that lineage goes on to what data teams query. They are views: nothing to materialise."""
+"""The marts that show an asset's rows, as leaves of the lineage: what data teams query. Views, nothing to materialise.
+
+Marts made of other marts, and helper macros, are left out: thirty more nodes would hide the chain that made them.
+"""
 
 from functools import cache
-from pathlib import Path
 
 import dagster as dg
 
 from perfreg_assets import bundled
 
-# Which asset's rows a mart shows; a mart that is built on other marts only gets its place from those.
-_SHOWS = {
+_SHOWN = {
     "runs": ("runs", "traces"),
-    "run_paths": ("runs",),
     "time_series": ("time_series",),
-    "series_arrays": ("time_series",),
     "history_sets": ("history_sets",),
-    "history_candidates": ("history_sets",),
-    "history_states": ("history_sets",),
     "barycenters": ("barycenters",),
     "distances": ("distances",),
     "verdicts": ("verdicts",),
-    "verdicts_at": ("distances",),
-    "run_verdicts": ("verdicts",),
-    "profiles": ("discords",),
     "discords": ("discords",),
     "collections": ("collections",),
+    "evaluations": ("evaluation",),
 }
 
 
 @cache
 def mart_specs() -> list[dg.AssetSpec]:
-    """One spec per file of sql/marts, described by the file's first line, depending on what it names in `depends:`."""
-    files = sorted((bundled.sql_dir() / "marts").glob("*.sql"))
-    names = {path.stem for path in files}
-    return [_spec(path, names) for path in files]
+    """One spec per shown mart, described by the first line of its file."""
+    return [_spec(name, assets) for name, assets in _SHOWN.items()]
 
 
-def _spec(path: Path, names: set[str]) -> dg.AssetSpec:
-    header = [line.removeprefix("--").strip() for line in path.read_text("utf-8").splitlines() if line.startswith("--")]
-    named = next((line.removeprefix("depends:") for line in header if line.startswith("depends:")), "")
-    upstream = [dg.AssetKey(["marts", name.strip()]) for name in named.split(",") if name.strip() in names]
-    upstream += [dg.AssetKey(asset) for asset in _SHOWS.get(path.stem, ())]
+def _spec(name: str, assets: tuple[str, ...]) -> dg.AssetSpec:
+    text = (bundled.sql_dir() / "marts" / f"{name}.sql").read_text("utf-8")
     return dg.AssetSpec(
-        dg.AssetKey(["marts", path.stem]),
-        deps=upstream,
+        dg.AssetKey(["marts", name]),
+        deps=list(assets),
         group_name="marts",
         kinds={"duckdb", "sql"},
-        description=header[0] if header else None,
-        metadata={"dagster/table_name": f"marts.{path.stem}", "sql": f"sql/marts/{path.name}"},
+        description=text.splitlines()[0].removeprefix("--").strip(),
+        metadata={"dagster/table_name": f"marts.{name}", "sql": f"sql/marts/{name}.sql"},
     )

@@ -23,9 +23,10 @@ _RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset
 
 @dataclass
 class Materialised:
-    """What a call did: seconds by part (from the assets' metadata), all seconds, and what failed."""
+    """What a call did: seconds in all, by step, and by part (from the assets' metadata); and what failed."""
 
     seconds: float = 0.0
+    steps: dict[str, float] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
@@ -73,6 +74,9 @@ def materialise(
                 raise_on_error=False,
             )
             for event in run.all_events:
+                if event.is_step_success:
+                    spent = event.step_success_data.duration_ms / 1000
+                    result.steps[event.step_key or ""] = result.steps.get(event.step_key or "", 0.0) + spent
                 if event.is_step_failure:
                     error = event.step_failure_data.error
                     result.failures.append(_innermost(error) if error else f"{event.step_key} failed")
