@@ -26,6 +26,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -179,6 +180,7 @@ class _CompilationNotice:
             sys.stderr.flush()
 
 
+@cache
 def load_stumpy() -> ModuleType:
     """stumpy with its compiled functions cached on disk: 28 to 63 s in a fresh process otherwise.
 
@@ -186,8 +188,8 @@ def load_stumpy() -> ModuleType:
     NUMBA_CACHE_DIR. Imported here only, so that nobody pays for it who does not choose that backend.
     """
     stumpy = import_module("stumpy")
-    cache = import_module("stumpy.cache")
-    for module_name, function_name in cache.get_njit_funcs():
+    compiled = import_module("stumpy.cache").get_njit_funcs()
+    for module_name, function_name in compiled:
         function = getattr(import_module(f"stumpy.{module_name}"), function_name)
         if hasattr(function, "enable_caching"):  # a plain function under NUMBA_DISABLE_JIT
             function.enable_caching()
