@@ -1,0 +1,166 @@
+"""Where the regression lies: seconds of extra load, onset of extra memory."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from perfreg_assets.methods.barycenter import dba
+from perfreg_assets.methods.discords import thesis_discords
+from perfreg_assets.methods.localisation import CERTAIN, Localiser, localise
+from perfreg_assets.methods.samples import Sample
+from perfreg_assets.methods.states import state_codes
+
+SECONDS = 240
+STEPS = [(float(second), f"screen {second // 4 % 5}") for second in range(0, SECONDS, 4)]
+
+
+def load_values(generator):
+    """An action every 4 s on one of five screens, each with its own burst."""
+    values = 0.05 + generator.gamma(2, 0.01, SECONDS)
+    for second in range(0, SECONDS, 4):
+        height = 0.2 + 0.15 * (second // 4 % 5)
+        values[second : second + 3] += generator.normal(height, 0.05) * np.array([1.0, 0.5, 0.2])
+    return np.maximum(values, 0)
+
+
+def memory_values(generator):
+    time = np.arange(SECONDS)
+    level = 1.5e8 * (1 + 0.01 * generator.normal()) * (1 - np.exp(-(time + 2) / 4))
+    return level + 3e6 * (time % 13) / 13 + 1e6 * generator.normal(size=SECONDS)
+
+
+def flags(found, length=SECONDS):
+    mask = np.zeros(length, dtype=bool)
+    for window in found.windows:
+        mask[window.start : window.end] = True
+    return mask
+
+
+def test_extra_load_is_found_where_it_was_injected():
+    generator = np.random.default_rng(0)
+    history = [Sample(load_values(generator)) for _ in range(10)]
+    values = load_values(generator)
+    injected = np.zeros(SECONDS, dtype=bool)
+    for start in (50, 90, 151, 200):
+        injected[start : start + 6] = True
+    values[injected] += 0.7
+    found = localise(history, Sample(values), kind="cpu", interval_s=1.0)
+    hit = flags(found)
+    assert all(hit[start : start + 6].any() for start in (50, 90, 151, 200))
+    assert (hit & injected).sum() >= 0.6 * injected.sum()
+    assert (hit & ~injected).sum() <= 2
+    assert [window.start for window in found.windows] == sorted(window.start for window in found.windows)
+    for window in found.windows:
+        assert CERTAIN < window.confidence <= 1
+        assert window.start <= window.peak < window.end
+        assert window.profile_value == window.confidence == found.profile[window.peak]
+
+
+@pytest.mark.parametrize(("kind", "make"), [("cpu", load_values), ("memory", memory_values)])
+def test_normal_runs_are_hardly_ever_flagged(kind, make):
+    generator = np.random.default_rng(1)
+    localiser = Localiser([Sample(make(generator)) for _ in range(12)], kind=kind, interval_s=1.0)
+    counts = [len(localiser.find(Sample(make(generator))).windows) for _ in range(30)]
+    assert sum(count > 0 for count in counts) <= 6
+
+
+@pytest.mark.parametrize("shape", ["ramp", "sawtooth", "step"])
+def test_extra_memory_is_flagged_from_its_onset_to_the_end(shape):
+    generator = np.random.default_rng(2)
+    history = [Sample(memory_values(generator)) for _ in range(10)]
+    since = np.maximum(np.arange(SECONDS) - 120, 0)
+    extra = {"ramp": 3e5 * since, "sawtooth": 1e6 * (since % 40), "step": 3e7 * (since > 0)}[shape]
+    found = localise(history, Sample(memory_values(generator) + extra), kind="memory", interval_s=1.0)
+    assert len(found.windows) == 1
+    assert found.windows[0].start == pytest.approx(120, abs=15)
+    assert found.windows[0].end == SECONDS
+
+
+def test_start_and_end_are_never_flagged_for_load():
+    generator = np.random.default_rng(3)
+    history = [Sample(load_values(generator)) for _ in range(10)]
+    values = load_values(generator)
+    values[[*range(15), *range(SECONDS - 8, SECONDS), *range(100, 110)]] += 1.0
+    found = localise(history, Sample(values), kind="cpu", interval_s=1.0, skip_start_s=15, skip_end_s=8)
+    hit = flags(found)
+    assert hit[100:110].all()
+    assert not hit[:15].any()
+    assert not hit[SECONDS - 8 :].any()
+
+
+def test_known_states_tell_usual_load_where_the_order_of_screens_differs():
+    """Runs visit the same screens in other orders: alignment cannot match them, the screen can."""
+    generator = np.random.default_rng(4)
+    heights = {"list": 0.1, "editor": 0.5, "chart": 0.9}
+
+    def visit(extra_on=None):
+        screens = generator.permutation(list(heights) * 20)
+        values = 0.05 + generator.gamma(2, 0.01, 240)
+        for step, screen in enumerate(screens):
+            values[4 * step : 4 * step + 4] += heights[screen] + generator.normal(0, 0.03)
+            if screen == extra_on and step % 2:
+                values[4 * step : 4 * step + 4] += 0.3
+        return values, [(4.0 * step, str(screen)) for step, screen in enumerate(screens)]
+
+    runs = [visit() for _ in range(10)] + [visit("list")]
+    codes = state_codes([path for _, path in runs], [240] * 11, 1.0)
+    samples = [Sample(values, code) for (values, _), code in zip(runs, codes, strict=True)]
+    injected = np.repeat([screen == "list" and step % 2 == 1 for step, (_, screen) in enumerate(runs[-1][1])], 4)
+    hit = flags(localise(samples[:-1], samples[-1], kind="cpu", interval_s=1.0))
+    blind = flags(
+        localise([Sample(one.values) for one in samples[:-1]], Sample(samples[-1].values), kind="cpu", interval_s=1.0)
+    )
+    kept = slice(15, 232)
+    assert (hit & injected)[kept].sum() >= 0.9 * injected[kept].sum()
+    assert (hit & ~injected).sum() <= 0.1 * hit.sum()
+    assert (hit & injected).sum() > (blind & injected).sum()
+
+
+def test_mode_thesis_is_the_thesis():
+    generator = np.random.default_rng(5)
+    history, target = [Sample(load_values(generator)) for _ in range(5)], Sample(load_values(generator))
+    center = dba([one.values for one in history])
+    found = localise(history, target, kind="cpu", interval_s=1.0, mode="thesis", window_s=12)
+    expected = thesis_discords(target.values, center.values, window=12, skip_start=15, skip_end=8)
+    assert found.windows == expected.windows
+    np.testing.assert_array_equal(found.profile, expected.profile)
+    given = localise(history, target, kind="cpu", interval_s=1.0, mode="thesis", window_s=12, barycenter=center)
+    assert given.windows == found.windows
+
+
+@pytest.mark.parametrize(("kind", "make"), [("cpu", load_values), ("memory", memory_values)])
+def test_windows_are_the_same_bits_on_any_number_of_threads(kind, make):
+    generator = np.random.default_rng(6)
+    history, target = [Sample(make(generator)) for _ in range(6)], make(generator)
+    target[100:130] *= 1.5
+
+    def find(_):
+        return localise(history, Sample(target), kind=kind, interval_s=1.0)
+
+    alone = find(0)
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(find, range(16)):
+            np.testing.assert_array_equal(found.profile, alone.profile)
+            assert found.windows == alone.windows
+
+
+@pytest.mark.parametrize("kind", ["cpu", "memory", "other"])
+@pytest.mark.parametrize("length", [8, 20, 70])
+def test_short_and_constant_series_are_survived(kind, length):
+    history = [Sample(np.full(length, 3.0)) for _ in range(4)]
+    with np.errstate(divide="raise", invalid="raise"):
+        assert localise(history, history[0], kind=kind, interval_s=1.0).windows == ()
+        found = localise(history, Sample(np.linspace(3, 9, length)), kind=kind, interval_s=1.0)
+    assert np.isfinite(found.profile).all()
+    assert len(found.profile) == length
+
+
+def test_what_cannot_be_compared_is_refused():
+    run = Sample(np.arange(30.0))
+    with pytest.raises(ValueError, match="at least 3"):
+        localise([run, run], run, kind="cpu", interval_s=1.0)
+    with pytest.raises(ValueError, match="default or thesis"):
+        localise([run] * 3, run, kind="cpu", interval_s=1.0, mode="magic")
+    with pytest.raises(ValueError, match="NaN"):
+        localise([run] * 3, Sample(np.full(30, np.nan)), kind="memory", interval_s=1.0)
