@@ -416,11 +416,27 @@ def ui(settings: Settings, port: int) -> None:
     )
 
     def stop(*_: object) -> None:
-        process.send_signal(signal.SIGINT)
+        # Not SIGINT: a shell's background jobs ignore it, and so would everything started from here.
+        process.terminate()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    sys.exit(0 if process.wait() in (0, -signal.SIGINT, -signal.SIGTERM) else 1)
+    status = process.wait()
+    _end_group(process.pid)
+    sys.exit(0 if status in (0, -signal.SIGINT, -signal.SIGTERM) else 1)
+
+
+def _end_group(group: int) -> None:
+    """Webserver, daemon and code servers end with Dagster's own process; whoever has not after 10 s is killed."""
+    for number, patience_s in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 2.0)):
+        deadline = time.monotonic() + patience_s
+        try:
+            os.killpg(group, number)
+            while time.monotonic() < deadline:
+                time.sleep(0.1)
+                os.killpg(group, 0)
+        except ProcessLookupError:
+            return
 
 
 @command("serve", example="perfreg serve --port 9001")
