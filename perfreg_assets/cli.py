@@ -406,6 +406,16 @@ def ui(settings: Settings, port: int) -> None:
         "PYTHONWARNINGS": "ignore",
     }
     terminal.say(f"http://127.0.0.1:{port}   inbox {settings.inbox_dir}   stop with Ctrl-C")
+    stopping = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopping
+        stopping = True
+
+    # Before the start: what is caught here is at its default in the child. A shell's background jobs ignore SIGINT,
+    # and Dagster takes its handler of SIGTERM from that of SIGINT: it could not be stopped then.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "dagster", "dev", "--module-name", "perfreg_assets.definitions"),
@@ -414,16 +424,13 @@ def ui(settings: Settings, port: int) -> None:
         env=environment,
         start_new_session=True,
     )
-
-    def stop(*_: object) -> None:
-        # Not SIGINT: a shell's background jobs ignore it, and so would everything started from here.
-        process.terminate()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    status = process.wait()
+    while process.poll() is None:
+        if stopping:
+            process.terminate()
+            process.wait()
+        time.sleep(0.2)
     _end_group(process.pid)
-    sys.exit(0 if status in (0, -signal.SIGINT, -signal.SIGTERM) else 1)
+    sys.exit(0 if stopping else 1)
 
 
 def _end_group(group: int) -> None:
