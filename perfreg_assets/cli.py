@@ -124,12 +124,13 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
     from perfreg_assets.automation.materialise import materialise
     from perfreg_assets.collection import registry
     from perfreg_assets.definitions import build_defs
-    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.methods.warmup import warm_up
     from perfreg_assets.partitions import to_key
 
     begin = time.perf_counter()
     project = Project.of(settings)
-    with terminal.progress("perfreg") as show, compilation_notice():
+    warm_up()
+    with terminal.progress("perfreg") as show:
         folders, rejected = registry.sort_out(registry.find_run_folders(paths), settings, to_key)
         quarantined = registry.register(rejected, settings, project.open(), to_key) if rejected else []
         done = None

@@ -66,10 +66,10 @@ class Settings:
         16 << 30, unit="bytes", minimum=1, source="unpacked size; guards against gzip bombs, the engine's limit"
     )
     run_json_max_bytes: int = _parameter(
-        64 << 20, unit="bytes", minimum=1024, source="a 100,000-step path is about 20 MB"
+        64 << 20, unit="bytes", minimum=1024, source="a 20,000-step path is about 4 MB"
     )
     path_max_steps: int = _parameter(
-        100_000, unit="steps", minimum=1, source="30 min at one action per 18 ms; similarity is quadratic in the path"
+        20_000, unit="steps", minimum=1, source="30 min at an action per 90 ms; two hostile paths of it compare in 2 s"
     )
     duration_tolerance_ratio: float = _parameter(
         0.1, unit="ratio", minimum=0, maximum=1, source="share of the exploration that the trace may lack"

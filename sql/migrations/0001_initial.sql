@@ -201,7 +201,7 @@ CREATE TABLE core.barycenters (
 COMMENT ON TABLE core.barycenters IS 'A row is a DBA barycenter; the same inputs are never averaged twice.';
 COMMENT ON COLUMN core.barycenters.barycenter_id IS 'Hash of the input series and parameters.';
 COMMENT ON COLUMN core.barycenters."values" IS 'The barycenter, one value per interval of the grid.';
-COMMENT ON COLUMN core.barycenters.inertia IS 'Sum of squared DTW distances of the inputs to the barycenter.';
+COMMENT ON COLUMN core.barycenters.inertia IS 'Mean squared DTW distance of the series to the barycenter, before the last update.';
 COMMENT ON COLUMN core.barycenters.iteration_count IS 'Iterations until the fixed point.';
 COMMENT ON COLUMN core.barycenters.backend IS 'Which implementation computed it.';
 COMMENT ON COLUMN core.barycenters.seconds IS 'Time it took, seconds.';

@@ -74,7 +74,9 @@ def test_iqr_verdicts_equal_a_plain_numpy_reading_of_the_rule(recorded):
         assert (row["q1"], row["q3"]) == (pytest.approx(q1), pytest.approx(q3))
     at = {
         (row["run_id"], row["series"]): row
-        for row in recorded.rows("SELECT * FROM marts.verdicts_at(0.5) WHERE detector = 'iqr' AND series <> '*' AND is_latest")
+        for row in recorded.rows(
+            "SELECT * FROM marts.verdicts_at(0.5) WHERE detector = 'iqr' AND series <> '*' AND is_latest"
+        )
     }
     for row in rows:
         got = at[row["run_id"], row["series"]]
@@ -128,7 +130,11 @@ def test_metadata_shows_numbers_pictures_and_columns(recorded):
     assert metadata["runs"].value == 5
     assert metadata["judged_runs"].value == 4
     assert "data:image/png;base64," in metadata["preview"].value
-    assert {column.name for column in metadata["dagster/column_schema"].value.columns} >= {"run_id", "distance", "omega"}
+    assert {column.name for column in metadata["dagster/column_schema"].value.columns} >= {
+        "run_id",
+        "distance",
+        "omega",
+    }
     assert all(column.description for column in metadata["dagster/column_schema"].value.columns)
 
 
@@ -139,7 +145,9 @@ def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(ma
     for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-019", "notes-020"):
         shutil.copytree(demo_runs_dir() / name, first / name)
     site.ingest(first)
-    checked = {row["run_id"]: row["engine_seconds"] for row in site.rows("SELECT run_id, engine_seconds FROM marts.runs")}
+    checked = {
+        row["run_id"]: row["engine_seconds"] for row in site.rows("SELECT run_id, engine_seconds FROM marts.runs")
+    }
     averaged = {row["barycenter_id"] for row in site.rows("SELECT barycenter_id FROM marts.barycenters")}
     done, _ = site.ingest(demo_runs_dir() / "notes-026")
     assert done is not None
@@ -151,7 +159,10 @@ def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(ma
     with site.warehouse.reading() as reader:
         known = barycenter_table.find(reader, averaged)
     assert set(known) == averaged
-    assert materialisations(site, "history_sets") == {to_key("com.rig.notes", "1.4.0"): 1, to_key("com.rig.notes", "1.5.0"): 2}
+    assert materialisations(site, "history_sets") == {
+        to_key("com.rig.notes", "1.4.0"): 1,
+        to_key("com.rig.notes", "1.5.0"): 2,
+    }
 
 
 def test_the_same_folder_given_twice_is_one_run(make_site):
@@ -239,7 +250,14 @@ def test_another_content_under_a_known_id_is_refused_and_the_first_run_stays(mak
     assert rows[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
 
 
-NAUGHTY = ["'; DROP TABLE core.runs; --", 'a"b\'c', "новый\n版本", "<script>alert(1)</script>", "../../etc/passwd", "x...y,z|w"]
+NAUGHTY = [
+    "'; DROP TABLE core.runs; --",
+    "a\"b'c",
+    "новый\n版本",
+    "<script>alert(1)</script>",
+    "../../etc/passwd",
+    "x...y,z|w",
+]
 
 
 @pytest.mark.parametrize("name", NAUGHTY)
@@ -262,7 +280,9 @@ def test_unknown_functional_problems_keep_a_run_out_of_histories(make_site, tmp_
     del document["functional_problems"]
     unknown.write_text(json.dumps(document))
     site.ingest(tmp_path / "in")
-    (row,) = site.rows("SELECT state, history_size, excluded_counts FROM marts.history_states WHERE run_id = 'notes-026'")
+    (row,) = site.rows(
+        "SELECT state, history_size, excluded_counts FROM marts.history_states WHERE run_id = 'notes-026'"
+    )
     assert (row["state"], row["history_size"]) == ("not_enough_history", 4)
     assert json.loads(row["excluded_counts"])["functional_problems_unknown"] == 1
 

@@ -1,4 +1,4 @@
-"""The benchmarks' own machinery, and the one promise that can be kept an eye on in every test run."""
+"""The benchmarks' own machinery. Speed itself is not tested: machines are noisy, the table is what is read."""
 
 from __future__ import annotations
 
@@ -64,13 +64,3 @@ def test_functions_are_sampled_in_turns_and_quick_ones_several_times(bench, monk
     found = measuring.medians(taking("slow", 1.0), taking("quick", 0.02), rounds=2)
     assert found == pytest.approx((1.0, 0.02))
     assert "".join(name[0] for name in calls[4:]) == "sqq" * 2
-
-
-def test_dba_is_as_many_times_faster_than_tslearn_as_promised(bench):
-    pytest.importorskip("tslearn")
-    topic, measuring = bench("topic_dtw"), bench("measuring")
-    series = topic.history(600)
-    ours, theirs = measuring.medians(
-        lambda: topic.average(series), lambda: topic.average(series, backend="tslearn"), rounds=3
-    )
-    assert theirs / ours >= topic.PROMISED
