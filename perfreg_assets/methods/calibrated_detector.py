@@ -14,9 +14,10 @@ What each part brings is measured in README, How good is it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.calibration import (
@@ -24,7 +25,6 @@ from perfreg_assets.methods.calibration import (
     leave_one_out_scores,
     p_of_score,
     predictive_score,
-    without_outliers,
 )
 from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.features import LoadScale, centred, log_memory, quantile_range, startup_samples
@@ -40,6 +40,9 @@ LOAD_RESOLUTION = 0.01
 MEMORY_RESOLUTION = 1e-3
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
+DISTURBED_SD = 6.0
+DISTURBED_LOG = float(np.log(2))
+LARGEST_DISTURBED_SHARE = 0.25
 UNUSUALLY_LOW = -1.645  # score of a run's level that one normal run in 20 falls below
 
 
@@ -90,14 +93,16 @@ class CalibratedDetector:
         judged = checked_values(targets, 1)
         order = _canonical_order(known)
         ordered = [known[index] for index in order]
-        components, level = (_memory if kind == "memory" else _load)(ordered, judged, interval_s)
+        measured, measured_level = (_memory if kind == "memory" else _load)(ordered, judged, interval_s)
+        kept = _undisturbed(measured)
+        components, level = [_beside(part, kept) for part in measured], _beside(measured_level, kept)
         known_drop, judged_drop = _drops(level)
         more_known, more_judged = _sums(components, +1)
         less_known, less_judged = _sums(components, -1)
         more_known, more_judged = more_known - np.maximum(known_drop, 0), more_judged - np.maximum(judged_drop, 0)
         less_known, less_judged = less_known + np.minimum(known_drop, 0), less_judged + np.minimum(judged_drop, 0)
         own_scores = np.empty(len(known))
-        own_scores[order] = leave_one_out_scores(more_known, SMALLEST_SUM_SD)
+        own_scores[order] = _own_scores(more_known, more_judged, kept)
         distance = components[0]
         explainer = Explainer(kind, ordered, interval_s)
         scores = []
@@ -126,6 +131,35 @@ class CalibratedDetector:
                 )
             )
         return scores
+
+
+def _undisturbed(components: list[_Component]) -> NDArray[np.bool_]:
+    """Mask (k,) of the history's runs that say what is usual: all but those far outside in any component.
+
+    A history may hold a regression nobody has seen yet, or a run that something else disturbed; a few of them would
+    widen the interval until nothing is unusual any more. Far outside: twice as large (or small) as the median, and
+    beyond six robust standard deviations. Natural tails are far below twice. If more than a quarter were left out,
+    the history is simply like that, and all of it counts.
+    """
+    kept = np.ones(len(components[0].known), dtype=bool)
+    for part in components:
+        distance = np.abs(part.known - np.median(part.known))
+        kept &= distance <= max(DISTURBED_SD * 1.4826 * float(np.median(distance)), DISTURBED_LOG)
+    return kept if (~kept).sum() <= LARGEST_DISTURBED_SHARE * len(kept) else np.ones_like(kept)
+
+
+def _beside(part: _Component, kept: NDArray[np.bool_]) -> _Component:
+    """Only the kept runs as the known ones; the others follow the targets, to be judged as well."""
+    return replace(part, known=part.known[kept], judged=np.concatenate([part.judged, part.known[~kept]]))
+
+
+def _own_scores(known: Floats, judged: Floats, kept: NDArray[np.bool_]) -> Floats:
+    """Scores (k,) of the history's runs: each kept one beside the other kept ones, the others beside all kept ones."""
+    scores = np.empty(len(kept))
+    scores[kept] = leave_one_out_scores(known, SMALLEST_SUM_SD)
+    others = judged[len(judged) - int((~kept).sum()) :]
+    scores[~kept] = [predictive_score(known, float(value), SMALLEST_SUM_SD) for value in others]
+    return scores
 
 
 def _canonical_order(known: list[Floats]) -> list[int]:
@@ -178,8 +212,7 @@ def _sums(components: list[_Component], sign: int) -> tuple[Floats, Floats]:
     judged: Floats = np.zeros(len(components[0].judged))
     for part in components:
         weight = part.weight * (sign if part.sign else 1)
-        usual = part.known[without_outliers(part.known, SMALLEST_LOG_SD)]
-        mean, spread = usual.mean(), max(float(np.std(usual, ddof=1)), SMALLEST_LOG_SD)
+        mean, spread = part.known.mean(), max(float(np.std(part.known, ddof=1)), SMALLEST_LOG_SD)
         known = known + weight * (part.known - mean) / spread
         judged = judged + weight * (part.judged - mean) / spread
     return known, judged
@@ -197,6 +230,5 @@ def _drops(level: _Component) -> tuple[Floats, Floats]:
 
 
 def _standard(known: Floats, value: float) -> float:
-    known = known[without_outliers(known, SMALLEST_LOG_SD)]
     spread = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
     return (value - float(known.mean())) / (max(spread, SMALLEST_LOG_SD) * np.sqrt(1 + 1 / len(known)))

@@ -14,13 +14,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from perfreg_assets.methods.inputs import Floats
 
 QUARTILE = float(special.ndtri(0.75))  # 0.6745
-OUTLYING = 10.0  # robust standard deviations: natural heavy tails stay in (4 or 6 cost calibration, measured)
 HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see README)
 LARGEST_SCORE = 8.0  # p = 6e-16; beyond it the tail of the t distribution is no statement about anything
 
@@ -50,24 +48,12 @@ def p_of_score(score: float) -> float:
     return float(special.ndtr(-score))
 
 
-def without_outliers(known: Floats, smallest_sd: float) -> NDArray[np.bool_]:
-    """Mask (k,) of the values within 10 robust standard deviations (median, MAD; Hampel 1974) of their median.
-
-    A history may hold a regression nobody has seen yet, or a run that something else disturbed. One such value would
-    widen the interval until nothing is unusual any more. At least three quarters of the values are kept.
-    """
-    distance = np.abs(known - np.median(known))
-    limit = OUTLYING * max(1.4826 * float(np.median(distance)), smallest_sd)
-    return distance <= max(limit, float(np.quantile(distance, 0.75)))
-
-
 def predictive_score(known: Floats, value: float, smallest_sd: float) -> float:
     """Score of one more value beside k known ones (k >= 2).
 
     Args:
         smallest_sd: the known values' standard deviation counts as at least this, so ties do not divide by zero.
     """
-    known = known[without_outliers(known, smallest_sd)]
     count = len(known)
     spread = HEAVY_TAILS * max(float(np.std(known, ddof=1)), smallest_sd) * math.sqrt(1 + 1 / count)
     return _score_of_t((value - float(np.mean(known))) / spread, count - 1)

@@ -14,7 +14,6 @@ from perfreg_assets.methods.calibration import (
     p_of_score,
     predictive_score,
     score_of_p,
-    without_outliers,
 )
 
 
@@ -56,10 +55,3 @@ def test_leave_one_out_scores_judge_each_beside_the_others():
     expected = [predictive_score(np.delete(known, index), known[index], 1e-9) for index in range(4)]
     np.testing.assert_array_equal(leave_one_out_scores(known, 1e-9), expected)
     assert len(leave_one_out_scores(known[:2], 1e-9)) == 2
-
-
-def test_only_values_far_outside_are_set_aside():
-    known = np.array([0.9, 1.0, 1.1, 1.05, 0.95, 1.2, 0.8, 50.0])
-    np.testing.assert_array_equal(without_outliers(known, 1e-9), [True] * 7 + [False])
-    assert without_outliers(np.random.default_rng(1).normal(size=(12)), 1e-9).all()
-    assert without_outliers(np.array([1.0, 1.0, 1.0, 1.0]), 1e-9).all()

@@ -217,15 +217,18 @@ def test_one_target_or_many_make_no_difference():
     assert detector.score_all(history, [], kind="cpu", interval_s=1.0) == []
 
 
-def test_a_disturbed_run_in_the_history_does_not_blind_the_detector():
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_disturbed_runs_in_the_history_do_not_blind_the_detector(count):
     generator = np.random.default_rng(10)
-    history = [memory_run(generator) for _ in range(11)]
-    disturbed = memory_run(generator)
-    disturbed = Sample(disturbed.values + np.where(np.arange(120) > 60, 1.5e8, 0.0))
-    score = make_detector("default").score(
-        [*history, disturbed], memory_run(generator, leak_per_s=6e5), kind="memory", interval_s=1.0
+    history = [memory_run(generator) for _ in range(12)]
+    for index in range(count):
+        history[3 * index] = Sample(history[3 * index].values + np.where(np.arange(120) > 60, 1.5e8, 0.0))
+    leak, usual = make_detector("default").score_all(
+        history, [memory_run(generator, leak_per_s=6e5), memory_run(generator)], kind="memory", interval_s=1.0
     )
-    assert score.is_anomalous(1.0)
+    assert leak.is_anomalous(1.0)
+    assert not usual.is_anomalous(1.0)
+    assert sorted(np.flatnonzero(leak.history_distances > 3)) == [3 * index for index in range(count)]
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory"])
