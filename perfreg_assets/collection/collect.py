@@ -37,10 +37,10 @@ from perfreg_assets.collection.device import (
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.collection.exploration import Explorer, ExplorerContext, ExplorerProblem, Stamp
 from perfreg_assets.collection.explorers import make_explorer
-from perfreg_assets.collection.functional_problems import LogReport, mark_log, read_log
+from perfreg_assets.collection.functional_problems import mark_log, read_log
 from perfreg_assets.collection.journal import Journal, device_lock, open_journal
 from perfreg_assets.collection.perfetto_config import PerfettoOptions, check_android, perfetto_config
-from perfreg_assets.collection.perfetto_session import TRACE_DIR, FetchedTrace, PerfettoSession
+from perfreg_assets.collection.perfetto_session import FetchedTrace, PerfettoSession
 from perfreg_assets.collection.run_document import TRACE_NAME, Session, run_document, run_id_of
 from perfreg_assets.collection.run_folder import write_run_folder
 from perfreg_assets.collection.sweep import journal_dir, sweep_device
@@ -233,8 +233,7 @@ class _Collection:
         )
         self._enter("record", "starting Perfetto")
         self._first_clock = device.clock_sample()
-        mark = f"start {self._id}"
-        mark_log(device, mark)
+        log_start = mark_log(device, f"start {self._id}")
         perfetto = PerfettoSession(device, journal, collection_id=self._id, sdk=facts.sdk)
         plain = perfetto.start([self._perfetto_config(is_plain=False), self._perfetto_config(is_plain=True)]) == 1
         self._enter("launch", f"starting {config.app}")
@@ -253,7 +252,9 @@ class _Collection:
         self._enter("pull", "copying the trace")
         trace = self._pull(device, perfetto)
         self._enter("log", "reading the device's log")
-        log = self._patiently(device, lambda: self._read_log(device, mark))
+        log = self._patiently(
+            device, lambda: read_log(device, log_start, app=config.app, scratch_dir=self._scratch_dir)
+        )
         self._enter("write", "writing the run folder")
         session = Session(
             collection_id=self._id,
@@ -297,7 +298,7 @@ class _Collection:
         self._enter("prepare", "checking the device")
         facts = device.facts()
         check_android(facts.sdk, facts.android_release, self._config.data_sources)
-        free, wanted = device.free_bytes(TRACE_DIR), self._wanted_bytes()
+        free, wanted = device.free_bytes(SCRATCH_DIR), self._wanted_bytes()
         if free < wanted:
             raise Rejected(Reason.DEVICE_NO_SPACE, f"{free:,} bytes are free on {self._serial}, wanted are {wanted:,}")
         device.make_directory(self._scratch_dir)
@@ -388,10 +389,6 @@ class _Collection:
         framing.finish()
         self._tell(f"{trace.size:,} bytes, {trace.bytes_per_minute:,.0f} a minute", trace.size)
         return trace
-
-    def _read_log(self, device: Device, mark: str) -> LogReport:
-        assert self._first_clock is not None
-        return read_log(device, app=self._config.app, start_mark=mark, started_wall_s=self._first_clock.device_wall_s)
 
     # ---- a device that goes away -----------------------------------------------------------------
     def _patiently(self, device: Device, call: Callable[[], _T]) -> _T:

@@ -668,7 +668,10 @@ _POLL_BACKGROUND = (
     'elif kill -0 "$3" 2>/dev/null; then echo running; '
     'else rc=$(cat "$1.rc" 2>/dev/null); echo "${rc:-gone}"; fi; tail -c "+$2" "$1" 2>/dev/null'
 )
-_PROCESS_STATE = "sed -n 's/^State:[[:space:]]*//p' \"/proc/$1/status\" 2>/dev/null | cut -c1"
+_PROCESS_STATE = (
+    '[ -e "/proc/$1" ] || exit 0; '
+    'state=$(sed -n "s/^State:[[:space:]]*//p" "/proc/$1/status" 2>/dev/null | cut -c1); echo "${state:-unknown}"'
+)
 _KILL = (
     # `kill -TERM -- -PID` is an error in some shells; this spelling is POSIX's.
     'end() { kill -s "$1" -- "-$2" 2>/dev/null; kill -s "$1" "$2" 2>/dev/null; true; }; '

@@ -1,9 +1,8 @@
 """Functional problems F of a session: crashes, ANRs and native tombstones from logcat.
 
-A line with the collection's mark is written into the log at the start and at the end; what lies between is the
-session's, whatever the clocks say. The log is a ring: when the first mark is gone, lines were lost, and "no problem
-found" is then not the same as "no problem". That is recorded as `is_log_complete = false`. The user's log is not
-cleared.
+Where the log ends is noted at the start; what comes after is the session's, whatever the clocks say. The log is a
+ring of several buffers: when the noted line is gone from one, lines were lost, and "no problem found" is then not the
+same as "no problem". That is recorded as `is_complete = false`. The user's log is not cleared.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ import re
 from dataclasses import dataclass
 
 from perfreg_assets.collection.device import Device
+from perfreg_assets.reasons import Reason, Rejected
 
 LOG_TAG = "perfreg"
 _BUFFERS = ("main", "system", "crash")
-_FILTERS = ("AndroidRuntime:E", "ActivityManager:E", "DEBUG:F", "libc:F", f"{LOG_TAG}:I", "*:S")
 _LINE = re.compile(
     r"^\s*(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<tid>\d+)\s+(?P<level>[VDIWEFAS])\s+(?P<tag>.*?)\s*: ?(?P<text>.*)$"
 )
@@ -44,36 +43,58 @@ class LogReport:
     """Names of the buffers that lost lines of the session."""
 
 
-def mark_log(device: Device, mark: str) -> None:
-    """Writes a mark into the device's log."""
-    device.check(["log", "-p", "i", "-t", LOG_TAG, mark])
+@dataclass(frozen=True)
+class LogStart:
+    """Where each buffer of the log ended when the session began: a line's text; None for an empty buffer."""
+
+    last_lines: dict[str, str | None]
 
 
-def read_log(device: Device, *, app: str, start_mark: str, started_wall_s: float) -> LogReport:
-    """Reads the session's part of the log and finds the app's problems in it.
+def mark_log(device: Device, mark: str) -> LogStart:
+    """Notes where the log ends. The main buffer gets a line of ours, `mark`, as it is the busiest.
 
     Raises:
         Rejected: those of `Device.check`.
     """
-    sizes = _ring_fill(device.run(["logcat", "-g"]).text)
+    device.check(["log", "-p", "i", "-t", LOG_TAG, mark])
+    last_lines: dict[str, str | None] = {"main": mark}
+    for buffer in _BUFFERS[1:]:
+        lines = device.check(["logcat", "-d", "-b", buffer, "-v", "epoch", "-t", "1"]).splitlines()
+        last_lines[buffer] = next((line for line in reversed(lines) if _LINE.match(line)), None)
+    return LogStart(last_lines)
+
+
+def read_log(device: Device, start: LogStart, *, app: str, scratch_dir: str) -> LogReport:
+    """Reads the session's part of the log and finds the app's problems in it.
+
+    Raises:
+        Rejected: those of `Device.run`; DEVICE_COMMAND_FAILED, logcat cannot be read.
+    """
+    fill = _ring_fill(device.run(["logcat", "-g"]).text)
     problems: list[FunctionalProblem] = []
     lost = []
-    for buffer in _BUFFERS:
-        text = device.check(["logcat", "-d", "-b", buffer, "-v", "epoch", *_FILTERS], timeout_s=60)
-        lines = parse_lines(text)
-        after = lines_after_mark(lines, start_mark)
-        if buffer == "main":
-            if after is None:
-                lost.append(buffer)
-        elif sizes.get(buffer, 0.0) > 0.9 and lines and lines[0].wall_s > started_wall_s:
+    for buffer, last_line in start.last_lines.items():
+        result = device.script(_LINES_AFTER, buffer, last_line or "", f"{scratch_dir}/log", timeout_s=60)
+        found, _, text = result.text.partition("\n")
+        if found not in ("found", "empty", "lost"):
+            raise Rejected(Reason.DEVICE_COMMAND_FAILED, f"logcat -b {buffer}: {result.error_text}")
+        # Of a buffer that was empty no line can be missed; that it is full now says the same.
+        if found == "lost" or (found == "empty" and fill.get(buffer, 0.0) > _FULL):
             lost.append(buffer)
-        if after is None:
-            after = [line for line in lines if line.wall_s >= started_wall_s]
-        problems += find_problems(after, app)
+        problems += find_problems(parse_lines(text), app)
     unique: dict[tuple[str, int | None], FunctionalProblem] = {}
     for problem in sorted(problems, key=lambda item: item.device_wall_s or 0.0):
-        unique.setdefault((problem.kind, problem.pid), problem)  # the crash buffer repeats the main one
+        unique.setdefault((problem.kind, problem.pid), problem)  # some devices tell a crash in two buffers
     return LogReport(tuple(unique.values()), not lost, tuple(lost))
+
+
+_FULL = 0.9
+_LINES_AFTER = (
+    'logcat -d -b "$1" -v epoch >"$3" || exit 1; line=0; found=empty; '
+    'if [ -n "$2" ]; then line=$(grep -n -F -e "$2" "$3" | tail -n 1 | cut -d : -f 1); found=${line:+found}; fi; '
+    'echo "${found:-lost}"; tail -n "+$((${line:-0} + 1))" "$3" '
+    "| grep -E ' [EF] (AndroidRuntime|ActivityManager|DEBUG|libc) *:'; rm -f \"$3\""
+)
 
 
 # ---- parsing ---------------------------------------------------------------------------------------
@@ -93,14 +114,6 @@ def parse_lines(text: str) -> list[LogLine]:
         if match is not None:
             found.append(LogLine(float(match["time"]), int(match["pid"]), match["tag"], match["text"]))
     return found
-
-
-def lines_after_mark(lines: list[LogLine], mark: str) -> list[LogLine] | None:
-    """Lines after the last occurrence of the mark; None where the mark is not (or no longer) there."""
-    for position in range(len(lines) - 1, -1, -1):
-        if lines[position].tag == LOG_TAG and lines[position].text.strip() == mark:
-            return lines[position + 1 :]
-    return None
 
 
 def find_problems(lines: list[LogLine], app: str) -> list[FunctionalProblem]:

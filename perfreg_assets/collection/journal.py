@@ -14,7 +14,7 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -77,8 +77,9 @@ class Journal:
         return debt
 
     def paid(self, debt: Debt) -> None:
-        self._write({"paid": debt.number})
+        """Notes that a debt is paid."""
         del self._open[debt.number]
+        self._write({"paid": debt.number})
 
     def settle(self, device: Device | None) -> list[Debt]:
         """Pays what can be paid; returns what stays open. Without a device only the host's part is paid.
@@ -89,11 +90,14 @@ class Journal:
             if debt.kind not in _HOST_KINDS and device is None:
                 continue
             try:
-                if pay(debt, device):
-                    self.paid(debt)
+                is_paid = pay(debt, device)
             except Rejected as refusal:
                 if refusal.reason in _UNREACHABLE:
                     device = None
+                continue
+            if is_paid:
+                with suppress(OSError):  # a full disk: it is paid all the same, at worst a sweep pays it again
+                    self.paid(debt)
         return self.debts
 
     def close(self) -> None:
@@ -102,8 +106,9 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
     def _write(self, line: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(line) + "\n")
+        with self.path.open("ab") as out:
+            # Begins with the line feed: a torn last line of a killed writer does not swallow this one.
+            out.write(b"\n" + json.dumps(line).encode())
             out.flush()
             os.fsync(out.fileno())
 
@@ -224,12 +229,12 @@ def open_journal(directory: Path, collection_id: str, serial: str) -> Journal:
 def read_journal(path: Path) -> Journal | None:
     """A journal from the disk; None where not even its first line was written."""
     lines = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_bytes().splitlines():
         try:
             lines.append(json.loads(line))
         except ValueError:
-            break  # the writer was killed inside this line, so it had not acted on it yet
-    if not lines:
+            continue  # empty, or the writer was killed inside it and had not acted on it yet
+    if not lines or "serial" not in lines[0]:
         return None
     head = lines[0]
     journal = Journal(path, head["collection_id"], head["serial"])

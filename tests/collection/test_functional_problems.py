@@ -1,12 +1,17 @@
 """Crashes, ANRs and tombstones in logcat's words."""
 
+import pytest
+
+from perfreg_assets.collection.device import AdbServer, Device
 from perfreg_assets.collection.functional_problems import (
     FunctionalProblem,
     find_problems,
-    lines_after_mark,
+    mark_log,
     merge_problems,
     parse_lines,
+    read_log,
 )
+from perfreg_assets.reasons import Reason, Rejected
 
 APP = "com.rig.shop"
 LOG = """\
@@ -51,14 +56,47 @@ def test_another_app_whose_name_begins_alike_is_another_app():
     assert find_problems(parse_lines(LOG), "com.rig") == []
 
 
-def test_the_sessions_part_begins_after_the_last_mark_and_is_unknown_without_one():
-    lines = parse_lines(LOG)
-    after = lines_after_mark(lines, "start 0011")
-    assert after is not None
-    assert len(after) == len(lines) - 1
-    assert lines_after_mark(lines, "start 0012") is None
-    again = parse_lines(LOG + "    1795170009.000  1  1 I perfreg : start 0011\n")
-    assert lines_after_mark(again, "start 0011") == []
+@pytest.mark.device
+@pytest.mark.parametrize("before", [0, 3])
+def test_the_sessions_part_of_the_log_is_what_comes_after_its_start_whatever_the_clock_says(standin, before):
+    device = Device(AdbServer(), standin.serial, token="log")
+    crash = "\n".join(line for line in LOG.splitlines() if " 4000  4000 E Android" in line) + "\n"
+    for _ in range(before):
+        append(standin, "crash", crash)
+    start = mark_log(device, "start 77")
+    append(standin, "crash", crash.replace("1795170001", "1500000000").replace("4000", "4711"))
+    report = read_log(device, start, app=APP, scratch_dir="/data/local/tmp")
+    assert [(problem.kind, problem.pid) for problem in report.problems] == [("crash", 4711)]
+    assert report.is_complete
+    assert standin.leftovers() == []
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("buffer", ["main", "system", "crash"])
+def test_a_start_that_is_gone_from_its_buffer_is_a_loss_and_what_is_left_is_read(standin, buffer):
+    device = Device(AdbServer(), standin.serial, token="log")
+    append(standin, "system", "    1795169000.000  1  1 I old : line\n")
+    append(standin, "crash", "    1795169000.000  1  1 I old : line\n")
+    start = mark_log(device, "start 77")
+    (standin.path("/data/rig/log") / buffer).write_text(LOG)  # the ring went round
+    report = read_log(device, start, app=APP, scratch_dir="/data/local/tmp")
+    assert report.lost == (buffer,)
+    assert not report.is_complete
+    assert len(report.problems) == 4
+
+
+@pytest.mark.device
+def test_a_log_that_cannot_be_read_is_not_an_empty_one(standin):
+    device = Device(AdbServer(), standin.serial, token="log")
+    start = mark_log(device, "start 77")
+    with pytest.raises(Rejected) as refusal:
+        read_log(device, start, app=APP, scratch_dir="/no/such/folder")
+    assert refusal.value.reason is Reason.DEVICE_COMMAND_FAILED
+
+
+def append(standin, buffer, text):
+    with (standin.path("/data/rig/log") / buffer).open("a") as out:
+        out.write(text)
 
 
 def test_what_the_log_tells_better_is_told_once():

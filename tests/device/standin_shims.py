@@ -175,11 +175,9 @@ def logcat(a):
             continue
         if lines:
             print(f"--------- beginning of {buffer}")
-        wanted = {part.split(":")[0] for part in a if re.fullmatch(r"[\w*]+:[VDIWEFS]", part)}
-        for line in lines:
-            tag = line.split(None, 4)[4].split(":", 1)[0]
-            if not wanted or tag in wanted:
-                print(line)
+        last = int(a[a.index("-t") + 1]) if "-t" in a else len(lines)
+        for line in lines[len(lines) - min(last, len(lines)) :]:
+            print(line)
 
 
 # ---- apps ----------------------------------------------------------------------------------------
@@ -226,8 +224,7 @@ def start_app(package):
 def crash(package, pid):
     text = f"FATAL EXCEPTION: main\nProcess: {package}, PID: {pid}\njava.lang.IllegalStateException: rig"
     text += f"\n\tat {package}.Home.onTap(Home.java:42)"
-    for buffer in ("main", "crash"):
-        write_log(buffer, "E", "AndroidRuntime", text, pid)
+    write_log("crash", "E", "AndroidRuntime", text, pid)
 
 
 def tombstone(package, pid):
