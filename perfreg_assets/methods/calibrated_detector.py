@@ -25,6 +25,7 @@ from perfreg_assets.methods.calibration import (
     leave_one_out_scores,
     p_of_score,
     predictive_score,
+    undisturbed,
 )
 from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.features import LoadScale, centred, log_memory, quantile_range, startup_samples
@@ -40,9 +41,7 @@ LOAD_RESOLUTION = 0.01
 MEMORY_RESOLUTION = 1e-3
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
-DISTURBED_SD = 6.0
-DISTURBED_LOG = float(np.log(2))
-LARGEST_DISTURBED_SHARE = 0.25
+DISTURBED_LOG = float(np.log(2))  # twice the median; natural tails are far below
 UNUSUALLY_LOW = -1.645  # score of a run's level that one normal run in 20 falls below
 
 
@@ -94,7 +93,7 @@ class CalibratedDetector:
         order = _canonical_order(known)
         ordered = [known[index] for index in order]
         measured, measured_level = (_memory if kind == "memory" else _load)(ordered, judged, interval_s)
-        kept = _undisturbed(measured)
+        kept = undisturbed([part.known for part in measured], DISTURBED_LOG)
         components, level = [_beside(part, kept) for part in measured], _beside(measured_level, kept)
         known_drop, judged_drop = _drops(level)
         more_known, more_judged = _sums(components, +1)
@@ -131,21 +130,6 @@ class CalibratedDetector:
                 )
             )
         return scores
-
-
-def _undisturbed(components: list[_Component]) -> NDArray[np.bool_]:
-    """Mask (k,) of the history's runs that say what is usual: all but those far outside in any component.
-
-    A history may hold a regression nobody has seen yet, or a run that something else disturbed; a few of them would
-    widen the interval until nothing is unusual any more. Far outside: twice as large (or small) as the median, and
-    beyond six robust standard deviations. Natural tails are far below twice. If more than a quarter were left out,
-    the history is simply like that, and all of it counts.
-    """
-    kept = np.ones(len(components[0].known), dtype=bool)
-    for part in components:
-        distance = np.abs(part.known - np.median(part.known))
-        kept &= distance <= max(DISTURBED_SD * 1.4826 * float(np.median(distance)), DISTURBED_LOG)
-    return kept if (~kept).sum() <= LARGEST_DISTURBED_SHARE * len(kept) else np.ones_like(kept)
 
 
 def _beside(part: _Component, kept: NDArray[np.bool_]) -> _Component:

@@ -12,14 +12,18 @@ z > q3 + ω (q3 - q1) holds with them, and ω means the same level for every ser
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from perfreg_assets.methods.inputs import Floats
 
 QUARTILE = float(special.ndtri(0.75))  # 0.6745
 HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see README)
+DISTURBED_SD = 6.0
+LARGEST_DISTURBED_SHARE = 0.25
 LARGEST_SCORE = 8.0  # p = 6e-16; beyond it the tail of the t distribution is no statement about anything
 
 
@@ -46,6 +50,25 @@ def score_of_p(p_value: float) -> float:
 
 def p_of_score(score: float) -> float:
     return float(special.ndtr(-score))
+
+
+def undisturbed(known: Sequence[Floats], smallest: float) -> NDArray[np.bool_]:
+    """Mask (k,) of the history's runs that say what is usual: all but those far outside in any of several numbers.
+
+    A history may hold a regression nobody has seen yet, or a run that something else disturbed; a few of them would
+    widen the interval until nothing is unusual any more. Far outside: further than `smallest` from the median, and
+    beyond six robust standard deviations (MAD; Hampel 1974). If more than a quarter were left out, the history is
+    simply like that, and all of it counts.
+
+    Args:
+        known: numbers of the k runs, each (k,).
+        smallest: choose it above natural tails; a mere robust rule takes those for disturbances and costs calibration.
+    """
+    kept = np.ones(len(known[0]), dtype=bool)
+    for values in known:
+        distance = np.abs(values - np.median(values))
+        kept &= distance <= max(DISTURBED_SD * 1.4826 * float(np.median(distance)), smallest)
+    return kept if (~kept).sum() <= LARGEST_DISTURBED_SHARE * len(kept) else np.ones_like(kept)
 
 
 def predictive_score(known: Floats, value: float, smallest_sd: float) -> float:

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfreg_assets.methods.barycenter import Barycenter, dba
-from perfreg_assets.methods.calibration import predictive_score
+from perfreg_assets.methods.calibration import predictive_score, undisturbed
 from perfreg_assets.methods.discords import Localisation, Window, merge_windows, thesis_discords
 from perfreg_assets.methods.dtw import align
 from perfreg_assets.methods.excess_load import Excess, UsualDifferences, find_excess
@@ -35,6 +35,7 @@ RADIUS_SHARE = 0.15  # of the longer series; alignments further off the diagonal
 SMALLEST_RADIUS = 20
 SMALLEST_STATE_SAMPLES = 3
 SMALLEST_EVIDENCE_SD = 0.1
+DISTURBED_LOG = 2.0  # of a logarithm of evidence: a factor of 7
 SMALLEST_GAIN = 1e-7  # the square of a relative change of 0.03 %
 SMALLEST_HISTORY = 3
 
@@ -133,6 +134,12 @@ def _windows(profile: Floats) -> tuple[Window, ...]:
     return tuple(replace(one, confidence=one.profile_value) for one in merged if one.profile_value > CERTAIN)
 
 
+def _passes(known: Floats, value: float, gate: float) -> bool:
+    """Whether the logarithm of a run's evidence is more than chance brings."""
+    usual = known[undisturbed([known], DISTURBED_LOG)]
+    return predictive_score(usual, value, SMALLEST_EVIDENCE_SD) > gate
+
+
 class _LoadModel:
     def __init__(self, history: Sequence[Sample], known: list[Floats], interval_s: float, skip_end: int) -> None:
         self._interval_s, self._skip_end = interval_s, skip_end
@@ -147,7 +154,7 @@ class _LoadModel:
         pair = self._differences(_Run(target, judged, self._scale), self._runs)
         found = find_excess(self._usual, *pair, self._interval_s)
         profile: Floats = np.zeros(len(judged))
-        if predictive_score(self._evidence, _log_evidence(found), SMALLEST_EVIDENCE_SD) > LOAD_GATE:
+        if _passes(self._evidence, _log_evidence(found), LOAD_GATE):
             first = startup_samples(len(judged), self._interval_s)
             profile[first : first + len(found.probability)] = found.probability
         return profile
@@ -210,7 +217,7 @@ class _MemoryModel:
         found = find_onset(self._difference(course, self._courses), self._interval_s, float(np.median(self._gains)))
         known, value = np.log(self._gains + SMALLEST_GAIN), float(np.log(found.gain + SMALLEST_GAIN))
         profile: Floats = np.zeros(len(judged))
-        if predictive_score(known, value, SMALLEST_EVIDENCE_SD) > MEMORY_GATE:
+        if _passes(known, value, MEMORY_GATE):
             profile[len(judged) - len(course) :] = found.begun
         return profile
 

@@ -14,6 +14,7 @@ from perfreg_assets.methods.calibration import (
     p_of_score,
     predictive_score,
     score_of_p,
+    undisturbed,
 )
 
 
@@ -55,3 +56,19 @@ def test_leave_one_out_scores_judge_each_beside_the_others():
     expected = [predictive_score(np.delete(known, index), known[index], 1e-9) for index in range(4)]
     np.testing.assert_array_equal(leave_one_out_scores(known, 1e-9), expected)
     assert len(leave_one_out_scores(known[:2], 1e-9)) == 2
+
+
+def test_only_runs_far_outside_in_any_number_are_set_aside():
+    usual = np.array([0.9, 1.0, 1.1, 1.05, 0.95, 1.2, 0.8, 1.0])
+    level, spread = usual.copy(), usual.copy()
+    level[7], spread[2] = 50.0, -50.0
+    np.testing.assert_array_equal(undisturbed([level, spread], 0.7), np.isin(np.arange(8), [2, 7], invert=True))
+    assert undisturbed([usual], 0.7).all()
+    assert undisturbed([np.ones(5)], 0.7).all()
+
+
+def test_natural_tails_are_kept_and_so_is_a_history_that_falls_apart():
+    tail = np.array([1.0, 1.01, 0.99, 1.0, 1.02, 1.6])
+    assert undisturbed([tail], 0.7).all()
+    halves = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 9.0, 9.0, 9.0])
+    assert undisturbed([halves], 0.7).all()
