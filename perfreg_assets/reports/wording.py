@@ -67,6 +67,7 @@ _SERIES = {
     "net_sent": ("Network traffic sent", "Sent traffic"),
     "net_sent_app": ("Network traffic sent by the app", "Sent traffic"),
 }
+_OTHERS = re.compile(r"the \d+ comparable runs (.+)")
 _NUMBERED = (
     (re.compile(r"cpu_app_core_(\d+)"), "CPU of the app on core {}", "CPU on core {}"),
     (re.compile(r"cpu_core_(\d+)"), "CPU of all processes on core {}", "Total CPU on core {}"),
@@ -269,13 +270,18 @@ def describe_change(series: SeriesView) -> str | None:
 
 
 def _evidence(series: SeriesView) -> str | None:
-    """First clause of the evidence of the detector in force: `memory grows 0.6 MB/s; the 12 …` → `grows 0.6 MB/s`."""
+    """The evidence of the detector in force as the rest of a sentence.
+
+    `memory grows 0.6 MB/s; the 12 comparable runs grew 0 to 0.1` → `grows 0.6 MB/s (the others grew 0 to 0.1)`.
+    """
     detector = series.verdict.detector if series.verdict else None
     text = next((d.evidence_text for d in series.distances if d.detector == detector and d.evidence_text), None)
     if text is None:
         return None
-    clause = text.split(";")[0].strip().rstrip(".")
-    return clause.removeprefix("memory ").removeprefix("it ")
+    clauses = [clause.strip().rstrip(".") for clause in text.split(";")]
+    seen = clauses[0].removeprefix("memory ").removeprefix("it ")
+    others = _OTHERS.fullmatch(clauses[1]) if len(clauses) > 1 else None
+    return f"{seen} (the others {others[1]})" if others else seen
 
 
 def _compare(series: SeriesView) -> str | None:

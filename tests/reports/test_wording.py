@@ -33,7 +33,7 @@ def test_the_detectors_own_evidence_goes_before_what_the_samples_show(detail, bu
     found = wording.headline(replace(detail("anomalous"), series=(replace(worse, distances=(own,)),)))
     assert found.text == (
         "Memory of 1.5.0 is outside what the last 12 comparable runs did: "
-        "it swings over 70 MB after start-up, most clearly from second 120 to 144."
+        "it swings over 70 MB after start-up (the others over 20 to 31), most clearly from second 120 to 144."
     )
     other = replace(own, detector="iqr")
     found = wording.headline(replace(detail("anomalous"), series=(replace(worse, distances=(other,)),)))

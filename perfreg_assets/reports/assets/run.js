@@ -13,6 +13,7 @@
   const times = (n, dt) => Array.from({ length: n }, (_, i) => i * dt);
   const scaled = (values, factor) => values.map((v) => (v === null ? null : v * factor));
 
+  // `legendrank` orders the lines of the hover box: the highest stands first.
   function seriesTraces(s, t) {
     const x = times(s.values.length, s.interval);
     const traces = [];
@@ -23,20 +24,20 @@
         { x: bx, y: scaled(s.band.low, s.factor), mode: "lines", line: { width: 0 }, fill: "tonexty", fillcolor: t.band, hoverinfo: "skip" },
         {
           x: bx, y: scaled(s.band.middle, s.factor), mode: "lines", line: { color: "rgba(0,0,0,0)", width: 1 },
-          name: "history", customdata: s.band.low.map((v, i) => [v === null ? null : v * s.factor, s.band.high[i] === null ? null : s.band.high[i] * s.factor]),
+          name: "history", legendrank: 3, customdata: s.band.low.map((v, i) => [v === null ? null : v * s.factor, s.band.high[i] === null ? null : s.band.high[i] * s.factor]),
           hovertemplate: `history: %{y:,.4~r} ${s.axis} (10–90 %: %{customdata[0]:,.4~r} to %{customdata[1]:,.4~r})<extra></extra>`,
         });
     }
     if (s.barycenter) {
       traces.push({
         x: times(s.barycenter.length, s.interval), y: scaled(s.barycenter, s.factor), mode: "lines",
-        line: { color: t.history, width: 1.5 }, name: "barycenter", hovertemplate: `barycenter: %{y:,.4~r} ${s.axis}<extra></extra>`,
+        line: { color: t.history, width: 1.5 }, name: "barycenter", legendrank: 4, hovertemplate: `barycenter: %{y:,.4~r} ${s.axis}<extra></extra>`,
       });
     }
     const exact = s.factor === 1 ? `%{customdata} ${s.exact}` : `%{y:,.6~r} ${s.axis} (%{customdata:,} ${s.exact})`;
     traces.push({
       x, y: scaled(s.values, s.factor), customdata: s.values, mode: "lines", line: { color: t.run, width: 2 },
-      name: "run", hovertemplate: `<b>this run: ${exact}</b><extra></extra>`,
+      name: "run", legendrank: 5, hovertemplate: `<b>this run: ${exact}</b><extra></extra>`,
     });
     return traces;
   }
@@ -64,7 +65,7 @@
       text.push(escapeText(action < 0 ? screen : `${screen}, after ${p.actions[action][1]}`));
     }
     return {
-      x, y: x.map(() => 0.5), text, mode: "lines", yaxis: "y2", line: { color: "rgba(0,0,0,0)" }, name: "screen",
+      x, y: x.map(() => 0.5), text, mode: "lines", yaxis: "y2", line: { color: "rgba(0,0,0,0)" }, name: "screen", legendrank: 2,
       hovertemplate: "screen: %{text}<extra></extra>",
     };
   }
@@ -86,6 +87,12 @@
       if ((to - from) * perSecond > name.length * 7 + 8) found.push([(from + to) / 2, escapeText(name)]);
     });
     return found;
+  }
+
+  // Whether a number fits into a window at the present zoom.
+  function fits(x0, x1, width) {
+    const [a, b] = range || [0, span];
+    return ((x1 - x0) / (b - a)) * (width - LEFT - RIGHT) > 30;
   }
 
   function figure(s, t, element) {
@@ -113,7 +120,7 @@
       shapes: s.discords.map(([x0, x1, confidence]) => ({
         type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, layer: "below",
         line: { width: 0 }, fillcolor: `rgba(${t.alertRgb}, ${(0.08 + 0.32 * confidence).toFixed(3)})`,
-        label: { text: confidence.toFixed(2), textposition: "top center", font: { size: 10, color: t.muted } },
+        label: { text: fits(x0, x1, width) ? confidence.toFixed(2) : "", textposition: "top center", font: { size: 10, color: t.text } },
       })),
     };
     if (data.path) {
@@ -129,7 +136,7 @@
       const half = s.profile.window / 2;   // a window's value stands at its middle
       traces.push({
         x: times(s.profile.values.length, s.interval).map((v) => v + half), y: s.profile.values, mode: "lines", yaxis: "y3",
-        line: { color: t.run, width: 1.3 }, hovertemplate: `${s.profile.title}: %{y:.3~r}<extra></extra>`, name: "profile",
+        line: { color: t.run, width: 1.3 }, hovertemplate: `${s.profile.title}: %{y:,.3~f}<extra></extra>`, name: "profile", legendrank: 1,
       });
       look.yaxis3 = { ...axis, domain: [0, share(PROFILE)], fixedrange: true, rangemode: "tozero", nticks: 3, title: { text: s.profile.title, standoff: 8, font: { size: 11 } } };
       for (const [level, dash] of [[s.profile.low, "dot"], [s.profile.high, "dash"]]) {
@@ -252,7 +259,7 @@
     };
     if (b.limit !== null) {
       look.shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: b.limit, y1: b.limit, line: { color: t.alert, width: 1, dash: "dash" } });
-      look.annotations.push({ xref: "paper", x: 1, y: b.limit, xanchor: "right", yanchor: "bottom", text: b.limit_name, showarrow: false, font: { size: 10, color: t.muted } });
+      look.annotations.push({ xref: "paper", x: 1, y: b.limit, xanchor: "right", yanchor: "bottom", text: b.limit_name, showarrow: false, bgcolor: t.page, font: { size: 10, color: t.muted } });
     }
     return Plotly.react(element, traces, look, config);
   }

@@ -25,7 +25,7 @@ window.perfreg = (() => {
   }
 
   const theme = () => ({
-    text: css("--text"), muted: css("--muted"), line: css("--line"), surface: css("--surface"),
+    text: css("--text"), muted: css("--muted"), line: css("--line"), surface: css("--surface"), page: css("--page"),
     run: css("--run"), history: css("--history"), band: css("--band"), alert: css("--alert"), alertRgb: css("--alert-rgb"),
     font: css("--font"),
     screens: ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"].map(css),
