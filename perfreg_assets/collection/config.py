@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args, get_origin, get_type_hints
 
 from perfreg_assets.collection.perfetto_config import DEFAULT_SOURCES, check_sources
 from perfreg_assets.reasons import Reason, Rejected
@@ -86,6 +86,8 @@ class CollectionConfig:
     progress_interval_s: float = 5.0
 
     def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            self._check(name, _is_a(getattr(self, name), kind), f"it must be {_KINDS.get(kind, 'of another type')}")
         check_app_id(self.app)
         check_sources(self.data_sources, self.atrace_categories)
         self._check("explorer", self.explorer in EXPLORERS, f"choose one of {', '.join(EXPLORERS)}")
@@ -99,26 +101,6 @@ class CollectionConfig:
         for seed in self.seeds:
             self._check("seeds", 0 <= seed < 2**31, "a seed is a whole number from 0 to 2147483647")
         self._check("strategy", self.strategy is None or bool(self.strategy.strip()), "it must not be empty")
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> CollectionConfig:
-        """From run config or command-line options: None means not given, lists are tuples here.
-
-        Raises:
-            Rejected: COLLECTION_CONFIG_INVALID, an option that there is not, and those of the class.
-        """
-        known = {spec.name for spec in fields(cls)}
-        for name in options:
-            if name not in known:
-                raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{name[:80]!r} is not a collection option")
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in options.items()
-            if value is not None
-        }
-        if "app" not in given:
-            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "app is not given")
-        return cls(**given)
 
     def _check(self, name: str, holds: bool, what: str) -> None:
         if not holds:
@@ -149,6 +131,33 @@ _POSITIVE = (
     ),
     *("transfer_timeout_s", "progress_interval_s"),
 )
+
+
+_KINDS: dict[Any, str] = {
+    str: "text",
+    str | None: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    float | None: "a number",
+    tuple[str, ...]: "a list of texts",
+    tuple[int, ...]: "a list of whole numbers",
+    Mapping[str, str]: "names with texts",
+}
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a value from run config or a command line has a field's type; whole numbers are numbers, too."""
+    options = get_args(kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and all(_is_a(item, options[0]) for item in value)
+    if get_origin(kind) is Mapping:
+        return isinstance(value, Mapping) and all(_is_a(item, str) for pair in value.items() for item in pair)
+    if options:
+        return any(_is_a(value, option) for option in options)
+    if kind in (int, float):
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    return isinstance(value, kind)
 
 
 def check_app_id(app: str) -> None:
