@@ -312,10 +312,7 @@ class StandIn:
         if (self.folder / "uptime").exists():
             self._mount("umount", self._inside("/proc/uptime"))
             (self.folder / "uptime").unlink()
-        for pid, text in self.processes().items():
-            if "platform-tools/adbd" not in text:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        self._wait_for(self._end_processes, "the processes to end")
         for name in ("faults.json", "props.json", "settings.json", "top.json"):
             self.path(f"/data/rig/{name}").unlink(missing_ok=True)
         for folder in ("/data/rig/log", "/data/misc/perfetto-traces", "/data/local/tmp", "/sdcard", "/data/app"):
@@ -323,6 +320,13 @@ class StandIn:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         for path in self.path("/data/rig").glob("ui-*"):
             path.unlink()
+
+    def _end_processes(self):
+        pids = [pid for pid, text in self.processes().items() if "platform-tools/adbd" not in text]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not pids
 
     def install(self, package, version_name="1.0", version_code=1, **behaviour):
         """Puts an app on the device without adb."""
