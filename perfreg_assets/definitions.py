@@ -28,6 +28,18 @@ from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.automation.reviewing import review_run
 from perfreg_assets.settings import Settings
 
+COMPUTED = [
+    runs,
+    traces_and_time_series,
+    history_sets,
+    barycenters,
+    distances,
+    verdicts,
+    discords,
+    reports,
+    evaluation,
+]
+
 
 def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
@@ -37,15 +49,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
         assets=[
             collecting.COLLECTIONS,
             *mart_specs(),
-            runs,
-            traces_and_time_series,
-            history_sets,
-            barycenters,
-            distances,
-            verdicts,
-            discords,
-            reports,
-            evaluation,
+            *dg.with_source_code_references(COMPUTED),
         ],
         asset_checks=checks.ALL,
         jobs=[

@@ -40,7 +40,7 @@ def barycenters(context: dg.AssetExecutionContext, project: Project) -> None:
     watch = Stopwatch()
     settings, warehouse = project.settings(), project.open()
     with warehouse.reading() as reader:
-        run_ids = {key: [row.run_id for row in run_table.of_partition(reader, key)] for key in context.partition_keys}
+        run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         of_key = {key: comparisons.load(reader, ids, settings) for key, ids in run_ids.items()}
         wanted = {
             barycenter_id(one, settings): one.history_values

@@ -12,7 +12,7 @@ from perfreg_assets.assets.stopwatch import Stopwatch
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.discords import Localisation
 from perfreg_assets.methods.localisation import localise
-from perfreg_assets.partitions import app_versions, from_key
+from perfreg_assets.partitions import app_versions
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
@@ -49,8 +49,8 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     settings, warehouse = project.settings(), project.open()
     with warehouse.reading() as reader:
         settings = settings.with_values(localisation=settings_table.current(reader)["localisation"])
-        anomalous = {key: _anomalous(reader, key) for key in context.partition_keys}
-        judged = {key: [row.run_id for row in run_table.of_partition(reader, key)] for key in context.partition_keys}
+        judged = run_table.ids_of_partitions(reader, context.partition_keys)
+        anomalous = {key: _anomalous(reader, ids) for key, ids in judged.items()}
         wanted = {pair for pairs in anomalous.values() for pair in pairs}
         loaded = comparisons.load(reader, sorted({run_id for run_id, _ in wanted}), settings)
         due = [one for one in loaded if (one.run_id, one.series) in wanted and one.state == SCORED]
@@ -62,7 +62,8 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.replace_runs(writer, [run_id for ids in judged.values() for run_id in ids], profiles, windows)
     with warehouse.reading() as reader:
-        pictures = {key: presentation.picture(reader, ids, settings) for key, ids in judged.items()}
+        few = len(judged) <= presentation.PICTURED_PARTITIONS
+        pictures = {key: presentation.picture(reader, ids, settings) for key, ids in judged.items() if few}
         described = presentation.columns(reader, "marts.discords")
     for key, pairs in anomalous.items():
         mine = [row for row in windows if (row.run_id, row.series) in pairs]
@@ -72,7 +73,7 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
                 "anomalous_series": len(pairs),
                 "discords": len(mine),
                 "suspicious_seconds": round(sum(row.end_s - row.start_s for row in mine), 3),
-                **pictures[key],
+                **pictures.get(key, {}),
                 **described,
                 **watch.metadata(len(anomalous)),
             },
@@ -80,9 +81,9 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
         )
 
 
-def _anomalous(reader: Reader, key: str) -> set[tuple[str, str]]:
-    app, version_name = from_key(key)
-    rows = verdict_table.listing(reader, app=app, version_name=version_name)
+def _anomalous(reader: Reader, run_ids: list[str]) -> set[tuple[str, str]]:
+    current = settings_table.current(reader)
+    rows = verdict_table.figures(reader, run_ids, float(current["omega"]), current["detector"])
     return {
         (row["run_id"], row["series"]) for row in rows if row["state"] == "anomalous" and row["series"] != RUN_LEVEL
     }

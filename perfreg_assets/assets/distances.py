@@ -43,7 +43,7 @@ def distances(context: dg.AssetExecutionContext, project: Project) -> None:
     watch = Stopwatch()
     settings, warehouse = project.settings(), project.open()
     with warehouse.reading() as reader:
-        run_ids = {key: [row.run_id for row in run_table.of_partition(reader, key)] for key in context.partition_keys}
+        run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         everyone = comparisons.load(reader, [run_id for ids in run_ids.values() for run_id in ids], settings)
         average_ids = {
             (one.run_id, one.series): barycenter_id(one, settings) for one in everyone if one.state == SCORED

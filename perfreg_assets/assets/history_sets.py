@@ -43,12 +43,13 @@ def history_sets(context: dg.AssetExecutionContext, project: Project) -> None:
     )
     selections: dict[str, dict[str, HistorySelection]] = {}
     with warehouse.reading() as reader, watch.measure("model"):
+        run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         facts_of_app: dict[str, list[RunFacts]] = {}
         for key in context.partition_keys:
             app, _ = from_key(key)
             if app not in facts_of_app:
                 facts_of_app[app] = [RunFacts(**vars(fact)) for fact in histories.facts(reader, app)]
-            of_key = {row.run_id for row in run_table.of_partition(reader, key)}
+            of_key = set(run_ids[key])
             selections[key] = {
                 fact.run_id: select_history(fact, facts_of_app[app], rules)
                 for fact in facts_of_app[app]

@@ -26,7 +26,7 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     watch = Stopwatch()
     settings = project.settings()
     with project.open().reading() as reader:
-        run_ids = {key: [row.run_id for row in run_table.of_partition(reader, key)] for key in context.partition_keys}
+        run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         with watch.measure("report"):
             changed = build_site(
                 reader,

@@ -1,15 +1,20 @@
 """`verdicts`: regressed or not, at one ω."""
 
+from collections import defaultdict
+from typing import Any
+
 import dagster as dg
 
 from perfreg_assets.assets import presentation
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
-from perfreg_assets.partitions import app_versions, from_key
+from perfreg_assets.partitions import app_versions, to_key
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse.distances import RUN_LEVEL
+
+JUDGED = ("anomalous", "normal", "improved")
 
 
 class VerdictConfig(dg.Config):  # type: ignore[misc]
@@ -36,44 +41,45 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     """
     watch = Stopwatch()
     settings, warehouse = project.settings(), project.open()
-    with watch.measure("warehouse"), warehouse.writing() as writer:
-        current = settings_table.current(writer)
-        omega = float(current["omega"]) if config.omega is None else config.omega
-        detector = config.detector or current["detector"]
-        run_ids = {key: [row.run_id for row in run_table.of_partition(writer, key)] for key in context.partition_keys}
-        table.evaluate(writer, omega, detector, [run_id for ids in run_ids.values() for run_id in ids])
-    with warehouse.reading() as reader:
-        for key in context.partition_keys:
-            app, version_name = from_key(key)
-            rows = table.listing(reader, app=app, version_name=version_name, omega=omega, detector=detector)
-            shown = presentation.picture(reader, run_ids[key], settings)
-            of_series = [row for row in rows if row["series"] != RUN_LEVEL]
-            states = [row["state"] for row in rows if row["series"] == RUN_LEVEL]
-            context.add_asset_metadata(
-                {
-                    "dagster/partition_row_count": len(rows),
-                    "omega": omega,
-                    "detector": detector,
-                    "anomalous_runs": states.count("anomalous"),
-                    "judged_runs": sum(row in ("anomalous", "normal", "improved") for row in states),
-                    "runs": len(states),
-                    **_excess_by_series(of_series),
-                    **shown,
-                    **presentation.columns(reader, "marts.verdicts"),
-                    **watch.metadata(len(context.partition_keys)),
-                },
-                partition_key=key,
-            )
-            for row in of_series:
-                if row["state"] == "anomalous":
-                    context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])
+    keys = list(context.partition_keys)
+    with watch.measure("warehouse"):
+        with warehouse.writing() as writer:
+            current = settings_table.current(writer)
+            omega = float(current["omega"]) if config.omega is None else config.omega
+            detector = config.detector or current["detector"]
+            run_ids = run_table.ids_of_partitions(writer, keys)
+            table.evaluate(writer, omega, detector, [run_id for ids in run_ids.values() for run_id in ids])
+        with warehouse.reading() as reader:
+            rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+            for row in table.figures(reader, [run_id for ids in run_ids.values() for run_id in ids], omega, detector):
+                rows[to_key(row["app"], row["version_name"])].append(row)
+            shown = presentation.of_verdicts(reader, run_ids, settings)
+    for key in keys:
+        states = [row["state"] for row in rows[key] if row["series"] == RUN_LEVEL]
+        context.add_asset_metadata(
+            {
+                "dagster/partition_row_count": len(rows[key]),
+                "omega": omega,
+                "detector": detector,
+                "anomalous_runs": states.count("anomalous"),
+                "judged_runs": sum(state in JUDGED for state in states),
+                "runs": len(states),
+                **_excess_by_series(rows[key]),
+                **shown.get(key, {}),
+                **watch.metadata(len(keys)),
+            },
+            partition_key=key,
+        )
+        for row in rows[key]:
+            if row["state"] == "anomalous" and row["series"] != RUN_LEVEL:
+                context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])
 
 
-def _excess_by_series(rows: list[dict]) -> dict[str, float]:
+def _excess_by_series(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Worst d / threshold per series: one number per partition, so that the UI plots it over versions."""
     worst: dict[str, float] = {}
     for row in rows:
-        if row["excess_ratio"] is not None:
+        if row["excess_ratio"] is not None and row["series"] != RUN_LEVEL:
             name = f"excess_ratio_{row['series']}"
             worst[name] = max(worst.get(name, float("-inf")), float(row["excess_ratio"]))
     return worst

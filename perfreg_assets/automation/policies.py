@@ -19,10 +19,11 @@ FRESHNESS = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=30), warn_
 
 
 def with_policies(spec: dg.AssetSpec) -> dg.AssetSpec:
-    """Owner for everything; automation for partitioned assets but the root; freshness where data arrive."""
+    """Owner and stage for everything; automation for partitioned assets but the root; freshness where data arrive."""
     changes: dict[str, object] = {"owners": [*spec.owners, *OWNERS] if not spec.owners else spec.owners}
     if spec.partitions_def is not None and spec.key not in _ROOTS:
         changes["automation_condition"] = CONDITION
     if spec.key in _ROOTS:
         changes["freshness_policy"] = FRESHNESS
+    changes["tags"] = {**spec.tags, "stage": spec.group_name or "other"}
     return spec.replace_attributes(**changes)  # type: ignore[arg-type]

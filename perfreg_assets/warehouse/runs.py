@@ -88,6 +88,18 @@ def content_hashes(reader: Reader) -> dict[str, str]:
     return dict(reader.rows("SELECT run_id, content_hash FROM core.runs"))
 
 
+def ids_of_partitions(reader: Reader, keys: Iterable[str]) -> dict[str, list[str]]:
+    """partition key -> ids of its runs that are not quarantined, oldest first; every key is in the result."""
+    found: dict[str, list[str]] = {key: [] for key in keys}
+    for key, run_id in reader.rows(
+        "SELECT partition_key, run_id FROM core.runs WHERE NOT is_quarantined "
+        "AND partition_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY started_at, run_id",
+        [list(found)],
+    ):
+        found[key].append(run_id)
+    return found
+
+
 def partition_keys(reader: Reader) -> list[str]:
     """Partitions that have a run which is not quarantined, in the order of their first run."""
     found = reader.rows(

@@ -118,6 +118,19 @@ def listing(
     return reader.dicts(_LISTING.format(source="marts.verdicts_at($omega)"), {**named, "omega": chosen})
 
 
+_FIGURES = """
+SELECT run_id, app, version_name, series, state, is_anomalous, excess_ratio, explanation
+FROM marts.verdicts_at($omega)
+WHERE detector = $detector AND is_latest AND run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+ORDER BY started_at, run_id, series
+"""
+
+
+def figures(reader: Reader, run_ids: Iterable[str], omega: float, detector: str) -> list[dict[str, Any]]:
+    """What a materialisation tells of some runs' verdicts at ω, in one query: state, excess ratio, explanation."""
+    return reader.dicts(_FIGURES, {"omega": float(omega), "detector": detector, "run_ids": list(run_ids)})
+
+
 def flips(reader: Reader, omega_a: float, omega_b: float, detector: str) -> dict[str, int]:
     """How many runs' alarms appear and vanish when ω goes from a to b: {'appeared': …, 'vanished': …}."""
     counted = reader.rows(
