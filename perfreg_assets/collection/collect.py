@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from perfreg_assets.collection import device_state
 from perfreg_assets.collection.builds import Build, check_build, read_build
@@ -280,7 +280,7 @@ class _Collection:
         )
         run_id = run_id_of(config.app, self._version_name, self._started_at, self._id)
         document = run_document(run_id, session)
-        folder = write_run_folder(self._runs_out / run_id, document, {TRACE_NAME: trace.path})
+        folder = self._write_run_folder(journal, run_id, document, trace.path)
         problems = document.get("functional_problems")
         return CollectionResult(
             run_folder=folder,
@@ -293,6 +293,17 @@ class _Collection:
             leftovers=(),
             seconds={},
         )
+
+    def _write_run_folder(self, journal: Journal, run_id: str, document: dict[str, Any], trace: Path) -> Path:
+        """By way of a dotted folder in the same place, which is listed: killed inside, we leave nothing half there."""
+        staging = self._runs_out / f".perfreg-{self._id}"
+        debt = journal.owe("host_path", str(staging))
+        staging.mkdir()
+        whole = write_run_folder(staging / run_id, document, {TRACE_NAME: trace})
+        folder = whole.rename(self._runs_out / run_id)
+        staging.rmdir()
+        journal.paid(debt)
+        return folder
 
     def _prepare(self, device: Device) -> DeviceFacts:
         self._enter("prepare", "checking the device")

@@ -67,6 +67,25 @@ class AttachedDevice:
     serial: str
     state: str
     """adb's word: device, offline, unauthorized, authorizing, no permissions, recovery, …"""
+    model: str | None = None
+    """As adb knows it; None for a device that does not talk."""
+
+    def __str__(self) -> str:
+        return f"{self.serial} ({', '.join(part for part in (self.model, self.state) if part)})"
+
+
+_DEVICE_LINE = re.compile(r"(?P<serial>\S+)\s+(?P<state>.+?)(?P<facts>(?:\s+[a-z_]+:\S*)*)\s*")
+
+
+def parse_devices(listing: str) -> list[AttachedDevice]:
+    """adb's long listing (`host:devices-l`)."""
+    found = []
+    for line in listing.splitlines():
+        match = _DEVICE_LINE.fullmatch(line)
+        if match is not None:
+            model = re.search(r"\smodel:(\S+)", match["facts"])
+            found.append(AttachedDevice(match["serial"], match["state"].strip(), model[1] if model else None))
+    return found
 
 
 @dataclass(frozen=True)
@@ -132,10 +151,8 @@ class AdbServer:
         Raises:
             Rejected: ADB_UNAVAILABLE.
         """
-        with self._connection("host:devices") as connection:
-            lines = connection.read_string_block().splitlines()
-        pairs = (line.split("\t", 1) for line in lines if "\t" in line)
-        return [AttachedDevice(serial, state.strip()) for serial, state in pairs]
+        with self._connection("host:devices-l") as connection:
+            return parse_devices(connection.read_string_block())
 
     def choose(self, serial: str | None) -> AttachedDevice:
         """The one device to use, in whatever state it is.
@@ -153,13 +170,12 @@ class AdbServer:
             if not devices:
                 raise Rejected(Reason.NO_DEVICE, "adb lists no device")
             if len(devices) > 1:
-                listed = ", ".join(f"{device.serial} ({device.state})" for device in devices)
-                raise Rejected(Reason.SEVERAL_DEVICES, f"adb lists {listed}")
+                raise Rejected(Reason.SEVERAL_DEVICES, f"adb lists {', '.join(map(str, devices))}")
             return devices[0]
         for device in devices:
             if device.serial == serial:
                 return device
-        listed = ", ".join(device.serial for device in devices) or "none"
+        listed = ", ".join(map(str, devices)) or "none"
         raise Rejected(Reason.DEVICE_NOT_FOUND, f"{serial!r} is not among the attached devices ({listed})")
 
     def connect(self, serial: str, *, timeout_s: float = 5.0) -> str:
