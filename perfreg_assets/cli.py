@@ -260,8 +260,7 @@ def reevaluate(
         seconds = time.perf_counter() - begin
         flips = table.flips(writer, float(current["omega"]), chosen, name)
         if make_current:
-            settings_table.change(writer, "omega", str(chosen), note)
-            settings_table.change(writer, "detector", name, note)
+            table.make_current(writer, omega=chosen, detector=name, note=note)
     terminal.say(
         f"{count} verdicts at ω = {chosen:g} by {name} in {seconds:.3f} s; "
         f"against ω = {float(current['omega']):g}: {flips['appeared']} alarms more, {flips['vanished']} fewer"
@@ -321,10 +320,12 @@ def settings_list(settings: Settings) -> None:
 def settings_set(settings: Settings, name: str, value: str, note: str | None) -> None:
     """Changes a current setting; logged, and used by every run from now on. Old verdicts stay."""
     from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse import verdicts as verdict_table
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
         changed = settings_table.change(writer, name, value, note)
+        verdict_table.evaluate_current(writer)  # so that every run has a current verdict
     terminal.say(f"{name} = {value}" if changed else f"{name} was {value} already")
 
 

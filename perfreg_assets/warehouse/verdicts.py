@@ -89,13 +89,15 @@ def correct(writer: Writer) -> None:
         writer.execute(_CORRECT, {"omega": omega, "code_version": __version__})
 
 
+# Computed, so that no run is missing at an ω that nobody stored; but a stored verdict tells when it was given.
 _LISTING = """
-SELECT * EXCLUDE (distance_id)
-FROM {source}
-WHERE detector = $detector AND is_latest
-  AND ($app IS NULL OR app = $app) AND ($version_name IS NULL OR version_name = $version_name)
-  AND ($series IS NULL OR series = $series)
-ORDER BY app, started_at, run_id, series
+SELECT judged.* EXCLUDE (distance_id) REPLACE (coalesce(given.evaluated_at, judged.evaluated_at) AS evaluated_at)
+FROM marts.verdicts_at($omega) AS judged
+LEFT JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND given.omega = $omega
+WHERE judged.detector = $detector AND judged.is_latest
+  AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
+  AND ($series IS NULL OR judged.series = $series)
+ORDER BY judged.app, judged.started_at, judged.run_id, judged.series
 """
 
 
@@ -115,7 +117,7 @@ def listing(
     current = settings_table.current(reader)
     named = {"detector": detector or current["detector"], "app": app, "version_name": version_name, "series": series}
     chosen = float(current["omega"]) if omega is None else float(omega)
-    return reader.dicts(_LISTING.format(source="marts.verdicts_at($omega)"), {**named, "omega": chosen})
+    return reader.dicts(_LISTING, {**named, "omega": chosen})
 
 
 _FIGURES = """

@@ -1,0 +1,82 @@
+"""The notification sensor: each new regression once, to a webhook on loopback; off unless one is named."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.notifying import new_regressions
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import reviews
+from perfreg_assets.warehouse.connection import Warehouse
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
+
+
+@pytest.fixture
+def webhook():
+    """(address, messages received); answers 200."""
+    messages = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):  # noqa: N802  (the library's name)
+            messages.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Quiet."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/hook", messages
+    server.shutdown()
+
+
+@pytest.fixture
+def filled(tmp_path):
+    import sample_warehouse
+
+    path = tmp_path / "perfreg.duckdb"
+    sample_warehouse.build(path, runs=24, samples=40)
+    return Settings(warehouse=path)
+
+
+def tick(settings):
+    context = dg.build_sensor_context(resources={"project": Project.of(settings)})
+    return new_regressions(context)
+
+
+def anomalous(settings):
+    with Warehouse(settings.warehouse, lock_timeout_s=10).reading() as reader:
+        return {row[0] for row in reader.rows("SELECT run_id FROM marts.run_verdicts WHERE is_current AND is_anomalous")}
+
+
+def test_each_new_regression_is_posted_once(filled, webhook, monkeypatch):
+    address, messages = webhook
+    monkeypatch.setenv("PERFREG_WEBHOOK_URL", address)
+    expected = anomalous(filled)
+    with Warehouse(filled.warehouse, lock_timeout_s=10).reading() as reader:
+        reviewed = set(reviews.in_force(reader))
+    tick(filled)
+    posted = {run_id for run_id in expected for message in messages if f"/{run_id}.html" in json.dumps(message)}
+    assert posted == expected - reviewed
+    assert posted
+    count = len(messages)
+    tick(filled)
+    assert len(messages) == count
+
+
+def test_nothing_is_posted_unless_a_webhook_is_named(filled, webhook, monkeypatch):
+    monkeypatch.delenv("PERFREG_WEBHOOK_URL", raising=False)
+    result = tick(filled)
+    assert "no webhook" in result.skip_message
+    assert webhook[1] == []

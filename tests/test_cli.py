@@ -1,0 +1,177 @@
+"""The command line: its contract of options, formats, exit statuses and one-line errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.cli import main
+from perfreg_assets.warehouse.connection import Warehouse
+
+sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    import sample_warehouse
+
+    path = tmp_path_factory.mktemp("cli") / "perfreg.duckdb"
+    sample_warehouse.build(path, runs=24, samples=40)
+    return path
+
+
+@pytest.fixture
+def warehouse(filled, tmp_path):
+    """A copy to change."""
+    path = tmp_path / "perfreg.duckdb"
+    shutil.copy(filled, path)
+    shutil.copy(filled.with_name("perfreg.read.duckdb"), path.with_name("perfreg.read.duckdb"))
+    return path
+
+
+def run(*arguments, warehouse=None):
+    extra = ["--warehouse", str(warehouse)] if warehouse else []
+    return CliRunner().invoke(main, [*map(str, arguments), *extra])
+
+
+def names(group=main, prefix=()):
+    for name, one in group.commands.items():
+        if hasattr(one, "commands"):
+            yield from names(one, (*prefix, name))
+        else:
+            yield (*prefix, name)
+
+
+@pytest.mark.parametrize("name", list(names()), ids=" ".join)
+def test_every_command_has_help_with_an_example_and_takes_a_warehouse(name):
+    result = run(*name, "--help")
+    assert result.exit_code == 0
+    assert f"perfreg {' '.join(name)}" in result.output
+    assert "--warehouse" in result.output
+    assert "--debug" in result.output
+
+
+def test_verdicts_exit_with_3_exactly_when_a_shown_one_is_anomalous(filled):
+    for arguments in ([], ["--omega", "0"], ["--omega", "90"], ["--detector", "iqr", "--omega", "0"]):
+        result = run("verdicts", "--format", "json", *arguments, warehouse=filled)
+        rows = json.loads(result.stdout)
+        assert rows
+        assert result.exit_code == (3 if any(row["is_anomalous"] for row in rows) else 0)
+    assert run("verdicts", "--omega", "90", warehouse=filled).exit_code == 0
+
+
+def test_formats_tell_the_same_rows(filled):
+    as_json = json.loads(run("verdicts", "--format", "json", warehouse=filled).stdout)
+    as_csv = list(csv.DictReader(io.StringIO(run("verdicts", "--format", "csv", warehouse=filled).stdout)))
+    assert [row["run_id"] for row in as_json] == [row["run_id"] for row in as_csv]
+    assert [row["state"] for row in as_json] == [row["state"] for row in as_csv]
+    assert set(as_json[0]) == set(as_csv[0])
+    assert {"run_id", "app", "version_name", "series", "detector", "omega", "state", "is_anomalous"} <= set(as_json[0])
+
+
+def test_verdicts_are_filtered_by_app_and_version(filled):
+    rows = json.loads(run("verdicts", "--format", "json", warehouse=filled).stdout)
+    app, version = rows[-1]["app"], rows[-1]["version_name"]
+    chosen = json.loads(
+        run("verdicts", "--app", app, "--app-version", version, "--format", "json", warehouse=filled).stdout
+    )
+    assert chosen == [row for row in rows if (row["app"], row["version_name"]) == (app, version)]
+
+
+def test_reevaluate_stores_verdicts_at_another_omega_and_leaves_the_current_one(warehouse):
+    before = json.loads(run("verdicts", "--format", "json", warehouse=warehouse).stdout)
+    assert any(row["evaluated_at"] for row in before)
+    result = run("reevaluate", "--omega", "0.125", warehouse=warehouse)
+    assert result.exit_code == 0, result.output
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.value("SELECT count(*) FROM marts.verdicts WHERE omega = 0.125") > 0
+    assert json.loads(run("verdicts", "--format", "json", warehouse=warehouse).stdout) == before
+
+
+def test_reevaluate_wants_exactly_one_knob(warehouse):
+    for arguments in ([], ["--omega", "1", "--level", "0.05"]):
+        result = run("reevaluate", *arguments, warehouse=warehouse)
+        assert result.exit_code == 1
+        assert result.stderr == "perfreg: give either --omega or --level\n"
+
+
+def test_a_changed_setting_is_in_force_and_logged(warehouse):
+    assert run("settings", "set", "omega", "0.25", "--note", "quieter", warehouse=warehouse).exit_code == 0
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        rows = reader.dicts("SELECT * FROM marts.settings WHERE name = 'omega' AND is_current")
+    assert [(row["value"], row["note"]) for row in rows] == [("0.25", "quieter")]
+    refused = run("settings", "set", "omega", "much", warehouse=warehouse)
+    assert refused.exit_code == 1
+    assert "PERFREG_OMEGA = 'much'" in refused.stderr
+
+
+def test_a_review_is_kept_and_an_unknown_run_is_named(warehouse):
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        run_id = reader.value("SELECT run_id FROM marts.runs ORDER BY run_id LIMIT 1")
+    assert run("review", run_id, "--status", "confirmed", "--note", "leak", warehouse=warehouse).exit_code == 0
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.value("SELECT review_status FROM marts.runs WHERE run_id = ?", [run_id]) == "confirmed"
+    missing = run("review", "no-such-run", "--status", "confirmed", warehouse=warehouse)
+    assert missing.exit_code == 1
+    assert "no-such-run" in missing.stderr
+
+
+def test_sql_answers_and_refuses_in_one_line(filled):
+    result = run("sql", "SELECT 24 AS runs, NULL AS none FROM marts.runs LIMIT 1", "--format", "json", warehouse=filled)
+    assert json.loads(result.stdout) == [{"runs": 24, "none": None}]
+    for query in ("SELECT nope", "DELETE FROM core.runs", "SELECT * FROM read_text('/etc/passwd')"):
+        refused = run("sql", query, warehouse=filled)
+        assert refused.exit_code == 1
+        assert refused.stderr.startswith("perfreg: ")
+        assert refused.stderr.count("\n") == 1
+
+
+def test_without_a_warehouse_each_reading_command_says_what_to_do(tmp_path):
+    for arguments in (["verdicts"], ["sql", "SELECT 1"], ["dictionary"], ["export", tmp_path / "out"]):
+        result = run(*arguments, warehouse=tmp_path / "none.duckdb")
+        assert result.exit_code == 1
+        assert "none.read.duckdb" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_a_folder_that_is_no_run_is_quarantined_and_counted_and_the_exit_status_is_0(tmp_path):
+    warehouse = tmp_path / "perfreg.duckdb"
+    (tmp_path / "nothing").mkdir()
+    result = run("ingest", tmp_path / "nothing", tmp_path / "nowhere", warehouse=warehouse)
+    assert result.exit_code == 0, result.output
+    assert "0 runs of 0 versions, 2 quarantined" in result.stdout
+    assert result.stderr.count("[run_json_missing]") == 2
+
+
+def test_ingest_takes_a_run_to_its_verdict(tmp_path):
+    warehouse = tmp_path / "perfreg.duckdb"
+    result = run("ingest", demo_runs_dir() / "notes-000", warehouse=warehouse)
+    assert result.exit_code == 0, result.output
+    assert "1 runs of 1 versions, 0 quarantined" in result.stdout
+    rows = json.loads(run("verdicts", "--format", "json", warehouse=warehouse).stdout)
+    assert {row["series"] for row in rows} == {"*", "cpu_app", "cpu_total", "rss_app"}
+    assert {row["state"] for row in rows} == {"not_enough_history"}
+
+
+def test_several_values_may_follow_one_repeatable_option():
+    command = main.commands["evaluate"]
+    context = command.make_context(
+        "evaluate", ["set.parquet", "--omega", "0", "0.5", "1.5", "--detector", "iqr", "--detector", "default"]
+    )
+    assert context.params["omegas"] == (0.0, 0.5, 1.5)
+    assert context.params["detectors"] == ("iqr", "default")
+
+
+def test_dictionary_and_export_write_what_the_marts_hold(filled, tmp_path):
+    assert "marts.verdicts" in run("dictionary", warehouse=filled).stdout
+    result = run("export", tmp_path / "otava", warehouse=filled)
+    assert result.exit_code == 0
+    assert (tmp_path / "otava" / "otava.yaml").is_file()
