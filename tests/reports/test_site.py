@@ -8,6 +8,7 @@ import re
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perfreg_assets.reports import loading, site
@@ -209,6 +210,22 @@ def test_the_band_needs_three_values_and_knows_shorter_runs(sample_site):
     assert at_seven[9] <= band.high[7] <= at_seven[10]
     assert detail.similarity is not None
     assert detail.similarity.run_ids[-1] == "notes-0016"
+
+
+def test_band_quantiles_are_numpys_and_know_gaps():
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal((7, 40))
+    values[rng.random((7, 40)) < 0.3] = np.nan
+    values[2:, 5] = np.nan  # two values left: too few for a band
+    values[0, 6] = np.inf
+    found = loading._quantiles(values, (0.1, 0.5, 0.9))
+    for column in range(40):
+        finite = values[np.isfinite(values[:, column]), column]
+        if len(finite) < loading.BAND_MINIMUM:
+            assert np.isnan(found[:, column]).all()
+        else:
+            assert found[:, column] == pytest.approx(np.quantile(finite, (0.1, 0.5, 0.9)))
+    assert np.isnan(found[:, 5]).all()
 
 
 def test_similarities_that_the_warehouse_knows_are_not_computed_again(sample_site, monkeypatch):
