@@ -18,11 +18,11 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 
+import sample_warehouse  # noqa: E402  (the folder is put on the path above)
+
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    import sample_warehouse
-
     path = tmp_path_factory.mktemp("cli") / "perfreg.duckdb"
     sample_warehouse.build(path, runs=24, samples=40)
     return path

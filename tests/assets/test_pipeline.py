@@ -56,7 +56,8 @@ def test_the_history_is_what_a_plain_reading_of_the_rules_selects(recorded):
     }
     expected = {name: ratio for name, ratio in expected.items() if ratio >= 0.8}
     got = recorded.rows(
-        "SELECT history_run_id, similarity_ratio, history_rank FROM marts.history_sets WHERE run_id = 'notes-026' ORDER BY history_rank"
+        "SELECT history_run_id, similarity_ratio, history_rank FROM marts.history_sets "
+        "WHERE run_id = 'notes-026' ORDER BY history_rank"
     )
     assert {row["history_run_id"]: row["similarity_ratio"] for row in got} == expected
     starts = [documents[row["history_run_id"]]["started_at"] for row in got]

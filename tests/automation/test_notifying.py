@@ -19,6 +19,8 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
 
+import sample_warehouse  # noqa: E402  (the folder is put on the path above)
+
 
 @pytest.fixture
 def webhook():
@@ -26,7 +28,7 @@ def webhook():
     messages = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):  # noqa: N802  (the library's name)
+        def do_POST(self):  # the library's name
             messages.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
@@ -43,8 +45,6 @@ def webhook():
 
 @pytest.fixture
 def filled(tmp_path):
-    import sample_warehouse
-
     path = tmp_path / "perfreg.duckdb"
     sample_warehouse.build(path, runs=24, samples=40)
     return Settings(warehouse=path)
@@ -57,7 +57,8 @@ def tick(settings):
 
 def anomalous(settings):
     with Warehouse(settings.warehouse, lock_timeout_s=10).reading() as reader:
-        return {row[0] for row in reader.rows("SELECT run_id FROM marts.run_verdicts WHERE is_current AND is_anomalous")}
+        rows = reader.rows("SELECT run_id FROM marts.run_verdicts WHERE is_current AND is_anomalous")
+    return {run_id for (run_id,) in rows}
 
 
 def test_each_new_regression_is_posted_once(filled, webhook, monkeypatch):

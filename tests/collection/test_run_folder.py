@@ -211,7 +211,7 @@ def test_a_written_folder_reads_back_and_is_never_half_there(tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a"]
 
 
-@given(name=st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\ud800" > text))
+@given(name=st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and text < "\ud800"))
 def test_any_text_survives_as_app_and_version(tmp_path_factory, name):
     trace = tmp_path_factory.mktemp("t") / "t"
     trace.write_bytes(TRACE)
