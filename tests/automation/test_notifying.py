@@ -19,7 +19,7 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
 
-import sample_warehouse  # noqa: E402  (the folder is put on the path above)
+import sample_warehouse
 
 
 @pytest.fixture

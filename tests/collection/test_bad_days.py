@@ -34,7 +34,10 @@ def test_unplugged_before(bench):
 
 
 def test_no_device_at_all(bench):
-    with standin_device.private_adb_server(bench.folder / "other-adb"):
+    with (
+        standin_device.private_adb_server(bench.folder / "other-adb") as environment,
+        standin_device.in_environment(environment),
+    ):
         assert bench.fail(serial=None).reason is Reason.NO_DEVICE
 
 
@@ -201,7 +204,9 @@ def test_deleting_refused_is_listed_and_swept_later(bench):
     assert len(result.leftovers) == 1
     assert result.record.leftover_path == result.leftovers[0]
     assert bench.device.path(result.leftovers[0]).exists()
-    assert bench.sweep().remaining == (f"{result.leftovers[0]} on {bench.device.serial}",)
+    swept = bench.sweep()
+    assert swept.remaining == (f"{result.leftovers[0]} on {bench.device.serial}",)
+    assert swept.unlisted == ()
     bench.device.set_faults()
     assert bench.sweep().remaining == ()
     bench.assert_clean()

@@ -341,27 +341,22 @@ class StandIn:
 
 
 # ---- an adb server of our own --------------------------------------------------------------------
-@contextlib.contextmanager
-def private_adb_server(folder):
-    """Environment for a server on its own port with its own home; ended afterwards."""
+def adb_environment(folder):
+    """Variables that give adb a port and a home of its own."""
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
-    wanted = {
-        "ANDROID_ADB_SERVER_PORT": str(free_port()),
-        "ADB_MDNS": "0",
-        "ADB_USB": "0",
-        "ADB_EMU": "0",
-        "ADB_MDNS_AUTO_CONNECT": "0",
-        "HOME": str(home),
-        "TMPDIR": str(home),
-    }
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
+    off = dict.fromkeys(("ADB_MDNS", "ADB_MDNS_AUTO_CONNECT", "ADB_USB", "ADB_EMU"), "0")
+    return {"ANDROID_ADB_SERVER_PORT": str(free_port()), "HOME": str(home), "TMPDIR": str(home), **off}
+
+
+@contextlib.contextmanager
+def in_environment(variables):
+    """Sets variables for this process, and sets them back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
-        start_adb_server()
-        yield wanted
+        yield
     finally:
-        stop_adb_server()
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -369,16 +364,31 @@ def private_adb_server(folder):
                 os.environ[name] = value
 
 
-def start_adb_server():
+@contextlib.contextmanager
+def private_adb_server(folder):
+    """The environment of a server of our own, which ends with the block. Whoever uses it sets the environment."""
+    variables = adb_environment(folder)
+    with in_environment(variables):
+        adb_program = adbutils.adb_path()
     quiet = subprocess.DEVNULL
     subprocess.run(
-        [adbutils.adb_path(), "start-server"], stdin=quiet, stdout=quiet, stderr=quiet, timeout=30, check=True
+        [adb_program, "start-server"],
+        env={**os.environ, **variables},
+        stdin=quiet,
+        stdout=quiet,
+        stderr=quiet,
+        timeout=30,
+        check=True,
     )
+    try:
+        yield variables
+    finally:
+        stop_adb_server(variables)
 
 
-def stop_adb_server():
-    """Ends the server on the current port, if one runs."""
-    port = int(os.environ["ANDROID_ADB_SERVER_PORT"])
+def stop_adb_server(variables=None):
+    """Ends the server of an environment, by default of the current one, if it runs."""
+    port = int((variables or os.environ)["ANDROID_ADB_SERVER_PORT"])
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 2) as connection:
         connection.sendall(b"0009host:kill")
         connection.settimeout(5)

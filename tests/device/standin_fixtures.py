@@ -16,16 +16,13 @@ TRACE = Path(__file__).parents[1] / "data" / "sessions" / "notes-001" / "trace.p
 
 @pytest.fixture(scope="session")
 def _adb_server(tmp_path_factory):
-    # Fetched before HOME is another one, so that the cache is the user's.
-    cache = device.cache_dir()
     try:
-        device.fetch_adbd(cache)
+        device.fetch_adbd(device.cache_dir())
     except device.Unavailable as reason:
         pytest.skip(f"no stand-in device: {reason}")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(cache.parents[1]))
-        with device.private_adb_server(tmp_path_factory.mktemp("adb")) as environment:
-            yield environment
+    with device.private_adb_server(tmp_path_factory.mktemp("adb")) as environment:
+        # The home is another one while a test uses the device; what was fetched stays where it is.
+        yield {**environment, "XDG_CACHE_HOME": str(device.cache_dir().parents[1])}
 
 
 @pytest.fixture(scope="session")
@@ -39,11 +36,12 @@ def _standin_session(_adb_server, tmp_path_factory):
 
 
 @pytest.fixture
-def standin(_standin_session):
-    """The stand-in device: clean, plugged in, connected."""
-    _standin_session.reset()
-    attach(_standin_session.serial)
-    return _standin_session
+def standin(_standin_session, _adb_server):
+    """The stand-in device: clean, plugged in, connected; adb's environment is set for the test."""
+    with device.in_environment(_adb_server):
+        _standin_session.reset()
+        attach(_standin_session.serial)
+        yield _standin_session
 
 
 def attach(serial, limit_s=10.0):
