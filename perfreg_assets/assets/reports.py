@@ -12,7 +12,7 @@ from perfreg_assets.warehouse import runs as run_table
 
 @dg.asset(
     group_name="report",
-    kinds={"html", "plotly"},
+    kinds={"html"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["discords", "verdicts"],
