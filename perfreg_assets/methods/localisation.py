@@ -6,7 +6,7 @@ quantiles: some 5 to 10 % of every run, normal ones too, and blind to level.
 `default`: extra load is found as samples in an excess state (`excess_load`), extra memory by its onset (`leak_onset`).
 Both compare with the history itself, whose runs, each beside the others, say what chance brings: where the run as a
 whole shows no more than that, nothing is flagged. The profile is a probability per sample, so its thresholds mean the
-same for every series: a window is where it is above one half, and counts if it reaches nine tenths somewhere.
+same for every series: a window is where it is above one half, and counts if it reaches seven tenths somewhere.
 Where the path is known, usual load is what the history had in the same state (screen, seconds since the last action).
 """
 
@@ -28,7 +28,7 @@ from perfreg_assets.methods.leak_onset import find_onset, median_course
 from perfreg_assets.methods.samples import Kind, Sample, checked_history, checked_values
 
 PROBABLE = 0.5
-CERTAIN = 0.9
+CONVINCING = 0.7
 LOAD_GATE = 1.75  # score of the run's evidence beside the history's: 4 % of normal runs pass
 MEMORY_GATE = 1.28  # 10 %; a normal run that passes has one window, not several
 RADIUS_SHARE = 0.15  # of the longer series; alignments further off the diagonal change nothing (measured)
@@ -121,7 +121,7 @@ class Localiser:
         profile = self._model.profile(target, judged)
         profile[: min(self._skip_start, int(LARGEST_STARTUP_SHARE * len(judged)))] = 0.0
         profile[len(profile) - _end_samples(len(judged), self._skip_end) :] = 0.0
-        return Localisation(profile, 1, PROBABLE, CERTAIN, _windows(profile))
+        return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile))
 
 
 def _end_samples(length: int, skip_end: int) -> int:
@@ -130,8 +130,10 @@ def _end_samples(length: int, skip_end: int) -> int:
 
 
 def _windows(profile: Floats) -> tuple[Window, ...]:
-    merged = merge_windows(profile, PROBABLE, CERTAIN, cover=(0, 1), confidence_low=PROBABLE, confidence_high=CERTAIN)
-    return tuple(replace(one, confidence=one.profile_value) for one in merged if one.profile_value > CERTAIN)
+    merged = merge_windows(
+        profile, PROBABLE, CONVINCING, cover=(0, 1), confidence_low=PROBABLE, confidence_high=CONVINCING
+    )
+    return tuple(replace(one, confidence=one.profile_value) for one in merged if one.profile_value > CONVINCING)
 
 
 def _passes(known: Floats, value: float, gate: float) -> bool:
@@ -164,7 +166,10 @@ class _LoadModel:
         usual = _expected_load(run, others)
         length = len(run.values)
         kept = slice(startup_samples(length, self._interval_s), length - _end_samples(length, self._skip_end))
-        return (run.values - usual)[kept], usual[kept]
+        difference = (run.values - usual)[kept]
+        # What is there all along (another background load) lies nowhere in particular; quiet seconds show it best.
+        quiet = usual[kept] <= np.median(usual[kept])
+        return difference - np.median(difference[quiet]), usual[kept]
 
 
 class _Run:

@@ -7,7 +7,7 @@ import pytest
 
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.discords import thesis_discords
-from perfreg_assets.methods.localisation import CERTAIN, Localiser, localise
+from perfreg_assets.methods.localisation import CONVINCING, Localiser, localise
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import state_codes
 
@@ -52,7 +52,7 @@ def test_extra_load_is_found_where_it_was_injected():
     assert (hit & ~injected).sum() <= 2
     assert [window.start for window in found.windows] == sorted(window.start for window in found.windows)
     for window in found.windows:
-        assert CERTAIN < window.confidence <= 1
+        assert CONVINCING < window.confidence <= 1
         assert window.start <= window.peak < window.end
         assert window.profile_value == window.confidence == found.profile[window.peak]
 
