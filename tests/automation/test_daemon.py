@@ -23,10 +23,17 @@ def arrive(folder, inbox, name=None):
     hidden.rename(inbox / (name or folder.name))
 
 
-def query(port, text):
+BACKFILL = """
+mutation Backfill($params: LaunchBackfillParams!) {
+  launchPartitionBackfill(backfillParams: $params) { __typename ... on PythonError { message } }
+}
+"""
+
+
+def query(port, text, **variables):
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/graphql",
-        data=json.dumps({"query": text}).encode(),
+        data=json.dumps({"query": text, "variables": variables}).encode(),
         headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -69,6 +76,25 @@ def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(
         '{ assetOrError(assetKey: {path: ["distances"]}) { ... on Asset { assetMaterializations { partition } } } }',
     )["assetOrError"]["assetMaterializations"]
     assert sorted(event["partition"] for event in events) == ["com.rig.notes@1.4.0", "com.rig.notes@1.5.0"]
+
+    # Another ω for the whole history, as the launch dialog sends it: one run, old verdicts stay.
+    before = running.rows("SELECT count(*) AS n FROM marts.verdicts")[0]["n"]
+    launched = query(
+        running.port,
+        BACKFILL,
+        params={
+            "assetSelection": [{"path": ["verdicts"]}],
+            "partitionNames": ["com.rig.notes@1.4.0", "com.rig.notes@1.5.0"],
+            "runConfigData": json.dumps({"ops": {"verdicts": {"config": {"omega": 0.125}}}}),
+        },
+    )
+    assert launched["launchPartitionBackfill"]["__typename"] == "LaunchBackfillSuccess", launched
+    running.wait_for(
+        "verdicts at ω = 0.125",
+        "SELECT count(*) AS n FROM marts.verdicts WHERE omega = 0.125",
+        lambda rows: rows[0]["n"] == (len(HISTORY) + 1) * 4,
+    )
+    assert running.rows("SELECT count(*) AS n FROM marts.verdicts")[0]["n"] == before + (len(HISTORY) + 1) * 4
     assert running.stop() == 0
 
 
