@@ -9,7 +9,7 @@ from perfreg_assets.evaluation.evaluate import evaluate
 def test_default_keeps_its_level_and_beats_the_thesis_rule_on_data_of_another_generator(
     write, other_generator, noise, reached
 ):
-    result = evaluate(write(other_generator(seed=int(noise), noise=noise).rows()), repeats=3, localisation_repeats=1)
+    result = evaluate(write(other_generator(seed=int(noise), noise=noise).rows()), repeats=2, localisation_repeats=1)
     totals = [row for row in result["rows"] if row["series"] == row["anomaly_kind"] == row["severity"] == "all"]
     (ours,) = [row for row in totals if row["detector"] == "default" and row["omega"] is None and row["level"] == 0.05]
     thesis = [row for row in totals if row["detector"] == "iqr"]
