@@ -19,6 +19,7 @@ from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
 
 SOME_ANOMALOUS = 3
+DEMO_SIMILARITY = "0.6"
 VERDICT_COLUMNS = ("run_id", "version_name", "series", "state", "distance", "threshold", "excess_ratio", "explanation")
 
 
@@ -93,6 +94,10 @@ def main() -> None:
 @command("demo", example="perfreg demo")
 def demo(settings: Settings) -> None:
     """Runs the whole pipeline on the bundled recorded runs and shows what it found."""
+    if "PERFREG_PATH_SIMILARITY_MINIMUM" not in os.environ:
+        # Sessions of 70 s: few actions, so that one detour makes a path dissimilar.
+        os.environ["PERFREG_PATH_SIMILARITY_MINIMUM"] = DEMO_SIMILARITY
+        terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable (PERFREG_PATH_SIMILARITY_MINIMUM)")
     from perfreg_assets.reports.pictures import picture_of_worst
     from perfreg_assets.warehouse.connection import Warehouse
 

@@ -135,6 +135,11 @@ def load_verdicts(reader: Reader, run_ids: Sequence[str] | None = None) -> list[
     ]
 
 
+def load_localised(reader: Reader) -> set[tuple[str, str]]:
+    """(run_id, series) that have suspicious windows."""
+    return {(run_id, series) for run_id, series in reader.rows("SELECT DISTINCT run_id, series FROM marts.discords")}
+
+
 def load_settings(reader: Reader) -> tuple[str | None, float | None]:
     """The detector and ω in force."""
     found = dict(reader.rows("""SELECT name, "value" FROM marts.settings WHERE is_current"""))

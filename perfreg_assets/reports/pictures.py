@@ -27,7 +27,7 @@ class Picture:
 
 
 def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> Picture | None:
-    """The judged series that is farthest beyond its threshold, of some runs or of all; None when none was judged."""
+    """The judged series that is farthest beyond its threshold, one with windows first; None when none was judged."""
     runs = loading.load_runs(reader)
     verdicts = [
         verdict
@@ -38,7 +38,16 @@ def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> 
     ]
     if not verdicts:
         return None
-    worst = max(verdicts, key=lambda one: (bool(one.is_anomalous), one.critical_omega or float("-inf"), one.run_id))
+    placed = loading.load_localised(reader)
+    worst = max(
+        verdicts,
+        key=lambda one: (
+            bool(one.is_anomalous),
+            (one.run_id, one.series) in placed,
+            one.critical_omega or float("-inf"),
+            one.run_id,
+        ),
+    )
     (detail,) = loading.load_details(reader, [worst.run_id], runs, loading.PathSimilarities())
     view = _view(detail, worst.series)
     title = f"{series_label(worst.series)} · {worst.run_id} · {detail.run.version_name} · {worst.state}"

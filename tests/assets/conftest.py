@@ -66,7 +66,7 @@ def make_site(tmp_path_factory) -> Callable[[], Site]:
 
 @pytest.fixture(scope="session")
 def recorded(make_site) -> Site:
-    """The sixteen bundled runs, from run folders to pages."""
+    """The seventeen bundled runs, from run folders to pages."""
     site = make_site()
     done, refused = site.ingest(demo_runs_dir())
     assert done is not None

@@ -128,7 +128,7 @@ def test_metadata_shows_numbers_pictures_and_columns(recorded):
             dg.AssetRecordsFilter(dg.AssetKey("verdicts"), asset_partitions=[to_key("com.rig.notes", "1.5.0")]), limit=1
         ).records
     metadata = record.asset_materialization.metadata
-    assert metadata["runs"].value == 5
+    assert metadata["runs"].value == 6
     assert metadata["judged_runs"].value == 4
     assert "data:image/png;base64," in metadata["preview"].value
     assert {column.name for column in metadata["dagster/column_schema"].value.columns} >= {
@@ -181,7 +181,7 @@ def test_an_omega_backfill_keeps_old_verdicts_and_measures_nothing(recorded):
         verdict_table.evaluate(writer, 0.25, "iqr")
     with recorded.warehouse.reading() as reader:
         assert reader.value("SELECT count(*) FROM core.verdicts WHERE omega <> 0.25") == old
-        assert reader.value("SELECT count(*) FROM core.verdicts WHERE omega = 0.25") == 64
+        assert reader.value("SELECT count(*) FROM core.verdicts WHERE omega = 0.25") == 68
     assert recorded.rows("SELECT run_id, series, detector, measured_at FROM marts.distances ORDER BY ALL") == distances
 
 
