@@ -128,7 +128,9 @@ class Settings:
     localisation: str = _parameter(
         "default", unit="name", choices=("default", "thesis"), source="README, How good is it"
     )
-    discord_window_s: float = _parameter(10.0, unit="s", minimum=1, maximum=600, source="about five actions at 2 s")
+    discord_window_s: float = _parameter(
+        10.0, unit="s", minimum=1, maximum=600, source="mode thesis only; about five actions at 2 s"
+    )
     discord_quantile_low: float = _parameter(0.90, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3")
     discord_quantile_high: float = _parameter(0.95, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3")
     discord_skip_start_s: float = _parameter(
