@@ -103,7 +103,8 @@ class CalibratedDetector:
         own_scores = np.empty(len(known))
         own_scores[order] = _own_scores(more_known, more_judged, kept)
         distance = components[0]
-        explainer = Explainer(kind, ordered, interval_s)
+        usual = [values for values, is_usual in zip(ordered, kept, strict=True) if is_usual]
+        explainer = Explainer(kind, usual, interval_s, set_aside=len(ordered) - len(usual))
         scores = []
         for index, values in enumerate(judged):
             more = predictive_score(more_known, float(more_judged[index]), SMALLEST_SUM_SD)

@@ -26,10 +26,16 @@ class _Fact:
 
 
 class Explainer:
-    """Explains targets beside one history, whose own numbers are computed once."""
+    """Explains targets beside one history, whose own numbers are computed once.
 
-    def __init__(self, kind: Kind, history: list[Floats], interval_s: float) -> None:
+    Args:
+        history: the runs that the score compares with.
+        set_aside: how many more there are that it does not, because they were disturbed.
+    """
+
+    def __init__(self, kind: Kind, history: list[Floats], interval_s: float, *, set_aside: int = 0) -> None:
         self._kind: Kind = kind
+        self._set_aside = set_aside
         self._interval_s = interval_s
         self._known = {
             name: np.array([_measure(kind, name, run, interval_s) for run in history]) for name, _ in _FACTS[kind]
@@ -46,12 +52,17 @@ class Explainer:
             _Fact(name, _measure(self._kind, name, target, self._interval_s), self._known[name], says)
             for name, says in _FACTS[self._kind]
         ]
-        evidence = {"history_size": float(self._count), "distance_ratio": distance_ratio}
+        evidence = {
+            "history_size": float(self._count + self._set_aside),
+            "history_set_aside": float(self._set_aside),
+            "distance_ratio": distance_ratio,
+        }
         for fact in facts:
             evidence[fact.name] = fact.value
             evidence[f"{fact.name}_history_lowest"] = float(fact.known.min())
             evidence[f"{fact.name}_history_highest"] = float(fact.known.max())
-        return evidence, _sentence(facts, self._count, distance_ratio)
+        aside = f"; {self._set_aside} disturbed ones set aside" if self._set_aside else ""
+        return evidence, _sentence(facts, self._count, distance_ratio) + aside
 
 
 def _sentence(facts: list[_Fact], count: int, distance_ratio: float) -> str:
