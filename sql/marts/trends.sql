@@ -48,8 +48,9 @@ LEFT JOIN (
         SELECT DISTINCT runs.app, runs.version_name, history.series, candidates.history_run_id, history.mean
         FROM core.history_candidates AS candidates
         JOIN core.runs AS runs ON runs.run_id = candidates.run_id
+        JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
         JOIN marts.series_levels AS history ON history.run_id = candidates.history_run_id
-        WHERE candidates.history_rank IS NOT NULL
+        WHERE candidates.history_rank IS NOT NULL AND sets.state = 'ready'
     ) AS members
     GROUP BY members.app, members.version_name, members.series
 ) AS bands ON bands.app = levels.app AND bands.version_name = levels.version_name AND bands.series = levels.series;
