@@ -155,6 +155,7 @@ class _Collection:
         self._leftovers: tuple[str, ...] = ()
         self._leftover_paths: tuple[str, ...] = ()
         self._vanished: list[ExplorerProblem] = []
+        self._is_given_up = False
 
     # ---- frame -----------------------------------------------------------------------------------
     def run(self) -> CollectionResult:
@@ -209,8 +210,9 @@ class _Collection:
 
     def _settle(self, device: Device, journal: Journal) -> None:
         """Pays the journal's debts; what cannot be paid stays listed for the next sweep."""
-        with suppress(Rejected):  # a device that is gone: the host's part is settled all the same
-            device.wait_ready(min(5.0, self._config.reconnect_timeout_s))
+        if not self._is_given_up:  # otherwise it was waited for already
+            with suppress(Rejected):  # a device that is gone: the host's part is settled all the same
+                device.wait_ready(min(5.0, self._config.reconnect_timeout_s))
         left = journal.settle(device)
         self._leftovers = tuple(str(debt) for debt in left)
         self._leftover_paths = tuple(debt.arguments[0] for debt in left if debt.kind == "file")
@@ -421,6 +423,7 @@ class _Collection:
         except Rejected as still:
             if still.reason is Reason.DEVICE_UNAUTHORIZED:
                 raise
+            self._is_given_up = True
             waited = f"not back after {self._config.reconnect_timeout_s:g} s"
             raise Rejected(Reason.DEVICE_LOST, f"{refusal.detail}; {waited} ({still.detail})") from still
         first = self._first_clock

@@ -681,7 +681,8 @@ _BACKGROUND = (
 _POLL_BACKGROUND = (
     # The return code is looked for before the process: the other way round a process that ends in between is lost.
     'rc=$(cat "$1.rc" 2>/dev/null); if [ -n "$rc" ]; then echo "$rc"; '
-    'elif kill -0 "$3" 2>/dev/null; then echo running; '
+    # A process that has ended and is not reaped yet is still there for kill.
+    'elif [ -e "/proc/$3" ] && ! grep -q "^State:[[:space:]]*[ZX]" "/proc/$3/status" 2>/dev/null; then echo running; '
     'else rc=$(cat "$1.rc" 2>/dev/null); echo "${rc:-gone}"; fi; tail -c "+$2" "$1" 2>/dev/null'
 )
 _PROCESS_STATE = (

@@ -78,8 +78,8 @@ def sweep(settings: Settings, *, serial: str | None = None, connect_timeout_s: f
         except Rejected as refusal:
             if refusal.reason is Reason.ADB_UNAVAILABLE:
                 raise
-            listed = [debt for journal in unfinished_journals(directory, name) for debt in journal.debts]
-            result += SweepResult(remaining=tuple(f"{debt} on {name} ({refusal})" for debt in listed))
+            debts = [debt for journal in unfinished_journals(directory, name) for debt in journal.debts]
+            result += SweepResult(remaining=tuple(f"{debt} on {name} ({refusal})" for debt in debts))
     return result
 
 

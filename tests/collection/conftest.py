@@ -25,7 +25,7 @@ QUICK = {
     "progress_interval_s": 0.5,
     "keep_screen_on": False,
     "animations_off": False,
-    "connect_timeout_s": 3.0,
+    "connect_timeout_s": 1.5,
     "reconnect_timeout_s": 2.0,
     "stop_timeout_s": 2.0,
     "launch_settle_s": 0.1,
@@ -100,7 +100,7 @@ class Bench:
         self.device.set_faults()
         if not (self.device.path(f"/data/app/{APP}.json")).exists():
             self.device.install(APP, "1.4.0")
-        result = self.collect(time_limit_s=0.6, action_interval_s=0.2)
+        result = self.collect(time_limit_s=1.2, action_interval_s=0.2)
         assert result.run_folder.is_dir()
         self.assert_clean()
 

@@ -74,7 +74,7 @@ def test_unauthorised(bench):
 def test_offline(bench):
     forget(bench.device.serial)
     bench.device.freeze()  # the kernel takes the connection, adbd says nothing
-    AdbServer().connect(bench.device.serial)
+    AdbServer().connect(bench.device.serial, timeout_s=1)
     error = bench.fail()
     assert error.reason in (Reason.DEVICE_OFFLINE, Reason.DEVICE_NOT_FOUND)
     bench.device.thaw()

@@ -117,7 +117,7 @@ def test_what_goes_wrong_in_the_app_is_a_functional_problem_of_the_run(bench, be
 
 def test_problems_of_another_session_are_not_this_ones(bench):
     bench.collect(apk=bench.apk(crash_after=2), time_limit_s=1.2)
-    result = bench.collect(apk=bench.apk(), time_limit_s=0.8)
+    result = bench.collect(apk=bench.apk(), time_limit_s=1.2)
     assert bench.document(result)["functional_problems"] == []
 
 
@@ -134,7 +134,7 @@ def test_a_log_that_lost_lines_makes_the_problems_unknown_and_says_so(bench):
 def test_a_batch_collects_each_version_in_turn_and_uninstalls_between(bench):
     bench.device.path("/data/app/com.rig.notes.json").unlink()
     apks = [Path(bench.apk(f"{version}.apk", version_name=version)) for version in ("1.4.0", "1.5.0")]
-    result = collect_batch(bench.config(repeats=2, time_limit_s=0.8), apks, settings=bench.settings, runs_out=bench.out)
+    result = collect_batch(bench.config(repeats=2, time_limit_s=1.2), apks, settings=bench.settings, runs_out=bench.out)
     assert result.is_complete
     documents = [bench.document(outcome.result) for outcome in result.outcomes]
     assert [document["version_name"] for document in documents] == ["1.4.0", "1.4.0", "1.5.0", "1.5.0"]
@@ -145,7 +145,7 @@ def test_a_batch_collects_each_version_in_turn_and_uninstalls_between(bench):
 
 def test_a_failed_session_does_not_keep_a_batch_from_the_next_version(bench):
     apks = [Path(bench.apk("bad.apk", crash_at_start=True)), Path(bench.apk("good.apk", version_name="1.5.0"))]
-    result = collect_batch(bench.config(repeats=1, time_limit_s=0.8), apks, settings=bench.settings, runs_out=bench.out)
+    result = collect_batch(bench.config(repeats=1, time_limit_s=1.2), apks, settings=bench.settings, runs_out=bench.out)
     assert [outcome.error.reason if outcome.error else None for outcome in result.outcomes] == [
         Reason.APP_CRASHED_AT_START,
         None,

@@ -6,6 +6,7 @@ pid namespace with a throw-away layer over `/`; ending its first process ends ev
 """
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -170,6 +171,7 @@ class StandIn:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509  (nothing in it needs a lock)
         )
         self._init = self._wait(self._find_init, "the device's first process")
         self._wait(self._answers, "adbd")
@@ -196,9 +198,7 @@ class StandIn:
         return None
 
     def _answers(self):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 0.5):
-            return True
-        return False
+        return _listens(self.port)
 
     def path(self, device_path):
         return Path(f"/proc/{self._init}/root{self.folder}/merged{device_path}")
@@ -371,19 +371,36 @@ def private_adb_server(folder):
     with in_environment(variables):
         adb_program = adbutils.adb_path()
     quiet = subprocess.DEVNULL
-    subprocess.run(
-        [adb_program, "start-server"],
+    server = subprocess.Popen(
+        [adb_program, "-L", f"tcp:{variables['ANDROID_ADB_SERVER_PORT']}", "server", "nodaemon"],
         env={**os.environ, **variables},
         stdin=quiet,
         stdout=quiet,
         stderr=quiet,
-        timeout=30,
-        check=True,
+        preexec_fn=_end_with_parent,  # noqa: PLW1509  (nothing in it needs a lock)
     )
     try:
+        deadline = time.monotonic() + 20
+        while not _listens(int(variables["ANDROID_ADB_SERVER_PORT"])):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise Unavailable("the adb server does not start")
+            time.sleep(0.02)
         yield variables
     finally:
         stop_adb_server(variables)
+        server.kill()
+        server.wait()
+
+
+def _listens(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.5):
+        return True
+    return False
+
+
+def _end_with_parent():
+    """In the child: killed by the kernel when the test process ends, however it ends."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def stop_adb_server(variables=None):
