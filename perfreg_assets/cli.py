@@ -382,6 +382,7 @@ def evaluate(
     from perfreg_assets.warehouse.connection import Warehouse
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
+    given.setdefault("omegas", tuple(sorted({*evaluation.OMEGAS, settings.omega})))
     with terminal.progress("evaluate") as show, compilation_notice():
         result = evaluation.evaluate(
             dataset, settings=settings, progress=lambda done, total, what: show(f"{done}/{total} {what}"), **given

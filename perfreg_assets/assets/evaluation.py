@@ -7,7 +7,7 @@ import dagster as dg
 
 from perfreg_assets import bundled
 from perfreg_assets.assets.project import Project
-from perfreg_assets.evaluation.evaluate import evaluate
+from perfreg_assets.evaluation.evaluate import OMEGAS, evaluate
 from perfreg_assets.warehouse import evaluations
 
 
@@ -34,6 +34,7 @@ def evaluation(context: dg.AssetExecutionContext, config: EvaluationConfig, proj
         repeats=config.repeats,
         history=config.history,
         seed=config.seed,
+        omegas=sorted({*OMEGAS, project.settings().omega}),
         settings=project.settings(),
         progress=lambda done, total, what: context.log.debug("%d of %d: %s", done, total, what),
     )

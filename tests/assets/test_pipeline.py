@@ -166,6 +166,34 @@ def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(ma
     }
 
 
+def test_another_history_size_measures_again_what_depends_on_it_and_nothing_else(make_site, tmp_path, monkeypatch):
+    site = make_site()
+    for name in ("notes-000", "notes-001", "notes-003", "notes-010", "notes-015", "notes-019", "notes-021"):
+        shutil.copytree(demo_runs_dir() / name, tmp_path / "in" / name)
+    site.ingest(tmp_path / "in")
+    traces = site.rows("SELECT run_id, engine_seconds FROM marts.runs ORDER BY run_id")
+    before = site.rows("SELECT run_id, series, detector, k, parameters_hash FROM marts.distances ORDER BY ALL")
+    history = site.rows(
+        "SELECT history_run_id FROM marts.history_sets WHERE run_id = 'notes-021' ORDER BY history_rank"
+    )
+    assert len(history) == 6
+    monkeypatch.setenv("PERFREG_HISTORY_SIZE", "5")
+    done, _ = site.ingest(tmp_path / "in")
+    assert done is not None
+    assert done.failures == []
+    assert site.rows("SELECT run_id, engine_seconds FROM marts.runs ORDER BY run_id") == traces
+    assert (
+        site.rows("SELECT history_run_id FROM marts.history_sets WHERE run_id = 'notes-021' ORDER BY history_rank")
+        == history[:5]
+    )
+    after = site.rows("SELECT run_id, series, detector, k, parameters_hash FROM marts.distances ORDER BY ALL")
+    assert [row for row in after if row["k"] == 12] == before  # what was measured with k = 12 stays
+    assert len([row for row in after if row["k"] == 5]) == len(before)
+    current = site.rows("SELECT run_id, series, k FROM marts.verdicts WHERE is_current")
+    assert {row["k"] for row in current} == {5}
+    assert len(current) == len({(row["run_id"], row["series"]) for row in current}) == 7 * 4
+
+
 def test_the_same_folder_given_twice_is_one_run(make_site):
     site = make_site()
     site.ingest(demo_runs_dir() / "notes-000")
