@@ -17,15 +17,15 @@ from perfreg_assets.settings import Settings
 
 APP = "com.rig.notes"
 QUICK = {
-    "time_limit_s": 1.5,
-    "action_interval_s": 0.3,
+    "time_limit_s": 1.2,
+    "action_interval_s": 0.25,
     "min_free_bytes": 0,
     "file_write_period_ms": 300,
-    "explorer_silence_s": 2.0,
+    "explorer_silence_s": 1.5,
     "progress_interval_s": 0.5,
     "keep_screen_on": False,
     "animations_off": False,
-    "connect_timeout_s": 1.5,
+    "connect_timeout_s": 5.0,
     "reconnect_timeout_s": 2.0,
     "stop_timeout_s": 2.0,
     "launch_settle_s": 0.1,

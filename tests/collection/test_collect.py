@@ -27,7 +27,7 @@ def test_a_collection_leaves_a_run_folder_that_the_gate_calls_complete_and_nothi
     assert (run.app, run.version_name, run.version_code) == ("com.rig.notes", "1.4.0", 140)
     assert run.run_id == result.run_id == result.run_folder.name
     assert run.config.device == "Rig Phone / Android 14 (screen on, animations off, airplane mode)"
-    assert (run.config.strategy, run.config.time_limit_s, run.config.action_interval_s) == ("monkey", 3.0, 0.3)
+    assert (run.config.strategy, run.config.time_limit_s, run.config.action_interval_s) == ("monkey", 3.0, 0.25)
     assert run.functional_problems == ()
     assert (run.expected_bytes, run.expected_sha256) == (run.trace_size, run.trace_sha256)
     health, series = inspect_trace(
@@ -105,7 +105,7 @@ def test_an_explorer_that_has_seen_all_ends_the_session_early(bench):
     ],
 )
 def test_what_goes_wrong_in_the_app_is_a_functional_problem_of_the_run(bench, behaviour, kind):
-    result = bench.collect(apk=bench.apk(**behaviour), time_limit_s=3.0)
+    result = bench.collect(apk=bench.apk(**behaviour), time_limit_s=2.0)
     document = bench.document(result)
     # Monkey starts the app again, which does it again: one problem per process, each told once.
     assert {problem["kind"] for problem in document["functional_problems"]} == {kind}

@@ -455,7 +455,7 @@ def replay(out, duration_s, period_s):
         while True:
             elapsed = (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - began) / 1e9
             ended = bool(stop) or elapsed >= duration_s
-            if mood == "die" and elapsed > 1.5:
+            if mood == "die" and elapsed > 0.8:
                 os._exit(1)
             if mood == "hang" and stop:
                 ended = False
