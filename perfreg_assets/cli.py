@@ -131,13 +131,14 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
     from perfreg_assets.definitions import build_defs
     from perfreg_assets.methods.warmup import warm_up
     from perfreg_assets.partitions import to_key
+    from perfreg_assets.warehouse import runs as run_table
 
     begin = time.perf_counter()
     project = Project.of(settings)
     warm_up()
     with terminal.progress("perfreg") as show:
         folders, rejected = registry.sort_out(registry.find_run_folders(paths), settings, to_key)
-        quarantined = registry.register(rejected, settings, project.open(), to_key) if rejected else []
+        refused = registry.register(rejected, settings, project.open(), to_key) if rejected else []
         done = None
         if folders:
             done = materialise(
@@ -148,17 +149,18 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
                 op_config={"runs": {"folders": [str(path.absolute()) for paths in folders.values() for path in paths]}},
                 progress=show,
             )
-    for outcome in quarantined:
-        terminal.fail(
-            f"quarantined {outcome.folder} [{outcome.rejected.reason}] {outcome.rejected}" if outcome.rejected else ""
-        )
+    names = [path.name for paths in folders.values() for path in paths] + [outcome.folder.name for outcome in refused]
+    with project.open().reading() as reader:
+        quarantined = run_table.quarantined(reader, names)
+    for name, code, reason in quarantined:
+        terminal.fail(f"quarantined {name} [{code}] {reason}")
     for failure in done.failures if done else []:
         terminal.fail(failure)
     parts = done.parts if done else {}
     seconds = time.perf_counter() - begin
     accounted = ", ".join(f"{name} {parts[name]:.1f}" for name in sorted(parts))
     terminal.say(
-        f"{sum(map(len, folders.values()))} runs of {len(folders)} versions, {len(quarantined)} quarantined, "
+        f"{len(names) - len(quarantined)} runs of {len(folders)} versions, {len(quarantined)} quarantined, "
         f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
     )
     if done and done.failures:

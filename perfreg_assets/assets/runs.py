@@ -42,6 +42,8 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
             if outcome.rejected:
                 quarantined[key] = quarantined.get(key, 0) + 1
                 context.log.warning("quarantined %s [%s] %s", outcome.folder, outcome.rejected.reason, outcome.rejected)
+            elif key not in context.partition_keys:
+                context.log.warning("%s belongs to %s; materialise that version to judge it", outcome.run_id, key)
             else:
                 context.log.info("%s %s", "registered" if outcome.is_new else "known already:", outcome.run_id)
     with warehouse.reading() as reader:

@@ -140,6 +140,16 @@ def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | 
     )
 
 
+def quarantined(reader: Reader, folder_names: Iterable[str]) -> list[tuple[str, str, str]]:
+    """(folder name, reason code, sentence) of those of the named folders that are quarantined."""
+    found = reader.rows(
+        "SELECT folder_name, reason_code, reason FROM core.runs "
+        "WHERE is_quarantined AND folder_name IN (SELECT unnest(?::VARCHAR[])) ORDER BY folder_name",
+        [list(folder_names)],
+    )
+    return [(name, code, reason) for name, code, reason in found]
+
+
 def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> None:
     """Quarantines a registered run: its trace turned out to be damaged when it was read."""
     writer.execute(
