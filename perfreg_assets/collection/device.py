@@ -20,7 +20,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -184,6 +184,11 @@ class AdbServer:
             return self._client.connect(serial, timeout=timeout_s)
         except (AdbError, OSError) as error:
             return str(error)
+
+    def disconnect(self, serial: str) -> None:
+        """Makes the server forget a network device; one that it does not know is fine."""
+        with suppress(AdbError, OSError):
+            self._client.disconnect(serial)
 
     def open(self, timeout_s: float) -> adbutils.AdbConnection:
         """A connection to the server, which is started first where none answers.
@@ -372,6 +377,8 @@ class Device:
 
     def _reconnect(self) -> None:
         state = {device.serial: device.state for device in self._server.devices()}.get(self.serial)
+        if state == "offline":  # the server calls that "already connected" and tries again in its own time
+            self._server.disconnect(self.serial)
         if state != "device":
             self._server.connect(self.serial, timeout_s=3.0)
 
