@@ -568,6 +568,7 @@ def _collect(
 
 
 def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
+    import dataclasses
     import json
     import shlex
 
@@ -599,11 +600,10 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
         "clear_data": False if options["keep_data"] else None,
         **further,
     }
-    given = {key: value for key, value in given.items() if value is not None}
-    try:
-        return CollectionConfig(app=app, serial=serial, **given)
-    except TypeError as error:
-        raise ValueError(f"--option: {error}") from error
+    unknown = sorted(set(further) - {spec.name for spec in dataclasses.fields(CollectionConfig)})
+    if unknown:
+        raise ValueError(f"--option {', '.join(unknown)}: not a field of the collection's configuration")
+    return CollectionConfig(app=app, serial=serial, **{key: value for key, value in given.items() if value is not None})
 
 
 if __name__ == "__main__":
