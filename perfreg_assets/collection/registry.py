@@ -175,10 +175,12 @@ def _store(run: RunFolder, target: Path) -> None:
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir()
     try:
-        for name in (RUN_JSON, run.trace_name):
-            place = building / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place_file((run.folder / name).resolve(), place)
+        # run.json is copied: people mend it in place, and a link would change what was registered. A changed trace
+        # is noticed by its hash.
+        shutil.copyfile(run.folder / RUN_JSON, building / RUN_JSON)
+        place = building / run.trace_name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place_file(run.trace_path.resolve(), place)
         shutil.rmtree(target, ignore_errors=True)  # what a crash between files and row may have left
         building.rename(target)
     except BaseException:

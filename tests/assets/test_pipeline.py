@@ -316,10 +316,14 @@ def test_unknown_functional_problems_keep_a_run_out_of_histories(make_site, tmp_
     assert json.loads(row["excluded_counts"])["functional_problems_unknown"] == 1
 
 
-def test_the_given_folder_may_be_deleted_afterwards(make_site, run_folder):
+def test_the_given_folder_may_be_changed_and_deleted_afterwards(make_site, run_folder):
     site = make_site()
     folder = run_folder("gone")
     site.ingest(folder)
-    shutil.rmtree(folder)
     stored = site.settings.runs_dir / "gone"
+    registered = (stored / "run.json").read_text()
+    with (folder / "run.json").open("r+") as edited:
+        edited.write("changed in place")
+    assert (stored / "run.json").read_text() == registered
+    shutil.rmtree(folder)
     assert sorted(os.listdir(stored)) == ["run.json", "trace.perfetto-trace.gz"]
