@@ -42,9 +42,11 @@ def requests_for(
 ) -> list[tuple[str, str, dict[str, Any]]]:
     """(run key, job name, op config) of every session that the builds ask for; pure.
 
-    The key is the build's content, the plan, the device, the repeat and the attempt: Dagster remembers keys for
-    ever, so the same build is collected again only when `attempt` in the plan is raised.
+    The key is the build's content, the plan (with its `attempt`), the device and the number of the repeat. Dagster
+    remembers keys for ever: the same build is collected again only when the plan changes, say its `attempt`; more
+    `repeats` add sessions to those that were made.
     """
+    same = {name: value for name, value in plan.items() if name != "repeats"}
     known = {"time_limit_s", "action_interval_s", "explorer", "strategy", "attempt"}
     fixed = {name: plan[name] for name in known if name in plan}
     options = {name: value for name, value in plan.items() if name not in known | {"repeats"}}
@@ -61,7 +63,7 @@ def requests_for(
                     "repeat": repeat,
                     "options": options,
                 }
-                identity = json.dumps([build.content_hash, plan, serial, repeat], sort_keys=True)
+                identity = json.dumps([build.content_hash, same, serial, repeat], sort_keys=True)
                 key = f"collect-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
                 requests.append((key, job_name(serial), config))
     return requests

@@ -99,25 +99,45 @@ def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(
 
 
 @pytest.mark.device
-def test_a_new_build_is_collected_and_judged_without_anyone_touching_anything(ui, standin):
-    running = ui(PERFREG_DEVICES=standin.serial, PERFREG_INTERVAL_S="0.25")
+def test_new_builds_are_collected_and_judged_without_anyone_touching_anything(ui, standin):
+    running = ui(
+        PERFREG_DEVICES=standin.serial,
+        PERFREG_INTERVAL_S="0.25",
+        PERFREG_HISTORY_MINIMUM="3",
+        PERFREG_PATH_SIMILARITY_MINIMUM="0.3",
+    )
     builds = running.settings.builds_dir
     builds.mkdir(parents=True)
-    plan = {"time_limit_s": 3, "action_interval_s": 0.3, "repeats": 1, "min_free_bytes": 0, "file_write_period_ms": 300}
+    plan = {"time_limit_s": 3, "action_interval_s": 0.3, "repeats": 3, "min_free_bytes": 0, "file_write_period_ms": 300}
     (builds / "collection.json").write_text(json.dumps(plan))
-    hidden = builds / ".notes.apk"
-    standin_apk.write_apk(hidden, package="com.rig.notes", version_name="1.6.0", version_code=160, behaviour={})
-    hidden.rename(builds / "notes.apk")
-    rows = running.wait_for(
-        "the collected run's verdict", VERDICTS, lambda rows: any(row["run_verdict"] for row in rows)
+
+    def arrives(version_name, version_code):
+        hidden = builds / f".{version_name}.apk"
+        standin_apk.write_apk(
+            hidden, package="com.rig.notes", version_name=version_name, version_code=version_code, behaviour={}
+        )
+        hidden.rename(builds / f"{version_name}.apk")
+
+    arrives("1.5.0", 150)
+    running.wait_for(
+        "three judged sessions of the first build",
+        VERDICTS,
+        lambda rows: [row["run_verdict"] for row in rows] == ["not_enough_history"] * 3,
     )
-    assert [(row["state"], row["run_verdict"]) for row in rows] == [("complete", "not_enough_history")]
-    (collected,) = running.rows("SELECT * FROM marts.collections")
-    assert collected["state"] == "collected"
-    assert collected["leftover_path"] is None
-    assert collected["bytes_per_minute"] > 0
+    arrives("1.6.0", 160)
+    rows = running.wait_for(
+        "three judged sessions of the second build",
+        "SELECT run_id, state, run_verdict, history_size FROM marts.runs WHERE version_name = '1.6.0'",
+        lambda rows: len(rows) == 3 and all(row["run_verdict"] for row in rows),
+    )
+    assert {row["state"] for row in rows} == {"complete"}
+    assert {row["run_verdict"] for row in rows} <= {"normal", "anomalous", "improved"}
+    assert {row["history_size"] for row in rows} == {3}
+    collected = running.rows("SELECT state, leftover_path, bytes_per_minute FROM marts.collections")
+    assert [row["state"] for row in collected] == ["collected"] * 6
+    assert all(row["leftover_path"] is None and row["bytes_per_minute"] > 0 for row in collected)
     events = query(
         running.port,
         '{ assetOrError(assetKey: {path: ["collections"]}) { ... on Asset { assetMaterializations { partition } } } }',
     )["assetOrError"]["assetMaterializations"]
-    assert [event["partition"] for event in events] == ["com.rig.notes@1.6.0"]
+    assert sorted(event["partition"] for event in events) == ["com.rig.notes@1.5.0"] * 3 + ["com.rig.notes@1.6.0"] * 3

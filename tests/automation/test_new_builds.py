@@ -1,0 +1,58 @@
+"""What the sensor for new builds asks for: one session per build, device and repeat, each once."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfreg_assets.automation.collecting import CollectConfig, job_name, pool_name
+from perfreg_assets.automation.new_builds import read_plan, requests_for
+from perfreg_assets.collection.builds import Build
+from perfreg_assets.reasons import Reason, Rejected
+
+BUILD = Build("/builds/shop.apk", "com.rig.shop", "1.5.0", 150, "aa" * 32)
+
+
+def keys(requests):
+    return [key for key, _, _ in requests]
+
+
+def test_each_repeat_on_each_device_is_a_request_of_its_own_to_that_devices_job():
+    requests = requests_for([BUILD], {"repeats": 2, "time_limit_s": 60}, ["R5CT30", "10.0.0.7:5555"])
+    assert len(set(keys(requests))) == 4
+    assert [job for _, job, _ in requests] == [job_name("R5CT30")] * 2 + [job_name("10.0.0.7:5555")] * 2
+    assert [config["repeat"] for _, _, config in requests] == [0, 1, 0, 1]
+    assert {config["time_limit_s"] for _, _, config in requests} == {60}
+    assert pool_name("R5CT30") != pool_name("10.0.0.7:5555")
+
+
+def test_without_a_named_device_there_are_three_repeats_on_the_only_one():
+    assert [job for _, job, _ in requests_for([BUILD], {}, [])] == ["collect"] * 3
+
+
+def test_the_same_build_under_another_name_is_no_new_request():
+    renamed = Build("/builds/copy.apk", BUILD.app, BUILD.version_name, BUILD.version_code, BUILD.content_hash)
+    assert keys(requests_for([renamed], {}, [])) == keys(requests_for([BUILD], {}, []))
+
+
+def test_more_repeats_add_sessions_and_another_attempt_or_configuration_begins_anew():
+    before = keys(requests_for([BUILD], {"repeats": 2}, []))
+    assert keys(requests_for([BUILD], {"repeats": 3}, []))[:2] == before
+    for plan in ({"attempt": 1}, {"time_limit_s": 61}, {"max_battery_celsius": 35}):
+        assert not set(before) & set(keys(requests_for([BUILD], {"repeats": 2, **plan}, [])))
+
+
+def test_further_fields_of_the_plan_become_options_and_unknown_ones_are_refused():
+    ((_, _, config),) = requests_for([BUILD], {"repeats": 1, "buffer_kb": 4096, "seeds": [7]}, [])
+    collection = CollectConfig(**config).to_collection("R5CT30")
+    assert (collection.buffer_kb, collection.seeds, collection.serial) == (4096, (7,), "R5CT30")
+    with pytest.raises(Rejected, match="colour") as caught:
+        CollectConfig(app="com.rig.shop", options={"colour": "red"}).to_collection(None)
+    assert caught.value.reason is Reason.COLLECTION_CONFIG_INVALID
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "\xff"])
+def test_a_plan_that_cannot_be_read_is_named(tmp_path, text):
+    (tmp_path / "collection.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(Rejected, match=r"collection\.json"):
+        read_plan(tmp_path)
+    assert read_plan(tmp_path / "nowhere") == {}
