@@ -263,7 +263,8 @@ def test_an_engine_that_dies_is_a_reason(settings):
 
 # ---- nothing is left behind --------------------------------------------------------------------------
 HOLDER = """
-import sys, threading, time
+import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and all they start, ignore it
 sys.path.insert(0, {root!r})
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engine import start_engine
