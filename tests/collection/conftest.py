@@ -17,11 +17,11 @@ from perfreg_assets.settings import Settings
 
 APP = "com.rig.notes"
 QUICK = {
-    "time_limit_s": 1.2,
-    "action_interval_s": 0.25,
+    "time_limit_s": 2.0,
+    "action_interval_s": 0.3,
     "min_free_bytes": 0,
     "file_write_period_ms": 300,
-    "explorer_silence_s": 1.5,
+    "explorer_silence_s": 2.5,
     "progress_interval_s": 0.5,
     "keep_screen_on": False,
     "animations_off": False,
@@ -100,7 +100,7 @@ class Bench:
         self.device.set_faults()
         if not (self.device.path(f"/data/app/{APP}.json")).exists():
             self.device.install(APP, "1.4.0")
-        result = self.collect(time_limit_s=1.2, action_interval_s=0.2)
+        result = self.collect(time_limit_s=1.6, action_interval_s=0.2)
         assert result.run_folder.is_dir()
         self.assert_clean()
 

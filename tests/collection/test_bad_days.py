@@ -125,7 +125,7 @@ def test_unplugged_for_a_moment(bench, stage):
         bench.device.unplug()
         threading.Timer(0.5, bench.device.plug).start()
 
-    result = bench.collect(at={stage: wiggle}, time_limit_s=2.0, reconnect_timeout_s=10.0)
+    result = bench.collect(at={stage: wiggle}, time_limit_s=3.0, reconnect_timeout_s=10.0)
     assert result.step_count > 0
     bench.assert_clean()
 
@@ -154,7 +154,7 @@ def test_restarted(bench):
 
 @pytest.mark.parametrize("stage", ["explore", "pull"])
 def test_adb_server_restarted(bench, stage):
-    result = bench.collect(at={stage: standin_device.stop_adb_server}, time_limit_s=1.5, reconnect_timeout_s=15.0)
+    result = bench.collect(at={stage: standin_device.stop_adb_server}, time_limit_s=2.5, reconnect_timeout_s=15.0)
     assert result.step_count > 0
     bench.assert_clean()
 
@@ -182,7 +182,7 @@ def test_a_command_that_never_answers_is_ended_on_the_device(bench):
 )
 def test_perfetto(bench, mood, reason):
     bench.device.set_faults(perfetto=mood)
-    error = bench.fail(time_limit_s=1.2)
+    error = bench.fail(time_limit_s=2.2)
     assert error.reason is reason
     assert error.leftovers == ()
     bench.assert_clean()
@@ -352,7 +352,7 @@ def test_too_hot(bench):
 
 
 def test_a_clock_that_is_set_does_not_move_monkeys_steps(bench):
-    result = bench.collect(at={"explore": lambda: bench.device.set_faults(clock_offset_s=7200)}, time_limit_s=1.2)
+    result = bench.collect(at={"explore": lambda: bench.device.set_faults(clock_offset_s=7200)}, time_limit_s=2.0)
     document = bench.document(result)
     assert document["collection"]["clock"]["device_clock_set_by_s"] == pytest.approx(7200, abs=1)
     assert document["exploration"]["start_ns"] <= document["path"][0]["ts_ns"] <= document["exploration"]["end_ns"]
@@ -408,7 +408,7 @@ def progress(now):
         if count[0] == (2 if stage == "explore" else 1):
             os.kill(os.getpid(), getattr(signal, how))
 
-config = CollectionConfig(app="com.rig.notes", apk=apk, serial=serial, time_limit_s=1.2, action_interval_s=0.2,
+config = CollectionConfig(app="com.rig.notes", apk=apk, serial=serial, time_limit_s=2.0, action_interval_s=0.3,
     launch_settle_s=0.1, min_free_bytes=0, file_write_period_ms=300, progress_interval_s=0.3,
     keep_screen_on=False, animations_off=False, airplane_mode=True)
 settings = Settings(home=folder / "home", warehouse=folder / "w.duckdb")

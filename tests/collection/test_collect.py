@@ -27,7 +27,7 @@ def test_a_collection_leaves_a_run_folder_that_the_gate_calls_complete_and_nothi
     assert (run.app, run.version_name, run.version_code) == ("com.rig.notes", "1.4.0", 140)
     assert run.run_id == result.run_id == result.run_folder.name
     assert run.config.device == "Rig Phone / Android 14 (screen on, animations off, airplane mode)"
-    assert (run.config.strategy, run.config.time_limit_s, run.config.action_interval_s) == ("monkey", 3.0, 0.25)
+    assert (run.config.strategy, run.config.time_limit_s, run.config.action_interval_s) == ("monkey", 3.0, 0.3)
     assert run.functional_problems == ()
     assert (run.expected_bytes, run.expected_sha256) == (run.trace_size, run.trace_sha256)
     health, series = inspect_trace(
@@ -68,7 +68,7 @@ def test_each_event_has_a_step_in_trace_time_and_equal_seeds_give_equal_paths(be
 
 
 def test_progress_tells_the_stages_in_order_and_what_has_been_recorded(bench):
-    bench.collect()
+    bench.collect(time_limit_s=3.0)
     order = list(dict.fromkeys(now.stage for now in bench.stages))
     expected = ["device", "sweep", "prepare", "cool_down", "record", "launch", "explore", "stop", "pull", "log"]
     assert order == [*expected, "write", "restore"]
@@ -105,7 +105,7 @@ def test_an_explorer_that_has_seen_all_ends_the_session_early(bench):
     ],
 )
 def test_what_goes_wrong_in_the_app_is_a_functional_problem_of_the_run(bench, behaviour, kind):
-    result = bench.collect(apk=bench.apk(**behaviour), time_limit_s=2.0)
+    result = bench.collect(apk=bench.apk(**behaviour), time_limit_s=4.0)
     document = bench.document(result)
     # Monkey starts the app again, which does it again: one problem per process, each told once.
     assert {problem["kind"] for problem in document["functional_problems"]} == {kind}
@@ -116,14 +116,14 @@ def test_what_goes_wrong_in_the_app_is_a_functional_problem_of_the_run(bench, be
 
 
 def test_problems_of_another_session_are_not_this_ones(bench):
-    bench.collect(apk=bench.apk(crash_after=2), time_limit_s=1.2)
-    result = bench.collect(apk=bench.apk(), time_limit_s=1.2)
+    bench.collect(apk=bench.apk(crash_after=2), time_limit_s=3.0)
+    result = bench.collect(apk=bench.apk(), time_limit_s=1.6)
     assert bench.document(result)["functional_problems"] == []
 
 
 def test_a_log_that_lost_lines_makes_the_problems_unknown_and_says_so(bench):
     bench.device.set_faults(log_lines=3)
-    result = bench.collect(time_limit_s=2.0)
+    result = bench.collect(time_limit_s=3.0)
     document = bench.document(result)
     assert "functional_problems" not in document
     assert result.problem_count is None
@@ -134,7 +134,7 @@ def test_a_log_that_lost_lines_makes_the_problems_unknown_and_says_so(bench):
 def test_a_batch_collects_each_version_in_turn_and_uninstalls_between(bench):
     bench.device.path("/data/app/com.rig.notes.json").unlink()
     apks = [Path(bench.apk(f"{version}.apk", version_name=version)) for version in ("1.4.0", "1.5.0")]
-    result = collect_batch(bench.config(repeats=2, time_limit_s=1.2), apks, settings=bench.settings, runs_out=bench.out)
+    result = collect_batch(bench.config(repeats=2, time_limit_s=1.6), apks, settings=bench.settings, runs_out=bench.out)
     assert result.is_complete
     documents = [bench.document(outcome.result) for outcome in result.outcomes]
     assert [document["version_name"] for document in documents] == ["1.4.0", "1.4.0", "1.5.0", "1.5.0"]
@@ -145,7 +145,7 @@ def test_a_batch_collects_each_version_in_turn_and_uninstalls_between(bench):
 
 def test_a_failed_session_does_not_keep_a_batch_from_the_next_version(bench):
     apks = [Path(bench.apk("bad.apk", crash_at_start=True)), Path(bench.apk("good.apk", version_name="1.5.0"))]
-    result = collect_batch(bench.config(repeats=1, time_limit_s=1.2), apks, settings=bench.settings, runs_out=bench.out)
+    result = collect_batch(bench.config(repeats=1, time_limit_s=1.6), apks, settings=bench.settings, runs_out=bench.out)
     assert [outcome.error.reason if outcome.error else None for outcome in result.outcomes] == [
         Reason.APP_CRASHED_AT_START,
         None,
@@ -163,7 +163,7 @@ def test_an_unusable_device_ends_a_batch(bench):
 def test_a_collection_waits_until_the_battery_is_cool(bench):
     bench.device.set_faults(temperature=412)
     result = bench.collect(
-        at={"cool_down": lambda: bench.device.set_faults(temperature=341)}, max_battery_celsius=35.0, time_limit_s=1.0
+        at={"cool_down": lambda: bench.device.set_faults(temperature=341)}, max_battery_celsius=35.0, time_limit_s=1.6
     )
     assert bench.document(result)["collection"]["battery_celsius"] == 34.1
 
@@ -171,13 +171,13 @@ def test_a_collection_waits_until_the_battery_is_cool(bench):
 def test_an_old_perfetto_gets_a_config_that_it_knows_and_the_run_says_so(bench):
     bench.device.set_properties(ro__build__version__sdk="29", ro__build__version__release="10")
     bench.device.set_faults(perfetto="old")
-    document = bench.document(bench.collect(time_limit_s=1.0))
+    document = bench.document(bench.collect(time_limit_s=1.6))
     assert document["collection"]["perfetto_config"] == "plain"
     assert document["config"]["device"] == "Rig Phone / Android 10"
 
 
 def test_data_of_the_app_is_cleared_and_an_installed_app_stays(bench):
-    result = bench.collect(time_limit_s=1.0)
+    result = bench.collect(time_limit_s=1.6)
     assert json.loads(bench.device.path("/data/app/com.rig.notes.json").read_text())["versionName"] == "1.4.0"
     assert result.record.version_name == "1.4.0"
     bench.assert_clean()

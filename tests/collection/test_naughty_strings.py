@@ -123,7 +123,7 @@ ALL_SHELL = "$(touch /data/rig/pwned) `touch /data/rig/pwned`; touch /data/rig/p
 def test_a_version_name_goes_all_the_way_from_the_apk_into_the_run_folder(bench, version):
     """Manifest → install → dumpsys → folder name and run.json; in a session that is as short as can be."""
     result = bench.collect(
-        apk=bench.apk(version_name=version), strategy=version, time_limit_s=1.2, action_interval_s=0.2
+        apk=bench.apk(version_name=version), strategy=version, time_limit_s=1.6, action_interval_s=0.2
     )
     run = read_run_folder(result.run_folder, bench.settings)
     assert run.version_name == version
