@@ -42,38 +42,33 @@ def barycenters(context: dg.AssetExecutionContext, project: Project) -> None:
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         of_key = {key: comparisons.load(reader, ids, settings) for key, ids in run_ids.items()}
-        wanted = {
-            barycenter_id(one, settings): one.history_values
-            for ones in of_key.values()
-            for one in ones
-            if one.state == SCORED
-        }
+        scored = {key: [one for one in ones if one.state == SCORED] for key, ones in of_key.items()}
+        ids = {(one.run_id, one.series): barycenter_id(one, settings) for ones in scored.values() for one in ones}
+        wanted = {ids[one.run_id, one.series]: one.history_values for ones in scored.values() for one in ones}
         known = table.find(reader, wanted)
     with watch.measure("model"), ThreadPoolExecutor() as pool:
         missing = sorted(wanted.keys() - known.keys())
         new = list(pool.map(lambda key: _average(key, wanted[key], settings), missing))
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.insert_missing(writer, new)
-        for ones in of_key.values():
+        for ones in scored.values():
             table.assign(
                 writer,
                 [
                     table.RunBarycenterRow(
-                        run_id=one.run_id, series=one.series, barycenter_id=barycenter_id(one, settings)
+                        run_id=one.run_id, series=one.series, barycenter_id=ids[one.run_id, one.series]
                     )
                     for one in ones
-                    if one.state == SCORED
                 ],
             )
     context.log.info("%d barycenters, %d of them new", len(wanted), len(new))
-    for key, ones in of_key.items():
-        scored = [one for one in ones if one.state == SCORED]
+    for key, ones in scored.items():
         context.add_asset_metadata(
             {
-                "dagster/partition_row_count": len(scored),
-                "barycenters": len(scored),
+                "dagster/partition_row_count": len(ones),
+                "barycenters": len(ones),
                 "averaged_now": len(new),
-                **watch.metadata(len(of_key)),
+                **watch.metadata(len(scored)),
             },
             partition_key=key,
         )

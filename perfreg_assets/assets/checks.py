@@ -26,7 +26,7 @@ def _result(found: Sequence[findings.Finding], *, severity: dg.AssetCheckSeverit
     )
 
 
-def _keys(context: dg.AssetCheckExecutionContext, project: Project) -> list[str]:
+def _keys(context: dg.AssetCheckExecutionContext) -> list[str]:
     """The partitions of this run; all of them when the check is run by itself."""
     if context.has_partition_key or context.has_partition_key_range:
         return list(context.partition_keys)
@@ -36,28 +36,28 @@ def _keys(context: dg.AssetCheckExecutionContext, project: Project) -> list[str]
 @dg.asset_check(asset="traces", description="Every trace is whole; runs with another one are never judged.")
 def traces_are_complete(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
-        found = findings.of_partitions(reader, _keys(context, project), scopes=["trace"])
+        found = findings.of_partitions(reader, _keys(context), scopes=["trace"])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="traces that are not complete")
 
 
 @dg.asset_check(asset="time_series", blocking=True, description="No NaN, no infinity, no empty series: blocks judging.")
 def samples_are_finite(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
-        found = findings.of_partitions(reader, _keys(context, project), codes=["not_finite", "empty"])
+        found = findings.of_partitions(reader, _keys(context), codes=["not_finite", "empty"])
     return _result(found, severity=dg.AssetCheckSeverity.ERROR, what="series with samples that are not numbers")
 
 
 @dg.asset_check(asset="time_series", description="The explorations lasted as long as configuration C says.")
 def durations_match_the_configuration(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
-        found = findings.of_partitions(reader, _keys(context, project), codes=["time_limit_missed", "trace_too_short"])
+        found = findings.of_partitions(reader, _keys(context), codes=["time_limit_missed", "trace_too_short"])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs with another duration")
 
 
 @dg.asset_check(asset="history_sets", description="Each run has enough comparable earlier runs to be judged.")
 def histories_are_large_enough(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
-        found = findings.of_partitions(reader, _keys(context, project), codes=["not_enough_history"])
+        found = findings.of_partitions(reader, _keys(context), codes=["not_enough_history"])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs without enough history")
 
 

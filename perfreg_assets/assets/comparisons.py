@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from perfreg_assets.methods.detectors import kind_of_series
 from perfreg_assets.methods.samples import Kind, Sample
 from perfreg_assets.methods.states import UNKNOWN, state_codes
 from perfreg_assets.reasons import Reason
@@ -45,17 +46,7 @@ class Comparison:
     @property
     def kind(self) -> Kind:
         """The kind of quantity, which decides what a detector looks at."""
-        if self.series.startswith(("cpu_freq", "threads")):
-            return "other"
-        if self.series.startswith(("cpu", "cycles")):
-            return "cpu"
-        return "memory" if self.series.startswith(("rss", "swap")) else "other"
-
-    @property
-    def target_values(self) -> np.ndarray:
-        assert self.target is not None
-        assert self.target.values is not None
-        return self.target.values
+        return kind_of_series(self.series)
 
     @property
     def history_values(self) -> list[np.ndarray]:

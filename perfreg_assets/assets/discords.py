@@ -42,8 +42,9 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     """Suspicious windows of the series that the current verdict calls anomalous, and only of those [thesis 4.3].
 
     Mode `thesis`: matrix profile AB-join of the series against its barycenter, z-normalised, above its own
-    quantiles 0.90 and 0.95. Mode `default`: residuals without normalisation, above what the history's own
-    leave-one-out residuals reach. Start and end of the session are left out. In seconds and in trace nanoseconds.
+    quantiles 0.90 and 0.95. Mode `default`: for load, the seconds in which a model of two states, usual and excess,
+    puts the run into excess; for memory, from the onset of a ramp, sawtooth or step. Start and end of the session
+    are left out. In seconds and in trace nanoseconds.
     """
     watch = Stopwatch()
     settings, warehouse = project.settings(), project.open()
@@ -54,9 +55,10 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
         wanted = {pair for pairs in anomalous.values() for pair in pairs}
         loaded = comparisons.load(reader, sorted({run_id for run_id, _ in wanted}), settings)
         due = [one for one in loaded if (one.run_id, one.series) in wanted and one.state == SCORED]
-        averages = barycenter_table.find(reader, {barycenter_id(one, settings) for one in due})
+        ids = [barycenter_id(one, settings) for one in due]
+        averages = barycenter_table.find(reader, set(ids))
     with watch.measure("model"), ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda one: _localise(one, averages[barycenter_id(one, settings)], settings), due))
+        found = list(pool.map(lambda one, key: _localise(one, averages[key], settings), due, ids))
     profiles = [_profile_row(one, place, settings) for one, place in zip(due, found, strict=True)]
     windows = [row for one, place in zip(due, found, strict=True) for row in _discord_rows(one, place)]
     with watch.measure("warehouse"), warehouse.writing() as writer:

@@ -10,14 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES, RunFolder, place_file, read_run_folder
+from perfreg_assets.collection.run_folder import (
+    RUN_ID,
+    RUN_JSON,
+    TRACE_SUFFIXES,
+    RunFolder,
+    place_file,
+    read_run_folder,
+)
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import gate
@@ -214,9 +220,6 @@ def _quarantine(
     return Registration(one.folder, run_id, app, version_name, rejected, is_new), row if is_new else None
 
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
-
 def _claims(folder: Path) -> dict[str, str]:
     """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
     path = folder / RUN_JSON
@@ -234,7 +237,7 @@ def _claims(folder: Path) -> dict[str, str]:
         for key in ("run_id", "app", "version_name")
         if isinstance(document.get(key), str) and document[key].strip()
     }
-    if not _RUN_ID.fullmatch(claims.get("run_id", "")):
+    if not RUN_ID.fullmatch(claims.get("run_id", "")):
         claims.pop("run_id", None)
     return claims
 

@@ -27,7 +27,7 @@ SCHEMA_VERSION = 1
 RUN_JSON = "run.json"
 TRACE_SUFFIXES = (".perfetto-trace", ".pftrace", ".perfetto-trace.gz", ".pftrace.gz")
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _INT64_MAX = 2**63 - 1
 _KNOWN_KEYS = {
     *("schema_version", "run_id", "app", "version_name", "version_code", "config", "started_at", "exploration"),
@@ -107,7 +107,7 @@ def read_run_folder(folder: Path, settings: Settings) -> RunFolder:
     trace_size, trace_sha256 = _hash_file(trace)
     config = reader.nested("config")
     run_id = reader.text("run_id", required=False) or trace_sha256[:16]
-    if not _RUN_ID.fullmatch(run_id):
+    if not RUN_ID.fullmatch(run_id):
         raise Rejected(Reason.RUN_ID_INVALID, f"{folder.name}/{RUN_JSON} has run_id {run_id[:200]!r}")
     return RunFolder(
         folder=folder,

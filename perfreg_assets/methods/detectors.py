@@ -81,6 +81,6 @@ def kind_of_series(series: str) -> Kind:
     """What a series measures, by its name (contract 4)."""
     if series.startswith(("rss_", "swap_")):
         return "memory"
-    if series.startswith("cpu_") and not series.startswith("cpu_freq_"):
+    if series.startswith(("cpu_", "cycles_")) and not series.startswith("cpu_freq_"):
         return "cpu"
     return "other"
