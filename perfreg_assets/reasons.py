@@ -100,6 +100,34 @@ class Reason(StrEnum):
     # ---- history and series ----------------------------------------------------------------------
     NOT_ENOUGH_HISTORY = "not_enough_history", "Too few comparable earlier runs; collect more runs of earlier versions."
     SERIES_MISSING = "series_missing", "The trace does not have what this series needs."
+    SERIES_SPOILT = (
+        "series_spoilt",
+        "The recording lost data that this series is made of; enlarge its buffers and record again.",
+    )
+    SERIES_NOT_FINITE = "not_finite", "The series has samples that are not numbers, so it is not judged."
+    SERIES_EMPTY = "empty", "The series has no sample, so it is not judged."
+
+    # ---- why an earlier run is in no history, in the order in which they are looked at ------------
+    OTHER_CONFIGURATION = "other_configuration", "The run has another test configuration."
+    OTHER_RECORDING = "other_recording", "The run was recorded with other sources that change the load."
+    INCOMPLETE_TRACE = "incomplete_trace", "The run's trace is not whole."
+    FUNCTIONAL_PROBLEMS = "functional_problems", "Functional problems were found in the run, so it is in no history."
+    FUNCTIONAL_PROBLEMS_UNKNOWN = (
+        "functional_problems_unknown",
+        "run.json does not say whether functional problems were found, so the run is in no history.",
+    )
+    EXCLUDED = "excluded", "The run was taken out by hand."
+    SAME_VERSION = "same_version", "The run is of the judged version itself."
+    REVIEWED_OUT = "reviewed_out", "A review confirmed the run as a regression."
+    ANOMALOUS = "anomalous", "The run was judged anomalous."
+    BEFORE_ACCEPTED = "before_accepted", "The run is older than the last one accepted as the new normal."
+    BEYOND_SIZE = "beyond_size", "The run is comparable, but older than the ones taken."
+    PATH_DISSIMILAR = "path_dissimilar", "The run took another path through the app."
+
+    # ---- worth a look ----------------------------------------------------------------------------
+    TIME_LIMIT_MISSED = "time_limit_missed", "The exploration took longer than its time limit."
+    NOT_CHECKED = "not_checked", "The trace was not looked at yet; materialise the run's version."
+    LEFTOVER_ON_DEVICE = "leftover_on_device", "A file is still on the device; run `perfreg collect --sweep`."
 
     # ---- evaluation ------------------------------------------------------------------------------
     DATASET_UNREADABLE = "dataset_unreadable", "The data set is not a readable Parquet file; check the path."

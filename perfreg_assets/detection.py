@@ -1,0 +1,111 @@
+"""Every detector and every way of localising: name, scale, how series combine into a run, and where its code is.
+
+The one home of these facts: settings, command line, evaluation, charts and the table behind `marts.detectors` follow
+from it. To add a detector: its class in methods/ and a row here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Scale = Literal["score", "distance"]
+"""What `distance` is. score: a standard-normal score, comparable between series. distance: in the series' unit."""
+RunRule = Literal["sidak", "any"]
+"""How a run's verdict follows from its series'. sidak: each series' score is corrected for their number, and the worst
+decides. any: the uncorrected worst one does (the thesis)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorDefinition:
+    """Attributes:
+    implementation: "module:class" of a `methods.detectors.Detector`; loaded when it is first used.
+    parameters: the settings that its constructor takes, by name.
+    localisation: the way of localising that belongs to it, by default.
+    """
+
+    name: str
+    summary: str
+    scale: Scale
+    run_rule: RunRule
+    localisation: str
+    implementation: str
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalisationDefinition:
+    """A way to say where in a series the difference lies."""
+
+    name: str
+    summary: str
+
+
+_KNOWN: dict[str, DetectorDefinition] = {}
+
+LOCALISATIONS: dict[str, LocalisationDefinition] = {
+    one.name: one
+    for one in (
+        LocalisationDefinition(name="default", summary="hidden states for load, onset fit for memory"),
+        LocalisationDefinition(name="thesis", summary="discords of the matrix profile against the barycenter"),
+    )
+}
+
+
+def register(definition: DetectorDefinition) -> None:
+    """Makes a detector known to everything.
+
+    Raises:
+        ValueError: there is another one of that name.
+    """
+    if _KNOWN.get(definition.name, definition) != definition:
+        raise ValueError(f"detector {definition.name!r} is registered already; choose another name")
+    _KNOWN[definition.name] = definition
+
+
+def unregister(name: str) -> None:
+    """Forgets a detector; unknown names are ignored."""
+    _KNOWN.pop(name, None)
+
+
+def detectors() -> dict[str, DetectorDefinition]:
+    """Name → definition, in the order of their registration."""
+    return dict(_KNOWN)
+
+
+def detector_names() -> tuple[str, ...]:
+    return tuple(_KNOWN)
+
+
+def localisation_names() -> tuple[str, ...]:
+    return tuple(LOCALISATIONS)
+
+
+def definition_of(name: str) -> DetectorDefinition:
+    """Raises ValueError: there is no such detector."""
+    if name not in _KNOWN:
+        raise ValueError(f"detector = {name!r}: allowed is {' or '.join(_KNOWN)}")
+    return _KNOWN[name]
+
+
+register(
+    DetectorDefinition(
+        name="default",
+        summary="this project's calibrated score",
+        scale="score",
+        run_rule="sidak",
+        localisation="default",
+        implementation="perfreg_assets.methods.calibrated_detector:CalibratedDetector",
+    )
+)
+register(
+    DetectorDefinition(
+        name="iqr",
+        summary="the thesis' rule: DTW distance to the history's barycenter",
+        scale="distance",
+        run_rule="any",
+        localisation="thesis",
+        implementation="perfreg_assets.methods.iqr_detector:IqrDetector",
+        parameters=("dbscan_eps", "dbscan_min_samples", "barycenter_backend", "barycenter_iterations"),
+    )
+)
