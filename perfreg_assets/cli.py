@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from typing import Any
 import click
 
 from perfreg_assets import __version__, bundled, terminal
+from perfreg_assets.detection import detector_names
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
 
 SOME_ANOMALOUS = 3
+NOTHING_JUDGED = 4
 DEMO_SIMILARITY = "0.6"
 VERDICT_COLUMNS = ("run_id", "version_name", "series", "state", "distance", "threshold", "excess_ratio", "explanation")
 
@@ -124,46 +127,77 @@ def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
 
 
 def _ingest(settings: Settings, paths: list[Path]) -> None:
-    from perfreg_assets.assets.project import Project
     from perfreg_assets.automation import jobs
-    from perfreg_assets.automation.materialise import materialise
+    from perfreg_assets.automation.materialise import Materialised, materialise
+    from perfreg_assets.automation.upkeep import bring_up_to_date
     from perfreg_assets.collection import registry
-    from perfreg_assets.definitions import build_defs
     from perfreg_assets.methods.warmup import warm_up
     from perfreg_assets.partitions import to_key
     from perfreg_assets.warehouse import runs as run_table
 
     begin = time.perf_counter()
-    project = Project.of(settings)
+    defs, project = _project(settings)
     warm_up()
+    done = Materialised()
     with terminal.progress("perfreg") as show:
         folders, rejected = registry.sort_out(registry.find_run_folders(paths), settings, to_key)
         refused = registry.register(rejected, settings, project.open(), to_key) if rejected else []
-        done = None
         if folders:
-            done = materialise(
-                build_defs(resources={"project": project}),
-                jobs.EVERYTHING_JOB,
-                list(folders),
-                settings,
-                op_config={"runs": {"folders": [str(path.absolute()) for paths in folders.values() for path in paths]}},
-                progress=show,
+            given = [str(path.absolute()) for paths in folders.values() for path in paths]
+            done += materialise(
+                defs, jobs.EVERYTHING_JOB, list(folders), settings, op_config={"runs": {"folders": given}}, progress=show
             )
+        upkeep = bring_up_to_date(defs, project, progress=show)
+    done += upkeep.done
     names = [path.name for paths in folders.values() for path in paths] + [outcome.folder.name for outcome in refused]
     with project.open().reading() as reader:
         quarantined = run_table.quarantined(reader, names)
     for name, code, reason in quarantined:
         terminal.fail(f"quarantined {name} [{code}] {reason}")
-    for failure in done.failures if done else []:
-        terminal.fail(failure)
-    parts = done.parts if done else {}
     seconds = time.perf_counter() - begin
-    accounted = ", ".join(f"{name} {parts[name]:.1f}" for name in sorted(parts))
+    accounted = ", ".join(f"{name} {done.parts[name]:.1f}" for name in sorted(done.parts))
     terminal.say(
         f"{len(names) - len(quarantined)} runs of {len(folders)} versions, {len(quarantined)} quarantined, "
         f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
     )
-    if done and done.failures:
+    _tell_upkeep(done, upkeep.left)
+
+
+def _project(settings: Settings) -> tuple[Any, Any]:
+    """Dagster's definitions and the project resource for these settings."""
+    from perfreg_assets.assets.project import Project
+    from perfreg_assets.definitions import build_defs
+
+    project = Project.of(settings)
+    return build_defs(resources={"project": project}), project
+
+
+def _bring_up_to_date(settings: Settings) -> None:
+    """Computes what is due and says what was done; exit status 1 when something failed."""
+    from perfreg_assets.automation.upkeep import bring_up_to_date
+
+    defs, project = _project(settings)
+    with terminal.progress("perfreg") as show:
+        upkeep = bring_up_to_date(defs, project, progress=show)
+    _tell_upkeep(upkeep.done, upkeep.left)
+
+
+_DONE = {
+    "selected_now": "histories selected",
+    "runs_measured_now": "runs measured",
+    "localised_now": "series localised",
+    "pages_written_now": "pages written",
+}
+
+
+def _tell_upkeep(done: Any, left: Any) -> None:
+    told = [f"{done.counts[name]} {what}" for name, what in _DONE.items() if done.counts.get(name)]
+    terminal.say(", ".join(told) if told else "nothing was due")
+    for failure in done.failures:
+        terminal.fail(failure)
+    if left.keys:
+        terminal.fail(f"still due: {len(left.due)} runs, {len(left.pages)} pages; `perfreg status` says what and why")
+    if done.failures or left.keys:
         sys.exit(1)
 
 
@@ -172,12 +206,13 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
 @click.option("--app", help="Only this application id.")
 @click.option("--app-version", help="Only this version name.")
 @click.option("--omega", type=float, help="At this ω instead of the current one; nothing is stored.")
-@click.option("--detector", type=click.Choice(["default", "iqr"]), help="Instead of the current one.")
+@click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def verdicts(
     settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None, form: str
 ) -> None:
-    """Shows verdicts. Exit status: 0 none anomalous, 3 some anomalous, other: an error."""
+    """Shows verdicts. Exit status: 0 something was judged and nothing is anomalous, 3 something is anomalous, 4 nothing
+    could be judged, other: an error. How many runs are in which state is said on stderr."""
     rows = _verdict_rows(settings, app, app_version, omega, detector)
     if form == "json":
         click.echo(terminal.as_json(rows))
@@ -185,8 +220,12 @@ def verdicts(
         click.echo(terminal.as_csv(rows, list(rows[0]) if rows else VERDICT_COLUMNS), nl=False)
     else:
         terminal.table(rows, VERDICT_COLUMNS)
+    states = Counter(row["state"] for row in rows if row["series"] == "*")
+    terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
     if any(row["is_anomalous"] for row in rows):
         sys.exit(SOME_ANOMALOUS)
+    if all(row["is_anomalous"] is None for row in rows):
+        sys.exit(NOTHING_JUDGED)
 
 
 def _verdict_rows(
@@ -202,7 +241,7 @@ def _verdict_rows(
 def _show_verdicts(settings: Settings) -> None:
     rows = [row for row in _verdict_rows(settings, None, None, None, None) if row["series"] == "*"]
     terminal.say()
-    terminal.table(rows, ("run_id", "version_name", "state", "explanation"))
+    terminal.table(rows, ("run_id", "version_name", "state", "axes", "explanation"))
 
 
 @command("sql", example='perfreg sql "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"')
@@ -239,7 +278,7 @@ def dictionary(settings: Settings) -> None:
 @click.option(
     "--level", type=click.FloatRange(0, 0.25, min_open=True), help="Or: nominal false-alarm level per run, 0.05 say."
 )
-@click.option("--detector", type=click.Choice(["default", "iqr"]), help="Instead of the current one.")
+@click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
 @click.option("--make-current", is_flag=True, help="From now on this ω and detector are the current ones (logged).")
 @click.option("--note", help="Why; kept with the change.")
 def reevaluate(
@@ -260,44 +299,20 @@ def reevaluate(
         raise ValueError("give either --omega or --level")
     chosen = omega if omega is not None else omega_of_level(float(level or 0))
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
-        current = settings_table.current(writer)
-        name = detector or current["detector"]
+        current = settings_table.in_force(writer, settings)
+        name = detector or current.detector
         begin = time.perf_counter()
         count = table.evaluate(writer, chosen, name)
         seconds = time.perf_counter() - begin
-        flips = table.flips(writer, float(current["omega"]), chosen, name)
+        flips = table.flips(writer, (current.detector, current.omega), (name, chosen))
         if make_current:
             table.make_current(writer, omega=chosen, detector=name, note=note)
     terminal.say(
-        f"{count} verdicts at ω = {chosen:g} by {name} in {seconds:.3f} s; "
-        f"against ω = {float(current['omega']):g}: {flips['appeared']} alarms more, {flips['vanished']} fewer"
+        f"{count} verdicts at ω = {chosen:g} by {name} in {seconds:.3f} s; against ω = {current.omega:g} by "
+        f"{current.detector}: {flips['appeared']} alarms more, {flips['vanished']} fewer"
     )
-    if make_current and flips["appeared"]:
-        _locate_new_anomalies(settings)
-
-
-def _locate_new_anomalies(settings: Settings) -> None:
-    """Discords exist only for anomalous series: versions with new ones get theirs."""
-    from perfreg_assets.assets.project import Project
-    from perfreg_assets.automation import jobs
-    from perfreg_assets.automation.materialise import materialise
-    from perfreg_assets.definitions import build_defs
-    from perfreg_assets.warehouse import discords
-    from perfreg_assets.warehouse.connection import Warehouse
-
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
-        keys = discords.partitions_without(reader)
-    if not keys:
-        return
-    with terminal.progress("discords") as show:
-        done = materialise(
-            build_defs(resources={"project": Project.of(settings)}), jobs.LOCATE_JOB, keys, settings, progress=show
-        )
-    for failure in done.failures:
-        terminal.fail(failure)
-    terminal.say(f"discords of {len(keys)} versions in {done.seconds:.1f} s")
-    if done.failures:
-        sys.exit(1)
+    if make_current:
+        _bring_up_to_date(settings)
 
 
 @main.group("settings")
@@ -334,6 +349,7 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None) ->
         changed = settings_table.change(writer, name, value, note)
         verdict_table.evaluate_current(writer)  # so that every run has a current verdict
     terminal.say(f"{name} = {value}" if changed else f"{name} was {value} already")
+    _bring_up_to_date(settings)
 
 
 @command("review", example='perfreg review notes-026 --status rejected --note "battery was low"')
@@ -349,6 +365,52 @@ def review(settings: Settings, run_id: str, status: str, note: str | None, revie
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
         reviews.add(writer, run_id, status, note=note, reviewer=reviewer)
     terminal.say(f"{run_id}: {status}")
+    _bring_up_to_date(settings)
+
+
+# ---- health --------------------------------------------------------------------------------------
+@command("status", example="perfreg status --format json")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def status(settings: Settings, form: str) -> None:
+    """Shows what does not hold any more and why: run by run the earliest step that is due, and pages to be written.
+
+    Under `perfreg ui` the next tick asks for just that; `perfreg ingest` of anything, or a changed setting, does so too.
+    """
+    from perfreg_assets.assets.outstanding import STEPS, outstanding
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        found = outstanding(reader, settings)
+    rows = [
+        {"run_id": one.run_id, "version": one.partition_key, "due": STEPS[one.stage][0], "why": one.why}
+        for one in found.due
+    ]
+    known = {one.run_id for one in found.due}
+    rows += [
+        {"run_id": run_id, "version": key, "due": "reports", "why": "its page would come out different"}
+        for run_id, key in found.pages.items()
+        if run_id not in known
+    ]
+    columns = ("run_id", "version", "due", "why")
+    if form == "json":
+        click.echo(terminal.as_json(rows))
+    elif form == "csv":
+        click.echo(terminal.as_csv(rows, columns), nl=False)
+    else:
+        terminal.table(rows, columns)
+    terminal.note(f"{len(found.due)} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
+
+
+@command("doctor", example="perfreg doctor")
+def doctor(settings: Settings) -> None:
+    """Checks this installation: the kernels against tslearn and stumpy, the trace engine, the warehouse."""
+    from perfreg_assets.model.health import examine
+
+    with terminal.progress("doctor") as show:
+        rows = examine(settings, progress=show)
+    terminal.table(rows, ("check", "state", "detail"))
+    if any(row["state"] == "failed" for row in rows):
+        sys.exit(1)
 
 
 # ---- quality -------------------------------------------------------------------------------------
@@ -365,7 +427,7 @@ def review(settings: Settings, run_id: str, status: str, note: str | None, revie
 @click.option(
     "--level", "levels", type=float, multiple=True, help="Nominal false-alarm levels of the default detector."
 )
-@click.option("--detector", "detectors", type=click.Choice(["default", "iqr"]), multiple=True, help="Repeatable.")
+@click.option("--detector", "detectors", type=click.Choice(detector_names()), multiple=True, help="Repeatable.")
 @click.option("--localisation-repeats", type=click.IntRange(0), help="Repeats that are localised as well; 0: none.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The result as JSON.")
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="The reliability curve as PNG.")

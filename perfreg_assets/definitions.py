@@ -55,14 +55,13 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
         jobs=[
             jobs.ingest_runs,
             jobs.judge_versions,
-            jobs.locate_anomalies,
             quarantine_folders,
             review_run,
             *collecting_jobs,
         ],
         sensors=[
             sensors.run_folders,
-            sensors.automation,
+            sensors.upkeep,
             new_builds_sensor(collecting_jobs, serials),
             new_regressions,
         ],

@@ -41,6 +41,8 @@ class LocalisationDefinition:
     summary: str
 
 
+OF_DETECTOR = "detector"  # the setting that follows the detector
+
 _KNOWN: dict[str, DetectorDefinition] = {}
 
 LOCALISATIONS: dict[str, LocalisationDefinition] = {
@@ -78,7 +80,17 @@ def detector_names() -> tuple[str, ...]:
 
 
 def localisation_names() -> tuple[str, ...]:
-    return tuple(LOCALISATIONS)
+    """What the setting `localisation` may be: one of the ways, or the one that belongs to the detector in force."""
+    return (OF_DETECTOR, *LOCALISATIONS)
+
+
+def localisation_of(setting: str, detector: str) -> str:
+    """The way of localising that a setting means for a detector.
+
+    Raises:
+        ValueError: there is no such detector.
+    """
+    return definition_of(detector).localisation if setting == OF_DETECTOR else setting
 
 
 def definition_of(name: str) -> DetectorDefinition:

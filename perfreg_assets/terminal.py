@@ -42,6 +42,11 @@ def fail(text: str) -> None:
     sys.stderr.write(f"perfreg: {text.strip()}\n")
 
 
+def note(text: str) -> None:
+    """A line on stderr that is no error: stdout stays what a program reads."""
+    sys.stderr.write(f"{text.strip()}\n")
+
+
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[str], None]]:
     """A spinner with the latest message on a terminal; nothing in a pipe."""

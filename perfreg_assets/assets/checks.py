@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
-from perfreg_assets.partitions import app_versions
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.warehouse import findings
 
 LATEST_RUNS = 50

@@ -12,14 +12,13 @@ from perfreg_assets.warehouse.dictionary import columns_of
 PICTURED_PARTITIONS = 20  # a picture takes 0.2 s: a backfill of the whole history does without
 
 
-def of_verdicts(
-    reader: Reader, run_ids: dict[str, list[str]], settings: Settings
+def of_partitions(
+    reader: Reader, run_ids: dict[str, list[str]], settings: Settings, mart: str
 ) -> dict[str, dict[str, dg.MetadataValue | dg.TableSchema]]:
-    """By partition what its verdicts show beside their numbers; nothing in a backfill of many partitions."""
-    if len(run_ids) > PICTURED_PARTITIONS:
-        return {}
-    described = columns(reader, "marts.verdicts")
-    return {key: {**picture(reader, ids, settings), **described} for key, ids in run_ids.items()}
+    """By partition what its rows of a mart show beside their numbers; pictures only where the partitions are few."""
+    described = columns(reader, mart)
+    few = len(run_ids) <= PICTURED_PARTITIONS
+    return {key: {**(picture(reader, ids, settings) if few else {}), **described} for key, ids in run_ids.items()}
 
 
 def columns(reader: Reader, name: str) -> dict[str, dg.TableSchema]:

@@ -1,20 +1,19 @@
 """`verdicts`: regressed or not, at one ω."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
 
 from perfreg_assets.assets import presentation
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
-from perfreg_assets.assets.stopwatch import Stopwatch
-from perfreg_assets.partitions import app_versions, to_key
-from perfreg_assets.warehouse import runs as run_table
-from perfreg_assets.warehouse import settings_table
+from perfreg_assets.model.judging import judge
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.partitions import to_key
 from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse.distances import RUN_LEVEL
-
-JUDGED = ("anomalous", "normal", "improved")
 
 
 class VerdictConfig(dg.Config):  # type: ignore[misc]
@@ -40,46 +39,41 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     `{"ops": {"verdicts": {"config": {"omega": 0.5}}}}`.
     """
     watch = Stopwatch()
-    settings, warehouse = project.settings(), project.open()
-    keys = list(context.partition_keys)
-    with watch.measure("warehouse"):
-        with warehouse.writing() as writer:
-            current = settings_table.current(writer)
-            omega = float(current["omega"]) if config.omega is None else config.omega
-            detector = config.detector or current["detector"]
-            run_ids = run_table.ids_of_partitions(writer, keys)
-            table.evaluate(writer, omega, detector, [run_id for ids in run_ids.values() for run_id in ids])
-        with warehouse.reading() as reader:
-            rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-            for row in table.figures(reader, [run_id for ids in run_ids.values() for run_id in ids], omega, detector):
-                rows[to_key(row["app"], row["version_name"])].append(row)
-            shown = presentation.of_verdicts(reader, run_ids, settings)
+    warehouse, keys = project.open(), list(context.partition_keys)
+    judged = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with watch.measure("warehouse"), warehouse.reading() as reader:
+        everyone = [run_id for ids in judged.run_ids.values() for run_id in ids]
+        for row in table.figures(reader, everyone, judged.omega, judged.detector):
+            rows[to_key(row["app"], row["version_name"])].append(row)
+        shown = presentation.of_partitions(reader, judged.run_ids, project.settings(), "marts.verdicts")
     for key in keys:
-        states = [row["state"] for row in rows[key] if row["series"] == RUN_LEVEL]
         context.add_asset_metadata(
             {
                 "dagster/partition_row_count": len(rows[key]),
-                "omega": omega,
-                "detector": detector,
-                "anomalous_runs": states.count("anomalous"),
-                "judged_runs": sum(state in JUDGED for state in states),
-                "runs": len(states),
-                **_excess_by_series(rows[key]),
+                "omega": judged.omega,
+                "detector": judged.detector,
+                **_figures(rows[key]),
                 **shown.get(key, {}),
                 **watch.metadata(len(keys)),
             },
             partition_key=key,
         )
         for row in rows[key]:
-            if row["state"] == "anomalous" and row["series"] != RUN_LEVEL:
+            if row["is_anomalous"] and row["series"] != RUN_LEVEL:
                 context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])
 
 
-def _excess_by_series(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Worst d / threshold per series: one number per partition, so that the UI plots it over versions."""
-    worst: dict[str, float] = {}
+def _figures(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Counts of runs, and the worst d / threshold per series: numbers that the UI plots over versions."""
+    whole = [row["is_anomalous"] for row in rows if row["series"] == RUN_LEVEL]
+    figures: dict[str, float] = {
+        "anomalous_runs": whole.count(True),
+        "judged_runs": len(whole) - whole.count(None),
+        "runs": len(whole),
+    }
     for row in rows:
         if row["excess_ratio"] is not None and row["series"] != RUN_LEVEL:
             name = f"excess_ratio_{row['series']}"
-            worst[name] = max(worst.get(name, float("-inf")), float(row["excess_ratio"]))
-    return worst
+            figures[name] = max(figures.get(name, float("-inf")), float(row["excess_ratio"]))
+    return figures

@@ -14,7 +14,8 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.collection.collect import CollectionResult, collect
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
-from perfreg_assets.partitions import app_versions, to_key
+from perfreg_assets.assets.partitioning import app_versions
+from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import collections as table
 from perfreg_assets.warehouse.connection import Warehouse

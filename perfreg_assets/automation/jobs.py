@@ -14,16 +14,10 @@ EVERYTHING_JOB = "judge_versions"
 ingest_runs = dg.define_asset_job(
     INGEST_JOB,
     dg.AssetSelection.assets("runs"),
-    description="Registers run folders of one app version. What follows is started by automation conditions.",
+    description="Registers run folders of one app version. What follows is asked for by the sensor `upkeep`.",
 )
 judge_versions = dg.define_asset_job(
     EVERYTHING_JOB,
     PREPARE | MODEL | JUDGE,
     description="The whole chain for one or more app versions, from run folders to reports.",
-)
-LOCATE_JOB = "locate_anomalies"
-locate_anomalies = dg.define_asset_job(
-    LOCATE_JOB,
-    dg.AssetSelection.assets("discords", "reports"),
-    description="Discords and pages: after ω has changed and more series are anomalous.",
 )

@@ -15,20 +15,39 @@ import dagster as dg
 from perfreg_assets import bundled
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
-from perfreg_assets.partitions import app_versions
+from perfreg_assets.assets.partitioning import APP_VERSIONS
 from perfreg_assets.settings import Settings
 
-_RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+
+COUNTED = {
+    "selected_now": True,
+    "averaged_now": False,
+    "runs_measured_now": True,
+    "localised_now": True,
+    "pages_written_now": False,
+}
+"""Metadata that says how much a step did: whether each partition has its own share, or all say the step's."""
 
 
 @dataclass
 class Materialised:
-    """What a call did: seconds in all, by step, and by part (from the assets' metadata); and what failed."""
+    """What a call did: seconds in all, by step, and by part; how many of what (both from the assets' metadata,
+    `seconds_…` and `…_now`); and what failed."""
 
     seconds: float = 0.0
     steps: dict[str, float] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+
+    def __iadd__(self, other: Materialised) -> Materialised:
+        self.seconds += other.seconds
+        self.failures += other.failures
+        for mine, theirs in ((self.steps, other.steps), (self.parts, other.parts), (self.counts, other.counts)):
+            for name, value in theirs.items():
+                mine[name] = mine.get(name, 0) + value  # type: ignore[operator,assignment]
+        return self
 
 
 def prepare_home(settings: Settings) -> Path:
@@ -49,9 +68,13 @@ def materialise(
     settings: Settings,
     *,
     op_config: dict[str, Any] | None = None,
+    assets: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Materialised:
     """Runs a job for some partitions, a Dagster run per contiguous range of keys; new keys are added first.
+
+    Args:
+        assets: of the job's, only these.
 
     Returns what failed instead of raising: the other ranges go on.
     """
@@ -65,12 +88,13 @@ def materialise(
         "ops": {name: {"config": value} for name, value in (op_config or {}).items() if name in wanted},
     }
     with dg.DagsterInstance.get() as instance, watched(progress):
-        instance.add_dynamic_partitions(app_versions.name or "", list(keys))
-        for first, last in _ranges(list(keys), instance.get_dynamic_partitions(app_versions.name or "")):
+        instance.add_dynamic_partitions(APP_VERSIONS, list(keys))
+        for first, last in ranges(keys, instance.get_dynamic_partitions(APP_VERSIONS)):
             run = job.execute_in_process(
                 instance=instance,
                 run_config=config,
-                tags={_RANGE_START: first, _RANGE_END: last},
+                tags=range_tags(first, last),
+                asset_selection=None if assets is None else [dg.AssetKey(name) for name in assets],
                 raise_on_error=False,
             )
             for event in run.all_events:
@@ -80,32 +104,46 @@ def materialise(
                 if event.is_step_failure:
                     error = event.step_failure_data.error
                     result.failures.append(_innermost(error) if error else f"{event.step_key} failed")
-            _add_parts(result.parts, run)
+            _add_figures(result, run)
     result.seconds = time.perf_counter() - begin
     return result
 
 
-def _ranges(wanted: list[str], order: Sequence[str]) -> list[tuple[str, str]]:
-    """Contiguous runs of `wanted` within `order`, as (first, last)."""
-    positions = sorted(order.index(key) for key in set(wanted))
-    ranges: list[tuple[int, int]] = []
-    for position in positions:
-        if ranges and ranges[-1][1] == position - 1:
-            ranges[-1] = (ranges[-1][0], position)
+def range_tags(first: str, last: str) -> dict[str, str]:
+    """Tags that make a run cover the partitions from first to last, in Dagster's order."""
+    return {RANGE_START: first, RANGE_END: last}
+
+
+def ranges(wanted: Sequence[str], order: Sequence[str], *, longest: int | None = None) -> list[tuple[str, str]]:
+    """Contiguous runs of `wanted` within `order`, as (first, last), none of more than `longest` keys."""
+    place = {key: position for position, key in enumerate(order)}
+    found: list[tuple[int, int]] = []
+    for position in sorted(place[key] for key in set(wanted)):
+        if found and found[-1][1] == position - 1 and (longest is None or position - found[-1][0] < longest):
+            found[-1] = (found[-1][0], position)
         else:
-            ranges.append((position, position))
-    return [(order[first], order[last]) for first, last in ranges]
+            found.append((position, position))
+    return [(order[first], order[last]) for first, last in found]
 
 
-def _add_parts(parts: dict[str, float], run: dg.ExecuteInProcessResult) -> None:
-    """Adds up the `seconds_…` that the assets report."""
+def _add_figures(result: Materialised, run: dg.ExecuteInProcessResult) -> None:
+    """Adds up the `seconds_…` that the assets report, and the `…_now`: the latter are per step, not per partition, where
+    a step says the same for all its partitions."""
+    steps: dict[tuple[str, str], list[int]] = {}
     for event in run.all_events:
         if event.event_type_value != "ASSET_MATERIALIZATION":
             continue
         for name, value in event.step_materialization_data.materialization.metadata.items():
-            if name.startswith("seconds_") and isinstance(value.value, (int, float)):
+            if not isinstance(value.value, (int, float)):
+                continue
+            if name.startswith("seconds_"):
                 part = name.removeprefix("seconds_")
-                parts[part] = parts.get(part, 0.0) + float(value.value)
+                result.parts[part] = result.parts.get(part, 0.0) + float(value.value)
+            elif name in COUNTED:
+                steps.setdefault((event.step_key or "", name), []).append(int(value.value))
+    for (_, name), values in steps.items():
+        count = sum(values) if COUNTED[name] else max(values)
+        result.counts[name] = result.counts.get(name, 0) + count
 
 
 def _innermost(error: Any) -> str:

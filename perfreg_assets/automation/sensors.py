@@ -1,7 +1,8 @@
-"""Sensors: the inbox is watched, and automation conditions are evaluated."""
+"""Sensors: the inbox is watched, and what is due is asked for."""
 
 import hashlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,25 @@ import dagster as dg
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import inbox
-from perfreg_assets.automation.jobs import ingest_runs
+from perfreg_assets.automation.jobs import ingest_runs, judge_versions
+from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
+from perfreg_assets.automation.upkeep import due_requests, read_memory, write_memory
 from perfreg_assets.collection.run_folder import read_run_folder
-from perfreg_assets.partitions import app_versions, to_key
+from perfreg_assets.assets.outstanding import Outstanding, outstanding
+from perfreg_assets.assets.partitioning import APP_VERSIONS, app_versions
+from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Rejected
+
+PARTITION = "dagster/partition"
+PARTITIONS_PER_RUN = 50
+_UNFINISHED = (
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+)
 
 
 @dg.sensor(
@@ -68,12 +83,63 @@ def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.Sen
     )
 
 
-automation = dg.AutomationConditionSensorDefinition(
-    "automation",
-    target=dg.AssetSelection.all(),
-    default_status=dg.DefaultSensorStatus.RUNNING,
+@dg.sensor(
+    name="upkeep",
+    job=judge_versions,
     minimum_interval_seconds=5,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Asks for what is due (new, changed, failed or killed half-way), by its inputs, until nothing is.",
 )
+def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """One request per contiguous range of versions with the same stages due; none while a run for them is under way."""
+    settings, warehouse = project.settings(), project.open()
+    if not warehouse.published.exists():
+        return dg.SensorResult(skip_reason=dg.SkipReason("there is no warehouse yet"))
+    with warehouse.reading() as reader:
+        found = outstanding(reader, settings)
+    order = list(context.instance.get_dynamic_partitions(APP_VERSIONS))
+    unknown = [key for key in found.keys if key not in set(order)]
+    order += unknown
+    busy = under_way(context.instance, order, judge_versions.name)
+    wanted, memory = due_requests(found, read_memory(context.cursor), busy=busy, now=time.time())
+    together: dict[tuple[str, ...], list[str]] = {}
+    for key in wanted:
+        together.setdefault(found.of(key).assets, []).append(key)
+    requests = [
+        dg.RunRequest(asset_selection=[dg.AssetKey(name) for name in assets], tags=range_tags(first, last))
+        for assets, keys in together.items()
+        for first, last in ranges(keys, order, longest=PARTITIONS_PER_RUN)
+    ]
+    return dg.SensorResult(
+        run_requests=requests,
+        cursor=write_memory(memory),
+        dynamic_partitions_requests=[app_versions.build_add_request(unknown)] if unknown else [],
+        skip_reason=None if requests else dg.SkipReason(_why_idle(found, busy)),
+    )
+
+
+def under_way(instance: dg.DagsterInstance, order: Sequence[str], job_name: str) -> set[str]:
+    """Partitions for which a run of the job is queued or running."""
+    records = instance.get_run_records(dg.RunsFilter(job_name=job_name, statuses=list(_UNFINISHED)))
+    place = {key: position for position, key in enumerate(order)}
+    busy: set[str] = set()
+    for record in records:
+        tags = record.dagster_run.tags
+        first, last = tags.get(RANGE_START), tags.get(RANGE_END)
+        if first in place and last in place:
+            busy.update(order[place[first] : place[last] + 1])
+        elif PARTITION in tags:
+            busy.add(tags[PARTITION])
+    return busy
+
+
+def _why_idle(found: Outstanding, busy: set[str]) -> str:
+    if not found.keys:
+        return "nothing is due"
+    waiting = [key for key in found.keys if key in busy]
+    if waiting:
+        return f"under way: {', '.join(waiting[:5])}"
+    return f"asked for before without success, asked again later: {', '.join(found.keys[:5])}"
 
 
 def _why_nothing(decision: inbox.Decision, folder: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -581,12 +581,3 @@ def _matrix(
         for j in range(i + 1, len(ids)):
             values[i, j] = values[j, i] = similarities.of(earlier, ids[j], hashes)
     return SimilarityMatrix(tuple(ids), values)
-
-
-def wanted_runs(runs: Iterable[str], asked: Iterable[str] | None) -> list[str]:
-    """The asked runs that exist, or all."""
-    existing = list(runs)
-    if asked is None:
-        return existing
-    chosen = set(asked)
-    return [run_id for run_id in existing if run_id in chosen]

@@ -18,8 +18,14 @@ STRIP_HEIGHT_PX = 26
 AXIS_HEIGHT_PX = 44
 
 
-def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_version: str = "") -> str:
-    """The page as HTML text, with its numbers embedded."""
+def render_run_page(
+    detail: RunDetail, *, server: str = DEFAULT_SERVER, code_version: str = "", due: str | None = None
+) -> str:
+    """The page as HTML text, with its numbers embedded.
+
+    Args:
+        due: why what the page shows does not hold any more and is computed again; it then says so at the top.
+    """
     judged = detail.judged
     unjudged = tuple(s for s in detail.unjudged if s.values is not None)
     ordered = [*judged, *unjudged]
@@ -36,6 +42,7 @@ def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_ver
             "previous": _page_link(detail.previous_run_id),
             "next": _page_link(detail.next_run_id),
             "headline": wording.headline(detail),
+            "due": due,
             "perfetto_links": _perfetto_links(detail, server),
             "length": _length(detail),
             "history": detail.history,

@@ -11,10 +11,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
 from perfreg_assets.reports import loading
+from perfreg_assets.reports.data import Run
 from perfreg_assets.reports.index_page import render_index
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name
 from perfreg_assets.reports.omega_page import render_omega_page
@@ -32,14 +33,13 @@ LOCK_TIMEOUT_S = 600.0
 
 
 def build_site(
-    reader: Reader, out_dir: Path, *, run_ids: Iterable[str] | None = None, server: str = DEFAULT_SERVER
+    reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Brings the site in `out_dir` up to date with the warehouse.
+    """Brings the site in `out_dir` up to date with the warehouse: every page that would come out different.
 
     Args:
-        run_ids: the runs whose pages are looked at; default all. Index and ω page are always looked at, and pages of
-            runs that are no longer registered always go.
         server: address of `perfreg serve` that the pages' links name when opened from a file.
+        due: run_id → what about it is being brought up to date, which its page then says.
 
     Returns:
         The written and removed pages, relative to `out_dir`.
@@ -49,31 +49,50 @@ def build_site(
     """
     (out_dir / "runs").mkdir(parents=True, exist_ok=True)
     with file_lock(out_dir / ".lock", timeout_s=LOCK_TIMEOUT_S, what=f"the report site {out_dir}"):
-        return _build(reader, out_dir, run_ids, server)
+        return _build(reader, out_dir, server, due or {})
 
 
-def _build(reader: Reader, out_dir: Path, run_ids: Iterable[str] | None, server: str) -> list[str]:
+def due_pages(
+    reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
+) -> list[str]:
+    """Runs whose page is not there or would come out different."""
+    pages = _read_manifest(out_dir)
+    wanted = _run_pages(reader, loading.load_runs(reader), server, due or {})
+    return [run_id for page, (run_id, digest) in wanted.items() if not _is_current(out_dir, pages, page, digest)]
+
+
+def _run_pages(
+    reader: Reader, runs: Mapping[str, Run], server: str, due: Mapping[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Page → (run, hash of everything the page is made of)."""
+    salt = f"{code_hash()} {server}"
+    return {
+        f"runs/{page_name(run_id)}.html": (run_id, _digest(f"{salt} {due.get(run_id)} {fingerprint}"))
+        for run_id, fingerprint in loading.run_fingerprints(reader, runs).items()
+    }
+
+
+def _is_current(out_dir: Path, pages: Mapping[str, str], page: str, digest: str) -> bool:
+    return pages.get(page) == digest and (out_dir / page).is_file()
+
+
+def _build(reader: Reader, out_dir: Path, server: str, due: Mapping[str, str]) -> list[str]:
     pages = _read_manifest(out_dir)
     changed: list[str] = []
     _copy_assets(out_dir)
     runs = loading.load_runs(reader)
-    salt = f"{code_hash()} {server}"
-    prints = {
-        f"runs/{page_name(run_id)}.html": (run_id, _digest(f"{salt} {fingerprint}"))
-        for run_id, fingerprint in loading.run_fingerprints(reader, runs).items()
-    }
-    chosen = set(loading.wanted_runs(runs, run_ids))
+    wanted = _run_pages(reader, runs, server, due)
     stale = [
         (page, run_id, digest)
-        for page, (run_id, digest) in prints.items()
-        if run_id in chosen and (pages.get(page) != digest or not (out_dir / page).is_file())
+        for page, (run_id, digest) in wanted.items()
+        if not _is_current(out_dir, pages, page, digest)
     ]
     similarities = loading.PathSimilarities()
     for start in range(0, len(stale), GROUP_SIZE):
         group = stale[start : start + GROUP_SIZE]
         details = loading.load_details(reader, [run_id for _, run_id, _ in group], runs, similarities)
-        for (page, _, digest), detail in zip(group, details, strict=True):
-            _write(out_dir / page, render_run_page(detail, server=server))
+        for (page, run_id, digest), detail in zip(group, details, strict=True):
+            _write(out_dir / page, render_run_page(detail, server=server, due=due.get(run_id)))
             pages[page] = digest
             changed.append(page)
     for page, text in (
@@ -81,11 +100,11 @@ def _build(reader: Reader, out_dir: Path, run_ids: Iterable[str] | None, server:
         ("omega.html", render_omega_page(loading.load_omega_overview(reader))),
     ):
         digest = _digest(text)
-        if pages.get(page) != digest or not (out_dir / page).is_file():
+        if not _is_current(out_dir, pages, page, digest):
             _write(out_dir / page, text)
             pages[page] = digest
             changed.append(page)
-    changed += _remove_vanished(out_dir, pages, set(prints))
+    changed += _remove_vanished(out_dir, pages, set(wanted))
     _write(out_dir / MANIFEST, json.dumps({"format": MANIFEST_FORMAT, "pages": dict(sorted(pages.items()))}, indent=0))
     return changed
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfreg_assets import __version__
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, load, now_utc, replace, to_arrow
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +51,10 @@ def insert_missing(writer: Writer, rows: Sequence[BarycenterRow]) -> int:
     )
 
 
-def assign(writer: Writer, rows: Sequence[RunBarycenterRow]) -> int:
-    """Says which barycenter stands for each series of the runs in `rows`, replacing what was said of these runs."""
-    return replace(writer, RUN_BARYCENTERS, rows)
+def assign(writer: Writer, run_ids: Iterable[str], rows: Sequence[RunBarycenterRow]) -> int:
+    """Makes `rows` all that is said of the barycenters of these runs; runs without any lose theirs."""
+    delete_runs(writer, RUN_BARYCENTERS.name, run_ids)
+    return insert(writer, RUN_BARYCENTERS, to_arrow(rows, RunBarycenterRow)) if rows else 0
 
 
 def find(reader: Reader, barycenter_ids: Iterable[str]) -> dict[str, BarycenterRow]:
@@ -62,10 +63,10 @@ def find(reader: Reader, barycenter_ids: Iterable[str]) -> dict[str, BarycenterR
     return {row.barycenter_id: row for row in rows}
 
 
-def of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str], str]:
-    """(run_id, series) -> barycenter_id."""
+def stored(reader: Reader, barycenter_ids: Iterable[str]) -> set[str]:
+    """Those of the ids that are stored."""
     found = reader.rows(
-        "SELECT run_id, series, barycenter_id FROM core.run_barycenters WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
-        [list(run_ids)],
+        "SELECT barycenter_id FROM core.barycenters WHERE barycenter_id IN (SELECT unnest(?::VARCHAR[]))",
+        [list(barycenter_ids)],
     )
-    return {(run_id, series): barycenter_id for run_id, series, barycenter_id in found}
+    return {key for (key,) in found}

@@ -25,6 +25,7 @@ class ProfileRow:
     threshold_low: float | None
     threshold_high: float | None
     parameters_hash: str
+    input_hash: str
     code_version: str = __version__
     computed_at: datetime = field(default_factory=now_utc)
 
@@ -62,12 +63,13 @@ def replace_runs(
     return insert(writer, DISCORDS, to_arrow(discords, DiscordRow)) if discords else 0
 
 
-def partitions_without(reader: Reader) -> list[str]:
-    """Partition keys with a currently anomalous series that nothing was localised in, in order of their first run."""
-    found = reader.rows(
-        "SELECT runs.partition_key FROM marts.verdicts AS verdicts JOIN core.runs AS runs USING (run_id) "
-        "WHERE verdicts.is_current AND verdicts.is_anomalous AND verdicts.series <> '*' AND NOT EXISTS ("
-        "SELECT 1 FROM core.profiles AS found WHERE found.run_id = verdicts.run_id AND found.series = verdicts.series) "
-        "GROUP BY runs.partition_key ORDER BY min(runs.started_at), runs.partition_key"
+def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
+    """Anomalous series that were localised, their windows and the seconds in them, of some runs."""
+    ids = list(run_ids)
+    (row,) = reader.dicts(
+        "SELECT (SELECT count(*) FROM core.profiles WHERE run_id IN (SELECT unnest($ids::VARCHAR[]))) AS anomalous_series, "
+        "count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
+        "FROM core.discords WHERE run_id IN (SELECT unnest($ids::VARCHAR[]))",
+        {"ids": ids},
     )
-    return [key for (key,) in found]
+    return row

@@ -30,6 +30,8 @@ class DistanceRow:
     q1: float | None = None
     q3: float | None = None
     improvement: float | None = None
+    uncorrected_distance: float | None = None
+    missing_series: tuple[str, ...] | None = None
     is_recheck_passed: bool | None = None
     p_value: float | None = None
     direction: str | None = None
@@ -48,8 +50,8 @@ class DistanceRow:
 
 DISTANCES = Table("core.distances", DistanceRow, ("run_id", "series", "detector", "parameters_hash"))
 
-_KEY = "old.run_id = new.run_id AND old.series = new.series AND old.detector = new.detector"
-_SAME_ROW = f"{_KEY} AND old.parameters_hash = new.parameters_hash"
+_SAME_RUN = "old.run_id = new.run_id AND old.detector = new.detector"
+_SAME_ROW = f"{_SAME_RUN} AND old.series = new.series AND old.parameters_hash = new.parameters_hash"
 _STAGE = f"""
 CREATE OR REPLACE TEMP TABLE new_distances AS
 SELECT
@@ -59,8 +61,9 @@ FROM staged_rows AS new
 CROSS JOIN (SELECT coalesce(max(distance_id), 0) AS distance_id FROM core.distances) AS top
 LEFT JOIN core.distances AS old ON {_SAME_ROW}
 """
+# All of a run's rows by the detector: a series that is not judged any more has no latest measurement.
 _SUPERSEDE = (
-    f"UPDATE core.distances AS old SET is_latest = false FROM new_distances AS new WHERE {_KEY} AND old.is_latest"
+    f"UPDATE core.distances AS old SET is_latest = false FROM new_distances AS new WHERE {_SAME_RUN} AND old.is_latest"
 )
 _CLEAR = "DELETE FROM core.distances WHERE distance_id IN (SELECT distance_id FROM new_distances)"
 _INSERT = f"""
@@ -70,7 +73,7 @@ SELECT distance_id, true, {DISTANCES.column_list} FROM new_distances
 
 
 def upsert(writer: Writer, rows: Sequence[DistanceRow]) -> int:
-    """Stores measurements; they become the latest of their run, series and detector. The number stored.
+    """Stores measurements of whole runs; they become the only latest ones of their run and detector. The number stored.
 
     A measurement with the parameters of an earlier one replaces it and keeps its number; the verdicts that were
     given on it, at whatever ω, are given again, so that none contradicts its evidence.
@@ -95,3 +98,13 @@ def find(reader: Reader, run_ids: Iterable[str], detector: str | None = None) ->
         "ORDER BY run_id, series, detector",
         [list(run_ids), detector, detector],
     )
+
+
+def counts(reader: Reader, run_ids: Iterable[str], scored: str) -> dict[str, tuple[int, int]]:
+    """run_id -> (series that were scored, series that were not) by the latest measurements of all detectors."""
+    found = reader.rows(
+        "SELECT run_id, count(*) FILTER (state = ?), count(*) FILTER (state <> ?) FROM core.distances "
+        "WHERE is_latest AND series <> '*' AND run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
+        [scored, scored, list(run_ids)],
+    )
+    return {run_id: (yes, no) for run_id, yes, no in found}

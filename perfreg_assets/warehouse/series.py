@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,9 +25,34 @@ class SeriesRow:
     start_ns: int | None
     values: np.ndarray | None
     is_missing: bool
+    reason_code: str | None = None
     reason: str | None = None
+    values_hash: str | None = None
     code_version: str = __version__
     extracted_at: datetime = field(default_factory=now_utc)
+
+
+@dataclass(frozen=True)
+class SeriesHash:
+    """A series without its samples: enough to tell whether what was computed from it still holds.
+
+    Attributes:
+        values_hash: of values and place in time; None where the series is missing.
+        path_hash: of the run's timed path, which says what the app was doing at each sample.
+    """
+
+    run_id: str
+    series: str
+    interval_s: float
+    sample_count: int
+    values_hash: str | None
+    path_hash: str
+    reason: str | None
+
+    @property
+    def content(self) -> str:
+        """Equal for series that any method computes the same from."""
+        return f"{self.values_hash}/{self.path_hash}"
 
 
 _OF_RUN = Table("core.time_series", SeriesRow, ("run_id",))
@@ -51,16 +77,29 @@ def find(
     return {(row.run_id, row.series): row for row in rows}
 
 
+_HASHES = """
+SELECT series.run_id, series.series, series.interval_s, coalesce(len(series."values"), 0), series.values_hash,
+       coalesce(runs.path_hash, md5(runs.path::VARCHAR), ''), series.reason
+FROM core.time_series AS series JOIN core.runs AS runs USING (run_id)
+WHERE series.run_id IN (SELECT unnest(?::VARCHAR[])) AND series.series IN (SELECT unnest(?::VARCHAR[]))
+"""
+
+
+def hashes(reader: Reader, run_ids: Iterable[str], names: Iterable[str]) -> dict[tuple[str, str], SeriesHash]:
+    """(run_id, series) -> the series by its hashes, missing ones too."""
+    found = reader.rows(_HASHES, [list(run_ids), list(names)])
+    return {(row[0], row[1]): SeriesHash(*row) for row in found}
+
+
+def content_hash(values: np.ndarray | None, interval_s: float, start_ns: int | None) -> str | None:
+    """What `values_hash` holds: SHA-256 over the samples (n,) and their place in time; None without samples."""
+    if values is None:
+        return None
+    digest = hashlib.sha256(f"{interval_s!r}|{start_ns}|".encode())
+    digest.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+    return digest.hexdigest()
+
+
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:
     """Deletes all series of some runs: before they are extracted anew, perhaps without any."""
     delete_runs(writer, _OF_RUN.name, run_ids)
-
-
-def intervals(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
-    """run_id -> interval in seconds of its series, for runs that have any."""
-    found = reader.rows(
-        "SELECT run_id, any_value(interval_s) FROM core.time_series "
-        "WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
-        [list(run_ids)],
-    )
-    return dict(found)

@@ -12,6 +12,14 @@ def current(reader: Reader) -> dict[str, str]:
     return dict(reader.rows("SELECT name, arg_max(value, changed_at) FROM core.settings GROUP BY name ORDER BY name"))
 
 
+def in_force(reader: Reader, settings: Settings) -> Settings:
+    """The settings with what the warehouse has in force put in: detector, ω and localisation."""
+    given = current(reader)
+    variables = {ENVIRONMENT_PREFIX + name.upper(): value for name, value in given.items()}
+    parsed = Settings.from_environment(variables)
+    return settings.with_values(**{name: getattr(parsed, name) for name in given})
+
+
 def change(writer: Writer, name: str, value: str, note: str | None = None) -> bool:
     """Puts a value in force and logs the change; False when it was in force already.
 

@@ -81,6 +81,7 @@ ALTER TABLE core.time_series ADD COLUMN reason_code VARCHAR;
 ALTER TABLE core.runs ADD COLUMN path_hash VARCHAR;
 ALTER TABLE core.runs ADD COLUMN explored_state_count INTEGER;
 ALTER TABLE core.traces ADD COLUMN load_sources VARCHAR[];
+ALTER TABLE core.traces ADD COLUMN parameters_hash VARCHAR;
 ALTER TABLE core.history_sets ADD COLUMN input_hash VARCHAR;
 ALTER TABLE core.profiles ADD COLUMN input_hash VARCHAR;
 

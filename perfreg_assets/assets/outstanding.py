@@ -1,0 +1,77 @@
+"""What is due in the warehouse and on the pages, together: what status shows, sensors request and the CLI makes true."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from perfreg_assets.model import freshness
+from perfreg_assets.model.freshness import Due, Stage
+from perfreg_assets.reports import site
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import states
+from perfreg_assets.warehouse.connection import Reader
+
+STEPS: dict[Stage | None, tuple[str, ...]] = {
+    Stage.TRACE: ("traces", "time_series"),
+    Stage.HISTORY: ("history_sets",),
+    Stage.BARYCENTER: ("barycenters",),
+    Stage.DISTANCE: ("distances",),
+    Stage.VERDICT: ("verdicts",),
+    Stage.DISCORD: ("discords",),
+    None: ("reports",),
+}
+"""The assets that make each stage true, in their order; None: the pages."""
+
+
+@dataclass(frozen=True)
+class Outstanding:
+    """`due`: a row per run with something due. `pages`: run → partition, of pages that would come out different."""
+
+    due: tuple[Due, ...]
+    pages: dict[str, str]
+
+    @property
+    def keys(self) -> list[str]:
+        """Partitions with something due, in the order of their first such run."""
+        return list(dict.fromkeys([*(one.partition_key for one in self.due), *self.pages.values()]))
+
+    def of(self, key: str) -> Outstanding:
+        """The part of one partition."""
+        return Outstanding(
+            tuple(one for one in self.due if one.partition_key == key),
+            {run_id: found for run_id, found in self.pages.items() if found == key},
+        )
+
+    @property
+    def assets(self) -> tuple[str, ...]:
+        """The assets to materialise: from the earliest stage that is due to the pages; none where nothing is."""
+        if not self.due and not self.pages:
+            return ()
+        first = min((one.stage for one in self.due), default=None)
+        order = list(STEPS)
+        return tuple(asset for stage in order[order.index(first) :] for asset in STEPS[stage])
+
+    @property
+    def signature(self) -> str:
+        """Equal for the same things due for the same reasons."""
+        text = repr((sorted((one.run_id, one.stage, one.why) for one in self.due), sorted(self.pages)))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def outstanding(reader: Reader, settings: Settings) -> Outstanding:
+    """Everything that is due."""
+    due = freshness.due(reader, settings)
+    late = site.due_pages(reader, settings.reports_dir, server=settings.reports_address, due=_reasons(due))
+    key_of = {run.run_id: run.partition_key for run in states.registered(reader)}
+    return Outstanding(tuple(due), {run_id: key_of[run_id] for run_id in late if run_id in key_of})
+
+
+def write_pages(reader: Reader, settings: Settings) -> list[str]:
+    """Brings the site up to date; what is still due is said on the pages it concerns. The pages written."""
+    due = _reasons(freshness.due(reader, settings))
+    return site.build_site(reader, settings.reports_dir, server=settings.reports_address, due=due)
+
+
+def _reasons(due: list[Due]) -> dict[str, str]:
+    return {one.run_id: one.why for one in due}

@@ -1,0 +1,63 @@
+"""Barycenters of the histories, each computed once: they are stored by the hash of what they average."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfreg_assets.methods.barycenter import dba
+from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.provenance import code_version
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import barycenters as table
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """What a step did: run_id → how many of its series have an average now; and how many were computed."""
+
+    series_count: dict[str, int]
+    new_count: int
+
+
+def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Averaged:
+    """Averages the histories that are due in some partitions; an identical history is never averaged twice."""
+    with warehouse.reading() as reader:
+        wanted = freshness.ready_runs(reader, settings, Stage.BARYCENTER, keys)
+        planned = comparisons.plan(reader, sorted(wanted), settings)
+        courses = [one for family in planned.values() for one in family if one.has_course]
+        ids = {(one.run_id, one.series): inputs.barycenter_id(one, settings) for one in courses}
+        known = table.stored(reader, set(ids.values()))
+        missing = {ids[one.run_id, one.series]: one for one in courses if ids[one.run_id, one.series] not in known}
+        store = comparisons.SampleStore(reader, list(missing.values()))
+    with watch.measure("model"), ThreadPoolExecutor() as pool:
+        new = list(pool.map(lambda key: _average(key, store.values(missing[key]), settings), sorted(missing)))
+    rows = [
+        table.RunBarycenterRow(run_id=run_id, series=series, barycenter_id=key) for (run_id, series), key in ids.items()
+    ]
+    with watch.measure("warehouse"), warehouse.writing() as writer:
+        table.insert_missing(writer, new)
+        table.assign(writer, planned, rows)
+    counts = {run_id: sum(one.has_course for one in family) for run_id, family in planned.items()}
+    return Averaged(counts, len(new))
+
+
+def _average(key: str, series: list[np.ndarray], settings: Settings) -> table.BarycenterRow:
+    begin = time.perf_counter()
+    average = dba(series, max_iterations=settings.barycenter_iterations, backend=settings.barycenter_backend)
+    return table.BarycenterRow(
+        barycenter_id=key,
+        values=average.values,
+        inertia=average.inertia,
+        iteration_count=average.iterations,
+        backend=settings.barycenter_backend,
+        seconds=time.perf_counter() - begin,
+        code_version=code_version("methods"),
+    )

@@ -1,0 +1,177 @@
+"""What is compared: each judged series or metric of a run, beside the same one of its history.
+
+A comparison is planned from hashes alone, which is enough to tell whether it was measured already; samples are loaded
+for those that were not. What is missing is a named state here and stays one from here on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfreg_assets.catalogue import SeriesDefinition, definition_of
+from perfreg_assets.methods.samples import Sample
+from perfreg_assets.methods.states import UNKNOWN, state_codes
+from perfreg_assets.reasons import Reason
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import histories, timed_paths
+from perfreg_assets.warehouse import series as series_table
+from perfreg_assets.warehouse import traces as trace_table
+from perfreg_assets.warehouse.connection import Reader
+
+SCORED = "scored"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One (run, series). `state` is 'scored' when it can be judged, else why not, in `state_reason`'s words.
+
+    Attributes:
+        target: what the run has of the series; None when it has nothing of that name.
+        history: the history's runs that have it on the same grid, latest first.
+        is_in_history: whether any run of the history has the series at all.
+    """
+
+    run_id: str
+    definition: SeriesDefinition
+    state: str
+    state_reason: str | None
+    target: series_table.SeriesHash | None
+    history: tuple[series_table.SeriesHash, ...]
+    is_in_history: bool
+    engine_version: str | None
+
+    @property
+    def series(self) -> str:
+        return self.definition.name
+
+    @property
+    def is_scored(self) -> bool:
+        return self.state == SCORED
+
+    @property
+    def has_course(self) -> bool:
+        """It is judged, and not a single value: it has a barycenter, and windows where it is anomalous."""
+        return self.is_scored and self.definition.kind != "scalar"
+
+    @property
+    def is_missing_in_run(self) -> bool:
+        """The run lacks what its history has: whatever the rest says, the run cannot be called normal."""
+        return self.state == "series_missing" and self.is_in_history
+
+    @property
+    def interval_s(self) -> float:
+        assert self.target is not None
+        return self.target.interval_s
+
+    @property
+    def content_hash(self) -> str:
+        """Of all that a score is computed from but the code and the detector; the history counts as a set."""
+        parts = [self.series, self.definition.kind, self.definition.worse, self.state, self.state_reason or ""]
+        if self.is_scored and self.target is not None:
+            parts += [str(self.interval_s), self.target.content]
+            parts += sorted(one.content for one in self.history)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, list[Comparison]]:
+    """run_id → comparisons of its judged series, in the order of the setting; every run and series is in the result."""
+    run_ids = list(run_ids)
+    traces = trace_table.find(reader, run_ids)
+    selections = histories.find(reader, run_ids)
+    members = histories.members(reader, run_ids)
+    everyone = sorted({*run_ids, *(member for ids in members.values() for member in ids)})
+    hashes = series_table.hashes(reader, everyone, settings.judged_series)
+    planned: dict[str, list[Comparison]] = {}
+    for run_id in run_ids:
+        trace, selection = traces.get(run_id), selections.get(run_id)
+        planned[run_id] = []
+        for name in settings.judged_series:
+            target = hashes.get((run_id, name))
+            having = [
+                row
+                for member in members.get(run_id, ())
+                for row in [hashes.get((member, name))]
+                if row is not None and row.values_hash is not None
+            ]
+            same_grid = tuple(row for row in having if target is not None and row.interval_s == target.interval_s)
+            state, why = _state(trace, target, selection, len(same_grid), settings)
+            planned[run_id].append(
+                Comparison(
+                    run_id=run_id,
+                    definition=definition_of(name),
+                    state=state,
+                    state_reason=why,
+                    target=target,
+                    history=same_grid,
+                    is_in_history=bool(having),
+                    engine_version=trace.engine_version if trace else None,
+                )
+            )
+    return planned
+
+
+def _state(
+    trace: trace_table.TraceRow | None,
+    target: series_table.SeriesHash | None,
+    selection: histories.HistoryRow | None,
+    history_size: int,
+    settings: Settings,
+) -> tuple[str, str | None]:
+    if trace is None or not trace.is_complete:
+        return "incomplete_trace", trace.reason if trace else Reason.NOT_CHECKED.sentence
+    if target is None or target.values_hash is None or target.sample_count == 0:
+        return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
+    if selection is None or selection.state != "ready":
+        return "not_enough_history", (
+            selection.explanation if selection else None
+        ) or Reason.NOT_ENOUGH_HISTORY.sentence
+    if history_size < settings.history_minimum:
+        return "not_enough_history", (
+            f"Only {history_size} of the {selection.history_size} comparable runs have this series, "
+            f"{settings.history_minimum} are needed."
+        )
+    return SCORED, None
+
+
+class SampleStore:
+    """Samples of the runs of some comparisons, loaded once."""
+
+    def __init__(self, reader: Reader, comparisons: Sequence[Comparison]) -> None:
+        scored = [one for one in comparisons if one.is_scored]
+        runs = {row.run_id for one in scored for row in (one.target, *one.history) if row is not None}
+        self._rows = series_table.find(reader, runs, {one.series for one in scored}) if scored else {}
+        self._paths = timed_paths.find(reader, runs) if scored else {}
+
+    def values(self, one: Comparison) -> list[np.ndarray]:
+        """Values of the history's runs, latest first."""
+        return [self._values(row.run_id, one.series) for row in one.history]
+
+    def samples(self, one: Comparison) -> tuple[list[Sample], Sample]:
+        """(history, target) as the detectors take them, with the state of the app at each sample where it is known."""
+        runs = [row.run_id for row in one.history] + [one.run_id]
+        values = [self._values(run_id, one.series) for run_id in runs]
+        offsets = [self._offsets(run_id, one.series) for run_id in runs]
+        codes = state_codes(offsets, [len(row) for row in values], one.interval_s)
+        samples = [
+            Sample(row, code if (code != UNKNOWN).any() else None) for row, code in zip(values, codes, strict=True)
+        ]
+        return samples[:-1], samples[-1]
+
+    def start_ns(self, one: Comparison) -> int:
+        return self._rows[one.run_id, one.series].start_ns or 0
+
+    def _values(self, run_id: str, series: str) -> np.ndarray:
+        values = self._rows[run_id, series].values
+        assert values is not None
+        return values
+
+    def _offsets(self, run_id: str, series: str) -> list[tuple[float, str]]:
+        """(seconds since the first sample, screen) of each step whose time is known, in order of time."""
+        start_ns = self._rows[run_id, series].start_ns
+        if start_ns is None:
+            return []
+        return [((step.ts_ns - start_ns) / 1e9, step.state) for step in self._paths.get(run_id, ())]

@@ -1,0 +1,158 @@
+"""What is due, and why: the one place that says whether a stored result still holds.
+
+A result is due when it is not there or was made from other inputs, parameters or code than hold now; inputs are told by
+hashes (`model.inputs`), never by whether somebody "handled" an event. A run's stages build on each other, so a run is
+due at its earliest stage that does not hold; what follows is looked at again when that is done. Pages are the reports'
+own concern (`reports.site.due_pages`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from perfreg_assets.detection import detectors
+from perfreg_assets.model import comparisons, inputs
+from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.provenance import code_version
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import settings_table, states
+from perfreg_assets.warehouse.connection import Reader
+
+
+class Stage(IntEnum):
+    """What is computed for a run, in this order. A page comes after all of them."""
+
+    TRACE = 1
+    HISTORY = 2
+    BARYCENTER = 3
+    DISTANCE = 4
+    VERDICT = 5
+    DISCORD = 6
+
+
+@dataclass(frozen=True)
+class Due:
+    """A run's earliest stage that does not hold, and why not; later stages follow from it."""
+
+    run_id: str
+    partition_key: str
+    stage: Stage
+    why: str
+
+
+def due(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> list[Due]:
+    """What is due of the runs of some partitions (default: all), oldest run first."""
+    settings = settings_table.in_force(reader, settings)
+    registered = states.registered(reader, keys)
+    key_of = {run.run_id: run.partition_key for run in registered}
+    found = _traces(registered, settings)
+    found |= _histories(reader, [run for run in registered if run.run_id not in found], settings)
+    planned = comparisons.plan(reader, [run_id for run_id in key_of if run_id not in found], settings)
+    found |= _barycenters(reader, planned, settings)
+    found |= _distances(reader, _without(planned, found), settings)
+    judged = _without(planned, found)
+    found |= _verdicts(reader, judged, settings)
+    found |= _windows(reader, _without(judged, found), settings)
+    return [Due(run_id, key_of[run_id], *found[run_id]) for run_id in key_of if run_id in found]
+
+
+def ready_runs(reader: Reader, settings: Settings, stage: Stage, keys: Iterable[str]) -> set[str]:
+    """Runs of some partitions that wait for this stage and nothing before it: what a step works on."""
+    return {one.run_id for one in due(reader, settings, keys) if one.stage is stage}
+
+
+_Found = dict[str, tuple[Stage, str]]
+Planned = dict[str, list[Comparison]]
+"""run_id → its comparisons"""
+
+
+def _without(planned: Planned, found: _Found) -> Planned:
+    return {run_id: family for run_id, family in planned.items() if run_id not in found}
+
+
+def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Found:
+    code, parameters = code_version("traces"), inputs.trace_parameters(settings)
+
+    def why(run: states.Registered) -> str | None:
+        if run.read_code_version is None:
+            return "the trace was not read yet"
+        if run.read_sha256 != run.trace_sha256:
+            return "the trace is another file than the one that was read"
+        if run.read_code_version != code:
+            return "the trace was read by another version of the code"
+        return "the trace was read with another interval or tolerance" if run.read_parameters_hash != parameters else None
+
+    return {run.run_id: (Stage.TRACE, reason) for run in registered for reason in [why(run)] if reason is not None}
+
+
+def _histories(reader: Reader, registered: Sequence[states.Registered], settings: Settings) -> _Found:
+    of_app: dict[str, list[str]] = defaultdict(list)
+    for run in registered:
+        of_app[run.app].append(run.run_id)
+    known = states.history_inputs(reader, [run.run_id for run in registered])
+    found: _Found = {}
+    for app, run_ids in of_app.items():
+        wanted = inputs.history_hashes(reader, app, settings)
+        for run_id in run_ids:
+            if run_id not in known:
+                found[run_id] = Stage.HISTORY, "no history was selected yet"
+            elif known[run_id] != wanted[run_id]:
+                found[run_id] = Stage.HISTORY, "earlier runs, their reviews, the rules or the code changed"
+    return found
+
+
+def _barycenters(reader: Reader, planned: Planned, settings: Settings) -> _Found:
+    known = states.averaged(reader, planned)
+    found: _Found = {}
+    for run_id, family in planned.items():
+        if known.get(run_id, {}) != {one.series: inputs.barycenter_id(one, settings) for one in family if one.has_course}:
+            found[run_id] = Stage.BARYCENTER, "the barycenters are not those of the history"
+    return found
+
+
+def _distances(reader: Reader, planned: Planned, settings: Settings) -> _Found:
+    known = states.measured(reader, planned)
+    found: _Found = {}
+    for run_id, family in planned.items():
+        for name, detector in detectors().items():
+            before = known.get((run_id, name))
+            if before is None:
+                found.setdefault(run_id, (Stage.DISTANCE, f"not measured by {name} yet"))
+            elif before != (
+                inputs.run_hash(detector, family, settings),
+                inputs.measuring_parameters(detector, settings),
+            ):
+                found.setdefault(run_id, (Stage.DISTANCE, f"measured by {name} from other inputs, parameters or code"))
+    return found
+
+
+def _verdicts(reader: Reader, planned: Planned, settings: Settings) -> _Found:
+    missing = states.without_verdict(reader, planned, detector=settings.detector, omega=settings.omega)
+    why = f"no verdict by {settings.detector} at ω = {settings.omega:g} yet"
+    return dict.fromkeys(sorted(missing), (Stage.VERDICT, why))
+
+
+def _windows(reader: Reader, planned: Planned, settings: Settings) -> _Found:
+    known = states.localised(reader, planned)
+    wanted: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in anomalous(reader, planned):
+        wanted[one.run_id][one.series] = inputs.windows_hash(one, settings)
+    found: _Found = {}
+    for run_id in planned:
+        there, needed = known.get(run_id, {}), wanted.get(run_id, {})
+        if missing := sorted(needed.keys() - there.keys()):
+            found[run_id] = Stage.DISCORD, f"no windows of {', '.join(missing)} yet"
+        elif there != needed:
+            found[run_id] = Stage.DISCORD, "windows from other inputs, or of series that are not anomalous any more"
+    return found
+
+
+def anomalous(reader: Reader, planned: Planned) -> list[Comparison]:
+    """The series with a course that are anomalous by their current verdict."""
+    alarms = states.alarms(reader, planned)
+    return [
+        one for family in planned.values() for one in family if one.has_course and (one.run_id, one.series) in alarms
+    ]

@@ -1,0 +1,85 @@
+"""What each result depends on, as a hash: a result is fresh exactly when it was made from the hash that holds now."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from perfreg_assets.detection import DetectorDefinition, localisation_of
+from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.provenance import code_version
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import states
+from perfreg_assets.warehouse.connection import Reader
+
+TRACE_PARAMETERS = ("interval_s", "duration_tolerance_ratio")
+HISTORY_PARAMETERS = (
+    *("history_size", "history_minimum", "path_similarity_minimum"),
+    *("history_same_version", "history_excludes_anomalous"),
+)
+MEASURING_PARAMETERS = (*HISTORY_PARAMETERS, "interval_s", "judged_series")
+LOCALISATION_PARAMETERS = (
+    *("discord_window_s", "discord_quantile_low", "discord_quantile_high"),
+    *("discord_skip_start_s", "discord_skip_end_s"),
+)
+_SAME_BY_ANY = {"barycenter_backend", "matrix_profile_backend"}  # backends are equal to 1e-9 (tested)
+
+
+def trace_parameters(settings: Settings) -> str:
+    """Hash of the settings that what is read of a trace depends on."""
+    return settings.hash_of(*TRACE_PARAMETERS)
+
+
+def history_hashes(reader: Reader, app: str, settings: Settings) -> dict[str, str]:
+    """run_id → hash of all that decides the run's history: the rules, the run, and every earlier run of the app.
+
+    A run that arrives late, a review or an exclusion changes the hashes of all later runs and of no earlier one.
+    """
+    facts = states.history_facts(reader, app, with_verdicts=settings.history_excludes_anomalous)
+    rules = f"{settings.hash_of(*HISTORY_PARAMETERS)}|{code_version('methods')}"
+    earlier = hashlib.sha256(rules.encode())
+    hashes = {}
+    for run_id, own, as_candidate in facts:
+        mine = earlier.copy()
+        mine.update(f"{run_id}|{own}".encode("utf-8", "surrogatepass"))
+        hashes[run_id] = mine.hexdigest()
+        earlier.update(f"{run_id}|{own}|{as_candidate}\0".encode("utf-8", "surrogatepass"))
+    return hashes
+
+
+def barycenter_id(one: Comparison, settings: Settings) -> str:
+    """The key under which a history's average is stored."""
+    parts = sorted(str(row.values_hash) for row in one.history)
+    return _digest([*parts, settings.barycenter_iterations, code_version("methods")])
+
+
+def measuring_parameters(detector: DetectorDefinition, settings: Settings) -> str:
+    """Hash of the settings that a detector's measurements depend on; stored as `parameters_hash`."""
+    return settings.hash_of(*MEASURING_PARAMETERS, *(set(detector.parameters) - _SAME_BY_ANY))
+
+
+def measurement_hash(one: Comparison, detector: DetectorDefinition, family: Sequence[Comparison]) -> str:
+    """Of one series' measurement: what is compared, the detector, and how many series are judged with it."""
+    series_count = sum(other.is_scored for other in family)
+    return _digest([detector.name, one.content_hash, series_count, code_version("methods")])
+
+
+def run_hash(detector: DetectorDefinition, family: Sequence[Comparison], settings: Settings) -> str:
+    """Of the measurements of a whole run by one detector."""
+    parameters = measuring_parameters(detector, settings)
+    return _digest([parameters, *(measurement_hash(one, detector, family) for one in family)])
+
+
+def localisation_parameters(settings: Settings) -> str:
+    """Hash of the way of localising in force and its settings."""
+    mode = localisation_of(settings.localisation, settings.detector)
+    return _digest([mode, settings.hash_of(*LOCALISATION_PARAMETERS)])[:16]
+
+
+def windows_hash(one: Comparison, settings: Settings) -> str:
+    """Of the windows of one series."""
+    return _digest([one.content_hash, localisation_parameters(settings), code_version("methods")])
+
+
+def _digest(parts: Iterable[object]) -> str:
+    return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()

@@ -1,0 +1,159 @@
+"""From registered runs to what their traces hold: the gate's finding, series and measurements as rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from perfreg_assets.model import freshness
+from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.provenance import code_version
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.gate import TraceHealth
+from perfreg_assets.traces.grid import Series
+from perfreg_assets.traces.inspection import Inspection, inspect_trace
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import series as series_table
+from perfreg_assets.warehouse import timings
+from perfreg_assets.warehouse import traces as trace_table
+from perfreg_assets.warehouse.connection import Reader, Warehouse
+
+Inspect = Callable[[run_table.RunRow, Settings], Inspection]
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What a step did: run_id → what the gate says, for the runs whose trace was read now."""
+
+    found: dict[str, TraceHealth]
+
+
+def inspect_due(
+    warehouse: Warehouse,
+    settings: Settings,
+    keys: Iterable[str],
+    watch: Stopwatch,
+    *,
+    again: bool = False,
+    inspect: Inspect | None = None,
+) -> Inspected:
+    """Reads the traces of some partitions that were not read yet, or by other code or with other parameters.
+
+    Args:
+        again: read all of them.
+        inspect: what reads one trace; tests bring their own.
+    """
+    keys = list(keys)
+    inspect = inspect or read_trace
+    with warehouse.reading() as reader:
+        wanted = None if again else freshness.ready_runs(reader, settings, Stage.TRACE, keys)
+        rows = [
+            row for key in keys for row in run_table.of_partition(reader, key) if wanted is None or row.run_id in wanted
+        ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = dict(zip((row.run_id for row in rows), pool.map(lambda row: inspect(row, settings), rows), strict=True))
+    with watch.measure("warehouse"), warehouse.writing() as writer:
+        trace_table.upsert(writer, [_trace_row(row, found[row.run_id].health, settings) for row in rows])
+        series_table.forget(writer, [row.run_id for row in rows])
+        series_table.upsert(
+            writer, [_series_row(run_id, one) for run_id, inspection in found.items() for one in inspection.series]
+        )
+        for run_id, inspection in found.items():
+            health = inspection.health
+            if health.reason and health.reason.is_damage:
+                run_table.quarantine(writer, run_id, health.reason.code, _sentence(health))
+            timings.record(writer, run_id, health.seconds)
+    for inspection in found.values():
+        for part, seconds in inspection.health.seconds.items():
+            watch.add(part, seconds)
+    return Inspected({run_id: inspection.health for run_id, inspection in found.items()})
+
+
+def read_trace(row: run_table.RunRow, settings: Settings) -> Inspection:
+    """Gate, series and measurements of a registered run's trace."""
+    assert row.app is not None
+    assert row.trace_file is not None
+    assert row.time_limit_s is not None
+    exploration = None
+    if row.exploration_start_ns is not None and row.exploration_end_ns is not None:
+        exploration = (row.exploration_start_ns, row.exploration_end_ns)
+    return inspect_trace(
+        settings.runs_dir / row.run_id / row.trace_file,
+        app=row.app,
+        exploration=exploration,
+        time_limit_s=row.time_limit_s,
+        expected_bytes=row.trace_bytes,
+        expected_sha256=row.trace_sha256,
+        settings=settings,
+    )
+
+
+def _sentence(health: TraceHealth) -> str:
+    assert health.reason is not None
+    return f"{health.detail}: {health.reason.sentence}"
+
+
+def _trace_row(row: run_table.RunRow, health: TraceHealth, settings: Settings) -> trace_table.TraceRow:
+    return trace_table.TraceRow(
+        run_id=row.run_id,
+        is_complete=health.is_complete,
+        reason_code=health.reason.code if health.reason else None,
+        reason=_sentence(health) if health.reason else None,
+        trace_sha256=row.trace_sha256,
+        trace_bytes=row.trace_bytes,
+        unpacked_bytes=health.unpacked_bytes,
+        start_ns=health.start_ns,
+        end_ns=health.end_ns,
+        duration_s=health.duration_s,
+        packet_count=health.packet_count,
+        data_sources=tuple(health.data_sources),
+        process_count=health.process_count,
+        app_processes=tuple(health.app_processes),
+        health=dict(health.stats),
+        engine=health.engine,
+        engine_version=health.engine_version,
+        engine_seconds=health.seconds.get("engine"),
+        load_sources=tuple(health.load_sources),
+        parameters_hash=settings.hash_of(*freshness.TRACE_PARAMETERS),
+        code_version=code_version("traces"),
+    )
+
+
+def _series_row(run_id: str, series: Series) -> series_table.SeriesRow:
+    return series_table.SeriesRow(
+        run_id=run_id,
+        series=series.name,
+        unit=series.unit,
+        interval_s=series.interval_s,
+        start_ns=series.start_ns,
+        values=series.values,
+        is_missing=series.values is None,
+        reason_code=series.reason_code,
+        reason=series.missing_reason,
+        values_hash=series_table.content_hash(series.values, series.interval_s, series.start_ns),
+        code_version=code_version("traces"),
+    )
+
+
+def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]:
+    """Asset → figures about the traces and series of some runs."""
+    traces = trace_table.find(reader, run_ids).values()
+    series = series_table.find(reader, run_ids).values()
+    present = [row for row in series if row.values is not None]
+    return {
+        "traces": {
+            "dagster/partition_row_count": len(traces),
+            "complete": sum(trace.is_complete for trace in traces),
+            "incomplete": sum(not trace.is_complete for trace in traces),
+            "trace_bytes": sum(trace.trace_bytes or 0 for trace in traces),
+        },
+        "time_series": {
+            "dagster/partition_row_count": len(series),
+            "series": len(present),
+            "missing_series": len(series) - len(present),
+            "samples": sum(len(row.values) for row in present if row.values is not None),
+        },
+    }

@@ -1,0 +1,124 @@
+"""Where in the session the anomalous series depart from their histories, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from perfreg_assets.detection import localisation_of
+from perfreg_assets.methods.barycenter import Barycenter
+from perfreg_assets.methods.discords import Localisation
+from perfreg_assets.methods.localisation import localise
+from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model.comparisons import Comparison, SampleStore
+from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.provenance import code_version
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import barycenters as barycenter_table
+from perfreg_assets.warehouse import discords as table
+from perfreg_assets.warehouse import settings_table, timed_paths
+from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.timed_paths import TimedStep
+
+
+@dataclass(frozen=True)
+class Localised:
+    """What a step did: the series it localised, and the windows it found."""
+
+    series: list[tuple[str, str]]
+    windows: list[table.DiscordRow]
+
+
+def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Localised:
+    """Localises the series that are anomalous by their current verdict in some partitions, where that is due."""
+    with warehouse.reading() as reader:
+        settings = settings_table.in_force(reader, settings)
+        wanted = freshness.ready_runs(reader, settings, Stage.DISCORD, keys)
+        planned = comparisons.plan(reader, sorted(wanted), settings)
+        due = freshness.anomalous(reader, planned)
+        store = SampleStore(reader, due)
+        paths = timed_paths.find(reader, planned)
+        averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in due})
+    with watch.measure("model"), ThreadPoolExecutor() as pool:
+        found = list(pool.map(lambda one: _localise(one, store, averages, settings), due))
+    profiles = [_profile_row(one, place, settings) for one, place in zip(due, found, strict=True)]
+    windows = [
+        row
+        for one, place in zip(due, found, strict=True)
+        for row in _discord_rows(one, place, store.start_ns(one), paths.get(one.run_id, ()))
+    ]
+    with watch.measure("warehouse"), warehouse.writing() as writer:
+        table.replace_runs(writer, planned, profiles, windows)
+    return Localised([(one.run_id, one.series) for one in due], windows)
+
+
+def _localise(
+    one: Comparison, store: SampleStore, averages: dict[str, barycenter_table.BarycenterRow], settings: Settings
+) -> Localisation:
+    history, target = store.samples(one)
+    average = averages[inputs.barycenter_id(one, settings)]
+    return localise(
+        history,
+        target,
+        barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
+        series=one.definition,
+        interval_s=one.interval_s,
+        mode=localisation_of(settings.localisation, settings.detector),
+        window_s=settings.discord_window_s,
+        quantile_low=settings.discord_quantile_low,
+        quantile_high=settings.discord_quantile_high,
+        skip_start_s=settings.discord_skip_start_s,
+        skip_end_s=settings.discord_skip_end_s,
+        backend=settings.matrix_profile_backend,
+    )
+
+
+def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> table.ProfileRow:
+    return table.ProfileRow(
+        run_id=one.run_id,
+        series=one.series,
+        localisation=localisation_of(settings.localisation, settings.detector),
+        window_s=place.window * one.interval_s,
+        profile=place.profile,
+        threshold_low=place.threshold_low,
+        threshold_high=place.threshold_high,
+        parameters_hash=inputs.localisation_parameters(settings),
+        input_hash=inputs.windows_hash(one, settings),
+        code_version=code_version("methods"),
+    )
+
+
+def _discord_rows(
+    one: Comparison, place: Localisation, start_ns: int, path: Sequence[TimedStep]
+) -> list[table.DiscordRow]:
+    def ns(seconds: float) -> int:
+        return start_ns + round(seconds * 1e9)
+
+    rows = []
+    for index, window in enumerate(place.windows):
+        start_s, end_s, peak_s = (edge * one.interval_s for edge in (window.start, window.end, window.peak))
+        rows.append(
+            table.DiscordRow(
+                run_id=one.run_id,
+                series=one.series,
+                window_index=index,
+                start_s=start_s,
+                end_s=end_s,
+                peak_s=peak_s,
+                start_ns=ns(start_s),
+                end_ns=ns(end_s),
+                confidence=window.confidence,
+                profile_value=window.profile_value,
+                screens=_screens(path, ns(start_s), ns(end_s)),
+            )
+        )
+    return rows
+
+
+def _screens(path: Sequence[TimedStep], start_ns: int, end_ns: int) -> tuple[str, ...]:
+    """The screens shown in the window, in order: the one in force when it begins and those that follow."""
+    before = [step for step in path if step.ts_ns <= start_ns][-1:]
+    inside = [step for step in path if start_ns < step.ts_ns < end_ns]
+    return tuple(dict.fromkeys(step.screen for step in (*before, *inside) if step.screen))

@@ -1,0 +1,168 @@
+"""From the comparisons of a run to its rows of core.distances; what was measured from the same inputs is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.detection import DetectorDefinition, detectors
+from perfreg_assets.methods.barycenter import Barycenter
+from perfreg_assets.methods.detectors import Detector, make_detector
+from perfreg_assets.methods.multiple_testing import combine, correct
+from perfreg_assets.methods.samples import Score
+from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model.comparisons import SCORED, Comparison, SampleStore
+from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.provenance import code_version
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import barycenters as barycenter_table
+from perfreg_assets.warehouse import distances as table
+from perfreg_assets.warehouse.barycenters import BarycenterRow
+from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.distances import RUN_LEVEL, DistanceRow
+
+# When no series of a run can be judged, the run's own state is the first of these that occurs.
+_RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
+_OF_SCORE = {spec.name for spec in fields(Score)} & {spec.name for spec in fields(DistanceRow)}
+
+Earlier = Mapping[tuple[str, str, str], DistanceRow]
+"""(run, series, detector) → what was measured last."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a step did: the rows it stored."""
+
+    rows: list[DistanceRow]
+
+
+def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Measured:
+    """Measures the runs that are due in some partitions, by every detector."""
+    with warehouse.reading() as reader:
+        wanted = freshness.ready_runs(reader, settings, Stage.DISTANCE, keys)
+        planned = comparisons.plan(reader, sorted(wanted), settings)
+        everything = [one for family in planned.values() for one in family]
+        store = SampleStore(reader, everything)
+        courses = [one for one in everything if one.has_course]
+        averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in courses})
+        earlier = {(row.run_id, row.series, row.detector): row for row in table.find(reader, wanted)}
+
+    def measure(family: Sequence[Comparison]) -> list[DistanceRow]:
+        return [
+            row
+            for definition in detectors().values()
+            for row in Measurement(definition, settings, store, averages).of_run(family, earlier)
+        ]
+
+    with watch.measure("model"), ThreadPoolExecutor() as pool:
+        rows = [row for of_run in pool.map(measure, planned.values()) for row in of_run]
+    with watch.measure("warehouse"), warehouse.writing() as writer:
+        table.upsert(writer, rows)
+    return Measured(rows)
+
+
+class Measurement:
+    """One detector at work.
+
+    Args:
+        averages: barycenters by id; those of all comparisons that are measured.
+    """
+
+    def __init__(
+        self,
+        definition: DetectorDefinition,
+        settings: Settings,
+        store: SampleStore,
+        averages: Mapping[str, BarycenterRow],
+    ) -> None:
+        self._definition, self._settings, self._store, self._averages = definition, settings, store, averages
+        parameters = {name: getattr(settings, name) for name in definition.parameters}
+        self._detector: Detector = make_detector(definition.name, parameters)
+
+    def of_run(self, family: Sequence[Comparison], earlier: Earlier) -> list[DistanceRow]:
+        """Each judged series of one run, and the run itself ('*')."""
+        rows: list[DistanceRow] = []
+        scores: dict[str, Score] = {}
+        for one in family:
+            row = self._row(one, family, earlier)
+            rows.append(row)
+            if one.is_scored:
+                scores[one.series] = _score_of(row)
+        return [*rows, self._run_level(family, rows, scores)] if rows else []
+
+    def _row(self, one: Comparison, family: Sequence[Comparison], earlier: Earlier) -> DistanceRow:
+        input_hash = inputs.measurement_hash(one, self._definition, family)
+        blank = self._blank(one, input_hash)
+        if not one.is_scored:
+            return blank
+        before = earlier.get((one.run_id, one.series, self._definition.name))
+        if before is not None and before.input_hash == input_hash and before.state == SCORED:
+            return replace(before, parameters_hash=blank.parameters_hash, k=self._settings.history_size)
+        series_count = sum(other.is_scored for other in family)
+        score = correct(self._score(one), series_count, self._definition.run_rule)
+        key = inputs.barycenter_id(one, self._settings) if one.has_course else None
+        return _filled(blank, replace(score, barycenter_id=key))
+
+    def _blank(self, one: Comparison, input_hash: str) -> DistanceRow:
+        return DistanceRow(
+            run_id=one.run_id,
+            series=one.series,
+            detector=self._definition.name,
+            parameters_hash=inputs.measuring_parameters(self._definition, self._settings),
+            state=one.state,
+            state_reason=one.state_reason,
+            history_size=len(one.history) if one.is_scored else None,
+            input_hash=input_hash,
+            k=self._settings.history_size,
+            interval_s=self._settings.interval_s,
+            engine_version=one.engine_version,
+            code_version=code_version("methods"),
+        )
+
+    def _score(self, one: Comparison) -> Score:
+        history, target = self._store.samples(one)
+        if not one.has_course:
+            known = np.array([sample.values[0] for sample in history])
+            return self._detector.score_value(known, float(target.values[0]), series=one.definition)
+        average = self._averages[inputs.barycenter_id(one, self._settings)]
+        return self._detector.score(
+            history,
+            target,
+            series=one.definition,
+            interval_s=one.interval_s,
+            barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
+        )
+
+    def _run_level(
+        self, family: Sequence[Comparison], rows: Sequence[DistanceRow], scores: Mapping[str, Score]
+    ) -> DistanceRow:
+        blank = replace(
+            self._blank(family[0], inputs.run_hash(self._definition, family, self._settings)),
+            series=RUN_LEVEL,
+            missing_series=tuple(one.series for one in family if one.is_missing_in_run),
+        )
+        if scores:
+            worst = max(row.history_size or 0 for row in rows)
+            whole = replace(blank, state=SCORED, state_reason=None, history_size=worst)
+            return _filled(whole, combine(scores, self._definition.run_rule))
+        told = min(rows, key=lambda row: _RUN_STATES.index(row.state))
+        return replace(blank, state=told.state, state_reason=told.state_reason)
+
+
+def _filled(blank: DistanceRow, score: Score) -> DistanceRow:
+    values: dict[str, Any] = {name: getattr(score, name) for name in _OF_SCORE}
+    return replace(blank, **values | {"evidence": dict(score.evidence)}, evidence_text=score.sentence)
+
+
+def _score_of(row: DistanceRow) -> Score:
+    assert row.distance is not None
+    values = {name: getattr(row, name) for name in _OF_SCORE}
+    history = row.history_distances if row.history_distances is not None else np.empty(0)
+    return Score(
+        **values | {"evidence": row.evidence or {}, "history_distances": history}, sentence=row.evidence_text or ""
+    )

@@ -1,0 +1,85 @@
+"""From the runs of an app to each run's history, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perfreg_assets.methods.history import HistoryRules, HistorySelection, select_history
+from perfreg_assets.model import freshness, inputs
+from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.partitions import from_key
+from perfreg_assets.provenance import code_version
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import histories
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What a step did: run_id → its history, for the runs whose history was selected now."""
+
+    selections: dict[str, HistorySelection]
+
+
+def history_rules(settings: Settings) -> HistoryRules:
+    """The rules of a selection as the settings have them."""
+    return HistoryRules(
+        size=settings.history_size,
+        minimum=settings.history_minimum,
+        similarity_minimum=settings.path_similarity_minimum,
+        same_version=settings.history_same_version,
+        excludes_anomalous=settings.history_excludes_anomalous,
+    )
+
+
+def select_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Selected:
+    """Selects the histories that are due in some partitions."""
+    keys = list(keys)
+    rules = history_rules(settings)
+    selections: dict[str, HistorySelection] = {}
+    hashes: dict[str, str] = {}
+    with warehouse.reading() as reader, watch.measure("model"):
+        wanted = freshness.ready_runs(reader, settings, Stage.HISTORY, keys)
+        for app in sorted({from_key(key)[0] for key in keys}) if wanted else ():
+            facts = histories.facts(reader, app)
+            hashes |= inputs.history_hashes(reader, app, settings)
+            selections |= {fact.run_id: select_history(fact, facts, rules) for fact in facts if fact.run_id in wanted}
+    with watch.measure("warehouse"), warehouse.writing() as writer:
+        histories.upsert(writer, *_rows(selections, hashes, rules, settings))
+    return Selected(selections)
+
+
+def _rows(
+    selections: dict[str, HistorySelection], hashes: dict[str, str], rules: HistoryRules, settings: Settings
+) -> tuple[list[histories.HistoryRow], list[histories.CandidateRow]]:
+    sets = [
+        histories.HistoryRow(
+            run_id=run_id,
+            state=selection.state,
+            history_size=len(selection.members),
+            history_maximum=rules.size,
+            history_minimum=rules.minimum,
+            similarity_minimum=rules.similarity_minimum,
+            candidate_count=selection.candidate_count,
+            excluded_counts=selection.excluded_counts,
+            explanation=selection.explanation,
+            parameters_hash=settings.hash_of(*inputs.HISTORY_PARAMETERS),
+            input_hash=hashes[run_id],
+            code_version=code_version("methods"),
+        )
+        for run_id, selection in selections.items()
+    ]
+    candidates = [
+        histories.CandidateRow(
+            run_id=run_id,
+            history_run_id=candidate.run_id,
+            history_rank=candidate.rank,
+            similarity_ratio=candidate.similarity,
+            exclude_reason=candidate.exclude_reason,
+        )
+        for run_id, selection in selections.items()
+        for candidate in (*selection.members, *selection.near_misses)
+    ]
+    return sets, candidates

@@ -1,0 +1,120 @@
+"""What is stored about runs, by hashes alone: what freshness is judged by. Small rows, whatever the series hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perfreg_assets.warehouse.connection import Reader
+
+_IN = "run_id IN (SELECT unnest(?::VARCHAR[]))"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A run that is not quarantined, and by what its trace was read; the latter None where it was not."""
+
+    run_id: str
+    partition_key: str
+    app: str
+    trace_sha256: str | None
+    read_sha256: str | None
+    read_code_version: str | None
+    read_parameters_hash: str | None
+
+
+def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Registered]:
+    """The runs of some partitions (default: all), oldest first."""
+    chosen = None if keys is None else list(keys)
+    found = reader.rows(
+        "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, traces.code_version, "
+        "traces.parameters_hash FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
+        "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
+        "ORDER BY runs.started_at, runs.run_id",
+        [chosen],
+    )
+    return [Registered(*row) for row in found]
+
+
+_FACTS = """
+SELECT
+    runs.run_id,
+    concat_ws('|', runs.version_name, runs.config_hash, traces.load_sources::VARCHAR, epoch_us(runs.started_at)::VARCHAR,
+        coalesce(runs.path_hash, md5(runs.path::VARCHAR), '')) AS own,
+    concat_ws('|', coalesce((runs.functional_problem_count > 0)::VARCHAR, '?'), coalesce(traces.is_complete, false)::VARCHAR,
+        coalesce(reviews.status, '-'), runs.is_excluded::VARCHAR,
+        CASE WHEN $with_verdicts THEN coalesce(verdicts.is_anomalous::VARCHAR, '?') ELSE '' END) AS as_candidate
+FROM core.runs AS runs
+LEFT JOIN core.traces AS traces USING (run_id)
+LEFT JOIN (SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id) AS reviews USING (run_id)
+LEFT JOIN (SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND $with_verdicts) AS verdicts USING (run_id)
+WHERE runs.app = $app AND NOT runs.is_quarantined
+ORDER BY runs.started_at, runs.run_id
+"""
+
+
+def history_facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[tuple[str, str, str]]:
+    """(run_id, what the run itself is, what else decides whether it may be in a history) of an app's runs, oldest
+    first; equal texts for equal facts.
+
+    Args:
+        with_verdicts: whether the current verdict is one of them.
+    """
+    return [tuple(row) for row in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})]
+
+
+def history_inputs(reader: Reader, run_ids: Iterable[str]) -> dict[str, str | None]:
+    """run_id -> hash of what its history was selected from."""
+    return dict(reader.rows(f"SELECT run_id, input_hash FROM core.history_sets WHERE {_IN}", [list(run_ids)]))
+
+
+def averaged(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str]]:
+    """run_id -> series -> id of the barycenter that stands for its history."""
+    found: dict[str, dict[str, str]] = {}
+    for run_id, series, barycenter_id in reader.rows(
+        "SELECT given.run_id, given.series, given.barycenter_id FROM core.run_barycenters AS given "
+        f"JOIN core.barycenters AS stored USING (barycenter_id) WHERE given.{_IN}",
+        [list(run_ids)],
+    ):
+        found.setdefault(run_id, {})[series] = barycenter_id
+    return found
+
+
+def measured(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str], tuple[str | None, str]]:
+    """(run_id, detector) -> (hash of its inputs, hash of the parameters) of the latest measurement of the whole run."""
+    found = reader.rows(
+        "SELECT run_id, detector, input_hash, parameters_hash FROM core.distances "
+        f"WHERE is_latest AND series = '*' AND {_IN}",
+        [list(run_ids)],
+    )
+    return {(run_id, detector): (input_hash, parameters) for run_id, detector, input_hash, parameters in found}
+
+
+def without_verdict(reader: Reader, run_ids: Iterable[str], *, detector: str, omega: float) -> set[str]:
+    """Runs with a latest measurement by the detector that has no verdict at ω yet."""
+    found = reader.rows(
+        "SELECT DISTINCT measured.run_id FROM core.distances AS measured "
+        f"WHERE measured.is_latest AND measured.detector = ? AND measured.{_IN} AND measured.distance_id NOT IN "
+        "(SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = ?)",
+        [detector, list(run_ids), omega],
+    )
+    return {run_id for (run_id,) in found}
+
+
+def alarms(reader: Reader, run_ids: Iterable[str]) -> set[tuple[str, str]]:
+    """(run_id, series) that are anomalous by their current verdict."""
+    found = reader.rows(
+        f"SELECT run_id, series FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' AND {_IN}",
+        [list(run_ids)],
+    )
+    return {(run_id, series) for run_id, series in found}
+
+
+def localised(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str | None]]:
+    """run_id -> series -> hash of what its windows were found from."""
+    found: dict[str, dict[str, str | None]] = {}
+    for run_id, series, input_hash in reader.rows(
+        f"SELECT run_id, series, input_hash FROM core.profiles WHERE {_IN}", [list(run_ids)]
+    ):
+        found.setdefault(run_id, {})[series] = input_hash
+    return found

@@ -1,0 +1,201 @@
+"""A project of made-up runs: rows instead of run folders, a made-up reader instead of the trace engine, all steps real."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.model import averaging, freshness, inspecting, judging, localising, measuring, selecting
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.partitions import to_key
+from perfreg_assets.run import PathStep
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.gate import TraceHealth
+from perfreg_assets.traces.grid import Series
+from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.warehouse import reviews, settings_table
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import verdicts as verdict_table
+from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
+
+APP = "com.rig.made"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SAMPLES = 40
+SERIES = {"cpu_app": "core-seconds/s", "cpu_total": "core-seconds/s", "rss_app": "bytes"}
+
+
+def row(number: int, *, version: str, **changes: Any) -> run_table.RunRow:
+    """The run that started `number` hours after the first."""
+    path = tuple(
+        PathStep(step=step, ts_ns=step * 4_000_000_000, state_hash=f"h{step % 5}", screen=f"s{step % 3}", action=None)
+        for step in range(10)
+    )
+    run_id = f"made-{number:03d}"
+    plain = {
+        "run_id": run_id,
+        "folder_name": run_id,
+        "content_hash": run_id,
+        "partition_key": to_key(APP, version),
+        "app": APP,
+        "version_name": version,
+        "device": "d",
+        "strategy": "s",
+        "time_limit_s": 40.0,
+        "action_interval_s": 4.0,
+        "config_hash": "c",
+        "started_at": START + timedelta(hours=number),
+        "exploration_start_ns": 0,
+        "exploration_end_ns": SAMPLES * 1_000_000_000,
+        "step_count": len(path),
+        "path": path,
+        "functional_problem_count": 0,
+        "functional_problems": [],
+        "extra": {},
+        "trace_file": "trace",
+        "trace_bytes": 1,
+        "trace_sha256": run_id,
+    }
+    return run_table.RunRow(**{**plain, **changes})
+
+
+def values(run_id: str, series: str, *, extra: float) -> np.ndarray:
+    """Samples that follow from the name; `extra` is what a regression adds from the middle on."""
+    seed = int.from_bytes(hashlib.sha256(f"{run_id} {series}".encode()).digest()[:4])
+    generator = np.random.default_rng(seed)
+    late = np.arange(SAMPLES) >= SAMPLES // 2
+    if series == "rss_app":
+        return 100e6 * (1 + 0.01 * generator.normal(size=SAMPLES) + extra * late * np.linspace(0, 1, SAMPLES))
+    return np.abs(0.3 + 0.05 * generator.normal(size=SAMPLES) + extra * late)
+
+
+def reader_of(
+    regressions: dict[str, tuple[str, float]], missing: Iterable[tuple[str, str]] = ()
+) -> Callable[[run_table.RunRow, Settings], Inspection]:
+    """What reads a trace: whole, with three series.
+
+    Args:
+        regressions: run → (series, what is added to it).
+        missing: (run, series) that the trace lacks.
+    """
+    lacking = set(missing)
+
+    def inspect(run: run_table.RunRow, settings: Settings) -> Inspection:
+        health = TraceHealth(is_complete=True, reason=None, detail="", start_ns=0, end_ns=SAMPLES * 1_000_000_000)
+        series = []
+        for name, unit in SERIES.items():
+            changed, extra = regressions.get(run.run_id, ("", 0.0))
+            if (run.run_id, name) in lacking:
+                series.append(Series(name, unit, 1.0, 0, None, "the trace does not have it", "series_missing"))
+            else:
+                samples = values(run.run_id, name, extra=extra if changed == name else 0.0)
+                series.append(Series(name, unit, 1.0, 0, samples))
+        return Inspection(health, series, [])
+
+    return inspect
+
+
+class Project:
+    """Settings, warehouse and the steps, run as Dagster would run them."""
+
+    def __init__(self, folder: Path, inspect: Callable[..., Inspection], **settings: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.settings = Settings(
+            warehouse=folder / "perfreg.duckdb", **{"history_minimum": 3, "history_size": 4, **settings}
+        )
+        self.warehouse = Warehouse(self.settings.warehouse, lock_timeout_s=30)
+        self.inspect = inspect
+
+    def arrive(self, *rows: run_table.RunRow) -> None:
+        with self.warehouse.writing() as writer:
+            run_table.upsert(writer, rows)
+
+    def review(self, run_id: str, status: str) -> None:
+        with self.warehouse.writing() as writer:
+            reviews.add(writer, run_id, status)
+
+    def change(self, name: str, value: str) -> None:
+        with self.warehouse.writing() as writer:
+            settings_table.change(writer, name, value)
+            verdict_table.evaluate_current(writer)
+
+    def steps(self, warehouse: Warehouse | None = None) -> dict[str, Callable[[list[str]], object]]:
+        """Asset → its step."""
+        house, settings = warehouse or self.warehouse, self.settings
+        return {
+            "time_series": lambda keys: inspecting.inspect_due(house, settings, keys, Stopwatch(), inspect=self.inspect),
+            "history_sets": lambda keys: selecting.select_due(house, settings, keys, Stopwatch()),
+            "barycenters": lambda keys: averaging.average_due(house, settings, keys, Stopwatch()),
+            "distances": lambda keys: measuring.measure_due(house, settings, keys, Stopwatch()),
+            "verdicts": lambda keys: judging.judge(house, keys, Stopwatch(), omega=None, detector=None),
+            "discords": lambda keys: localising.localise_due(house, settings, keys, Stopwatch()),
+        }
+
+    def due(self) -> list[freshness.Due]:
+        with self.warehouse.reading() as reader:
+            return freshness.due(reader, self.settings)
+
+    def settle(self) -> None:
+        """Works off what is due until nothing is."""
+        for _ in range(40):
+            keys = list(dict.fromkeys(one.partition_key for one in self.due()))
+            if not keys:
+                return
+            for step in self.steps().values():
+                step(keys)
+        raise AssertionError(f"still due: {self.due()}")
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        with self.warehouse.reading() as reader:
+            return reader.dicts(sql)
+
+
+class Disturbed(Warehouse):
+    """A warehouse in which something else happens between a step's reading and its writing."""
+
+    def __init__(self, path: Path, meanwhile: Callable[[], None]) -> None:
+        super().__init__(path, lock_timeout_s=30)
+        self._meanwhile = meanwhile
+
+    @contextmanager
+    def writing(self, *, expected_bytes: int = 0) -> Iterator[Writer]:
+        self._meanwhile()
+        with super().writing(expected_bytes=expected_bytes) as writer:
+            yield writer
+
+
+# Logs of what happened when, and figures of seconds: these differ however equal the results are.
+_LOGS = {"settings", "reviews", "notifications", "timings", "collections", "evaluations", "evaluation_localisations"}
+_CURRENT = {
+    "verdicts": "is_current",
+    "run_verdicts": "is_current",
+    "axis_verdicts": "is_current",
+    "distances": "is_latest",
+    "false_alarm_rates": "is_current_setting",
+}
+_TIMES = {
+    *("registered_at", "evaluated_at", "measured_at", "computed_at", "selected_at", "checked_at", "extracted_at"),
+    *("reviewed_at", "seconds", "engine_seconds"),
+}
+
+
+def snapshot(reader: Reader) -> dict[str, list[tuple[Any, ...]]]:
+    """Mart → its rows in order, without times of computation: what must be equal however a warehouse came about."""
+    names = [name for (name,) in reader.rows("SELECT view_name FROM duckdb_views() WHERE schema_name = 'marts'")]
+    found = {}
+    for name in sorted(set(names) - _LOGS):
+        columns = reader.rows(
+            "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'marts' AND table_name = ? "
+            "ORDER BY column_index",
+            [name],
+        )
+        kept = ", ".join(f'"{column}"' for (column,) in columns if column not in _TIMES)
+        condition = f"WHERE {_CURRENT[name]}" if name in _CURRENT else ""
+        found[name] = [tuple(map(repr, row)) for row in reader.rows(f"SELECT {kept} FROM marts.{name} {condition}")]
+        found[name].sort()
+    return found

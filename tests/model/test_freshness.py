@@ -1,0 +1,225 @@
+"""Whatever arrives, changes, fails or is killed, in whatever order: what is due is found by its inputs and made true."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from synthetic import Disturbed, Project, reader_of, row, snapshot
+
+from perfreg_assets.assets.outstanding import STEPS, Outstanding
+from perfreg_assets.automation.upkeep import LONGEST_PAUSE_S, Asked, due_requests
+from perfreg_assets.model.freshness import Stage
+
+REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
+RUNS = [row(number, version="1" if number < 6 else "2") for number in range(12)]
+
+
+@pytest.fixture
+def make(tmp_path):
+    def build(name, **settings):
+        return Project(tmp_path / name, reader_of(REGRESSIONS), **settings)
+
+    return build
+
+
+def in_order(project, changes=()):
+    for run in RUNS:
+        project.arrive(run)
+        project.settle()
+    for change in changes:
+        change(project)
+        project.settle()
+    with project.warehouse.reading() as reader:
+        return snapshot(reader)
+
+
+# ---- what is due ---------------------------------------------------------------------------------
+def test_nothing_is_due_when_all_is_done_and_each_cause_is_named(make):
+    project = make("one")
+    project.arrive(*RUNS)
+    assert {one.stage for one in project.due()} == {Stage.TRACE}
+    project.settle()
+    assert project.due() == []
+    states = {one["run_id"]: one["run_verdict"] for one in project.rows("SELECT run_id, run_verdict FROM marts.runs")}
+    assert states["made-008"] == states["made-010"] == "anomalous"
+    assert states["made-002"] == "not_enough_history"
+    assert project.rows("SELECT count(*) AS n FROM marts.discords")[0]["n"] > 0
+
+
+def test_an_older_run_that_arrives_late_makes_the_later_ones_due_and_no_earlier_one(make):
+    project = make("late")
+    project.arrive(*(run for run in RUNS if run.run_id != "made-004"))
+    project.settle()
+    project.arrive(RUNS[4])
+    project.steps()["time_series"]([RUNS[4].partition_key])
+    due = {one.run_id for one in project.due()}
+    assert due == {"made-004", *(run.run_id for run in RUNS[5:])}
+    project.settle()
+    members = project.rows("SELECT history_run_id FROM marts.history_sets WHERE run_id = 'made-006'")
+    assert {"made-004"} <= {one["history_run_id"] for one in members}
+
+
+def test_a_changed_detector_localises_what_it_finds_and_forgets_what_it_does_not(make):
+    project = make("detector")
+    project.arrive(*RUNS)
+    project.settle()
+    project.change("omega", "0")
+    project.change("detector", "iqr")
+    assert {one.stage for one in project.due()} == {Stage.DISCORD}
+    project.settle()
+    alarms = project.rows(
+        "SELECT run_id, series FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' ORDER BY ALL"
+    )
+    with_profile = project.rows("SELECT run_id, series FROM marts.profiles ORDER BY ALL")
+    assert alarms == with_profile
+    assert len(alarms) > 2
+
+
+def test_a_review_takes_a_run_out_of_the_histories_that_had_it(make):
+    project = make("review")
+    project.arrive(*RUNS)
+    project.settle()
+    project.review("made-005", "confirmed")
+    assert {one.run_id for one in project.due()} == {run.run_id for run in RUNS[6:]}
+    project.settle()
+    assert project.rows("SELECT * FROM marts.history_sets WHERE history_run_id = 'made-005'") == []
+
+
+def test_a_series_that_is_judged_no_more_has_no_current_verdict(make):
+    project = make("judged")
+    project.arrive(*RUNS)
+    project.settle()
+    project.settings = project.settings.with_values(judged_series=("cpu_app", "rss_app"))
+    assert {one.stage for one in project.due()} <= {Stage.BARYCENTER, Stage.DISTANCE}
+    project.settle()
+    current = project.rows("SELECT DISTINCT series FROM marts.verdicts WHERE is_current ORDER BY ALL")
+    assert [one["series"] for one in current] == ["*", "cpu_app", "rss_app"]
+
+
+# ---- order does not matter -----------------------------------------------------------------------
+CHANGES = [
+    lambda project: project.change("omega", "0"),
+    lambda project: project.change("detector", "iqr"),
+    lambda project: project.change("detector", "default"),
+    lambda project: project.change("omega", "0.5"),
+    lambda project: project.review("made-003", "confirmed"),
+    lambda project: project.review("made-010", "rejected"),
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rules", [{}, {"history_excludes_anomalous": True, "history_same_version": True}])
+def test_any_order_of_arrivals_settings_and_reviews_ends_in_the_same_warehouse(make, seed, rules):
+    chance = random.Random(seed)
+    runs = chance.sample(RUNS, len(RUNS))
+    changes = list(CHANGES)
+    if chance.random() < 0.5:
+        changes = changes[:3]
+    project = make("mixed", **rules)
+    project.arrive(runs[0], *(run for run in RUNS if run.run_id in ("made-003", "made-010")))
+    pending = list(changes)
+    for run in runs[1:]:
+        project.arrive(run)
+        if chance.random() < 0.4:
+            project.settle()
+        if pending and chance.random() < 0.4:
+            pending.pop(0)(project)
+    for change in pending:
+        change(project)
+    project.settle()
+    with project.warehouse.reading() as reader:
+        mixed = snapshot(reader)
+    fresh = in_order(make("fresh", **rules), changes)
+    assert set(mixed) == set(fresh)
+    for name, rows in fresh.items():
+        assert mixed[name] == rows, name
+
+
+# ---- steps, arrivals and deaths interleaved ------------------------------------------------------
+class Scheduler:
+    """Dagster runs whose steps take turns by chance; some are killed between two steps. Ticks ask for what is due."""
+
+    def __init__(self, project, seed, arrivals):
+        self.project, self.chance, self.arrivals = project, random.Random(seed), list(arrivals)
+        self.running: list[tuple[list[str], list[str]]] = []
+        self.memory: dict[str, Asked] = {}
+        self.clock = 0.0
+        self.depth = 0
+
+    def meanwhile(self):
+        """Something else, while a step is between reading and writing."""
+        if self.depth:
+            return
+        self.depth += 1
+        if self.arrivals and self.chance.random() < 0.3:
+            self.project.arrive(self.arrivals.pop())
+        if self.running and self.chance.random() < 0.2:
+            self.step(self.chance.randrange(len(self.running)))
+        self.depth -= 1
+
+    def tick(self):
+        due = Outstanding(tuple(self.project.due()), {})
+        busy = {key for keys, _ in self.running for key in keys}
+        wanted, self.memory = due_requests(due, self.memory, busy=busy, now=self.clock)
+        for key in wanted:
+            self.running.append(([key], [name for name in due.of(key).assets if name in self.project.steps()]))
+
+    def step(self, index):
+        keys, left = self.running[index]
+        if not left or self.chance.random() < 0.08:  # done, or killed
+            del self.running[index]
+            return
+        name = left.pop(0)
+        house = Disturbed(self.project.settings.warehouse, self.meanwhile)
+        self.project.steps(house)[name](keys)
+
+    def work(self):
+        for _ in range(600):
+            self.clock += LONGEST_PAUSE_S / 8
+            if self.arrivals and self.chance.random() < 0.3:
+                self.project.arrive(self.arrivals.pop())
+            if self.chance.random() < 0.5 or not self.running:
+                self.tick()
+            if self.running:
+                self.step(self.chance.randrange(len(self.running)))
+            elif not self.arrivals and not self.project.due():
+                return
+        raise AssertionError(f"still due: {self.project.due()}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_run_falls_between_two_dagster_runs(make, seed):
+    project = make("interleaved")
+    shuffled = random.Random(seed).sample(RUNS, len(RUNS))
+    project.arrive(shuffled.pop())
+    Scheduler(project, seed, shuffled).work()
+    with project.warehouse.reading() as reader:
+        interleaved = snapshot(reader)
+    fresh = in_order(make("fresh"))
+    for name, rows in fresh.items():
+        assert interleaved[name] == rows, name
+
+
+def test_what_failed_is_asked_for_again_after_growing_pauses_and_never_while_it_is_under_way(make):
+    project = make("asked")
+    project.arrive(RUNS[0])
+    due = Outstanding(tuple(project.due()), {})
+    key = RUNS[0].partition_key
+    wanted, memory = due_requests(due, {}, busy=set(), now=0.0)
+    assert wanted == [key]
+    assert due_requests(due, memory, busy={key}, now=1e6)[0] == []
+    asked, now = [], 0.0
+    while now < 4000:
+        now += 1
+        wanted, memory = due_requests(due, memory, busy=set(), now=now)
+        asked += [now] * len(wanted)
+    pauses = [later - earlier for earlier, later in zip([0.0, *asked], asked, strict=False)]
+    assert pauses == sorted(pauses)
+    assert max(pauses) <= LONGEST_PAUSE_S + 1
+    assert due.assets == tuple(name for names in STEPS.values() for name in names)
