@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from perfreg_assets.assets.outstanding import outstanding
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
@@ -50,6 +51,11 @@ class Ui:
             if warehouse.published.exists():
                 raise
             return []
+
+    def due(self) -> list[str]:
+        """What `perfreg status` would list."""
+        with Warehouse(self.settings.warehouse, lock_timeout_s=30).reading() as reader:
+            return outstanding(reader, self.settings).keys
 
     def wait_for(self, what: str, sql: str, holds: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         deadline = time.monotonic() + LIMIT_S

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 import urllib.request
 
 import pytest
@@ -50,6 +52,7 @@ def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(
         VERDICTS,
         lambda rows: len(rows) == len(HISTORY) and all(row["run_verdict"] == "not_enough_history" for row in rows),
     )
+    before_new = running.rows("SELECT max(measured_at) AS at FROM marts.distances WHERE version_name = '1.4.0'")
     broken = inbox / "broken"
     broken.mkdir()
     (broken / "run.json").write_text("{")
@@ -75,7 +78,9 @@ def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(
         running.port,
         '{ assetOrError(assetKey: {path: ["distances"]}) { ... on Asset { assetMaterializations { partition } } } }',
     )["assetOrError"]["assetMaterializations"]
-    assert sorted(event["partition"] for event in events) == ["com.rig.notes@1.4.0", "com.rig.notes@1.5.0"]
+    measured = [event["partition"] for event in events]
+    assert set(measured) == {"com.rig.notes@1.4.0", "com.rig.notes@1.5.0"}
+    assert running.rows("SELECT max(measured_at) AS at FROM marts.distances WHERE version_name = '1.4.0'") == before_new
 
     # Another ω for the whole history, as the launch dialog sends it: one run, old verdicts stay.
     before = running.rows("SELECT count(*) AS n FROM marts.verdicts")[0]["n"]
@@ -95,6 +100,54 @@ def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(
         lambda rows: rows[0]["n"] == (len(HISTORY) + 1) * 4,
     )
     assert running.rows("SELECT count(*) AS n FROM marts.verdicts")[0]["n"] == before + (len(HISTORY) + 1) * 4
+    assert running.stop() == 0
+
+
+SLOWED = """
+import time
+
+from perfreg_assets.model import averaging
+
+_average_due = averaging.average_due
+
+
+def average_due(*arguments, **options):
+    time.sleep(6)
+    return _average_due(*arguments, **options)
+
+
+averaging.average_due = average_due
+"""
+
+
+def test_a_run_that_arrives_while_another_one_is_computed_is_not_forgotten(ui, tmp_path):
+    """Steps load what is there when they begin: the second run is met by later steps without what earlier ones make."""
+    (tmp_path / "slowed").mkdir()
+    (tmp_path / "slowed" / "sitecustomize.py").write_text(SLOWED)
+    running = ui(PYTHONPATH=os.pathsep.join([str(tmp_path / "slowed"), *sys.path]))
+    inbox = running.settings.inbox_dir
+    for name in HISTORY:
+        arrive(demo_runs_dir() / name, inbox)
+    running.wait_for(
+        "the first version's verdicts",
+        VERDICTS,
+        lambda rows: len(rows) == len(HISTORY) and all(row["run_verdict"] == "not_enough_history" for row in rows),
+    )
+    later = ("notes-026", "notes-020", "notes-021")
+    for name in later:
+        arrive(demo_runs_dir() / name, inbox)
+        running.wait_for(
+            f"{name} registered", VERDICTS, lambda rows, name=name: name in {row["run_id"] for row in rows}
+        )
+    rows = running.wait_for(
+        "verdicts of all three",
+        VERDICTS,
+        lambda rows: sum(row["run_verdict"] in ("normal", "anomalous", "improved") for row in rows) == len(later),
+    )
+    assert {row["state"] for row in rows} == {"complete"}
+    averaged = "SELECT DISTINCT run_id FROM marts.barycenters ORDER BY ALL"
+    assert [row["run_id"] for row in running.rows(averaged)] == sorted(later)
+    running.wait_for("nothing left to do", "SELECT 1 AS one", lambda _: not running.due())
     assert running.stop() == 0
 
 
