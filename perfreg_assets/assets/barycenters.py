@@ -8,10 +8,10 @@ import numpy as np
 
 from perfreg_assets.assets import comparisons
 from perfreg_assets.assets.comparisons import SCORED, Comparison
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
 from perfreg_assets.methods.barycenter import dba, input_hash
-from perfreg_assets.partitions import app_versions
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as table

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
-from perfreg_assets.partitions import app_versions
+from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.warehouse import findings
 
 LATEST_RUNS = 50
@@ -30,7 +30,7 @@ def _keys(context: dg.AssetCheckExecutionContext) -> list[str]:
     """The partitions of this run; all of them when the check is run by itself."""
     if context.has_partition_key or context.has_partition_key_range:
         return list(context.partition_keys)
-    return list(context.instance.get_dynamic_partitions(app_versions.name or ""))
+    return list(context.instance.get_dynamic_partitions(DIMENSION))
 
 
 @dg.asset_check(asset="traces", description="Every trace is whole; runs with another one are never judged.")

@@ -7,12 +7,12 @@ import dagster as dg
 from perfreg_assets.assets import comparisons, presentation
 from perfreg_assets.assets.barycenters import barycenter_id
 from perfreg_assets.assets.comparisons import SCORED, Comparison
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.discords import Localisation
 from perfreg_assets.methods.localisation import localise
-from perfreg_assets.partitions import app_versions
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table

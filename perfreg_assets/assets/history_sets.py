@@ -2,10 +2,11 @@
 
 import dagster as dg
 
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
 from perfreg_assets.methods.history import HistoryRules, HistorySelection, RunFacts, select_history
-from perfreg_assets.partitions import app_versions, from_key
+from perfreg_assets.partitions import from_key
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import histories

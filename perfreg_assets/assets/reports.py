@@ -2,9 +2,9 @@
 
 import dagster as dg
 
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
-from perfreg_assets.partitions import app_versions
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.warehouse import runs as run_table

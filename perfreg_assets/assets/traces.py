@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dagster as dg
 
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
-from perfreg_assets.partitions import app_versions
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.gate import TraceHealth

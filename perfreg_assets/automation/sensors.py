@@ -7,12 +7,13 @@ from typing import Any
 
 import dagster as dg
 
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import inbox
 from perfreg_assets.automation.jobs import ingest_runs
 from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.collection.run_folder import read_run_folder
-from perfreg_assets.partitions import app_versions, to_key
+from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Rejected
 
 
