@@ -15,7 +15,18 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 # From the ground upwards. A file imports from floors below its own, and from its own folder; rooms that share a
 # floor do not import each other.
 FLOORS = (
-    ("catalogue", "detection", "settings", "reasons", "partitions", "bundled", "provenance", "terminal", "run"),
+    (
+        "catalogue",
+        "detection",
+        "settings",
+        "reasons",
+        "partitions",
+        "bundled",
+        "provenance",
+        "terminal",
+        "run",
+        "validation",
+    ),
     ("methods",),
     ("traces", "warehouse"),
     ("model", "collection", "benchmarks", "reports", "evaluation"),
