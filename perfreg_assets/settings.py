@@ -90,6 +90,12 @@ class Settings:
     path_max_steps: int = _parameter(
         20_000, unit="steps", minimum=1, source="30 min at an action per 90 ms; two hostile paths of it compare in 2 s"
     )
+    attachments_max_count: int = _parameter(
+        5000, unit="files", minimum=0, source="per run: a screenshot for each action of two hours and a half"
+    )
+    attachments_max_bytes: int = _parameter(
+        4 << 30, unit="bytes", minimum=0, source="per run: 30 min of screen recording at 20 Mbit/s"
+    )
     duration_tolerance_ratio: float = _parameter(
         0.1, unit="ratio", minimum=0, maximum=1, source="share of the exploration that the trace may lack"
     )

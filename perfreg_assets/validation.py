@@ -92,8 +92,11 @@ def _problem(one: Mapping[str, Any]) -> Problem:
     if code in _LIMITS:
         return Problem(place, "range", _LIMITS[code].format(**limits), one["input"])
     expected = _EXPECTED.get(code.split("_")[0])
-    if code == "int_parsing_size" or expected is None:
-        return Problem(place, code if expected is None else "range", one["msg"], one["input"])
+    if expected is None:
+        return Problem(place, code, one["msg"], one["input"])
+    is_too_large = code == "int_parsing_size" or (code == "float_type" and type(one["input"]) is int)
+    if is_too_large:
+        return Problem(place, "range", "a smaller number", one["input"])
     return Problem(place, "type", expected, one["input"])
 
 

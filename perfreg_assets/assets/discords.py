@@ -153,7 +153,8 @@ def _discord_rows(one: Comparison, place: Localisation) -> list[table.DiscordRow
 
 def _screens(run: RunRow | None, start_ns: int, end_ns: int) -> tuple[str, ...]:
     """The screens shown in the window, in order: the one in force when it begins and those that follow."""
-    steps = [step for step in (run.path if run and run.path else ()) if step.ts_ns is not None and step.ts_ns < end_ns]
-    before = [step for step in steps if step.ts_ns <= start_ns][-1:]
-    shown = [step.screen for step in (*before, *(step for step in steps if step.ts_ns > start_ns)) if step.screen]
-    return tuple(dict.fromkeys(shown))
+    path = run.path if run and run.path else ()
+    steps = [(step.ts_ns, step.screen) for step in path if step.ts_ns is not None and step.ts_ns < end_ns]
+    before = [screen for ts_ns, screen in steps if ts_ns <= start_ns][-1:]
+    shown = [*before, *(screen for ts_ns, screen in steps if ts_ns > start_ns)]
+    return tuple(dict.fromkeys(screen for screen in shown if screen))

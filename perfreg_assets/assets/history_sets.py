@@ -49,7 +49,7 @@ def history_sets(context: dg.AssetExecutionContext, project: Project) -> None:
         for key in context.partition_keys:
             app, _ = from_key(key)
             if app not in facts_of_app:
-                facts_of_app[app] = [RunFacts(**vars(fact)) for fact in histories.facts(reader, app)]
+                facts_of_app[app] = histories.facts(reader, app)
             of_key = set(run_ids[key])
             selections[key] = {
                 fact.run_id: select_history(fact, facts_of_app[app], rules)

@@ -33,17 +33,18 @@ def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.Sen
         settle_s=settings.inbox_settle_s,
         limit=settings.inbox_folders_per_tick,
     )
-    arrived: dict[str, list[tuple[str, Path]]] = {}  # partition key → (content hash, folder)
+    arrived: dict[str, list[tuple[str, Path]]] = {}  # partition key → (signature, folder)
     refused: list[tuple[str, Path]] = []
     for sighting in decision.ready:
         folder = settings.inbox_dir / sighting.name
+        contents = f"{sighting.name}|{sighting.signature}"
         try:
             run = read_run_folder(folder, settings)
         except Rejected as rejected:
             context.log.warning("%s will be quarantined: %s", sighting.name, rejected)
-            refused.append((f"{sighting.name}|{sighting.signature}", folder))
+            refused.append((contents, folder))
         else:
-            arrived.setdefault(to_key(run.app, run.version_name), []).append((run.content_hash, folder))
+            arrived.setdefault(to_key(run.app, run.version_name), []).append((contents, folder))
     requests = [
         dg.RunRequest(
             run_key=_run_key("ingest", found),
@@ -88,6 +89,6 @@ def _folders(op: str, found: list[tuple[str, Path]]) -> dict[str, Any]:
 
 
 def _run_key(kind: str, found: list[tuple[str, Path]]) -> str:
-    """Dagster remembers a key for ever: it is made of contents, so a changed folder is a new request."""
+    """Dagster remembers a key for ever: it is made of the files' signatures, so a changed folder is a new request."""
     contents = "|".join(sorted(content for content, _ in found))
     return f"{kind}-{hashlib.sha256(contents.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
