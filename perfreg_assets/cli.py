@@ -413,6 +413,34 @@ def doctor(settings: Settings) -> None:
         sys.exit(1)
 
 
+@command("exclude", example='perfreg exclude notes-017 --reason "the device was charging"')
+@click.argument("run_id")
+@click.option("--reason", required=True, help="Why; it stands beside the run from then on.")
+def exclude(settings: Settings, run_id: str, reason: str) -> None:
+    """Takes a run out of the histories of later ones; nothing is deleted."""
+    _set_excluded(settings, run_id, reason)
+
+
+@command("include", example="perfreg include notes-017")
+@click.argument("run_id")
+def include(settings: Settings, run_id: str) -> None:
+    """Takes an exclusion back."""
+    _set_excluded(settings, run_id, None)
+
+
+def _set_excluded(settings: Settings, run_id: str, reason: str | None) -> None:
+    from perfreg_assets.warehouse import runs
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        if reason is None:
+            runs.include(writer, run_id)
+        else:
+            runs.exclude(writer, run_id, reason)
+    what = "in histories again" if reason is None else "in no history"
+    terminal.say(f"{run_id}: {what}, from the next selection on")
+
+
 # ---- quality -------------------------------------------------------------------------------------
 @command(
     "evaluate",

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-import dagster as dg
-
-app_versions = dg.DynamicPartitionsDefinition(name="app_versions")
+DIMENSION = "app_versions"
+"""The dimension's name, as Dagster stores it."""
 
 _SAFE = "+"  # besides letters, digits and _.-~ , which quote() never escapes
 

@@ -10,10 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+from perfreg_assets import catalogue, detection, validation
 
 ENVIRONMENT_PREFIX = "PERFREG_"
 
@@ -29,11 +34,21 @@ def _parameter(
     source: str,
     minimum: float | None = None,
     maximum: float | None = None,
-    choices: tuple[str, ...] | None = None,
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] | None = None,
+    choices_name: str | None = None,
 ) -> Any:
+    """A field.
+
+    Args:
+        choices: what its value, or each of its values, may be; `<n>` in one stands for a number.
+        choices_name: what to say in place of all the choices where they are many.
+    """
     return field(
         default=default,
-        metadata={"unit": unit, "source": source, "minimum": minimum, "maximum": maximum, "choices": choices},
+        metadata={
+            **{"unit": unit, "source": source, "minimum": minimum, "maximum": maximum},
+            **{"choices": choices, "choices_name": choices_name},
+        },
     )
 
 
@@ -75,6 +90,12 @@ class Settings:
     path_max_steps: int = _parameter(
         20_000, unit="steps", minimum=1, source="30 min at an action per 90 ms; two hostile paths of it compare in 2 s"
     )
+    attachments_max_count: int = _parameter(
+        5000, unit="files", minimum=0, source="per run: a screenshot for each action of two hours and a half"
+    )
+    attachments_max_bytes: int = _parameter(
+        4 << 30, unit="bytes", minimum=0, source="per run: 30 min of screen recording at 20 Mbit/s"
+    )
     duration_tolerance_ratio: float = _parameter(
         0.1, unit="ratio", minimum=0, maximum=1, source="share of the exploration that the trace may lack"
     )
@@ -84,8 +105,10 @@ class Settings:
         1.0, unit="s", minimum=0.01, maximum=60, source="thesis 4.1: half of the 2 s between actions"
     )
     judged_series: tuple[str, ...] = _parameter(
-        ("cpu_app", "cpu_total", "rss_app"),
+        catalogue.judged_by_default(),
         unit="series names",
+        choices=lambda: tuple(one.name for one in catalogue.SERIES),
+        choices_name="names of marts.series_names",
         source="thesis 4.1; each one more costs power at run level",
     )
 
@@ -111,7 +134,9 @@ class Settings:
     barycenter_iterations: int = _parameter(
         30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)"
     )
-    detector: str = _parameter("default", unit="name", choices=("default", "iqr"), source="README, How good is it")
+    detector: str = _parameter(
+        "default", unit="name", choices=detection.detector_names, source="README, How good is it"
+    )
     omega: float = _parameter(
         0.75,
         unit="IQRs",
@@ -126,7 +151,7 @@ class Settings:
 
     # ---- localisation ----------------------------------------------------------------------------
     localisation: str = _parameter(
-        "default", unit="name", choices=("default", "thesis"), source="README, How good is it"
+        "default", unit="name", choices=detection.localisation_names, source="README, How good is it"
     )
     discord_window_s: float = _parameter(
         10.0, unit="s", minimum=1, maximum=600, source="mode thesis only; about five actions at 2 s"
@@ -179,7 +204,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for spec in fields(self):
-            _check(spec, getattr(self, spec.name))
+            value = getattr(self, spec.name)
+            if value is not spec.default:  # those of the release are checked by its tests
+                object.__setattr__(self, spec.name, _checked(spec, value))
         if self.history_minimum > self.history_size:
             raise SettingError(
                 f"history_minimum ({self.history_minimum}) must not be larger than history_size ({self.history_size})"
@@ -193,9 +220,8 @@ class Settings:
             SettingError: a variable does not parse or is out of range.
         """
         environment = os.environ if environment is None else environment
-        hints = get_type_hints(cls)
         values = {
-            spec.name: _parse(spec, hints[spec.name], environment[ENVIRONMENT_PREFIX + spec.name.upper()])
+            spec.name: _parse(spec, environment[ENVIRONMENT_PREFIX + spec.name.upper()])
             for spec in fields(cls)
             if environment.get(ENVIRONMENT_PREFIX + spec.name.upper())
         }
@@ -263,11 +289,15 @@ class Settings:
         ]
 
 
+def _choices(spec: Field[Any]) -> tuple[str, ...]:
+    choices = spec.metadata["choices"]
+    return choices() if callable(choices) else choices or ()
+
+
 def _allowed(spec: Field[Any]) -> str:
-    meta = spec.metadata
-    if meta["choices"]:
-        return " or ".join(meta["choices"])
-    low, high = meta["minimum"], meta["maximum"]
+    if choices := _choices(spec):
+        return spec.metadata["choices_name"] or " or ".join(choices)
+    low, high = spec.metadata["minimum"], spec.metadata["maximum"]
     if low is None and high is None:
         return "any"
     if high is None:
@@ -275,36 +305,52 @@ def _allowed(spec: Field[Any]) -> str:
     return f"{low} to {high}"
 
 
-def _check(spec: Field[Any], value: Any) -> None:
-    meta = spec.metadata
-    if meta["choices"] and value not in meta["choices"]:
-        raise SettingError(f"{spec.name} = {value!r}: allowed is {_allowed(spec)}")
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return
-    too_low = meta["minimum"] is not None and not value >= meta["minimum"]  # `not >=` refuses NaN as well
-    too_high = meta["maximum"] is not None and not value <= meta["maximum"]
-    if too_low or too_high:
-        raise SettingError(f"{spec.name} = {value!r} {meta['unit']}: allowed is {_allowed(spec)}")
+@cache
+def _kind(name: str) -> Any:
+    """The type of a parameter with its range."""
+    from pydantic import Field as Limits  # noqa: PLC0415  (see validation)
+
+    spec = next(spec for spec in fields(Settings) if spec.name == name)
+    kind, low, high = get_type_hints(Settings)[name], spec.metadata["minimum"], spec.metadata["maximum"]
+    return kind if low is None and high is None else Annotated[kind, Limits(ge=low, le=high)]
 
 
-_BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+def _checked(spec: Field[Any], value: Any) -> Any:
+    from pydantic import ValidationError  # noqa: PLC0415
 
-
-def _parse(spec: Field[Any], hint: Any, text: str) -> Any:
-    name = str(hint)
     try:
-        if hint is bool:
-            return _BOOLEANS[text.strip().lower()]
-        if hint is int:
-            return int(text)
-        if hint is float:
-            return float(text)
-        if "Path" in name:
-            return Path(text)
-        if name.startswith("tuple"):
-            return tuple(part.strip() for part in text.split(",") if part.strip())
-        return text
-    except (KeyError, ValueError) as error:
-        raise SettingError(
-            f"{ENVIRONMENT_PREFIX}{spec.name.upper()} = {text!r} is not a valid {getattr(hint, '__name__', name)}"
-        ) from error
+        value = validation.check(_kind(spec.name), value)
+    except ValidationError as error:
+        problem = validation.problems(error)[0]
+        raise SettingError(f"{spec.name} = {value!r}{_unit(spec)}: {_what_holds(spec, problem)}") from error
+    choices = _choices(spec)
+    for one in value if isinstance(value, tuple) else (value,):
+        if choices and not any(_is_choice(one, choice) for choice in choices):
+            near = get_close_matches(one, choices, n=3) if spec.metadata["choices_name"] else []
+            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            raise SettingError(f"{spec.name} = {one!r}: allowed is {_allowed(spec)}{nearest}")
+    return value
+
+
+def _parse(spec: Field[Any], text: str) -> Any:
+    from pydantic import ValidationError  # noqa: PLC0415
+
+    if isinstance(spec.default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    try:
+        return validation.parse(_kind(spec.name), text.strip())
+    except ValidationError as error:
+        what = _what_holds(spec, validation.problems(error)[0])
+        raise SettingError(f"{ENVIRONMENT_PREFIX}{spec.name.upper()} = {text[:60]!r}{_unit(spec)}: {what}") from error
+
+
+def _what_holds(spec: Field[Any], problem: validation.Problem) -> str:
+    return f"allowed is {_allowed(spec)}" if problem.kind == "range" else f"expected {problem.expected}"
+
+
+def _unit(spec: Field[Any]) -> str:
+    return f" {spec.metadata['unit']}" if type(spec.default) in (int, float) else ""
+
+
+def _is_choice(value: str, choice: str) -> bool:
+    return re.fullmatch(re.escape(choice).replace(re.escape("<n>"), "[0-9]+"), value) is not None

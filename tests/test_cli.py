@@ -113,6 +113,23 @@ def test_a_changed_setting_is_in_force_and_logged(warehouse):
     assert "PERFREG_OMEGA = 'much'" in refused.stderr
 
 
+def test_a_run_is_taken_out_of_histories_with_a_reason_and_back(warehouse):
+    def facts(run_id):
+        with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+            return reader.rows("SELECT is_excluded, exclude_reason FROM marts.runs WHERE run_id = ?", [run_id])
+
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        run_id = reader.value("SELECT min(run_id) FROM marts.runs WHERE state = 'complete'")
+    told = run("exclude", run_id, "--reason", "charging", warehouse=warehouse)
+    assert (told.exit_code, told.stdout.strip()) == (0, f"{run_id}: in no history, from the next selection on")
+    assert facts(run_id) == [(True, "charging")]
+    assert run("include", run_id, warehouse=warehouse).exit_code == 0
+    assert facts(run_id) == [(False, None)]
+    missing = run("exclude", "no-such-run", "--reason", "x", warehouse=warehouse)
+    assert missing.exit_code == 1
+    assert "no-such-run" in missing.stderr
+
+
 def test_a_review_is_kept_and_an_unknown_run_is_named(warehouse):
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         run_id = reader.value("SELECT run_id FROM marts.runs ORDER BY run_id LIMIT 1")

@@ -9,7 +9,11 @@ from collections.abc import Sequence
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
+<<<<<<< HEAD
 from perfreg_assets.assets.partitioning import app_versions
+=======
+from perfreg_assets.partitions import DIMENSION
+>>>>>>> 2da93e23a87d9a1a6a24e91eec0623f90341cc53
 from perfreg_assets.warehouse import findings
 
 LATEST_RUNS = 50
@@ -30,7 +34,7 @@ def _keys(context: dg.AssetCheckExecutionContext) -> list[str]:
     """The partitions of this run; all of them when the check is run by itself."""
     if context.has_partition_key or context.has_partition_key_range:
         return list(context.partition_keys)
-    return list(context.instance.get_dynamic_partitions(app_versions.name or ""))
+    return list(context.instance.get_dynamic_partitions(DIMENSION))
 
 
 @dg.asset_check(asset="traces", description="Every trace is whole; runs with another one are never judged.")

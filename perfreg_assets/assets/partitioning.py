@@ -1,6 +1,7 @@
-"""The one partition dimension of the assets: app versions. Keys are made by `perfreg_assets.partitions`."""
+"""The partition dimension as Dagster knows it; its keys are made by `perfreg_assets.partitions`."""
 
 import dagster as dg
 
-APP_VERSIONS = "app_versions"
-app_versions = dg.DynamicPartitionsDefinition(name=APP_VERSIONS)
+from perfreg_assets.partitions import DIMENSION
+
+app_versions = dg.DynamicPartitionsDefinition(name=DIMENSION)

@@ -40,6 +40,8 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
     with watch.measure("register"):
         for outcome in registry.register([Path(name) for name in config.folders], settings, warehouse, to_key):
             key = to_key(outcome.app or "", outcome.version_name or "")
+            for note in outcome.notes:
+                context.log.warning("%s: not kept: %s", outcome.run_id, note)
             if outcome.rejected:
                 quarantined[key] = quarantined.get(key, 0) + 1
                 context.log.warning("quarantined %s [%s] %s", outcome.folder, outcome.rejected.reason, outcome.rejected)

@@ -10,12 +10,12 @@ from typing import Any
 
 import dagster as dg
 
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.collection.collect import CollectionResult, collect
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
-from perfreg_assets.assets.partitioning import app_versions
-from perfreg_assets.partitions import to_key
+from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import collections as table
 from perfreg_assets.warehouse.connection import Warehouse
@@ -116,7 +116,7 @@ def _collect_job(serial: str | None) -> dg.JobDefinition:
 def _materialisation(context: dg.OpExecutionContext, result: CollectionResult) -> dg.AssetMaterialization:
     record = result.record
     key = to_key(record.app, record.version_name)
-    context.instance.add_dynamic_partitions(app_versions.name or "", [key])
+    context.instance.add_dynamic_partitions(DIMENSION, [key])
     return dg.AssetMaterialization(
         COLLECTIONS.key,
         partition=key,

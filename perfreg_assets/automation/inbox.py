@@ -44,10 +44,14 @@ def look(inbox: Path) -> list[Sighting]:
         if folder.name.startswith(".") or folder.name.endswith(_UNFINISHED) or not folder.is_dir():
             continue
         try:
-            files = sorted(path for path in folder.iterdir() if not path.is_dir())
+            files = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
             if any(path.name.endswith(_UNFINISHED) for path in files):
                 continue
-            facts = [(path.name, stat.st_size, stat.st_mtime_ns) for path in files for stat in [path.lstat()]]
+            facts = [
+                (str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns)
+                for path in files
+                for stat in [path.lstat()]
+            ]
             changed_at = max([folder.stat().st_mtime, *(mtime / 1e9 for _, _, mtime in facts)])
         except FileNotFoundError:
             continue

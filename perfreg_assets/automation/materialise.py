@@ -15,7 +15,7 @@ import dagster as dg
 from perfreg_assets import bundled
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
-from perfreg_assets.assets.partitioning import APP_VERSIONS
+from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
 
 RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -88,8 +88,8 @@ def materialise(
         "ops": {name: {"config": value} for name, value in (op_config or {}).items() if name in wanted},
     }
     with dg.DagsterInstance.get() as instance, watched(progress):
-        instance.add_dynamic_partitions(APP_VERSIONS, list(keys))
-        for first, last in ranges(keys, instance.get_dynamic_partitions(APP_VERSIONS)):
+        instance.add_dynamic_partitions(DIMENSION, list(keys))
+        for first, last in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
             run = job.execute_in_process(
                 instance=instance,
                 run_config=config,

@@ -16,8 +16,8 @@ from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.automation.upkeep import due_requests, read_memory, write_memory
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.assets.outstanding import Outstanding, outstanding
-from perfreg_assets.assets.partitioning import APP_VERSIONS, app_versions
-from perfreg_assets.partitions import to_key
+from perfreg_assets.assets.partitioning import app_versions
+from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Rejected
 
 PARTITION = "dagster/partition"
@@ -47,17 +47,18 @@ def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.Sen
         settle_s=settings.inbox_settle_s,
         limit=settings.inbox_folders_per_tick,
     )
-    arrived: dict[str, list[tuple[str, Path]]] = {}  # partition key → (content hash, folder)
+    arrived: dict[str, list[tuple[str, Path]]] = {}  # partition key → (signature, folder)
     refused: list[tuple[str, Path]] = []
     for sighting in decision.ready:
         folder = settings.inbox_dir / sighting.name
+        contents = f"{sighting.name}|{sighting.signature}"
         try:
             run = read_run_folder(folder, settings)
         except Rejected as rejected:
             context.log.warning("%s will be quarantined: %s", sighting.name, rejected)
-            refused.append((f"{sighting.name}|{sighting.signature}", folder))
+            refused.append((contents, folder))
         else:
-            arrived.setdefault(to_key(run.app, run.version_name), []).append((run.content_hash, folder))
+            arrived.setdefault(to_key(run.app, run.version_name), []).append((contents, folder))
     requests = [
         dg.RunRequest(
             run_key=_run_key("ingest", found),
@@ -97,7 +98,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
         return dg.SensorResult(skip_reason=dg.SkipReason("there is no warehouse yet"))
     with warehouse.reading() as reader:
         found = outstanding(reader, settings)
-    order = list(context.instance.get_dynamic_partitions(APP_VERSIONS))
+    order = list(context.instance.get_dynamic_partitions(DIMENSION))
     unknown = [key for key in found.keys if key not in set(order)]
     order += unknown
     busy = under_way(context.instance, order, judge_versions.name)
@@ -153,6 +154,6 @@ def _folders(op: str, found: list[tuple[str, Path]]) -> dict[str, Any]:
 
 
 def _run_key(kind: str, found: list[tuple[str, Path]]) -> str:
-    """Dagster remembers a key for ever: it is made of contents, so a changed folder is a new request."""
+    """Dagster remembers a key for ever: it is made of the files' signatures, so a changed folder is a new request."""
     contents = "|".join(sorted(content for content, _ in found))
     return f"{kind}-{hashlib.sha256(contents.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -1,8 +1,8 @@
 """Taking run folders in: each becomes a registered run, the same one again, or a quarantined one with its reason.
 
-A registered folder is copied (hard-linked where possible) to `settings.runs_dir/<run_id>`, so that the given
-folder may be moved or deleted afterwards. Files first, row second: a crash in between leaves a copy that the
-next registration replaces, never a row without its trace.
+A registered folder is copied (hard-linked where possible) to `settings.runs_dir/<run_id>`, screenshots, video and
+logs with it, so that the given folder may be moved or deleted afterwards. Files first, row second: a crash in
+between leaves a copy that the next registration replaces, never a row without its trace.
 """
 
 from __future__ import annotations
@@ -16,18 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfreg_assets.collection.run_folder import (
-    RUN_ID,
-    RUN_JSON,
-    TRACE_SUFFIXES,
-    RunFolder,
-    place_file,
-    read_run_folder,
-)
+from perfreg_assets.collection.attachments import find_attachments
+from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES, RunFolder, place_file, read_run_folder
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces import gate
+from perfreg_assets.warehouse import attachments as attachment_table
 from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Warehouse
 
 KeyOf = Callable[[str, str], str]
@@ -35,7 +31,7 @@ KeyOf = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Registration:
-    """What became of one folder."""
+    """What became of one folder. `notes`: files of it that were left where they are, and why."""
 
     folder: Path
     run_id: str
@@ -43,6 +39,7 @@ class Registration:
     version_name: str | None
     rejected: Rejected | None
     is_new: bool
+    notes: tuple[str, ...] = ()
 
 
 def find_run_folders(paths: Iterable[Path]) -> list[Path]:
@@ -61,7 +58,7 @@ def find_run_folders(paths: Iterable[Path]) -> list[Path]:
 
 
 def sort_out(folders: Iterable[Path], settings: Settings, key_of: KeyOf) -> tuple[dict[str, list[Path]], list[Path]]:
-    """(folders by partition key in order of their start, folders that cannot be read as a run)."""
+    """(folders by partition key in order of their start, folders that cannot be read as a run). No trace is read."""
     readable: list[tuple[RunFolder, str]] = []
     unreadable: list[Path] = []
     for folder in folders:
@@ -72,27 +69,30 @@ def sort_out(folders: Iterable[Path], settings: Settings, key_of: KeyOf) -> tupl
         else:
             readable.append((run, key_of(run.app, run.version_name)))
     by_key: dict[str, list[Path]] = {}
-    for run, key in sorted(readable, key=lambda pair: (pair[0].started_at, pair[0].run_id)):
+    for run, key in sorted(readable, key=lambda pair: (pair[0].started_at, pair[0].folder.name)):
         by_key.setdefault(key, []).append(run.folder)
     return by_key, unreadable
 
 
 def register(folders: Sequence[Path], settings: Settings, warehouse: Warehouse, key_of: KeyOf) -> list[Registration]:
     """Registers or quarantines folders, in one transaction; one bad folder does not stop the others."""
-    examined = [_examine(Path(folder), settings) for folder in folders]  # hashes files: not under the lock
+    examined = [_examine(Path(folder), settings) for folder in folders]  # reads files: not under the lock
     with warehouse.writing() as writer:
-        known = run_table.find(writer, {run_id for one in examined for run_id in one.possible_ids})
+        ids = {run_id for one in examined for run_id in one.possible_ids}
+        known = run_table.find(writer, ids)
+        kept = attachment_table.of_runs(writer, ids)
         rows: dict[str, run_table.RunRow] = {}
         registrations: list[Registration] = []
         for one in examined:
             try:
-                registration, row = _admit(one, settings, known, key_of)
+                registration, row = _admit(one, settings, known, kept, key_of)
             except Rejected as rejected:
                 registration, row = _quarantine(one, rejected, known, key_of)
             registrations.append(registration)
             if row is not None:
                 known[row.run_id] = rows[row.run_id] = row
         run_table.upsert(writer, list(rows.values()))
+        attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations
 
 
@@ -105,6 +105,8 @@ class _Examined:
     rejected: Rejected | None
     claims: dict[str, str]
     fingerprint: str
+    attachments: tuple[AttachmentRow, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def quarantine_id(self) -> str:
@@ -119,79 +121,91 @@ class _Examined:
 def _examine(folder: Path, settings: Settings) -> _Examined:
     try:
         run = read_run_folder(folder, settings)
-        gate.check_file(
-            run.trace_path, expected_bytes=run.expected_bytes, expected_sha256=run.expected_sha256, settings=settings
-        )
-        return _Examined(folder, run, None, _claims(folder), run.content_hash)
+        content_hash = run.content_hash  # (reads and checks the trace)
+        found = find_attachments(run, settings)
+        return _Examined(folder, run, None, _claims(folder), content_hash, found.attachments, found.notes)
     except Rejected as rejected:
         return _Examined(folder, None, rejected, _claims(folder), _fingerprint(folder))
 
 
 def _admit(
-    one: _Examined, settings: Settings, known: dict[str, run_table.RunRow], key_of: KeyOf
+    one: _Examined,
+    settings: Settings,
+    known: dict[str, run_table.RunRow],
+    kept: dict[str, list[AttachmentRow]],
+    key_of: KeyOf,
 ) -> tuple[Registration, run_table.RunRow | None]:
+    """`kept` (attachments by run) is brought up to date with what is stored."""
     run = one.run
     if run is None:
         assert one.rejected is not None
         raise one.rejected
     earlier = known.get(run.run_id)
     target = settings.runs_dir / run.run_id
+    is_there = False
     if earlier and not earlier.is_quarantined:
         if earlier.content_hash != run.content_hash:
             raise Rejected(Reason.RUN_ID_CONFLICT, f"{run.folder.name}, run_id {run.run_id}")
-        if (target / run.trace_name).is_file():
-            return Registration(run.folder, run.run_id, run.app, run.version_name, None, False), None
-    _store(run, target)
-    return Registration(run.folder, run.run_id, run.app, run.version_name, None, True), _row(run, key_of)
+        is_there = (target / run.trace_file).is_file()
+    if is_there and set(one.attachments) <= set(kept[run.run_id]):
+        row, notes = None, list[str]()
+    else:
+        kept[run.run_id], notes = _store(run, one.attachments, target)
+        row = _row(run, key_of)
+    notes = [*one.notes, *notes]
+    return Registration(run.folder, run.run_id, run.app, run.version_name, None, not is_there, tuple(notes)), row
 
 
 def _row(run: RunFolder, key_of: KeyOf) -> run_table.RunRow:
-    start, end = run.exploration or (None, None)
+    facts = {**run.facts, "trace_bytes": run.trace.file_bytes, "trace_sha256": run.trace.sha256}
     return run_table.RunRow(
+        **facts,
         run_id=run.run_id,
         folder_name=run.folder.name,
         content_hash=run.content_hash,
         partition_key=key_of(run.app, run.version_name),
-        app=run.app,
-        version_name=run.version_name,
-        version_code=run.version_code,
-        device=run.config.device,
-        strategy=run.config.strategy,
-        time_limit_s=run.config.time_limit_s,
-        action_interval_s=run.config.action_interval_s,
         config_hash=run.config.hash,
-        started_at=run.started_at,
-        exploration_start_ns=start,
-        exploration_end_ns=end,
         step_count=len(run.path),
-        path=tuple(run_table.PathStep(**vars(step)) for step in run.path),
+        path=run.path,
+        path_hash=path_hash(run.path),
+        explored_state_count=explored_state_count(run.path),
         functional_problem_count=None if run.functional_problems is None else len(run.functional_problems),
-        functional_problems=None if run.functional_problems is None else list(run.functional_problems),
         extra=run.extra,
-        trace_file=run.trace_name,
-        trace_bytes=run.trace_size,
-        trace_sha256=run.trace_sha256,
+        trace_file=run.trace_file,
     )
 
 
-def _store(run: RunFolder, target: Path) -> None:
-    """run.json and the trace only: what else the tester left stays where it is and is never read."""
+def _store(run: RunFolder, attachments: Iterable[AttachmentRow], target: Path) -> tuple[list[AttachmentRow], list[str]]:
+    """Puts the run into its place; the attachments that came along, and why others did not."""
     target.parent.mkdir(parents=True, exist_ok=True)
     building = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir()
+    stored: list[AttachmentRow] = []
+    notes: list[str] = []
     try:
         # run.json is copied: people mend it in place, and a link would change what was registered. A changed trace
         # is noticed by its hash.
         shutil.copyfile(run.folder / RUN_JSON, building / RUN_JSON)
-        place = building / run.trace_name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place_file(run.trace_path.resolve(), place)
+        _place(run.trace_path.resolve(), building / run.trace_file)
+        for one in attachments:
+            try:
+                _place(run.folder / one.file_name, building / one.file_name)
+            except OSError as error:  # deleted meanwhile, or no room: the run itself does not need it
+                notes.append(f"{one.file_name}: {error.strerror or error}")
+            else:
+                stored.append(one)
         shutil.rmtree(target, ignore_errors=True)  # what a crash between files and row may have left
         building.rename(target)
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
+    return stored, notes
+
+
+def _place(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    place_file(source, target)
 
 
 # ---- quarantine ----------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ class RunFacts:
         review: the review in force: confirmed, rejected (a false alarm), accepted (the new normal) or None.
         is_excluded: taken out by hand.
         is_anomalous: the current verdict; None if not judged.
+        load_sources: the data sources it was recorded with that change the load, in order of their names.
     """
 
     run_id: str
@@ -74,6 +75,7 @@ class RunFacts:
     review: str | None
     is_excluded: bool
     is_anomalous: bool | None
+    load_sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,25 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from perfreg_assets import __version__
+from perfreg_assets.methods.history import RunFacts
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow
-
-
-@dataclass(frozen=True, kw_only=True)
-class HistoryFacts:
-    """All that decides whether a run may be in another's history. Field names as in methods.history.RunFacts."""
-
-    run_id: str
-    app: str
-    version_name: str
-    config_hash: str
-    started_at: datetime
-    has_functional_problems: bool | None
-    is_complete: bool
-    state_hashes: tuple[str, ...]
-    review: str | None
-    is_excluded: bool
-    is_anomalous: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +48,9 @@ CANDIDATES = Table("core.history_candidates", CandidateRow, ("run_id",))
 _FACTS = """
 SELECT
     runs.run_id, runs.app, runs.version_name, runs.config_hash, runs.started_at,
-    runs.functional_problem_count > 0, coalesce(traces.is_complete, false),
-    list_transform(runs.path, lambda step: step.state_hash),
-    reviews.status, runs.is_excluded, verdicts.is_anomalous
+    runs.functional_problem_count > 0 AS has_functional_problems, coalesce(traces.is_complete, false) AS is_complete,
+    list_transform(runs.path, lambda step: step.state_hash) AS state_hashes,
+    reviews.status AS review, runs.is_excluded, verdicts.is_anomalous, list_sort(traces.load_sources) AS load_sources
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
 LEFT JOIN (
@@ -80,27 +64,13 @@ ORDER BY runs.started_at, runs.run_id
 """
 
 
-def facts(reader: Reader, app: str) -> list[HistoryFacts]:
+def facts(reader: Reader, app: str) -> list[RunFacts]:
     """The facts of all runs of an app that are not quarantined, oldest first, in one query."""
-    return [
-        HistoryFacts(
-            run_id=run_id,
-            app=run_app,
-            version_name=version_name,
-            config_hash=config_hash,
-            started_at=started_at.astimezone(UTC),
-            has_functional_problems=has_problems,
-            is_complete=is_complete,
-            state_hashes=tuple(state_hashes or ()),
-            review=review,
-            is_excluded=is_excluded,
-            is_anomalous=is_anomalous,
-        )
-        for (
-            run_id, run_app, version_name, config_hash, started_at, has_problems, is_complete, state_hashes,
-            review, is_excluded, is_anomalous,
-        ) in reader.rows(_FACTS, [app])
-    ]  # fmt: skip
+    found = []
+    for row in reader.dicts(_FACTS, [app]):
+        lists = {name: tuple(row[name] or ()) for name in ("state_hashes", "load_sources")}
+        found.append(RunFacts(**{**row, **lists, "started_at": row["started_at"].astimezone(UTC)}))
+    return found
 
 
 def upsert(writer: Writer, sets: Sequence[HistoryRow], candidates: Sequence[CandidateRow]) -> int:

@@ -1,4 +1,4 @@
-"""The writers' queue: one `flock` beside the warehouse file, waited for with a bound.
+"""The writers' queue: one lock (`flock`, by filelock) beside the warehouse file, waited for with a bound.
 
 The kernel drops the lock when its holder ends, however it ends, so a killed writer never blocks the next one.
 The holder leaves its process id in the file, only to be named in the message of those who waited in vain.
@@ -6,11 +6,9 @@ The holder leaves its process id in the file, only to be named in the message of
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -18,8 +16,7 @@ from pathlib import Path
 
 from perfreg_assets.reasons import Reason, Rejected
 
-_FIRST_PAUSE_S = 0.005
-_LONGEST_PAUSE_S = 0.1
+_POLL_S = 0.02
 
 
 @contextmanager
@@ -29,33 +26,27 @@ def file_lock(path: Path, *, timeout_s: float, what: str) -> Iterator[None]:
     Raises:
         Rejected: WAREHOUSE_LOCKED after `timeout_s` seconds; the text names the holder.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    from filelock import FileLock, Timeout  # noqa: PLC0415  (30 ms that readers do not pay)
+
+    lock = FileLock(
+        path,
+        timeout=timeout_s,
+        mode=0o644,
+        poll_interval=_POLL_S,
+        fallback_to_soft=False,  # a lock that is only a file outlives a killed holder
+        on_acquired=_sign,
+    )
     try:
-        _wait(descriptor, timeout_s, what)
-        _sign(descriptor)
-        try:
-            yield
-        finally:
-            os.ftruncate(descriptor, 0)
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        lock.acquire()
+    except Timeout:
+        detail = f"{what} is being written by {_holder(path)}; waited {timeout_s:g} s"
+        raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from None
+    try:
+        yield
     finally:
-        os.close(descriptor)
-
-
-def _wait(descriptor: int, timeout_s: float, what: str) -> None:
-    deadline = time.monotonic() + timeout_s
-    pause = _FIRST_PAUSE_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                detail = f"{what} is being written by {_holder(descriptor)}; waited {timeout_s:g} s"
-                raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from None
-            time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
-        else:
-            return
+        with suppress(FileNotFoundError):  # the folder was removed under us; the lock ends all the same
+            os.truncate(path, 0)
+        lock.release()
 
 
 def _sign(descriptor: int) -> None:
@@ -70,9 +61,9 @@ def _sign(descriptor: int) -> None:
         os.pwrite(descriptor, json.dumps(signature).encode(), 0)
 
 
-def _holder(descriptor: int) -> str:
+def _holder(path: Path) -> str:
     try:
-        signature = json.loads(os.pread(descriptor, 4096, 0))
+        signature = json.loads(path.read_bytes())
         pid, command, since = signature["pid"], signature["command"], signature["since"]
     except (ValueError, KeyError, TypeError):  # the holder has the lock but has not signed yet, or just left
         return "another process"

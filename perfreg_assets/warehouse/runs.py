@@ -8,48 +8,27 @@ from datetime import datetime
 from typing import Any
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import PathStep, Run
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, load, now_utc, to_arrow
 
 
-@dataclass(frozen=True)
-class PathStep:
-    """One step of the explorer; `ts_ns` on the trace clock."""
-
-    step: int
-    ts_ns: int
-    state_hash: str
-    screen: str | None = None
-    action: str | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
-class RunRow:
+class RunRow(Run):
     """A row of core.runs. A quarantined run may lack everything but id, folder, hash and reason."""
 
     run_id: str
     folder_name: str
     content_hash: str
     partition_key: str | None = None
-    app: str | None = None
-    version_name: str | None = None
-    version_code: int | None = None
-    device: str | None = None
-    strategy: str | None = None
-    time_limit_s: float | None = None
-    action_interval_s: float | None = None
     config_hash: str | None = None
-    started_at: datetime | None = None
-    exploration_start_ns: int | None = None
-    exploration_end_ns: int | None = None
     step_count: int | None = None
     path: tuple[PathStep, ...] | None = None
+    path_hash: str | None = None
+    explored_state_count: int | None = None
     functional_problem_count: int | None = None
-    functional_problems: list[Any] | None = None
     extra: dict[str, Any] | None = None
     trace_file: str | None = None
-    trace_bytes: int | None = None
-    trace_sha256: str | None = None
     is_quarantined: bool = False
     reason_code: str | None = None
     reason: str | None = None

@@ -80,6 +80,7 @@ ALTER TABLE core.time_series ADD COLUMN values_hash VARCHAR;
 ALTER TABLE core.time_series ADD COLUMN reason_code VARCHAR;
 ALTER TABLE core.runs ADD COLUMN path_hash VARCHAR;
 ALTER TABLE core.runs ADD COLUMN explored_state_count INTEGER;
+UPDATE core.runs SET explored_state_count = len(list_distinct(list_transform(path, lambda step: step.state_hash)));
 ALTER TABLE core.traces ADD COLUMN load_sources VARCHAR[];
 ALTER TABLE core.traces ADD COLUMN parameters_hash VARCHAR;
 ALTER TABLE core.history_sets ADD COLUMN input_hash VARCHAR;
@@ -104,6 +105,11 @@ CREATE TABLE core.measurements (
     CHECK ("value" > '-infinity'::DOUBLE AND "value" < 'infinity'::DOUBLE)
 );
 COMMENT ON TABLE core.measurements IS 'A row is a value without a time axis that was measured of a run or another subject, or why there is none.';
+
+-- ---- what run.json may say besides ---------------------------------------------------------------
+ALTER TABLE core.runs ADD COLUMN device_unit VARCHAR;
+ALTER TABLE core.runs ADD COLUMN path.element.screen_after VARCHAR;
+ALTER TABLE core.runs ADD COLUMN path.element.state_hash_after VARCHAR;
 
 -- ---- what else lies in a run folder --------------------------------------------------------------
 CREATE TABLE core.attachments (

@@ -9,11 +9,12 @@ import dagster as dg
 from measuring import Row
 from topic_warehouse import SERIES
 
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.verdicts import verdicts
 from perfreg_assets.automation.materialise import prepare_home
 from perfreg_assets.automation.progress import NAME, progress_logger
-from perfreg_assets.partitions import app_versions
+from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -60,7 +61,7 @@ def rows(quick: bool = False) -> list[Row]:
         keys = [f"shop@1.{version}" for version in range(versions)]
         ours, theirs = [], []
         with dg.DagsterInstance.get() as instance:
-            instance.add_dynamic_partitions(app_versions.name or "", keys)
+            instance.add_dynamic_partitions(DIMENSION, keys)
             for turn in range(2 if quick else 5):
                 ours.append(_seconds(defs, instance, "verdicts", keys, {"omega": 0.5 + turn / 10}))
                 theirs.append(_seconds(defs, instance, "bare", keys, None))

@@ -1,0 +1,96 @@
+"""A test run R = (C, U, F) [thesis 4]: its path, its configuration, and what is known of it wherever it is held."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""What a run id may be: it is a folder name, a page's name and a part of an address."""
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """One action of the explorer, and the app's state in which it was taken.
+
+    Attributes:
+        ts_ns: when the action was sent, on the trace clock (BOOTTIME); None where not known.
+        state_hash, screen: what held until then.
+        screen_after, state_hash_after: what the action led to, where the tester says it; else the next step tells.
+    """
+
+    step: int
+    ts_ns: int | None
+    state_hash: str
+    screen: str | None = None
+    action: str | None = None
+    screen_after: str | None = None
+    state_hash_after: str | None = None
+
+
+def path_hash(path: Iterable[PathStep]) -> str:
+    """SHA-256 over the timed path, as far as states are made of it: equal where detectors see the same states."""
+    seen = [(one.ts_ns, one.screen, one.state_hash, one.screen_after, one.state_hash_after) for one in path]
+    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+
+
+def explored_state_count(path: Iterable[PathStep]) -> int:
+    """How many states of the app the path visited [thesis 4.1]."""
+    return len({one.state_hash for one in path})
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Test configuration C = (D, S, T, I) [thesis 4]. `device_unit` is the very device (its serial), no part of C."""
+
+    device: str
+    strategy: str
+    time_limit_s: float
+    action_interval_s: float
+    device_unit: str | None = None
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the four values: runs are comparable only when it is the same."""
+        text = json.dumps([self.device, self.strategy, self.time_limit_s, self.action_interval_s])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What is known of a run besides its id and its path, under the names of core.runs and marts.runs.
+
+    A quarantined run may lack all of it. `functional_problems` is None where the tester did not say (F unknown).
+    """
+
+    app: str | None = None
+    version_name: str | None = None
+    version_code: int | None = None
+    device: str | None = None
+    strategy: str | None = None
+    time_limit_s: float | None = None
+    action_interval_s: float | None = None
+    device_unit: str | None = None
+    started_at: datetime | None = None
+    exploration_start_ns: int | None = None
+    exploration_end_ns: int | None = None
+    functional_problems: list[dict[str, Any]] | None = None
+    trace_bytes: int | None = None
+    trace_sha256: str | None = None
+
+    @property
+    def exploration(self) -> tuple[int, int] | None:
+        """(start_ns, end_ns) on the trace clock."""
+        if self.exploration_start_ns is None or self.exploration_end_ns is None:
+            return None
+        return self.exploration_start_ns, self.exploration_end_ns
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fields of this class, whatever a subclass adds: what one holder of a run gives to another."""
+        return {spec.name: getattr(self, spec.name) for spec in fields(Run)}

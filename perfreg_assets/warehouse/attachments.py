@@ -1,0 +1,39 @@
+"""Files of run folders besides run.json and trace: screenshots, videos, logs, registered by reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, to_arrow
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttachmentRow:
+    """A row of core.attachments; the file lies in the registered run folder under `file_name`."""
+
+    run_id: str
+    file_name: str
+    kind: str
+    bytes: int
+    sha256: str
+    ts_ns: int | None
+
+
+ATTACHMENTS = Table("core.attachments", AttachmentRow, ("run_id",))
+
+
+def replace(writer: Writer, run_ids: Iterable[str], rows: Sequence[AttachmentRow]) -> int:
+    """Puts `rows` in place of whatever the named runs had; the number of rows."""
+    delete_runs(writer, ATTACHMENTS.name, run_ids)
+    return insert(writer, ATTACHMENTS, to_arrow(rows, AttachmentRow)) if rows else 0
+
+
+def of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[AttachmentRow]]:
+    """run_id -> its attachments in order of their moments, those without one last; every run is in the result."""
+    found: dict[str, list[AttachmentRow]] = {run_id: [] for run_id in run_ids}
+    condition = "run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id, ts_ns NULLS LAST, file_name"
+    for row in load(reader, ATTACHMENTS, condition, [list(found)]):
+        found[row.run_id].append(row)
+    return found
