@@ -145,7 +145,12 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
         if folders:
             given = [str(path.absolute()) for paths in folders.values() for path in paths]
             done += materialise(
-                defs, jobs.EVERYTHING_JOB, list(folders), settings, op_config={"runs": {"folders": given}}, progress=show
+                defs,
+                jobs.EVERYTHING_JOB,
+                list(folders),
+                settings,
+                op_config={"runs": {"folders": given}},
+                progress=show,
             )
         upkeep = bring_up_to_date(defs, project, progress=show)
     done += upkeep.done
@@ -374,7 +379,7 @@ def review(settings: Settings, run_id: str, status: str, note: str | None, revie
 def status(settings: Settings, form: str) -> None:
     """Shows what does not hold any more and why: run by run the earliest step that is due, and pages to be written.
 
-    Under `perfreg ui` the next tick asks for just that; `perfreg ingest` of anything, or a changed setting, does so too.
+    Under `perfreg ui` the next tick asks for just that; `perfreg ingest` of anything, or a changed setting, does too.
     """
     from perfreg_assets.assets.outstanding import STEPS, outstanding
     from perfreg_assets.warehouse.connection import Warehouse

@@ -2,22 +2,10 @@
 
 import dagster as dg
 
-<<<<<<< HEAD
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.model.averaging import average_due
 from perfreg_assets.model.stopwatch import Stopwatch
-=======
-from perfreg_assets.assets import comparisons
-from perfreg_assets.assets.comparisons import SCORED, Comparison
-from perfreg_assets.assets.partitioning import app_versions
-from perfreg_assets.assets.project import Project
-from perfreg_assets.assets.stopwatch import Stopwatch
-from perfreg_assets.methods.barycenter import dba, input_hash
-from perfreg_assets.provenance import code_version
-from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import barycenters as table
->>>>>>> 2da93e23a87d9a1a6a24e91eec0623f90341cc53
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import states
 

@@ -9,11 +9,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
-<<<<<<< HEAD
-from perfreg_assets.assets.partitioning import app_versions
-=======
 from perfreg_assets.partitions import DIMENSION
->>>>>>> 2da93e23a87d9a1a6a24e91eec0623f90341cc53
 from perfreg_assets.warehouse import findings
 
 LATEST_RUNS = 50

@@ -2,26 +2,11 @@
 
 import dagster as dg
 
-<<<<<<< HEAD
 from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.model.localising import localise_due
 from perfreg_assets.model.stopwatch import Stopwatch
-=======
-from perfreg_assets.assets import comparisons, presentation
-from perfreg_assets.assets.barycenters import barycenter_id
-from perfreg_assets.assets.comparisons import SCORED, Comparison
-from perfreg_assets.assets.partitioning import app_versions
-from perfreg_assets.assets.project import Project
-from perfreg_assets.assets.stopwatch import Stopwatch
-from perfreg_assets.methods.barycenter import Barycenter
-from perfreg_assets.methods.discords import Localisation
-from perfreg_assets.methods.localisation import localise
-from perfreg_assets.provenance import code_version
-from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import barycenters as barycenter_table
->>>>>>> 2da93e23a87d9a1a6a24e91eec0623f90341cc53
 from perfreg_assets.warehouse import discords as table
 from perfreg_assets.warehouse import runs as run_table
 
@@ -60,83 +45,3 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
             },
             partition_key=key,
         )
-<<<<<<< HEAD
-=======
-
-
-def _anomalous(reader: Reader, run_ids: list[str]) -> set[tuple[str, str]]:
-    current = settings_table.current(reader)
-    rows = verdict_table.figures(reader, run_ids, float(current["omega"]), current["detector"])
-    return {
-        (row["run_id"], row["series"]) for row in rows if row["state"] == "anomalous" and row["series"] != RUN_LEVEL
-    }
-
-
-def _localise(one: Comparison, average: barycenter_table.BarycenterRow, settings: Settings) -> Localisation:
-    history, target = one.samples
-    return localise(
-        history,
-        target,
-        barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
-        kind=one.kind,
-        interval_s=one.interval_s,
-        mode="thesis" if settings.localisation == "thesis" else "default",
-        window_s=settings.discord_window_s,
-        quantile_low=settings.discord_quantile_low,
-        quantile_high=settings.discord_quantile_high,
-        skip_start_s=settings.discord_skip_start_s,
-        skip_end_s=settings.discord_skip_end_s,
-        backend=settings.matrix_profile_backend,
-    )
-
-
-def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> table.ProfileRow:
-    return table.ProfileRow(
-        run_id=one.run_id,
-        series=one.series,
-        localisation=settings.localisation,
-        window_s=place.window * one.interval_s,
-        profile=place.profile,
-        threshold_low=place.threshold_low,
-        threshold_high=place.threshold_high,
-        parameters_hash=settings.hash_of(*LOCALISATION_PARAMETERS),
-        code_version=code_version("methods"),
-    )
-
-
-def _discord_rows(one: Comparison, place: Localisation) -> list[table.DiscordRow]:
-    assert one.target is not None
-    start_ns = one.target.start_ns or 0
-
-    def ns(seconds: float) -> int:
-        return start_ns + round(seconds * 1e9)
-
-    rows = []
-    for index, window in enumerate(place.windows):
-        start_s, end_s, peak_s = (edge * one.interval_s for edge in (window.start, window.end, window.peak))
-        rows.append(
-            table.DiscordRow(
-                run_id=one.run_id,
-                series=one.series,
-                window_index=index,
-                start_s=start_s,
-                end_s=end_s,
-                peak_s=peak_s,
-                start_ns=ns(start_s),
-                end_ns=ns(end_s),
-                confidence=window.confidence,
-                profile_value=window.profile_value,
-                screens=_screens(one.paths.get(one.run_id), ns(start_s), ns(end_s)),
-            )
-        )
-    return rows
-
-
-def _screens(run: RunRow | None, start_ns: int, end_ns: int) -> tuple[str, ...]:
-    """The screens shown in the window, in order: the one in force when it begins and those that follow."""
-    path = run.path if run and run.path else ()
-    steps = [(step.ts_ns, step.screen) for step in path if step.ts_ns is not None and step.ts_ns < end_ns]
-    before = [screen for ts_ns, screen in steps if ts_ns <= start_ns][-1:]
-    shown = [*before, *(screen for ts_ns, screen in steps if ts_ns > start_ns)]
-    return tuple(dict.fromkeys(screen for screen in shown if screen))
->>>>>>> 2da93e23a87d9a1a6a24e91eec0623f90341cc53

@@ -2,24 +2,11 @@
 
 import dagster as dg
 
-<<<<<<< HEAD
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.model.comparisons import SCORED
 from perfreg_assets.model.measuring import measure_due
 from perfreg_assets.model.stopwatch import Stopwatch
-=======
-from perfreg_assets.assets import comparisons
-from perfreg_assets.assets.barycenters import barycenter_id
-from perfreg_assets.assets.comparisons import SCORED
-from perfreg_assets.assets.history_sets import HISTORY_PARAMETERS
-from perfreg_assets.assets.measuring import measure_run
-from perfreg_assets.assets.partitioning import app_versions
-from perfreg_assets.assets.project import Project
-from perfreg_assets.assets.stopwatch import Stopwatch
-from perfreg_assets.methods.detectors import make_detector
-from perfreg_assets.warehouse import barycenters as barycenter_table
->>>>>>> 2da93e23a87d9a1a6a24e91eec0623f90341cc53
 from perfreg_assets.warehouse import distances as table
 from perfreg_assets.warehouse import runs as run_table
 

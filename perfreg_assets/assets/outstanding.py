@@ -1,4 +1,4 @@
-"""What is due in the warehouse and on the pages, together: what status shows, sensors request and the CLI makes true."""
+"""What is due in the warehouse and on the pages: what status shows, sensors request and the command line makes true."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 import dagster as dg
 
 from perfreg_assets.assets.outstanding import write_pages
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.warehouse import runs as run_table
 
@@ -20,8 +20,8 @@ from perfreg_assets.warehouse import runs as run_table
 def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     """A page per run, the index over versions, and the page that compares ω: static files, readable offline.
 
-    Every page that would come out different is written, of other versions too: a run's page names its neighbours. `perfreg serve` shows them, with the traces
-    and Perfetto beside them.
+    Every page that would come out different is written, of other versions too: a run's page names its neighbours.
+    `perfreg serve` shows them, with the traces and Perfetto beside them.
     """
     watch = Stopwatch()
     settings = project.settings()

@@ -5,10 +5,10 @@ from pathlib import Path
 import dagster as dg
 
 from perfreg_assets.assets import presentation
-from perfreg_assets.assets.project import Project
-from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.collection import registry
 from perfreg_assets.assets.partitioning import app_versions
+from perfreg_assets.assets.project import Project
+from perfreg_assets.collection import registry
+from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
 from perfreg_assets.warehouse import runs as run_table
 

@@ -127,8 +127,8 @@ def ranges(wanted: Sequence[str], order: Sequence[str], *, longest: int | None =
 
 
 def _add_figures(result: Materialised, run: dg.ExecuteInProcessResult) -> None:
-    """Adds up the `seconds_…` that the assets report, and the `…_now`: the latter are per step, not per partition, where
-    a step says the same for all its partitions."""
+    """Adds up the `seconds_…` and the `…_now` that the assets report; the latter once per step where a step says the
+    same for all its partitions."""
     steps: dict[tuple[str, str], list[int]] = {}
     for event in run.all_events:
         if event.event_type_value != "ASSET_MATERIALIZATION":

@@ -15,9 +15,11 @@ FRESHNESS = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=30), warn_
 
 
 def with_policies(spec: dg.AssetSpec) -> dg.AssetSpec:
-    """Owner and stage for everything; freshness where data arrive. What is computed from them is asked for by the sensor
-    `upkeep`, by its inputs: an automation condition goes by events, and a run that arrives between two steps of another
-    Dagster run would count as handled."""
+    """Owner and stage for everything; freshness where data arrive.
+
+    What is computed from them is asked for by the sensor `upkeep`, by its inputs: an automation condition goes by
+    events, and a run that arrives between two steps of another Dagster run would count as handled.
+    """
     changes: dict[str, object] = {"owners": [*spec.owners, *OWNERS] if not spec.owners else spec.owners}
     if spec.key in _ROOTS:
         changes["freshness_policy"] = FRESHNESS

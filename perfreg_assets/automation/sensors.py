@@ -8,6 +8,8 @@ from typing import Any
 
 import dagster as dg
 
+from perfreg_assets.assets.outstanding import Outstanding, outstanding
+from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import inbox
 from perfreg_assets.automation.jobs import ingest_runs, judge_versions
@@ -15,8 +17,6 @@ from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_
 from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.automation.upkeep import due_requests, read_memory, write_memory
 from perfreg_assets.collection.run_folder import read_run_folder
-from perfreg_assets.assets.outstanding import Outstanding, outstanding
-from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Rejected
 

@@ -29,7 +29,7 @@ class Upkeep:
     """What was done, and what could not be: `left` is empty unless something failed."""
 
     done: Materialised = field(default_factory=Materialised)
-    left: Outstanding = Outstanding((), {})
+    left: Outstanding = field(default_factory=lambda: Outstanding((), {}))
 
 
 def bring_up_to_date(defs: dg.Definitions, project: Project, *, progress: Progress | None = None) -> Upkeep:

@@ -83,7 +83,9 @@ def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Fou
             return "the trace is another file than the one that was read"
         if run.read_code_version != code:
             return "the trace was read by another version of the code"
-        return "the trace was read with another interval or tolerance" if run.read_parameters_hash != parameters else None
+        return (
+            "the trace was read with another interval or tolerance" if run.read_parameters_hash != parameters else None
+        )
 
     return {run.run_id: (Stage.TRACE, reason) for run in registered for reason in [why(run)] if reason is not None}
 
@@ -108,7 +110,9 @@ def _barycenters(reader: Reader, planned: Planned, settings: Settings) -> _Found
     known = states.averaged(reader, planned)
     found: _Found = {}
     for run_id, family in planned.items():
-        if known.get(run_id, {}) != {one.series: inputs.barycenter_id(one, settings) for one in family if one.has_course}:
+        if known.get(run_id, {}) != {
+            one.series: inputs.barycenter_id(one, settings) for one in family if one.has_course
+        }:
             found[run_id] = Stage.BARYCENTER, "the barycenters are not those of the history"
     return found
 

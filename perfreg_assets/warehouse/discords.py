@@ -67,8 +67,8 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
     """Anomalous series that were localised, their windows and the seconds in them, of some runs."""
     ids = list(run_ids)
     (row,) = reader.dicts(
-        "SELECT (SELECT count(*) FROM core.profiles WHERE run_id IN (SELECT unnest($ids::VARCHAR[]))) AS anomalous_series, "
-        "count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
+        "SELECT (SELECT count(*) FROM core.profiles WHERE run_id IN (SELECT unnest($ids::VARCHAR[]))) "
+        "AS anomalous_series, count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
         "FROM core.discords WHERE run_id IN (SELECT unnest($ids::VARCHAR[]))",
         {"ids": ids},
     )

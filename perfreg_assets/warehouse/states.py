@@ -27,8 +27,8 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
     """The runs of some partitions (default: all), oldest first."""
     chosen = None if keys is None else list(keys)
     found = reader.rows(
-        "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, traces.code_version, "
-        "traces.parameters_hash FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
+        "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, "
+        "traces.code_version, traces.parameters_hash FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",
         [chosen],
@@ -39,15 +39,23 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
 _FACTS = """
 SELECT
     runs.run_id,
-    concat_ws('|', runs.version_name, runs.config_hash, traces.load_sources::VARCHAR, epoch_us(runs.started_at)::VARCHAR,
-        coalesce(runs.path_hash, md5(runs.path::VARCHAR), '')) AS own,
-    concat_ws('|', coalesce((runs.functional_problem_count > 0)::VARCHAR, '?'), coalesce(traces.is_complete, false)::VARCHAR,
-        coalesce(reviews.status, '-'), runs.is_excluded::VARCHAR,
-        CASE WHEN $with_verdicts THEN coalesce(verdicts.is_anomalous::VARCHAR, '?') ELSE '' END) AS as_candidate
+    concat_ws(
+        '|', runs.version_name, runs.config_hash, list_sort(traces.load_sources)::VARCHAR,
+        epoch_us(runs.started_at)::VARCHAR, coalesce(runs.path_hash, md5(runs.path::VARCHAR), '')
+    ) AS own,
+    concat_ws(
+        '|', coalesce((runs.functional_problem_count > 0)::VARCHAR, '?'),
+        coalesce(traces.is_complete, false)::VARCHAR, coalesce(reviews.status, '-'), runs.is_excluded::VARCHAR,
+        CASE WHEN $with_verdicts THEN coalesce(verdicts.is_anomalous::VARCHAR, '?') ELSE '' END
+    ) AS as_candidate
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces USING (run_id)
-LEFT JOIN (SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id) AS reviews USING (run_id)
-LEFT JOIN (SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND $with_verdicts) AS verdicts USING (run_id)
+LEFT JOIN (
+    SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
+) AS reviews USING (run_id)
+LEFT JOIN (
+    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND $with_verdicts
+) AS verdicts USING (run_id)
 WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """

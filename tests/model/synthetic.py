@@ -128,7 +128,9 @@ class Project:
         """Asset → its step."""
         house, settings = warehouse or self.warehouse, self.settings
         return {
-            "time_series": lambda keys: inspecting.inspect_due(house, settings, keys, Stopwatch(), inspect=self.inspect),
+            "time_series": lambda keys: inspecting.inspect_due(
+                house, settings, keys, Stopwatch(), inspect=self.inspect
+            ),
             "history_sets": lambda keys: selecting.select_due(house, settings, keys, Stopwatch()),
             "barycenters": lambda keys: averaging.average_due(house, settings, keys, Stopwatch()),
             "distances": lambda keys: measuring.measure_due(house, settings, keys, Stopwatch()),
