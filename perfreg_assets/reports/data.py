@@ -9,31 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import numpy as np
+
+from perfreg_assets import run
+from perfreg_assets.run import PathStep
 
 RUN_LEVEL = "*"
 """The series name under which the verdict on the run itself is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A registered or quarantined run; `state` is complete, incomplete_trace or quarantined."""
+@dataclass(frozen=True, kw_only=True)
+class Run(run.Run):
+    """A registered or quarantined run as marts.runs has it; `state` is complete, incomplete_trace or quarantined."""
 
     run_id: str
-    app: str | None
-    version_name: str | None
     state: str
-    version_code: int | None = None
-    device: str | None = None
-    strategy: str | None = None
-    time_limit_s: float | None = None
-    action_interval_s: float | None = None
-    started_at: datetime | None = None
     step_count: int | None = None
+    explored_state_count: int | None = None
     functional_problem_count: int = 0
-    functional_problems: tuple[Mapping[str, Any], ...] = ()
     reason_code: str | None = None
     reason: str | None = None
     verdict: str | None = None
@@ -42,11 +36,7 @@ class Run:
     review_note: str | None = None
     reviewer: str | None = None
     reviewed_at: datetime | None = None
-    exploration_start_ns: int | None = None
-    exploration_end_ns: int | None = None
     has_trace: bool = False
-    trace_sha256: str | None = None
-    trace_bytes: int | None = None
     duration_s: float | None = None
 
 
@@ -148,12 +138,13 @@ class SeriesView:
 
 
 @dataclass(frozen=True, slots=True)
-class PathStep:
-    step: int
-    offset_s: float
-    state_hash: str
-    screen: str | None
-    action: str | None
+class Attachment:
+    """A screenshot, video, log or other file of the run folder; `offset_s` as of windows, None where not known."""
+
+    file_name: str
+    kind: str
+    bytes: int
+    offset_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +201,13 @@ class RunDetail:
     similarity: SimilarityMatrix | None
     previous_run_id: str | None = None
     next_run_id: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+    @property
+    def start_ns(self) -> int | None:
+        """Where second 0 of the charts is on the trace clock: the start of the series, else of the exploration."""
+        starts = [series.start_ns for series in self.series if series.start_ns is not None]
+        return min(starts, default=self.run.exploration_start_ns)
 
     @property
     def judged(self) -> tuple[SeriesView, ...]:

@@ -8,12 +8,12 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from perfreg_assets.run import RUN_ID
+
 DEFAULT_SERVER = "http://127.0.0.1:9001"
 """Where `perfreg serve` is by default. Pages that it serves itself replace this by their own origin."""
 
 PERFETTO_REMOTE = "https://ui.perfetto.dev"
-
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 _REGEX_SIGNS = re.compile(r"[\\^$.|?*+()\[\]{}/-]")  # of JavaScript: Python's own quoting also quotes what must not be
 _QUOTED = r"\\\g<0>"
@@ -29,9 +29,18 @@ class PerfettoLink:
 
 def page_name(run_id: str) -> str:
     """File name stem of a run's page: the run_id where it is a safe name, else its hash."""
-    if _SAFE_NAME.fullmatch(run_id):
+    if RUN_ID.fullmatch(run_id):
         return run_id
     return f"run-{hashlib.sha256(run_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def attachment_link(run_id: str, file_name: str) -> str:
+    """Address of a file of a registered run, from its page.
+
+    The same one leads to `<home>/runs/<run_id>/…` when the page was opened from `<home>/reports/runs`, and to
+    `perfreg serve`'s `/runs/<run_id>/…` when it was served: a browser does not go above the root.
+    """
+    return f"../../runs/{quote(run_id, safe='')}/{quote(file_name, safe='/')}"
 
 
 def perfetto_link(

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports.data import (
     RUN_LEVEL,
+    Attachment,
     Band,
     Discord,
     Distances,
@@ -27,7 +28,6 @@ from perfreg_assets.reports.data import (
     HistoryMember,
     OmegaOverview,
     Overview,
-    PathStep,
     Profile,
     QualityRow,
     Run,
@@ -37,6 +37,7 @@ from perfreg_assets.reports.data import (
     TrendPoint,
     Verdict,
 )
+from perfreg_assets.run import PathStep
 from perfreg_assets.warehouse.connection import Reader
 
 MATRIX_SIZE = 15
@@ -50,15 +51,9 @@ _OF = "run_id IN (SELECT unnest(?::VARCHAR[]))"
 
 
 # ---- all runs --------------------------------------------------------------------------------------
-_RUNS = """
-SELECT runs.run_id, runs.app, runs.version_name, runs.version_code, runs.device, runs.strategy, runs.time_limit_s,
-       runs.action_interval_s, runs.started_at, runs.step_count, runs.functional_problem_count,
-       runs.functional_problems::VARCHAR AS functional_problems, runs.state, runs.reason_code, runs.reason,
-       runs.run_verdict, runs.run_explanation, runs.review_status, runs.review_note, runs.reviewer, runs.reviewed_at,
-       runs.exploration_start_ns, runs.exploration_end_ns, runs.has_trace, runs.trace_sha256, runs.trace_bytes,
-       runs.trace_duration_s
-FROM marts.runs AS runs
-"""
+_RENAMED = {"verdict": "run_verdict", "explanation": "run_explanation", "duration_s": "trace_duration_s"}
+_COLUMNS = ", ".join(f"{_RENAMED.get(spec.name, spec.name)} AS {spec.name}" for spec in fields(Run))
+_RUNS = f"SELECT {_COLUMNS} FROM marts.runs"
 
 
 def load_runs(reader: Reader) -> dict[str, Run]:
@@ -69,36 +64,9 @@ def load_runs(reader: Reader) -> dict[str, Run]:
 
 
 def _run(row: Mapping[str, Any]) -> Run:
-    problems = json.loads(row["functional_problems"]) if row["functional_problems"] else []
-    return Run(
-        run_id=row["run_id"],
-        app=row["app"],
-        version_name=row["version_name"],
-        state=row["state"],
-        version_code=row["version_code"],
-        device=row["device"],
-        strategy=row["strategy"],
-        time_limit_s=row["time_limit_s"],
-        action_interval_s=row["action_interval_s"],
-        started_at=row["started_at"],
-        step_count=row["step_count"],
-        functional_problem_count=row["functional_problem_count"] or 0,
-        functional_problems=tuple(p for p in problems if isinstance(p, dict)) if isinstance(problems, list) else (),
-        reason_code=row["reason_code"],
-        reason=row["reason"],
-        verdict=row["run_verdict"],
-        explanation=row["run_explanation"],
-        review_status=row["review_status"],
-        review_note=row["review_note"],
-        reviewer=row["reviewer"],
-        reviewed_at=row["reviewed_at"],
-        exploration_start_ns=row["exploration_start_ns"],
-        exploration_end_ns=row["exploration_end_ns"],
-        has_trace=bool(row["has_trace"]),
-        trace_sha256=row["trace_sha256"],
-        trace_bytes=row["trace_bytes"],
-        duration_s=row["trace_duration_s"],
-    )
+    problems = json.loads(row["functional_problems"]) if row["functional_problems"] else None
+    count = row["functional_problem_count"] or 0
+    return Run(**{**row, "functional_problems": problems, "functional_problem_count": count})
 
 
 _VERDICTS = """
@@ -243,6 +211,8 @@ def neighbours(runs: Mapping[str, Run]) -> dict[str, Neighbours]:
 
 
 _HASHES = {
+    "attachments": """SELECT run_id, bit_xor(hash(file_name, kind, bytes, offset_s)) FROM marts.attachments
+                      GROUP BY run_id""",
     "series": """SELECT run_id, bit_xor(hash(series, unit, interval_s, start_ns, "values", is_missing, reason))
                  FROM marts.series_arrays GROUP BY run_id""",
     "path": """SELECT run_id, bit_xor(hash(step, ts_ns, offset_s, state_hash, screen, action))
@@ -321,6 +291,7 @@ def load_details(
     steps = _paths(reader, [*ids, *(recent - set(ids))])
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
     tables = _Tables.load(reader, ids)
+    attachments = _attachments(reader, ids)
     details = []
     for run_id in ids:
         near = beside[run_id]
@@ -335,6 +306,7 @@ def load_details(
                 similarity=_matrix(near.recent, hashes, similarities),
                 previous_run_id=near.previous,
                 next_run_id=near.next,
+                attachments=tuple(attachments[run_id]),
             )
         )
     return details
@@ -378,16 +350,25 @@ def _series_arrays(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str
 
 def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
     rows = reader.rows(
-        "SELECT run_id, step, offset_s, state_hash, screen, action FROM marts.run_paths "
+        "SELECT run_id, step, ts_ns, state_hash, screen, action FROM marts.run_paths "
         f"WHERE {_OF} ORDER BY run_id, step",
         [list(run_ids)],
     )
     found: dict[str, list[PathStep]] = defaultdict(list)
-    for run_id, step, offset_s, state_hash, screen, action in rows:
-        found[run_id].append(
-            PathStep(step, offset_s if offset_s is not None else 0.0, state_hash or "", screen, action)
-        )
+    for run_id, *step in rows:
+        found[run_id].append(PathStep(*step))
     return {run_id: tuple(path) for run_id, path in found.items()}
+
+
+def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attachment]]:
+    found: dict[str, list[Attachment]] = defaultdict(list)
+    for run_id, *facts in reader.rows(
+        f"SELECT run_id, file_name, kind, bytes, offset_s FROM marts.attachments WHERE {_OF} "
+        "ORDER BY run_id, offset_s NULLS LAST, file_name",
+        [list(run_ids)],
+    ):
+        found[run_id].append(Attachment(*facts))
+    return found
 
 
 def _histories(reader: Reader, run_ids: Sequence[str], runs: Mapping[str, Run]) -> dict[str, History]:

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import Discord, Distances, History, PathStep, Run, RunDetail, SeriesView
-from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, page_name, perfetto_link
+from perfreg_assets.reports.data import Attachment, Discord, Distances, History, Run, RunDetail, SeriesView
+from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
 from perfreg_assets.reports.templating import embed_json, numbers, render
+from perfreg_assets.run import PathStep
 
 CHART_HEIGHT_PX = 250
 PROFILE_HEIGHT_PX = 110
 STRIP_HEIGHT_PX = 26
 AXIS_HEIGHT_PX = 44
+ZOOM_S = 5.0
+"""What a screenshot's button shows of the charts before and after its moment."""
 
 
 def render_run_page(
@@ -52,13 +55,17 @@ def render_run_page(
             "absent": [
                 (s.name, wording.series_label(s.name), s.missing_reason) for s in detail.unjudged if s.values is None
             ],
+            "attachments": _attachments(detail),
             "similarity": _similarity(detail),
             "provenance": _provenance(detail, code_version),
             "page_name": page_name,
             "has_history": any(s.band is not None or s.barycenter is not None for s in ordered),
             "has_discords": any(s.discords for s in ordered),
             "payload": embed_json(
-                {"series": [_series_payload(s) for s in ordered], "path": _path_payload(detail.path, _span_s(ordered))}
+                {
+                    "series": [_series_payload(s) for s in ordered],
+                    "path": _path_payload(detail.path, detail.start_ns, _span_s(ordered)),
+                }
             ),
         },
     )
@@ -71,7 +78,8 @@ class _RunWithOffsets:
         self._run = detail.run
         start = detail.run.exploration_start_ns
         self.functional_problems = [
-            {**problem, "offset": _offset(problem.get("ts_ns"), start)} for problem in detail.run.functional_problems
+            {**problem, "offset": _offset(problem.get("ts_ns"), start)}
+            for problem in detail.run.functional_problems or ()
         ]
 
     def __getattr__(self, name: str) -> Any:
@@ -267,16 +275,20 @@ def _box_payload(box: Distances, series: SeriesView) -> dict[str, Any]:
     }
 
 
-def _path_payload(path: Sequence[PathStep], span_s: float) -> dict[str, Any] | None:
+def _path_payload(path: Sequence[PathStep], start_ns: int | None, span_s: float) -> dict[str, Any] | None:
     """Screens over time: consecutive steps on the same screen are one stretch that ends where the next begins."""
     steps = sorted(path, key=lambda step: step.step)
     if not steps or span_s <= 0:
         return None
+
+    def offset_s(step: PathStep) -> float:
+        return 0.0 if step.ts_ns is None or start_ns is None else round((step.ts_ns - start_ns) / 1e9, 3)
+
     stretches: list[list[Any]] = []
     for step in steps:
         screen = step.screen or step.state_hash[:8]
         if not stretches or stretches[-1][1] != screen:
-            stretches.append([round(max(step.offset_s, 0.0), 3), screen])
+            stretches.append([max(offset_s(step), 0.0), screen])
     names = list(dict.fromkeys(screen for _, screen in stretches))
     codes = {screen: code for code, screen in enumerate(names)}
     return {
@@ -284,8 +296,31 @@ def _path_payload(path: Sequence[PathStep], span_s: float) -> dict[str, Any] | N
         "starts": [start for start, _ in stretches],
         "codes": [codes[screen] for _, screen in stretches],
         "end": span_s,
-        "actions": [[round(step.offset_s, 3), step.action] for step in steps if step.action],
+        "actions": [[offset_s(step), step.action] for step in steps if step.action],
     }
+
+
+def _attachments(detail: RunDetail) -> dict[str, list[dict[str, Any]]]:
+    """Screenshots, placed ones first, and everything else; with their addresses and, where known, their seconds."""
+    found: dict[str, list[dict[str, Any]]] = {"screenshots": [], "files": []}
+    for one in detail.attachments:
+        shown = {
+            "name": one.file_name,
+            "kind": one.kind,
+            "bytes": one.bytes,
+            "offset_s": one.offset_s,
+            "around": _around(one),
+            "address": attachment_link(detail.run.run_id, one.file_name),
+        }
+        found["screenshots" if one.kind == "screenshot" else "files"].append(shown)
+    return found
+
+
+def _around(one: Attachment) -> str | None:
+    """The stretch of the charts to zoom to."""
+    if one.offset_s is None:
+        return None
+    return f"{max(0.0, one.offset_s - ZOOM_S):.3f},{max(0.0, one.offset_s) + ZOOM_S:.3f}"
 
 
 def _similarity(detail: RunDetail) -> dict[str, Any] | None:

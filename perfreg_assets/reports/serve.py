@@ -1,14 +1,13 @@
 """`perfreg serve`: the report site, registered traces and the Perfetto UI, for this machine only.
 
 Loopback only, reading only. Requests whose Host is not this server's own are refused: a hostile page that
-rebinds its name to 127.0.0.1 (DNS rebinding) reads nothing. Traces are found by run_id in the registry; no
-part of an address becomes a path. Scripts of other origins may read traces only from ui.perfetto.dev.
+rebinds its name to 127.0.0.1 (DNS rebinding) reads nothing. Traces are found by run_id in the registry, other files
+of a run by name within its registered folder. Scripts of other origins may read traces only from ui.perfetto.dev.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import socket
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -26,11 +25,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.links import PERFETTO_REMOTE
+from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import Settings
 
 LOOPBACK = "127.0.0.1"
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MIME_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -42,6 +41,12 @@ _MIME_TYPES = {
     ".wasm": "application/wasm",
     ".woff2": "font/woff2",
 }
+_ATTACHMENT_TYPES = {
+    **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"},
+    **{".mp4": "video/mp4", ".webm": "video/webm"},
+    **{".log": "text/plain; charset=utf-8", ".txt": "text/plain; charset=utf-8"},
+}
+"""What a browser may show of a tester's files; any other is handed over for saving, a page among them."""
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -77,7 +82,7 @@ def perfetto_ui_dir() -> Path:
 
 def find_trace(runs_dir: Path, run_id: str) -> Path | None:
     """The trace of a registered run, or None; never a file outside the run's own folder."""
-    if not _RUN_ID.fullmatch(run_id):
+    if not RUN_ID.fullmatch(run_id):
         return None
     folder = runs_dir / run_id
     try:
@@ -90,6 +95,24 @@ def find_trace(runs_dir: Path, run_id: str) -> Path | None:
     if not trace.is_file() or trace.resolve().parent != folder.resolve():
         return None
     return trace
+
+
+def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
+    """A registered run's file besides run.json and trace, or None; never a link, never one outside the run's folder."""
+    if not RUN_ID.fullmatch(run_id):
+        return None
+    parts = file_name.split("/")
+    if any(not part or part.startswith(".") or "\\" in part or "\0" in part for part in parts):
+        return None
+    folder = (runs_dir / run_id).resolve()
+    path = folder.joinpath(*parts)
+    try:
+        is_own = path.is_file() and path.resolve() == path
+    except OSError:  # such a name cannot be there: too long
+        return None
+    if not is_own or path in (folder / "run.json", find_trace(runs_dir.resolve(), run_id)):
+        return None
+    return path
 
 
 class _Guard:
@@ -164,8 +187,25 @@ def _trace_route(runs_dir: Path) -> Callable[[Request], Response]:
     return trace
 
 
+def _attachment_route(runs_dir: Path) -> Callable[[Request], Response]:
+    def attachment(request: Request) -> Response:
+        found = find_attachment(runs_dir, request.path_params["run_id"], request.path_params["file_name"])
+        if found is None:
+            return PlainTextResponse("No registered run has this file.\n", 404)
+        shown = _ATTACHMENT_TYPES.get(found.suffix.lower())
+        return FileResponse(
+            found,
+            media_type=shown or "application/octet-stream",
+            filename=found.name,
+            content_disposition_type="inline" if shown else "attachment",
+            headers={"content-security-policy": "default-src 'none'; sandbox"},
+        )
+
+    return attachment
+
+
 def create_app(*, reports_dir: Path, runs_dir: Path, port: int) -> ASGIApp:
-    """The application: `/` reports, `/traces/<run_id>`, `/perfetto/` the UI.
+    """The application: `/` reports, `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI.
 
     Raises:
         Rejected: PERFETTO_UI_MISSING.
@@ -183,6 +223,7 @@ def create_app(*, reports_dir: Path, runs_dir: Path, port: int) -> ASGIApp:
     app = Starlette(
         routes=[
             Route("/traces/{run_id}", _trace_route(runs_dir), methods=["GET", "HEAD", "OPTIONS"]),
+            Route("/runs/{run_id}/{file_name:path}", _attachment_route(runs_dir), methods=["GET", "HEAD"]),
             Route("/perfetto", to_ui),
             Mount("/perfetto", _Files(directory=perfetto_ui_dir())),
             Mount("/", _Files(directory=reports_dir)),

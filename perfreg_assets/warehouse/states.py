@@ -28,7 +28,8 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
     chosen = None if keys is None else list(keys)
     found = reader.rows(
         "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, "
-        "traces.code_version, traces.parameters_hash FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
+        "traces.code_version, traces.parameters_hash "
+        "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",
         [chosen],

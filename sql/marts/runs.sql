@@ -8,6 +8,7 @@ SELECT
     runs.version_name,
     runs.version_code,
     runs.device,
+    runs.device_unit,
     runs.strategy,
     runs.time_limit_s,
     runs.action_interval_s,
@@ -17,6 +18,7 @@ SELECT
     runs.exploration_end_ns,
     (runs.exploration_end_ns - runs.exploration_start_ns) / 1e9 AS exploration_s,
     runs.step_count,
+    runs.explored_state_count,
     runs.functional_problem_count,
     runs.functional_problems,
     CASE
@@ -65,6 +67,7 @@ COMMENT ON COLUMN marts.runs.app IS 'Android application id.';
 COMMENT ON COLUMN marts.runs.version_name IS 'Version of the app as its makers name it.';
 COMMENT ON COLUMN marts.runs.version_code IS 'Android''s integer version; NULL when not stated.';
 COMMENT ON COLUMN marts.runs.device IS 'Test configuration: device.';
+COMMENT ON COLUMN marts.runs.device_unit IS 'Serial number of the very device; no part of the test configuration, NULL when not stated.';
 COMMENT ON COLUMN marts.runs.strategy IS 'Test configuration: exploration strategy.';
 COMMENT ON COLUMN marts.runs.time_limit_s IS 'Test configuration: time limit, seconds.';
 COMMENT ON COLUMN marts.runs.action_interval_s IS 'Test configuration: time between actions, seconds.';
@@ -74,6 +77,7 @@ COMMENT ON COLUMN marts.runs.exploration_start_ns IS 'Start of the exploration o
 COMMENT ON COLUMN marts.runs.exploration_end_ns IS 'End of the exploration on the trace clock (BOOTTIME), ns; NULL when not recorded.';
 COMMENT ON COLUMN marts.runs.exploration_s IS 'Length of the exploration, seconds.';
 COMMENT ON COLUMN marts.runs.step_count IS 'Steps of the path.';
+COMMENT ON COLUMN marts.runs.explored_state_count IS 'Distinct states of the app that the path visited.';
 COMMENT ON COLUMN marts.runs.functional_problem_count IS 'Number of crashes, hangs and other functional problems.';
 COMMENT ON COLUMN marts.runs.functional_problems IS 'The functional problems as JSON: kind, message, ts_ns.';
 COMMENT ON COLUMN marts.runs.state IS 'complete; incomplete_trace: the gate refused the trace; quarantined: the folder breaks the format; registered: the trace was not looked at yet.';

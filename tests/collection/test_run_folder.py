@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.collection.run_folder import read_run_folder, write_run_folder
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import path_hash
 from perfreg_assets.settings import Settings
 
 SETTINGS = Settings()
@@ -76,6 +77,15 @@ def test_unknown_keys_are_kept(folder):
     }
 
 
+def test_unknown_keys_are_kept_wherever_they_stand(folder):
+    path = [{"state_hash": "a"}, {"step": 7, "state_hash": "b", "screenshot": "7.png"}]
+    changes = {"path": path, "config": {**document()["config"], "rack": 3}, "exploration": {"start_ns": 1, "end_ns": 2}}
+    assert read_run_folder(folder(**changes), SETTINGS).extra == {
+        "config": {"rack": 3},
+        "path": {"7": {"screenshot": "7.png"}},
+    }
+
+
 def test_without_run_id_the_traces_hash_names_the_run(folder):
     assert read_run_folder(folder(run_id=...), SETTINGS).run_id == hashlib.sha256(TRACE).hexdigest()[:16]
 
@@ -97,6 +107,45 @@ def test_each_required_key_is_missed(folder, key):
     assert key in problem.detail
 
 
+def test_all_that_is_missing_is_named_in_one_sentence(folder):
+    problem = refusal(folder(app=..., started_at=None, trace=" ", config={"device": "Pixel", "time_limit_s": 60}))
+    assert problem.reason is Reason.KEY_MISSING
+    assert problem.detail == (
+        "run/run.json, keys app, config.strategy, config.action_interval_s, started_at, trace (empty)"
+    )
+    parts = ("device", "strategy", "time_limit_s", "action_interval_s")
+    assert refusal(folder(config=...)).detail == f"run/run.json, keys {', '.join(f'config.{part}' for part in parts)}"
+
+
+def test_a_refusal_says_where_what_stands_there_and_what_was_expected(folder):
+    steps = [{"state_hash": "a"}, {"state_hash": 5}]
+    assert refusal(folder(path=steps)).detail == "run/run.json, key path[1].state_hash is int, expected text"
+    wrong = {"exploration": {"start_ns": True, "end_ns": 5}}
+    assert refusal(folder(**wrong)).detail == "run/run.json, key exploration.start_ns is bool, expected a whole number"
+    assert refusal(folder(version_code=-1)).detail == "run/run.json, key version_code = -1, expected at least 0"
+
+
+def test_what_an_action_led_to_and_the_very_device_may_be_said(folder):
+    step = {"ts_ns": 11, "state_hash": "ee57", "screen": "home", "screen_after": "list", "state_hash_after": "b2"}
+    run = read_run_folder(folder(path=[step], config={**document()["config"], "unit": "3A021"}), SETTINGS)
+    assert (run.path[0].screen_after, run.path[0].state_hash_after) == ("list", "b2")
+    assert run.device_unit == "3A021"
+    other = read_run_folder(folder(config={**document()["config"], "unit": "77B"}), SETTINGS)
+    plain = read_run_folder(folder(), SETTINGS)
+    assert run.config.hash == other.config.hash == plain.config.hash, "runs on two equal devices are comparable"
+    assert refusal(folder(path=[{**step, "screen_after": 3}])).reason is Reason.WRONG_TYPE
+
+
+def test_the_hash_of_the_path_follows_what_states_are_made_of(folder):
+    def hash_of(**changes):
+        step = {"step": 0, "ts_ns": 11, "state_hash": "ee57", "screen": "home", "action": "tap", **changes}
+        return path_hash(read_run_folder(folder(path=[step]), SETTINGS).path)
+
+    assert hash_of() == hash_of(action="swipe", note="x")
+    changed = [hash_of(**{key: value}) for key, value in (("ts_ns", 12), ("state_hash", "b"), ("screen", "list"))]
+    assert len({hash_of(), *changed}) == 4
+
+
 @pytest.mark.parametrize("key", ["device", "strategy", "time_limit_s", "action_interval_s"])
 def test_each_part_of_the_configuration_is_missed(folder, key):
     config = {name: value for name, value in document()["config"].items() if name != key}
@@ -116,6 +165,9 @@ def test_each_part_of_the_configuration_is_missed(folder, key):
         ({"config": [1]}, Reason.WRONG_TYPE),
         ({"config": {**document()["config"], "time_limit_s": -1}}, Reason.VALUE_OUT_OF_RANGE),
         ({"config": {**document()["config"], "time_limit_s": "60"}}, Reason.WRONG_TYPE),
+        ({"config": {**document()["config"], "time_limit_s": True}}, Reason.WRONG_TYPE),
+        ({"config": {**document()["config"], "time_limit_s": 10**400}}, Reason.VALUE_OUT_OF_RANGE),
+        ({"config": {**document()["config"], "unit": 5}}, Reason.WRONG_TYPE),
         ({"started_at": "2026-11-20T09:12:00"}, Reason.TIME_WITHOUT_ZONE),
         ({"started_at": "yesterday"}, Reason.WRONG_TYPE),
         ({"exploration": {"start_ns": 20, "end_ns": 10}}, Reason.VALUE_OUT_OF_RANGE),
@@ -127,6 +179,11 @@ def test_each_part_of_the_configuration_is_missed(folder, key):
         ({"path": [{"step": 1, "state_hash": "a"}, {"step": 1, "state_hash": "b"}]}, Reason.VALUE_OUT_OF_RANGE),
         ({"functional_problems": [{"message": "no kind"}]}, Reason.KEY_MISSING),
         ({"functional_problems": "none"}, Reason.WRONG_TYPE),
+        ({"functional_problems": [7] * 100_000}, Reason.WRONG_TYPE),
+        ({"path": [{"step": 2**31, "state_hash": "a"}]}, Reason.VALUE_OUT_OF_RANGE),
+        ({"started_at": 1763629920}, Reason.WRONG_TYPE),
+        ({"started_at": "0001-01-01T00:00:00+23:00"}, Reason.VALUE_OUT_OF_RANGE),
+        ({"schema_version": "1"}, Reason.WRONG_TYPE),
         ({"schema_version": 2}, Reason.SCHEMA_VERSION_UNKNOWN),
         ({"run_id": "../evil"}, Reason.RUN_ID_INVALID),
         ({"run_id": "x" * 129}, Reason.RUN_ID_INVALID),

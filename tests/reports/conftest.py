@@ -19,7 +19,6 @@ from perfreg_assets.reports.data import (
     Distances,
     History,
     HistoryMember,
-    PathStep,
     Profile,
     Run,
     RunDetail,
@@ -28,6 +27,7 @@ from perfreg_assets.reports.data import (
     Verdict,
 )
 from perfreg_assets.reports.site import build_site
+from perfreg_assets.run import PathStep
 from perfreg_assets.warehouse.connection import Warehouse
 
 SCREENS = ("list", "note", "chart", "settings", "search")
@@ -103,7 +103,10 @@ def make_series(
 def make_path(n: int = 90) -> tuple[PathStep, ...]:
     rng = np.random.default_rng(5)
     at = rng.integers(0, len(SCREENS), n).repeat(3)[:n]
-    return tuple(PathStep(i, 2.0 * i + 0.1, f"{at[i]:040x}", SCREENS[at[i]], f"tap {SCREENS[at[i]]}") for i in range(n))
+    return tuple(
+        PathStep(i, START_NS + (20 * i + 1) * 10**8, f"{at[i]:040x}", SCREENS[at[i]], f"tap {SCREENS[at[i]]}")
+        for i in range(n)
+    )
 
 
 def make_history(size: int = 12, minimum: int = 5) -> History:

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from perfreg_assets.reports.data import PathStep
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.serve import make_server, open_socket
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.run import PathStep
 from perfreg_assets.settings import Settings
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -354,7 +354,7 @@ def test_hostile_names_run_nothing_even_inside_charts(page, tmp_path, detail, bu
     evil = builders.naughty + '<a href="javascript:alert(3)">link</a><b>'
     contents = detail("anomalous")
     series = tuple(replace(s, discords=tuple(replace(w, screens=(evil,)) for w in s.discords)) for s in contents.series)
-    path = tuple(PathStep(i, 20.0 * i, evil + str(i), evil + str(i), evil) for i in range(9))
+    path = tuple(PathStep(i, contents.start_ns + 20 * i * 10**9, evil + str(i), evil + str(i), evil) for i in range(9))
     html = render_run_page(replace(contents, run=builders.run(app=evil, version_name=evil), series=series, path=path))
     _open(page, _site_with(tmp_path, html))
     page.mouse.move(*_point(page, 0, 60.0))

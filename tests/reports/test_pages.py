@@ -17,7 +17,6 @@ from perfreg_assets.reports.data import (
     HistoryMember,
     OmegaOverview,
     Overview,
-    PathStep,
     QualityRow,
     TrendPoint,
 )
@@ -25,6 +24,7 @@ from perfreg_assets.reports.index_page import render_index
 from perfreg_assets.reports.omega_page import critical_omega, render_omega_page
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.templating import embed_json, limit_multiple, limit_step, numbers
+from perfreg_assets.run import PathStep
 
 START_NS = 1_279_364_786_441  # of the fixture's run
 KINDS = ["anomalous", "normal", "not_enough_history", "incomplete_trace", "series_missing", "quarantined"]
@@ -163,7 +163,7 @@ def test_names_from_an_app_are_text_everywhere(detail, builders):
         distances=tuple(replace(d, evidence_text=evil, engine_version=evil) for d in worst.distances),
     )  # fmt: skip
     gone = replace(worst, name="gone", values=None)
-    path = tuple(PathStep(i, float(i), evil, evil, evil) for i in range(5))
+    path = tuple(PathStep(i, START_NS + i * 10**9, evil, evil, evil) for i in range(5))
     members = (HistoryMember(evil, 1, 0.9, None, evil), HistoryMember(evil, None, None, evil, evil))
     contents = replace(
         contents, run=run, series=(worst, gone), path=path,

@@ -193,7 +193,8 @@
       const [a, b] = button.dataset.zoom.split(",").map(Number);
       const margin = Math.max(2, (b - a) * 0.5);
       zoom([a - margin, b + margin]);
-      button.closest("article").querySelector("[data-chart]").scrollIntoView({ block: "nearest" });
+      const near = button.closest("article") || document; // a screenshot belongs to no series: the first chart then
+      near.querySelector("[data-chart]")?.scrollIntoView({ block: "nearest" });
     });
   }
 

@@ -1,0 +1,36 @@
+"""What a warehouse of the first release says of its runs after the second migration."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import duckdb
+
+from perfreg_assets.bundled import sql_dir
+from perfreg_assets.run import PathStep
+from perfreg_assets.warehouse import runs
+from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.migrations import migrate
+
+STEP = "{'step': %d, 'ts_ns': %d, 'state_hash': '%s', 'screen': 's', 'action': NULL}"
+
+
+def test_runs_of_the_first_release_keep_their_paths_and_get_their_states_counted(tmp_path: Path) -> None:
+    (tmp_path / "migrations").mkdir()
+    shutil.copy(sql_dir() / "migrations" / "0001_initial.sql", tmp_path / "migrations")
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    migrate(connection, folder=tmp_path)
+    path = ", ".join(STEP % (i, 10 + i, name) for i, name in enumerate("aba"))
+    connection.execute(
+        "INSERT INTO core.runs BY NAME SELECT 'old' AS run_id, 'f' AS folder_name, 'h' AS content_hash, 'app' AS app, "
+        f"'1' AS version_name, 'c' AS config_hash, now() AS started_at, [{path}] AS path, false AS is_quarantined, "
+        "now() AS registered_at UNION ALL BY NAME SELECT 'bad' AS run_id, 'f' AS folder_name, 'h' AS content_hash, "
+        "true AS is_quarantined, 'key_missing' AS reason_code, now() AS registered_at"
+    )
+    assert migrate(connection)
+    found = runs.find(Writer(connection), ["old", "bad"])
+    assert found["old"].path == tuple(PathStep(i, 10 + i, name, "s") for i, name in enumerate("aba"))
+    assert (found["old"].explored_state_count, found["old"].path_hash) == (2, None)
+    assert (found["bad"].explored_state_count, found["bad"].path) == (None, None)
