@@ -16,8 +16,8 @@ from typing import Literal, get_args
 Kind = Literal["load", "memory", "level", "scalar"]
 """What a detector looks at. load: work in bursts, from 0 up. memory: what is held and grows. level: any other course.
 scalar: one value per run, without a time axis."""
-Axis = Literal["cpu", "memory", "frames", "io", "network", "gpu", "thermal", "energy", "startup"]
-"""What a reader asks about; a run has a verdict per axis."""
+Axis = Literal["cpu", "memory", "frames", "io", "network", "gpu", "thermal", "energy", "startup", "app"]
+"""What a reader asks about; a run has a verdict per axis. app: what the app or its test reports of itself."""
 Worse = Literal["more", "less", "either"]
 """Which direction is a regression; `either`: whatever is unusual is worth a look, and nothing is an improvement."""
 
@@ -80,6 +80,22 @@ class LossCounter:
     spoils: tuple[str, ...]
     why: str
     tolerated_share: float = 0.0
+
+
+def _startup_times(launches: str, name: str, short: str, what: str) -> tuple[SeriesDefinition, SeriesDefinition]:
+    """Both times of one kind of launch."""
+
+    def time(display: str, label: str, until: str, short: str) -> SeriesDefinition:
+        return SeriesDefinition(
+            name=f"startup_{display}_display_{name}", unit="s", kind="scalar", axis="startup", label=label, short=short,
+            description=f"Time from the launch until {until}, median over {what}.",
+            sources=("atrace", "frame_timeline"), is_judged=True,
+        )  # fmt: skip
+
+    return (
+        time("initial", f"{launches} to first frame", "the app's first frame was drawn", short),
+        time("full", f"{launches} to full display", "the app reported that it was fully drawn", f"{short}, fully drawn"),
+    )
 
 
 _CORE_SECONDS, _BYTES, _CYCLES, _KHZ = "core-seconds/s", "bytes", "cycles/s", "kHz"
@@ -180,6 +196,10 @@ SERIES: tuple[SeriesDefinition, ...] = (
         short="Total sent traffic", description="Bytes all processes sent over the network.",
         sources=("network_packets",),
     ),
+    *_startup_times("Cold start", "cold", "Cold start", "the app's cold launches"),
+    *_startup_times("Warm start", "warm", "Warm start", "the app's warm launches"),
+    *_startup_times("Hot start", "hot", "Hot start", "the app's hot launches"),
+    *_startup_times("Start", "untyped", "Start", "the launches of which the trace does not tell cold, warm or hot"),
 )  # fmt: skip
 
 UNITS: dict[str, DisplayUnit] = {
@@ -210,9 +230,14 @@ def definition_of(series: str) -> SeriesDefinition:
     )
 
 
+def is_known(name: str) -> bool:
+    """Whether the catalogue has a series or metric of that name."""
+    return any(re.fullmatch(one.pattern, name) for one in SERIES)
+
+
 def judged_by_default() -> tuple[str, ...]:
-    """Names of the series that are judged unless a setting says otherwise."""
-    return tuple(one.name for one in SERIES if one.is_judged)
+    """Names of the series that are judged unless a setting says otherwise; metrics (scalar) are not among them."""
+    return tuple(one.name for one in SERIES if one.is_judged and one.kind != "scalar")
 
 
 def sources_for(axes: Iterable[Axis]) -> tuple[str, ...]:
