@@ -82,22 +82,6 @@ class LossCounter:
     tolerated_share: float = 0.0
 
 
-def _startup_times(launches: str, name: str, short: str, what: str) -> tuple[SeriesDefinition, SeriesDefinition]:
-    """Both times of one kind of launch."""
-
-    def time(display: str, label: str, until: str, short: str) -> SeriesDefinition:
-        return SeriesDefinition(
-            name=f"startup_{display}_display_{name}", unit="s", kind="scalar", axis="startup", label=label, short=short,
-            description=f"Time from the launch until {until}, median over {what}.",
-            sources=("atrace", "frame_timeline"), is_judged=True,
-        )  # fmt: skip
-
-    return (
-        time("initial", f"{launches} to first frame", "the app's first frame was drawn", short),
-        time("full", f"{launches} to full display", "the app reported that it was fully drawn", f"{short}, fully drawn"),
-    )
-
-
 _CORE_SECONDS, _BYTES, _CYCLES, _KHZ = "core-seconds/s", "bytes", "cycles/s", "kHz"
 
 SERIES: tuple[SeriesDefinition, ...] = (
@@ -196,10 +180,24 @@ SERIES: tuple[SeriesDefinition, ...] = (
         short="Total sent traffic", description="Bytes all processes sent over the network.",
         sources=("network_packets",),
     ),
-    *_startup_times("Cold start", "cold", "Cold start", "the app's cold launches"),
-    *_startup_times("Warm start", "warm", "Warm start", "the app's warm launches"),
-    *_startup_times("Hot start", "hot", "Hot start", "the app's hot launches"),
-    *_startup_times("Start", "untyped", "Start", "the launches of which the trace does not tell cold, warm or hot"),
+    *(
+        SeriesDefinition(
+            name=f"startup_{display}_display_{launch}", unit="s", kind="scalar", axis="startup",
+            label=f"{start} to {end}", short=start if display == "initial" else f"{start} to {end}",
+            description=f"Time from {begin} until {until}; the median over the run's launches.",
+            sources=("atrace", "frame_timeline"), is_judged=True,
+        )
+        for display, end, until in (
+            ("initial", "first frame", "the app's first frame was drawn"),
+            ("full", "full display", "the app reported that it was fully drawn"),
+        )
+        for launch, start, begin in (
+            ("cold", "Cold start", "a launch without a process of the app"),
+            ("warm", "Warm start", "a launch with a process but without the activity"),
+            ("hot", "Hot start", "a launch that brought the activity back to the front"),
+            ("untyped", "Start", "a launch of which the trace does not tell cold, warm or hot"),
+        )
+    ),
 )  # fmt: skip
 
 UNITS: dict[str, DisplayUnit] = {

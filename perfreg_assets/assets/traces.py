@@ -8,12 +8,14 @@ import dagster as dg
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.stopwatch import Stopwatch
+from perfreg_assets.model.measurements import rows_of_run
 from perfreg_assets.partitions import app_versions
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
-from perfreg_assets.traces.inspection import inspect_trace
+from perfreg_assets.traces.inspection import Inspection, inspect_trace
+from perfreg_assets.warehouse import measurements as measurement_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import timings
@@ -73,20 +75,31 @@ def traces_and_time_series(
             due = rows if config.again else _due(reader, rows, settings)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             found = list(pool.map(lambda row: _inspect(row, settings), due))
-        for row, (health, _) in zip(due, found, strict=True):
+        for row, (health, _, _) in zip(due, found, strict=True):
             context.log.info("%s: %s", row.run_id, health.detail if health.reason else "trace complete")
         with watch.measure("warehouse"), warehouse.writing() as writer:
-            trace_table.upsert(writer, [_trace_row(row, health) for row, (health, _) in zip(due, found, strict=True)])
+            trace_table.upsert(writer, [_trace_row(row, one.health) for row, one in zip(due, found, strict=True)])
             series_table.forget(writer, [row.run_id for row in due])
             series_table.upsert(
                 writer,
-                [_series_row(row.run_id, one) for row, (_, series) in zip(due, found, strict=True) for one in series],
+                [_series_row(row.run_id, one) for row, each in zip(due, found, strict=True) for one in each.series],
             )
-            for row, (health, _) in zip(due, found, strict=True):
+            version = code_version("traces")
+            measurement_table.replace_subjects(
+                writer,
+                measurement_table.RUN,
+                [row.run_id for row in due],
+                [
+                    measurement
+                    for row, one in zip(due, found, strict=True)
+                    for measurement in rows_of_run(row, one.measurements, code_version=version)
+                ],
+            )
+            for row, (health, _, _) in zip(due, found, strict=True):
                 if health.reason and health.reason.is_damage:
                     run_table.quarantine(writer, row.run_id, health.reason.code, _sentence(health))
                 timings.record(writer, row.run_id, health.seconds)
-        for health, _ in found:
+        for health, _, _ in found:
             for part, seconds in health.seconds.items():
                 watch.add(part, seconds)
         with warehouse.reading() as reader:
@@ -113,7 +126,7 @@ def _due(reader: Reader, rows: list[run_table.RunRow], settings: Settings) -> li
     return [row for row in rows if not is_current(row)]
 
 
-def _inspect(row: run_table.RunRow, settings: Settings) -> tuple[TraceHealth, list[Series]]:
+def _inspect(row: run_table.RunRow, settings: Settings) -> Inspection:
     assert row.app is not None
     assert row.trace_file is not None
     assert row.time_limit_s is not None

@@ -47,7 +47,7 @@ def startup_times(session: TraceSession, *, app: str, start_ns: int, end_ns: int
     kinds = own["startup_type"].where(own["startup_type"].isin(_TYPES), _UNTYPED).to_numpy()
     inside = (ts >= start_ns) & (ts < end_ns)
     found = []
-    for display in _NOT_SHOWN:
+    for display, not_shown in _NOT_SHOWN.items():
         shown = own[f"{display}_ns"].to_numpy(dtype=float, na_value=np.nan)
         is_own = inside & (shown > 0) & (shown <= until_next)
         for kind in _TYPES:
@@ -55,7 +55,7 @@ def startup_times(session: TraceSession, *, app: str, start_ns: int, end_ns: int
             if (of_kind & is_own).any():
                 found.append(_median(_metric(display, kind), ts[of_kind & is_own], shown[of_kind & is_own]))
             else:
-                why = _NOT_SHOWN[display] if of_kind.any() else _no_launch(kind, launches, bool(inside.any()))
+                why = not_shown if of_kind.any() else _no_launch(kind, launches, bool(inside.any()))
                 found.append(missing(_metric(display, kind), why))
     return found
 

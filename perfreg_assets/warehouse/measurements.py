@@ -55,6 +55,4 @@ def find(reader: Reader, subject_kind: str, subject_ids: Iterable[str]) -> dict[
 
 def of_metric(reader: Reader, subject_kind: str, metric: str) -> list[MeasurementRow]:
     """All measurements of a metric, in order of their subjects' ids."""
-    return load(
-        reader, _MEASUREMENTS, "subject_kind = ? AND metric = ? ORDER BY subject_id", [subject_kind, metric]
-    )
+    return load(reader, _MEASUREMENTS, "subject_kind = ? AND metric = ? ORDER BY subject_id", [subject_kind, metric])

@@ -55,8 +55,11 @@ class Launches:
         return self
 
     def frame(self, at_ms: float, drawn_ms: float, number: int | None = None) -> Launches:
-        self.slice(MAIN, at_ms, at_ms + 4, "Choreographer#doFrame" if number is None else f"Choreographer#doFrame {number}")
-        return self.slice(RENDER, at_ms + 2, drawn_ms, "DrawFrame" if number is None else f"DrawFrames {number}")
+        do, draw = ("Choreographer#doFrame", "DrawFrame") if number is None else (
+            f"Choreographer#doFrame {number}", f"DrawFrames {number}",
+        )  # fmt: skip
+        self.slice(MAIN, at_ms, at_ms + 4, do)
+        return self.slice(RENDER, at_ms + 2, drawn_ms, draw)
 
     def fully_drawn(self, at_ms: float) -> Launches:
         return self.slice(MAIN, at_ms, at_ms + 1, "reportFullyDrawn() for {com.rig.app/.Main}")
