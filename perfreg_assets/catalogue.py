@@ -228,6 +228,17 @@ def definition_of(series: str) -> SeriesDefinition:
     )
 
 
+def metric_definition(name: str, *, unit: str, worse: Worse, is_judged: bool = True) -> SeriesDefinition:
+    """What a metric is: by the catalogue, else one of the app's own, which is what its row says it is."""
+    if is_known(name):
+        return definition_of(name)
+    description = "Reported by the app or its test in run.json."
+    return SeriesDefinition(
+        name=name, unit=unit, kind="scalar", axis="app", worse=worse, label=name, short=name, description=description,
+        is_judged=is_judged,
+    )  # fmt: skip
+
+
 def is_known(name: str) -> bool:
     """Whether the catalogue has a series or metric of that name."""
     return any(re.fullmatch(one.pattern, name) for one in SERIES)

@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from perfreg_assets.catalogue import SeriesDefinition, Worse, definition_of, is_known
+from perfreg_assets.catalogue import SeriesDefinition, Worse, metric_definition
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.model.own_metrics import own_metrics
 from perfreg_assets.traces.measurement import Measurement
@@ -73,20 +73,10 @@ def rows_of_run(run: RunRow, measured: Iterable[Measurement], *, code_version: s
 
 
 def definition_of_metric(row: MeasurementRow) -> SeriesDefinition:
-    """What a metric is: by the catalogue, or, of the app's own, by what was stored with the value."""
-    if is_known(row.metric):
-        return definition_of(row.metric)
-    return SeriesDefinition(
-        name=row.metric,
-        unit=row.unit,
-        kind="scalar",
-        axis="app",
-        worse=cast(Worse, row.worse),  # the table allows no other
-        label=row.metric,
-        short=row.metric,
-        description="Reported by the app or its test in run.json.",
-        is_judged=(row.provenance or {}).get("judged") is not False,
-    )
+    """What the metric of a row is; one of the app's own is judged unless its run.json says otherwise."""
+    is_judged = (row.provenance or {}).get("judged") is not False
+    worse = cast(Worse, row.worse)  # the table allows no other
+    return metric_definition(row.metric, unit=row.unit, worse=worse, is_judged=is_judged)
 
 
 def load(

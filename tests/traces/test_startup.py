@@ -144,7 +144,8 @@ def test_recorded_launches_take_as_long_as_their_slices_say(
 def test_one_look_at_a_trace_brings_series_and_startup_times(data_folder, settings):
     path = data_folder / "android-traces" / "pixel6a_api32_startup_warm.perfetto-trace.gz"
     found = inspect_trace(path, app=TARGET, exploration=None, time_limit_s=1, settings=settings)
-    assert {each.name for each in found.series} >= {"cpu_app", "cpu_total"} or not found.health.is_complete
+    assert found.health.is_complete, found.health.detail
+    assert {each.name for each in found.series} >= {"cpu_app", "cpu_total"}
     known = {each.metric: each.value for each in found.measurements if each.value is not None}
     assert known == {"startup_initial_display_warm": 0.154636678, "startup_full_display_warm": 0.659648153}
 
