@@ -10,6 +10,7 @@ import numpy as np
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Discord, Distances, History, PathStep, Run, RunDetail, SeriesView
 from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, page_name, perfetto_link
+from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.templating import embed_json, numbers, render
 
 CHART_HEIGHT_PX = 250
@@ -20,7 +21,7 @@ AXIS_HEIGHT_PX = 44
 
 def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_version: str = "") -> str:
     """The page as HTML text, with its numbers embedded."""
-    judged = detail.judged
+    judged = detail.judged_series
     unjudged = tuple(s for s in detail.unjudged if s.values is not None)
     ordered = [*judged, *unjudged]
     run = detail.run
@@ -45,6 +46,7 @@ def render_run_page(detail: RunDetail, *, server: str = DEFAULT_SERVER, code_ver
             "absent": [
                 (s.name, wording.series_label(s.name), s.missing_reason) for s in detail.unjudged if s.values is None
             ],
+            "metrics": metric_rows(detail.ordered_metrics),
             "similarity": _similarity(detail),
             "provenance": _provenance(detail, code_version),
             "page_name": page_name,
@@ -96,7 +98,7 @@ def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:
     run = detail.run
     if not run.has_trace:
         return None
-    windows = next((series.discords for series in detail.judged if series.discords), ())
+    windows = next((series.discords for series in detail.judged_series if series.discords), ())
     if windows:  # of the worst series: the one that the sentence beside the link speaks of
         top = max(windows, key=lambda w: w.confidence)
         where = f" at second {top.start_s:.0f}"
@@ -290,7 +292,7 @@ def _similarity(detail: RunDetail) -> dict[str, Any] | None:
 
 
 def _provenance(detail: RunDetail, code_version: str) -> list[tuple[str, str]]:
-    run, first = detail.run, next((s for s in detail.judged if s.verdict is not None), None)
+    run, first = detail.run, next(iter(detail.judged_series), None)
     rows: list[tuple[str, str]] = []
     if first is not None and first.verdict is not None:
         rows += [
@@ -313,12 +315,16 @@ def _provenance(detail: RunDetail, code_version: str) -> list[tuple[str, str]]:
     ):
         if value:
             rows.append((label, value))
-    for series in detail.judged:
+    for series in detail.judged_series:
         distances = _current_distances(series)
         if distances and distances.input_hash:
             rows.append((f"Inputs of {series.name}", distances.input_hash))
         if series.barycenter_id:
             rows.append((f"Barycenter of {series.name}", series.barycenter_id))
+    for metric in detail.metrics:
+        measured = current_distances(metric)
+        if measured and measured.input_hash:
+            rows.append((f"Inputs of {metric.name}", measured.input_hash))
     return rows
 
 
