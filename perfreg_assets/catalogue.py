@@ -16,8 +16,8 @@ from typing import Literal, get_args
 Kind = Literal["load", "memory", "level", "scalar"]
 """What a detector looks at. load: work in bursts, from 0 up. memory: what is held and grows. level: any other course.
 scalar: one value per run, without a time axis."""
-Axis = Literal["cpu", "memory", "frames", "io", "network", "gpu", "thermal", "energy", "startup"]
-"""What a reader asks about; a run has a verdict per axis."""
+Axis = Literal["cpu", "memory", "frames", "io", "network", "gpu", "thermal", "energy", "startup", "app"]
+"""What a reader asks about; a run has a verdict per axis. app: what the app or its test reports of itself."""
 Worse = Literal["more", "less", "either"]
 """Which direction is a regression; `either`: whatever is unusual is worth a look, and nothing is an improvement."""
 
@@ -180,6 +180,24 @@ SERIES: tuple[SeriesDefinition, ...] = (
         short="Total sent traffic", description="Bytes all processes sent over the network.",
         sources=("network_packets",),
     ),
+    *(
+        SeriesDefinition(
+            name=f"startup_{display}_display_{launch}", unit="s", kind="scalar", axis="startup",
+            label=f"{start} to {end}", short=start if display == "initial" else f"{start} to {end}",
+            description=f"Time from {begin} until {until}; the median over the run's launches.",
+            sources=("atrace", "frame_timeline"), is_judged=True,
+        )
+        for display, end, until in (
+            ("initial", "first frame", "the app's first frame was drawn"),
+            ("full", "full display", "the app reported that it was fully drawn"),
+        )
+        for launch, start, begin in (
+            ("cold", "Cold start", "a launch without a process of the app"),
+            ("warm", "Warm start", "a launch with a process but without the activity"),
+            ("hot", "Hot start", "a launch that brought the activity back to the front"),
+            ("untyped", "Start", "a launch of which the trace does not tell cold, warm or hot"),
+        )
+    ),
 )  # fmt: skip
 
 UNITS: dict[str, DisplayUnit] = {
@@ -210,9 +228,25 @@ def definition_of(series: str) -> SeriesDefinition:
     )
 
 
+def metric_definition(name: str, *, unit: str, worse: Worse, is_judged: bool = True) -> SeriesDefinition:
+    """What a metric is: by the catalogue, else one of the app's own, which is what its row says it is."""
+    if is_known(name):
+        return definition_of(name)
+    description = "Reported by the app or its test in run.json."
+    return SeriesDefinition(
+        name=name, unit=unit, kind="scalar", axis="app", worse=worse, label=name, short=name, description=description,
+        is_judged=is_judged,
+    )  # fmt: skip
+
+
+def is_known(name: str) -> bool:
+    """Whether the catalogue has a series or metric of that name."""
+    return any(re.fullmatch(one.pattern, name) for one in SERIES)
+
+
 def judged_by_default() -> tuple[str, ...]:
-    """Names of the series that are judged unless a setting says otherwise."""
-    return tuple(one.name for one in SERIES if one.is_judged)
+    """Names of the series that are judged unless a setting says otherwise; metrics (scalar) are not among them."""
+    return tuple(one.name for one in SERIES if one.is_judged and one.kind != "scalar")
 
 
 def sources_for(axes: Iterable[Axis]) -> tuple[str, ...]:

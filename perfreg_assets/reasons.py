@@ -106,6 +106,7 @@ class Reason(StrEnum):
     )
     SERIES_NOT_FINITE = "not_finite", "The series has samples that are not numbers, so it is not judged."
     SERIES_EMPTY = "empty", "The series has no sample, so it is not judged."
+    METRIC_INVALID = "metric_invalid", "An entry of metrics in run.json is not usable and was left out; correct it."
 
     # ---- why an earlier run is in no history, in the order in which they are looked at ------------
     OTHER_CONFIGURATION = "other_configuration", "The run has another test configuration."

@@ -82,6 +82,8 @@ class Distances:
     parameters_hash: str | None = None
     engine_version: str | None = None
     code_version: str | None = None
+    series_count: float | None = None
+    """How many series and metrics of the run the distance is corrected for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,24 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricView:
+    """A value without a time axis of one run, in `unit`; `value` is None where it is missing.
+
+    `history`: the values of the history's runs, latest first. `limits`: what it may not fall below and not exceed.
+    """
+
+    name: str
+    label: str
+    unit: str
+    value: float | None
+    missing_reason: str | None = None
+    history: tuple[float, ...] = ()
+    limits: tuple[float | None, float | None] = (None, None)
+    verdict: Verdict | None = None
+    distances: tuple[Distances, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryMember:
     """A run in the history (rank 1 = latest) or a near miss with the reason why it was left out."""
 
@@ -201,6 +221,7 @@ class RunDetail:
     similarity: SimilarityMatrix | None
     previous_run_id: str | None = None
     next_run_id: str | None = None
+    metrics: tuple[MetricView, ...] = ()
     attachments: tuple[Attachment, ...] = ()
 
     @property
@@ -210,10 +231,20 @@ class RunDetail:
         return min(starts, default=self.run.exploration_start_ns)
 
     @property
-    def judged(self) -> tuple[SeriesView, ...]:
-        """Series with a verdict (even one that says why there is none), the worst first."""
-        judged = [s for s in self.series if s.verdict is not None]
-        return tuple(sorted(judged, key=lambda s: (-_severity(s.verdict), s.name)))
+    def judged(self) -> tuple[SeriesView | MetricView, ...]:
+        """Series and metrics with a verdict (even one that says why there is none), the worst first."""
+        everything: tuple[SeriesView | MetricView, ...] = (*self.series, *self.metrics)
+        judged = [one for one in everything if one.verdict is not None]
+        return tuple(sorted(judged, key=lambda one: (-_severity(one.verdict), one.name)))
+
+    @property
+    def judged_series(self) -> tuple[SeriesView, ...]:
+        return tuple(one for one in self.judged if isinstance(one, SeriesView))
+
+    @property
+    def ordered_metrics(self) -> tuple[MetricView, ...]:
+        """All metrics, those with a verdict first, the worst first."""
+        return tuple(sorted(self.metrics, key=lambda one: (-_severity(one.verdict), one.name)))
 
     @property
     def unjudged(self) -> tuple[SeriesView, ...]:

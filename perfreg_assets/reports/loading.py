@@ -37,6 +37,7 @@ from perfreg_assets.reports.data import (
     TrendPoint,
     Verdict,
 )
+from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
 from perfreg_assets.run import PathStep
 from perfreg_assets.warehouse.connection import Reader
 
@@ -228,6 +229,8 @@ _HASHES = {
                    FROM marts.profiles GROUP BY run_id""",
     "discords": """SELECT run_id, bit_xor(hash(series, start_ns, end_ns, confidence, screens))
                    FROM marts.discords GROUP BY run_id""",
+    "metrics": """SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR))
+                  FROM marts.measurements WHERE subject_kind = 'run' GROUP BY subject_id""",
     "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum,
                   candidate_count, excluded_counts::VARCHAR) FROM marts.history_states""",
 }
@@ -241,7 +244,8 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run]) -> dict[str, str]:
         "SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason FROM marts.history_candidates "
         "ORDER BY run_id, history_run_id"
     ):
-        candidates[run_id].append((*facts, parts["series"].get(facts[0]) if facts[1] is not None else None))
+        of_member = [parts[name].get(facts[0]) for name in ("series", "metrics")] if facts[1] is not None else None
+        candidates[run_id].append((*facts, of_member))
     found = {}
     for run_id, beside in neighbours(runs).items():
         inputs = (
@@ -287,6 +291,7 @@ def load_details(
                 similarities.known.setdefault((member.run_id, history_of), member.similarity)
     members = {m.run_id for history in histories.values() for m in history.chosen}
     arrays = _series_arrays(reader, [*ids, *(members - set(ids))])
+    measurements = load_measurements(reader, [*ids, *(members - set(ids))])
     recent = {other for run_id in ids for other in beside[run_id].recent}
     steps = _paths(reader, [*ids, *(recent - set(ids))])
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
@@ -296,11 +301,19 @@ def load_details(
     for run_id in ids:
         near = beside[run_id]
         chosen = histories.get(run_id)
+        metrics = metric_views(
+            run_id,
+            [m.run_id for m in chosen.chosen] if chosen else [],
+            measurements,
+            tables.verdicts[run_id],
+            tables.distances,
+        )
         details.append(
             RunDetail(
                 run=runs[run_id],
                 run_verdict=tables.verdicts[run_id].get(RUN_LEVEL),
-                series=_series_views(run_id, arrays, chosen, tables),
+                series=_series_views(run_id, arrays, chosen, tables, {metric.name for metric in metrics}),
+                metrics=metrics,
                 path=steps.get(run_id, ()),
                 history=chosen,
                 similarity=_matrix(near.recent, hashes, similarities),
@@ -433,7 +446,8 @@ def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Di
     found: dict[tuple[str, str], list[Distances]] = defaultdict(list)
     for row in reader.dicts(
         "SELECT run_id, series, detector, distance, q1, q3, history_distances, p_value, evidence_text, input_hash, "
-        "parameters_hash, engine_version, code_version FROM marts.distances "
+        "parameters_hash, engine_version, code_version, "
+        "(evidence ->> 'series_count')::DOUBLE AS series_count FROM marts.distances "
         f"WHERE is_latest AND distance IS NOT NULL AND {_OF} ORDER BY detector DESC",
         [ids],
     ):
@@ -480,11 +494,15 @@ def _discords(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Dis
 
 
 def _series_views(
-    run_id: str, arrays: Mapping[str, Mapping[str, _Array]], history: History | None, tables: _Tables
+    run_id: str,
+    arrays: Mapping[str, Mapping[str, _Array]],
+    history: History | None,
+    tables: _Tables,
+    metrics: set[str],
 ) -> tuple[SeriesView, ...]:
     own = arrays.get(run_id, {})
     verdicts = tables.verdicts[run_id]
-    names = sorted({*own, *verdicts} - {RUN_LEVEL})
+    names = sorted({*own, *verdicts} - metrics - {RUN_LEVEL})
     views = []
     for name in names:
         array = own.get(name)

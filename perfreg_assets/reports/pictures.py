@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
 from perfreg_assets.reports.data import RunDetail, SeriesView
+from perfreg_assets.reports.loading_metrics import load_metric_names
 from perfreg_assets.reports.wording import series_label
 from perfreg_assets.warehouse.connection import Reader
 
@@ -29,10 +30,11 @@ class Picture:
 def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> Picture | None:
     """The judged series that is farthest beyond its threshold, one with windows first; None when none was judged."""
     runs = loading.load_runs(reader)
+    without_course = {loading.RUN_LEVEL, *load_metric_names(reader)}
     verdicts = [
         verdict
         for verdict in loading.load_verdicts(reader)
-        if verdict.series != loading.RUN_LEVEL
+        if verdict.series not in without_course
         and verdict.state in ("anomalous", "improved", "normal")
         and (run_ids is None or verdict.run_id in run_ids)
     ]

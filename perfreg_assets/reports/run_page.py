@@ -10,6 +10,7 @@ import numpy as np
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Attachment, Discord, Distances, History, Run, RunDetail, SeriesView
 from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
+from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.templating import embed_json, numbers, render
 from perfreg_assets.run import PathStep
 
@@ -29,7 +30,7 @@ def render_run_page(
     Args:
         due: why what the page shows does not hold any more and is computed again; it then says so at the top.
     """
-    judged = detail.judged
+    judged = detail.judged_series
     unjudged = tuple(s for s in detail.unjudged if s.values is not None)
     ordered = [*judged, *unjudged]
     run = detail.run
@@ -56,6 +57,7 @@ def render_run_page(
                 (s.name, wording.series_label(s.name), s.missing_reason) for s in detail.unjudged if s.values is None
             ],
             "attachments": _attachments(detail),
+            "metrics": metric_rows(detail.ordered_metrics),
             "similarity": _similarity(detail),
             "provenance": _provenance(detail, code_version),
             "page_name": page_name,
@@ -111,7 +113,7 @@ def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:
     run = detail.run
     if not run.has_trace:
         return None
-    windows = next((series.discords for series in detail.judged if series.discords), ())
+    windows = next((series.discords for series in detail.judged_series if series.discords), ())
     if windows:  # of the worst series: the one that the sentence beside the link speaks of
         top = max(windows, key=lambda w: w.confidence)
         where = f" at second {top.start_s:.0f}"
@@ -332,7 +334,7 @@ def _similarity(detail: RunDetail) -> dict[str, Any] | None:
 
 
 def _provenance(detail: RunDetail, code_version: str) -> list[tuple[str, str]]:
-    run, first = detail.run, next((s for s in detail.judged if s.verdict is not None), None)
+    run, first = detail.run, next(iter(detail.judged_series), None)
     rows: list[tuple[str, str]] = []
     if first is not None and first.verdict is not None:
         rows += [
@@ -355,12 +357,16 @@ def _provenance(detail: RunDetail, code_version: str) -> list[tuple[str, str]]:
     ):
         if value:
             rows.append((label, value))
-    for series in detail.judged:
+    for series in detail.judged_series:
         distances = _current_distances(series)
         if distances and distances.input_hash:
             rows.append((f"Inputs of {series.name}", distances.input_hash))
         if series.barycenter_id:
             rows.append((f"Barycenter of {series.name}", series.barycenter_id))
+    for metric in detail.metrics:
+        measured = current_distances(metric)
+        if measured and measured.input_hash:
+            rows.append((f"Inputs of {metric.name}", measured.input_hash))
     return rows
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from perfreg_assets.reports.data import RunDetail, SeriesView
+from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView
 
 STATE_LABELS = {
     "anomalous": "Anomalous",
@@ -67,6 +68,7 @@ _SERIES = {
     "net_sent": ("Network traffic sent", "Sent traffic"),
     "net_sent_app": ("Network traffic sent by the app", "Sent traffic"),
 }
+View = SeriesView | MetricView
 _OTHERS = re.compile(r"the \d+ comparable runs (.+)")
 _NUMBERED = (
     (re.compile(r"cpu_app_core_(\d+)"), "CPU of the app on core {}", "CPU on core {}"),
@@ -171,7 +173,7 @@ def headline(detail: RunDetail) -> Headline:
     return _judged(detail, judged, version) if judged else _nothing_judged(detail, version)
 
 
-def _judged(detail: RunDetail, judged: list[SeriesView], version: str) -> Headline:
+def _judged(detail: RunDetail, judged: Sequence[View], version: str) -> Headline:
     """The run level decides, because it allows for the number of series; single series explain it."""
     unjudged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is None]
     count = detail.history.size if detail.history else None
@@ -199,14 +201,14 @@ def _judged(detail: RunDetail, judged: list[SeriesView], version: str) -> Headli
     return found
 
 
-def _run_state(detail: RunDetail, anomalous: list[SeriesView], improved: list[SeriesView]) -> str:
+def _run_state(detail: RunDetail, anomalous: Sequence[View], improved: Sequence[View]) -> str:
     run_level = detail.run_verdict
     if run_level is not None and run_level.is_anomalous is not None:
         return run_level.state
     return "anomalous" if anomalous else "improved" if improved else "normal"
 
 
-def _single(anomalous: list[SeriesView], judged: list[SeriesView]) -> str | None:
+def _single(anomalous: Sequence[View], judged: Sequence[View]) -> str | None:
     """A series above its own limit in a run that is normal as a whole."""
     if not anomalous:
         return None
@@ -217,11 +219,11 @@ def _single(anomalous: list[SeriesView], judged: list[SeriesView]) -> str | None
     )
 
 
-def _subject(series: list[SeriesView]) -> str:
+def _subject(series: Sequence[View]) -> str:
     return _enumerate([series_short(s.name) for s in series])
 
 
-def _is(series: list[SeriesView]) -> str:
+def _is(series: Sequence[View]) -> str:
     return "is" if len(series) == 1 else "are"
 
 
@@ -247,7 +249,7 @@ def _nothing_judged(detail: RunDetail, version: str) -> Headline:
     )
 
 
-def _gap(series: list[SeriesView]) -> str | None:
+def _gap(series: Sequence[View]) -> str | None:
     if not series:
         return None
     names = _enumerate([series_short(s.name) for s in series])
@@ -261,15 +263,17 @@ def _enumerate(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def describe_change(series: SeriesView) -> str | None:
+def describe_change(series: View) -> str | None:
     """What is different, as the rest of a sentence: what the detector went by, else what the samples show."""
     seen = _evidence(series)
+    if isinstance(series, MetricView):
+        return seen
     if seen is not None:
         return seen + _where(series)
     return _compare(series)
 
 
-def _evidence(series: SeriesView) -> str | None:
+def _evidence(series: View) -> str | None:
     """The evidence of the detector in force as the rest of a sentence.
 
     `memory grows 0.6 MB/s; the 12 comparable runs grew 0 to 0.1` → `grows 0.6 MB/s (the others grew 0 to 0.1)`.

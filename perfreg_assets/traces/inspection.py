@@ -1,10 +1,11 @@
-"""Gate and series of one trace with one start of the engine."""
+"""Gate, series and measurements of one trace with one start of the engine."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -12,8 +13,18 @@ from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, start_engine
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_file, check_trace
 from perfreg_assets.traces.grid import Series
+from perfreg_assets.traces.measurement import Measurement
 from perfreg_assets.traces.series import extract_series
+from perfreg_assets.traces.startup import startup_times
 from perfreg_assets.traces.trace_file import unpacked_chunks
+
+
+class Inspection(NamedTuple):
+    """What one look at a trace gives; no series and no measurements where it is not complete."""
+
+    health: TraceHealth
+    series: list[Series]
+    measurements: list[Measurement]
 
 
 def inspect_trace(
@@ -25,8 +36,8 @@ def inspect_trace(
     settings: Settings,
     expected_bytes: int | None = None,
     expected_sha256: str | None = None,
-) -> tuple[TraceHealth, list[Series]]:
-    """What the trace is worth, and its series if it is complete.
+) -> Inspection:
+    """What the trace is worth, and its series and measurements if it is complete.
 
     Whatever is wrong with the trace ends in `TraceHealth.reason`, never in an exception.
     `TraceHealth.seconds`: `file` (reading and checking the bytes), `engine` (start, load and queries: time spent
@@ -43,6 +54,7 @@ def inspect_trace(
     facts: FileFacts | None = None
     health: TraceHealth | None = None
     series: list[Series] = []
+    measurements: list[Measurement] = []
     session: TraceSession | None = None
     file_s = 0.0
     try:
@@ -70,17 +82,20 @@ def inspect_trace(
                 interval_s=settings.interval_s,
                 contents=contents,
             )
+            # A collection launches the app before the exploration begins, so that part of the recording counts too.
+            measurements = startup_times(session, app=app, start_ns=min(contents.start_ns, start_ns), end_ns=end_ns)
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise
         health = _incomplete(error, health, facts, session)
+        series, measurements = [], []
     finally:
         if session is not None:
             session.close()
     engine_s = session.engine_seconds if session else 0.0
     file_s = file_s or time.perf_counter() - begin
     seconds = {"file": file_s, "engine": engine_s, "series": time.perf_counter() - begin - file_s - engine_s}
-    return replace(health, seconds=seconds), series
+    return Inspection(replace(health, seconds=seconds), series, measurements)
 
 
 def _incomplete(

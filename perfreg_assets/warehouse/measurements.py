@@ -1,0 +1,58 @@
+"""Measurements: values without a time axis, of a run or another subject, and why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from perfreg_assets import __version__
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
+
+RUN = "run"  # the kind of subject whose id is a run's
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementRow:
+    """A row of core.measurements: `value` in `unit`, or None with the reason why there is none.
+
+    `provenance` tells what it was made from; `{"judged": false}` in it takes the metric out of verdicts.
+    """
+
+    subject_kind: str
+    subject_id: str
+    metric: str
+    app: str
+    version_name: str
+    unit: str
+    worse: str
+    value: float | None
+    reason: str | None = None
+    provenance: dict[str, Any] | None = None
+    code_version: str = __version__
+    measured_at: datetime = field(default_factory=now_utc)
+
+
+_MEASUREMENTS = Table("core.measurements", MeasurementRow, ("subject_kind", "subject_id"))
+_OF_SUBJECTS = "subject_kind = ? AND subject_id IN (SELECT unnest(?::VARCHAR[]))"
+
+
+def replace_subjects(
+    writer: Writer, subject_kind: str, subject_ids: Iterable[str], rows: Sequence[MeasurementRow]
+) -> int:
+    """Makes these the only measurements of some subjects (those without any lose theirs); the number stored."""
+    writer.execute(f"DELETE FROM core.measurements WHERE {_OF_SUBJECTS}", [subject_kind, list(subject_ids)])
+    return insert(writer, _MEASUREMENTS, to_arrow(rows, MeasurementRow)) if rows else 0
+
+
+def find(reader: Reader, subject_kind: str, subject_ids: Iterable[str]) -> dict[tuple[str, str], MeasurementRow]:
+    """(subject_id, metric) -> measurement, those without a value too."""
+    rows = load(reader, _MEASUREMENTS, _OF_SUBJECTS, [subject_kind, list(subject_ids)])
+    return {(row.subject_id, row.metric): row for row in rows}
+
+
+def of_metric(reader: Reader, subject_kind: str, metric: str) -> list[MeasurementRow]:
+    """All measurements of a metric, in order of their subjects' ids."""
+    return load(reader, _MEASUREMENTS, "subject_kind = ? AND metric = ? ORDER BY subject_id", [subject_kind, metric])
