@@ -7,6 +7,7 @@ for those that were not. What is missing is a named state here and stays one fro
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ import numpy as np
 from perfreg_assets.catalogue import SeriesDefinition, definition_of
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import UNKNOWN, state_codes
+from perfreg_assets.model import measurements
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import histories, timed_paths
@@ -30,9 +32,10 @@ class Comparison:
     """One (run, series). `state` is 'scored' when it can be judged, else why not, in `state_reason`'s words.
 
     Attributes:
-        target: what the run has of the series; None when it has nothing of that name.
-        history: the history's runs that have it on the same grid, latest first.
-        is_in_history: whether any run of the history has the series at all.
+        target: what the run has of the series; None when it has nothing of that name, and for metrics.
+        history: the history's runs that have it on the same grid, latest first; empty for metrics.
+        is_in_history: whether the history has the series.
+        value, known: of a metric, the run's value and those of its history (k,), latest run first.
     """
 
     run_id: str
@@ -43,6 +46,8 @@ class Comparison:
     history: tuple[series_table.SeriesHash, ...]
     is_in_history: bool
     engine_version: str | None
+    value: float | None = None
+    known: tuple[float, ...] = ()
 
     @property
     def series(self) -> str:
@@ -68,17 +73,27 @@ class Comparison:
         return self.target.interval_s
 
     @property
+    def history_size(self) -> int:
+        """How many runs of the history it is compared with."""
+        return len(self.history) or len(self.known)
+
+    @property
     def content_hash(self) -> str:
         """Of all that a score is computed from but the code and the detector; the history counts as a set."""
         parts = [self.series, self.definition.kind, self.definition.worse, self.state, self.state_reason or ""]
         if self.is_scored and self.target is not None:
             parts += [str(self.interval_s), self.target.content]
             parts += sorted(one.content for one in self.history)
+        if self.is_scored and self.value is not None:
+            parts += [self.definition.unit, repr(self.value), *map(repr, sorted(self.known))]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, list[Comparison]]:
-    """run_id → comparisons of its judged series, in the order of the setting; every run and series is in the result."""
+    """run_id → comparisons of its judged series, in the order of the setting, and of its metrics, by name.
+
+    Every run is in the result, and every judged series of it.
+    """
     run_ids = list(run_ids)
     traces = trace_table.find(reader, run_ids)
     selections = histories.find(reader, run_ids)
@@ -86,6 +101,9 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
     everyone = sorted({*run_ids, *(member for ids in members.values() for member in ids)})
     hashes = series_table.hashes(reader, everyone, settings.judged_series)
     planned: dict[str, list[Comparison]] = {}
+    metrics: dict[str, list[measurements.MetricComparison]] = defaultdict(list)
+    for metric in measurements.load(reader, run_ids, members, history_minimum=settings.history_minimum):
+        metrics[metric.run_id].append(metric)
     for run_id in run_ids:
         trace, selection = traces.get(run_id), selections.get(run_id)
         planned[run_id] = []
@@ -98,7 +116,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
                 if row is not None and row.values_hash is not None
             ]
             same_grid = tuple(row for row in having if target is not None and row.interval_s == target.interval_s)
-            state, why = _state(trace, target, selection, len(same_grid), settings)
+            state, why = _run_state(trace, selection) or _series_state(target, len(same_grid), selection, settings)
             planned[run_id].append(
                 Comparison(
                     run_id=run_id,
@@ -111,28 +129,54 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
                     engine_version=trace.engine_version if trace else None,
                 )
             )
+        planned[run_id] += [_of_metric(one, trace, selection) for one in metrics[run_id]]
     return planned
 
 
-def _state(
-    trace: trace_table.TraceRow | None,
-    target: series_table.SeriesHash | None,
-    selection: histories.HistoryRow | None,
-    history_size: int,
-    settings: Settings,
-) -> tuple[str, str | None]:
+def _of_metric(
+    one: measurements.MetricComparison, trace: trace_table.TraceRow | None, selection: histories.HistoryRow | None
+) -> Comparison:
+    state, why = _run_state(trace, selection) or (one.state, one.state_reason)
+    return Comparison(
+        run_id=one.run_id,
+        definition=one.definition,
+        state=state,
+        state_reason=why,
+        target=None,
+        history=(),
+        is_in_history=one.state == "series_missing",
+        engine_version=trace.engine_version if trace else None,
+        value=one.value,
+        known=tuple(map(float, one.history)),
+    )
+
+
+def _run_state(
+    trace: trace_table.TraceRow | None, selection: histories.HistoryRow | None
+) -> tuple[str, str | None] | None:
+    """Why nothing of the run can be judged; None where it can."""
     if trace is None or not trace.is_complete:
         return "incomplete_trace", trace.reason if trace else Reason.NOT_CHECKED.sentence
+    if selection is None or selection.state != "ready":
+        why = selection.explanation if selection else None
+        return "not_enough_history", why or Reason.NOT_ENOUGH_HISTORY.sentence
+    return None
+
+
+def _series_state(
+    target: series_table.SeriesHash | None,
+    history_size: int,
+    selection: histories.HistoryRow | None,
+    settings: Settings,
+) -> tuple[str, str | None]:
     if target is None or target.values_hash is None or target.sample_count == 0:
         return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
-    if selection is None or selection.state != "ready":
-        return "not_enough_history", (
-            selection.explanation if selection else None
-        ) or Reason.NOT_ENOUGH_HISTORY.sentence
     if history_size < settings.history_minimum:
-        return "not_enough_history", (
-            f"Only {history_size} of the {selection.history_size} comparable runs have this series, "
-            f"{settings.history_minimum} are needed."
+        of = selection.history_size if selection else 0
+        needed = settings.history_minimum
+        return (
+            "not_enough_history",
+            f"Only {history_size} of the {of} comparable runs have this series, {needed} are needed.",
         )
     return SCORED, None
 
@@ -141,7 +185,7 @@ class SampleStore:
     """Samples of the runs of some comparisons, loaded once."""
 
     def __init__(self, reader: Reader, comparisons: Sequence[Comparison]) -> None:
-        scored = [one for one in comparisons if one.is_scored]
+        scored = [one for one in comparisons if one.has_course]
         runs = {row.run_id for one in scored for row in (one.target, *one.history) if row is not None}
         self._rows = series_table.find(reader, runs, {one.series for one in scored}) if scored else {}
         self._paths = timed_paths.find(reader, runs) if scored else {}

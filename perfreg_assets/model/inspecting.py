@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from perfreg_assets.model import freshness
+from perfreg_assets.model import freshness, inputs
 from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.measurements import rows_of_run
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
+from perfreg_assets.warehouse import measurements as measurement_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import timings
@@ -61,6 +63,11 @@ def inspect_due(
         series_table.upsert(
             writer, [_series_row(run_id, one) for run_id, inspection in found.items() for one in inspection.series]
         )
+        version = code_version("traces")
+        measured = [
+            one for row in rows for one in rows_of_run(row, found[row.run_id].measurements, code_version=version)
+        ]
+        measurement_table.replace_subjects(writer, measurement_table.RUN, found, measured)
         for run_id, inspection in found.items():
             health = inspection.health
             if health.reason and health.reason.is_damage:
@@ -117,7 +124,7 @@ def _trace_row(row: run_table.RunRow, health: TraceHealth, settings: Settings) -
         engine_version=health.engine_version,
         engine_seconds=health.seconds.get("engine"),
         load_sources=tuple(health.load_sources),
-        parameters_hash=settings.hash_of(*freshness.TRACE_PARAMETERS),
+        parameters_hash=inputs.trace_parameters(settings),
         code_version=code_version("traces"),
     )
 

@@ -116,7 +116,7 @@ class Measurement:
             parameters_hash=inputs.measuring_parameters(self._definition, self._settings),
             state=one.state,
             state_reason=one.state_reason,
-            history_size=len(one.history) if one.is_scored else None,
+            history_size=one.history_size if one.is_scored else None,
             input_hash=input_hash,
             k=self._settings.history_size,
             interval_s=self._settings.interval_s,
@@ -125,10 +125,10 @@ class Measurement:
         )
 
     def _score(self, one: Comparison) -> Score:
-        history, target = self._store.samples(one)
         if not one.has_course:
-            known = np.array([sample.values[0] for sample in history])
-            return self._detector.score_value(known, float(target.values[0]), series=one.definition)
+            assert one.value is not None
+            return self._detector.score_value(np.array(one.known), one.value, series=one.definition)
+        history, target = self._store.samples(one)
         average = self._averages[inputs.barycenter_id(one, self._settings)]
         return self._detector.score(
             history,
