@@ -116,7 +116,13 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
                 if row is not None and row.values_hash is not None
             ]
             same_grid = tuple(row for row in having if target is not None and row.interval_s == target.interval_s)
-            state, why = _run_state(trace, selection) or _series_state(target, len(same_grid), selection, settings)
+            state, why = (
+                _unread(trace)
+                or _missing(target)
+                or _unready(selection)
+                or _few(len(same_grid), selection.history_size if selection else 0, settings)
+                or (SCORED, None)
+            )
             planned[run_id].append(
                 Comparison(
                     run_id=run_id,
@@ -136,7 +142,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
 def _of_metric(
     one: measurements.MetricComparison, trace: trace_table.TraceRow | None, selection: histories.HistoryRow | None
 ) -> Comparison:
-    state, why = _run_state(trace, selection) or (one.state, one.state_reason)
+    state, why = _unread(trace) or _unready(selection) or (one.state, one.state_reason)
     return Comparison(
         run_id=one.run_id,
         definition=one.definition,
@@ -151,34 +157,30 @@ def _of_metric(
     )
 
 
-def _run_state(
-    trace: trace_table.TraceRow | None, selection: histories.HistoryRow | None
-) -> tuple[str, str | None] | None:
-    """Why nothing of the run can be judged; None where it can."""
-    if trace is None or not trace.is_complete:
-        return "incomplete_trace", trace.reason if trace else Reason.NOT_CHECKED.sentence
-    if selection is None or selection.state != "ready":
-        why = selection.explanation if selection else None
-        return "not_enough_history", why or Reason.NOT_ENOUGH_HISTORY.sentence
-    return None
+def _unread(trace: trace_table.TraceRow | None) -> tuple[str, str | None] | None:
+    if trace is not None and trace.is_complete:
+        return None
+    return "incomplete_trace", trace.reason if trace else Reason.NOT_CHECKED.sentence
 
 
-def _series_state(
-    target: series_table.SeriesHash | None,
-    history_size: int,
-    selection: histories.HistoryRow | None,
-    settings: Settings,
-) -> tuple[str, str | None]:
-    if target is None or target.values_hash is None or target.sample_count == 0:
-        return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
-    if history_size < settings.history_minimum:
-        of = selection.history_size if selection else 0
-        needed = settings.history_minimum
-        return (
-            "not_enough_history",
-            f"Only {history_size} of the {of} comparable runs have this series, {needed} are needed.",
-        )
-    return SCORED, None
+def _unready(selection: histories.HistoryRow | None) -> tuple[str, str | None] | None:
+    if selection is not None and selection.state == "ready":
+        return None
+    why = selection.explanation if selection else None
+    return "not_enough_history", why or Reason.NOT_ENOUGH_HISTORY.sentence
+
+
+def _missing(target: series_table.SeriesHash | None) -> tuple[str, str | None] | None:
+    if target is not None and target.values_hash is not None and target.sample_count > 0:
+        return None
+    return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
+
+
+def _few(history_size: int, of: int, settings: Settings) -> tuple[str, str | None] | None:
+    if history_size >= settings.history_minimum:
+        return None
+    have = f"Only {history_size} of the {of} comparable runs have this series"
+    return "not_enough_history", f"{have}, {settings.history_minimum} are needed."
 
 
 class SampleStore:
