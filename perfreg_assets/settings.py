@@ -315,7 +315,14 @@ def _kind(name: str) -> Any:
     return kind if low is None and high is None else Annotated[kind, Limits(ge=low, le=high)]
 
 
+def _is_place(spec: Field[Any]) -> bool:
+    """A path has nothing to be checked but its type, and most commands are given one: they need no library for it."""
+    return spec.type in ("Path", "Path | None")
+
+
 def _checked(spec: Field[Any], value: Any) -> Any:
+    if _is_place(spec) and isinstance(value, Path):
+        return value
     from pydantic import ValidationError  # noqa: PLC0415
 
     try:
@@ -333,10 +340,12 @@ def _checked(spec: Field[Any], value: Any) -> Any:
 
 
 def _parse(spec: Field[Any], text: str) -> Any:
-    from pydantic import ValidationError  # noqa: PLC0415
-
+    if _is_place(spec):
+        return Path(text)
     if isinstance(spec.default, tuple):
         return tuple(part.strip() for part in text.split(",") if part.strip())
+    from pydantic import ValidationError  # noqa: PLC0415
+
     try:
         return validation.parse(_kind(spec.name), text.strip())
     except ValidationError as error:

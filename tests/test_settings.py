@@ -101,5 +101,8 @@ def test_the_published_file_stands_beside_the_warehouse():
 
 
 def test_settings_that_nobody_gave_cost_no_validation_library():
-    code = "import sys; from perfreg_assets.settings import Settings; Settings(); sys.exit('pydantic' in sys.modules)"
+    code = (
+        "import sys; from pathlib import Path; from perfreg_assets.settings import Settings; "
+        "Settings.from_environment({'PERFREG_HOME': '/x'}, warehouse=Path('x')); sys.exit('pydantic' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -212,7 +212,7 @@ def neighbours(runs: Mapping[str, Run]) -> dict[str, Neighbours]:
 
 
 _HASHES = {
-    "attachments": """SELECT run_id, bit_xor(hash(file_name, kind, bytes, offset_s)) FROM marts.attachments
+    "attachments": """SELECT run_id, bit_xor(hash(file_name, kind, file_bytes, offset_s)) FROM marts.attachments
                       GROUP BY run_id""",
     "series": """SELECT run_id, bit_xor(hash(series, unit, interval_s, start_ns, "values", is_missing, reason))
                  FROM marts.series_arrays GROUP BY run_id""",
@@ -376,7 +376,7 @@ def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, 
 def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attachment]]:
     found: dict[str, list[Attachment]] = defaultdict(list)
     for run_id, *facts in reader.rows(
-        f"SELECT run_id, file_name, kind, bytes, offset_s FROM marts.attachments WHERE {_OF} "
+        f"SELECT run_id, file_name, kind, file_bytes, offset_s FROM marts.attachments WHERE {_OF} "
         "ORDER BY run_id, offset_s NULLS LAST, file_name",
         [list(run_ids)],
     ):

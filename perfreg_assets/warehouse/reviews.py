@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.connection import Writer
 from perfreg_assets.warehouse.rows import now_utc
 from perfreg_assets.warehouse.runs import require
 
@@ -23,8 +23,3 @@ def add(writer: Writer, run_id: str, status: str, *, note: str | None = None, re
         "INSERT INTO core.reviews (reviewed_at, run_id, status, note, reviewer) VALUES (?, ?, ?, ?, ?)",
         [now_utc(), run_id, status, note, reviewer],
     )
-
-
-def in_force(reader: Reader) -> dict[str, str]:
-    """run_id -> status of its last review."""
-    return dict(reader.rows("SELECT run_id, arg_max(status, reviewed_at) FROM core.reviews GROUP BY run_id"))

@@ -62,11 +62,6 @@ def of_partition(reader: Reader, partition_key: str) -> list[RunRow]:
     return load(reader, RUNS, "partition_key = ? AND NOT is_quarantined ORDER BY started_at, run_id", [partition_key])
 
 
-def content_hashes(reader: Reader) -> dict[str, str]:
-    """run_id -> content hash of every registered run, quarantined ones too: the same folder twice is one run."""
-    return dict(reader.rows("SELECT run_id, content_hash FROM core.runs"))
-
-
 def ids_of_partitions(reader: Reader, keys: Iterable[str]) -> dict[str, list[str]]:
     """partition key -> ids of its runs that are not quarantined, oldest first; every key is in the result."""
     found: dict[str, list[str]] = {key: [] for key in keys}
@@ -77,15 +72,6 @@ def ids_of_partitions(reader: Reader, keys: Iterable[str]) -> dict[str, list[str
     ):
         found[key].append(run_id)
     return found
-
-
-def partition_keys(reader: Reader) -> list[str]:
-    """Partitions that have a run which is not quarantined, in the order of their first run."""
-    found = reader.rows(
-        "SELECT partition_key FROM core.runs WHERE NOT is_quarantined AND partition_key IS NOT NULL "
-        "GROUP BY partition_key ORDER BY min(started_at), partition_key"
-    )
-    return [key for (key,) in found]
 
 
 def exclude(writer: Writer, run_id: str, reason: str) -> None:

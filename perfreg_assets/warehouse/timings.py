@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.connection import Writer
 from perfreg_assets.warehouse.rows import now_utc
 
 
@@ -15,11 +15,3 @@ def record(writer: Writer, run_id: str, seconds: Mapping[str, float]) -> None:
             "INSERT OR REPLACE INTO core.timings (run_id, phase, seconds, measured_at) VALUES (?, ?, ?, ?)",
             [run_id, phase, value, now_utc()],
         )
-
-
-def by_phase(reader: Reader) -> dict[str, dict[str, float]]:
-    """run_id -> phase -> seconds."""
-    found: dict[str, dict[str, float]] = {}
-    for run_id, phase, value in reader.rows("SELECT run_id, phase, seconds FROM core.timings ORDER BY run_id, phase"):
-        found.setdefault(run_id, {})[phase] = value
-    return found

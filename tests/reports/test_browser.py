@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from perfreg_assets.reports.data import Attachment
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.serve import make_server, open_socket
 from perfreg_assets.reports.site import build_site
@@ -25,6 +27,7 @@ from perfreg_assets.settings import Settings
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 CHROMIUM = "/usr/bin/chromium"
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNiAAAABgADNjd8qAAAAABJRU5ErkJggg==")
 SESSION = Path(__file__).parents[1] / "data" / "sessions" / "notes-026"
 FLAGS = [
     "--headless",
@@ -362,3 +365,19 @@ def test_hostile_names_run_nothing_even_inside_charts(page, tmp_path, detail, bu
     assert page.locator("img").count() == 1
     assert page.locator("[onerror], svg a, a[href^='javascript']").count() == 0
     assert "<img src=x" in page.locator(".hoverlayer").first.text_content(), "the name is shown as it is"
+
+
+def test_a_screenshot_is_seen_and_its_second_zooms_the_charts(page, tmp_path, detail):
+    """A page opened from its folder, the file beside it where a registered run has it."""
+    shots, reports = tmp_path / "runs" / "shop-040", tmp_path / "reports"
+    shots.mkdir(parents=True)
+    reports.mkdir()
+    (shots / "0003.png").write_bytes(PIXEL)
+    shot = Attachment("0003.png", "screenshot", len(PIXEL), 60.0)
+    _open(page, _site_with(reports, render_run_page(replace(detail("anomalous"), attachments=(shot,)))))
+    image = page.locator(".screenshots img")
+    image.scroll_into_view_if_needed()
+    page.wait_for_function("() => document.querySelector('.screenshots img').naturalWidth === 1")
+    page.locator('[data-zoom="55.000,65.000"]').click()
+    page.wait_for_function("() => document.querySelector('[data-chart=\"0\"]').layout.xaxis.range[0] === 50")
+    assert _range(page, 0) == [50, 70]

@@ -43,6 +43,8 @@ def test_links_between_pages_lead_to_pages(sample_site):
     _, out = sample_site
     for page in [out / "index.html", out / "omega.html", *(out / "runs").glob("*.html")]:
         for address in re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', page.read_text("utf-8")):
+            if address.startswith("../../runs/"):  # the sample's run folders are not there; see test_attachments
+                continue
             assert (page.parent / address).resolve().is_file(), (page.name, address)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from perfreg_assets.warehouse import (
+    attachments,
     barycenters,
     collections,
     discords,
@@ -397,6 +398,17 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
     everyone = [fact for app in APPS for fact in facts[app]]
     for number, fact in enumerate(everyone[:20]):
         timings.record(writer, str(fact["run_id"]), {"engine": 0.8, "series": 0.05 + 0.001 * number, "model": 0.1})
+    shown = str(everyone[0]["run_id"])
+    attachments.replace(
+        writer,
+        [shown],
+        [
+            attachments.AttachmentRow(
+                run_id=shown, file_name=name, kind=kind, bytes=48_211, sha256="5c" * 32, ts_ns=ts_ns,
+            )
+            for name, kind, ts_ns in (("0003.png", "screenshot", BOOT_NS + 7 * 10**9), ("logcat.txt", "log", None))
+        ],
+    )  # fmt: skip
     collections.upsert(
         writer,
         [
