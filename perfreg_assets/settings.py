@@ -15,6 +15,8 @@ from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from perfreg_assets import catalogue
+
 ENVIRONMENT_PREFIX = "PERFREG_"
 
 
@@ -84,7 +86,7 @@ class Settings:
         1.0, unit="s", minimum=0.01, maximum=60, source="thesis 4.1: half of the 2 s between actions"
     )
     judged_series: tuple[str, ...] = _parameter(
-        ("cpu_app", "cpu_total", "rss_app"),
+        catalogue.judged_by_default(),
         unit="series names",
         source="thesis 4.1; each one more costs power at run level",
     )
@@ -180,6 +182,10 @@ class Settings:
     def __post_init__(self) -> None:
         for spec in fields(self):
             _check(spec, getattr(self, spec.name))
+        for series in self.judged_series:
+            if not catalogue.is_known(series):
+                near = " or ".join(catalogue.near_names(series))
+                raise SettingError(f"judged_series = {series!r}: there is no such series; did you mean {near}?")
         if self.history_minimum > self.history_size:
             raise SettingError(
                 f"history_minimum ({self.history_minimum}) must not be larger than history_size ({self.history_size})"

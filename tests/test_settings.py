@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from perfreg_assets import catalogue
 from perfreg_assets.settings import SettingError, Settings
 
 
@@ -36,6 +37,17 @@ def test_the_environment_sets_values_and_an_explicit_argument_wins():
 def test_a_value_outside_its_range_names_the_setting(variable, text):
     with pytest.raises(SettingError, match=variable.removeprefix("PERFREG_").lower() + "|" + variable):
         Settings.from_environment({variable: text})
+
+
+def test_what_is_judged_by_default_is_what_the_catalogue_says():
+    assert Settings().judged_series == catalogue.judged_by_default() == ("cpu_app", "cpu_total", "rss_app")
+    assert Settings(judged_series=("cpu_core_3", "frames_app")).judged_series == ("cpu_core_3", "frames_app")
+
+
+@pytest.mark.parametrize(("name", "near"), [("cpu_ap", "cpu_app"), ("qqq", "rss_app"), ("cpu_core_x", "cpu_core_<n>")])
+def test_a_judged_series_that_does_not_exist_is_refused_with_the_nearest_names(name, near):
+    with pytest.raises(SettingError, match=f"judged_series = '{name}': there is no such series.*{near}"):
+        Settings(judged_series=("cpu_app", name))
 
 
 def test_a_history_cannot_need_more_runs_than_it_may_hold():
