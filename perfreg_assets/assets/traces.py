@@ -152,6 +152,7 @@ def _trace_row(row: run_table.RunRow, health: TraceHealth) -> trace_table.TraceR
         data_sources=tuple(health.data_sources),
         process_count=health.process_count,
         app_processes=tuple(health.app_processes),
+        load_sources=health.load_sources,
         health=dict(health.stats),
         engine=health.engine,
         engine_version=health.engine_version,
@@ -169,6 +170,7 @@ def _series_row(run_id: str, series: Series) -> series_table.SeriesRow:
         start_ns=series.start_ns,
         values=series.values,
         is_missing=series.values is None,
+        reason_code=series.reason_code,
         reason=series.missing_reason,
         code_version=code_version("traces"),
     )

@@ -24,6 +24,7 @@ class SeriesRow:
     start_ns: int | None
     values: np.ndarray | None
     is_missing: bool
+    reason_code: str | None = None
     reason: str | None = None
     code_version: str = __version__
     extracted_at: datetime = field(default_factory=now_utc)
