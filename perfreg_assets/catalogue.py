@@ -2,7 +2,7 @@
 
 The one home of these facts. Extractors take names and units from here, the gate takes the loss counters, the device
 side the data sources, detectors the kind and the direction, pages the words, and `migrate` fills the table behind
-`marts.series_names`. To add a series: a row here, its statement in sql/perfetto and its extractor in traces/.
+`marts.series_names`. To add a series: a row here, its statement in sql/perfetto and its rule in traces/row_series.py.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ Worse = Literal["more", "less", "either"]
 
 AXES: tuple[Axis, ...] = get_args(Axis)
 EVERYTHING = "*"  # among what a loss counter spoils: all that the trace holds
+FTRACE, PROCESS_STATS = "linux.ftrace", "linux.process_stats"  # Perfetto's names
 _NUMBER = "<n>"
 
 
@@ -66,23 +67,80 @@ class DisplayUnit:
     exact: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class DataSource:
+    """What can be recorded.
+
+    Attributes:
+        perfetto: Perfetto's own data sources by which it comes into the trace.
+        ftrace_events: beginnings of the names of the kernel events that are it, where they tell it in a trace's config.
+        changes_load: why recording it changes what the app does; empty where it does not. Runs recorded with other
+            such sources are not comparable.
+    """
+
+    perfetto: tuple[str, ...]
+    ftrace_events: tuple[str, ...] = ()
+    changes_load: str = ""
+
+
 @dataclass(frozen=True)
 class LossCounter:
     """A counter of the trace processor (severity error or data_loss), by the beginning of its name.
 
     Attributes:
         spoils: the data sources whose series cannot be trusted when it is not 0; `EVERYTHING`; or none.
-        tolerated_share: of the scheduling slices; healthy traces have so many.
         why: what it counts, as far as that explains what it spoils.
+        tolerated_share: of the scheduling slices; healthy traces have so many.
+        is_loss: events are gone, whatever the trace processor calls its severity.
+        is_per_buffer: indexed by the recording's buffers, so it spoils only what was written into that buffer.
     """
 
     prefix: str
     spoils: tuple[str, ...]
     why: str
     tolerated_share: float = 0.0
+    is_loss: bool = False
+    is_per_buffer: bool = False
 
 
 _CORE_SECONDS, _BYTES, _CYCLES, _KHZ = "core-seconds/s", "bytes", "cycles/s", "kHz"
+_THREAD_SECONDS = "thread-seconds/s"
+
+# What changes the load is what the app itself has to execute more for: a traced system call takes the kernel's slow
+# way, an atrace section is a text that the app formats and writes, a profiled allocation unwinds the stack. Scheduler
+# events (wake-ups too), block operations, frames, counters and polls are written by the kernel or by other processes,
+# at a cost per event that is small against what the event tells of: they change nothing that is measured here.
+DATA_SOURCES: dict[str, DataSource] = {
+    "sched": DataSource(perfetto=(FTRACE,)),
+    "sched_waking": DataSource(perfetto=(FTRACE,)),
+    "io_wait": DataSource(perfetto=(FTRACE,)),
+    "process_stats": DataSource(perfetto=(PROCESS_STATS, FTRACE)),
+    "cpufreq": DataSource(perfetto=(FTRACE, "linux.sys_stats")),
+    "cpu_idle": DataSource(perfetto=(FTRACE,)),
+    "thermal": DataSource(perfetto=(FTRACE, "linux.sys_stats")),
+    "gpu": DataSource(perfetto=(FTRACE, "linux.sys_stats", "android.gpu.memory", "android.packages_list")),
+    "block_io": DataSource(perfetto=(FTRACE,)),
+    "frame_timeline": DataSource(perfetto=("android.surfaceflinger.frametimeline",)),
+    "network_packets": DataSource(perfetto=("android.network_packets", "android.packages_list")),
+    "power_rails": DataSource(perfetto=("android.power",)),
+    "logcat": DataSource(perfetto=("android.log",)),
+    "syscalls": DataSource(
+        perfetto=(FTRACE,),
+        ftrace_events=("raw_syscalls/", "syscalls/"),
+        changes_load="every system call of every process takes the kernel's slow way",
+    ),
+    "atrace": DataSource(
+        perfetto=(FTRACE,),
+        ftrace_events=("ftrace/print",),
+        changes_load="the app formats and writes a text for each section",
+    ),
+    "heap": DataSource(
+        perfetto=("android.heapprofd",), changes_load="sampled allocations of the app copy and unwind their stack"
+    ),
+    "java_heap": DataSource(perfetto=("android.java_hprof",), changes_load="each dump forks and halts the app"),
+    "callstacks": DataSource(perfetto=("linux.perf",), changes_load="each sample interrupts the app's threads"),
+}
+"""By name; `collection.perfetto_config.SOURCES` says how those that `collect` offers are configured."""
 
 SERIES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
@@ -152,7 +210,50 @@ SERIES: tuple[SeriesDefinition, ...] = (
         sources=("frame_timeline",),
     ),
     SeriesDefinition(
-        name="io_wait_app", unit="thread-seconds/s", kind="load", axis="io", label="Threads of the app waiting for I/O",
+        name="runnable_app", unit=_THREAD_SECONDS, kind="load", axis="cpu",
+        label="Threads of the app waiting for a core", short="Waits for a core",
+        description="Threads of the app that could run and waited for a core, on average.",
+        sources=("sched", "sched_waking"),
+    ),
+    SeriesDefinition(
+        name="syscalls_app", unit="calls/s", kind="load", axis="cpu", label="System calls of the app",
+        short="System calls", description="System calls that the app's threads began.", sources=("syscalls",),
+    ),
+    SeriesDefinition(
+        name="heap_app", unit=_BYTES, kind="memory", axis="memory", label="Native heap of the app", short="Native heap",
+        description="Sampled native allocations of the app that were not freed since sampling began.",
+        sources=("heap",),
+    ),
+    SeriesDefinition(
+        name="gpu_freq_<n>", unit=_KHZ, kind="level", axis="gpu", worse="either", label="Frequency of GPU <n>",
+        short="Frequency of GPU <n>", description="Frequency of this GPU; 0 is off.", sources=("gpu",),
+    ),
+    SeriesDefinition(
+        name="gpu_busy_app", unit="gpu-seconds/s", kind="load", axis="gpu", label="GPU work of the app",
+        short="GPU work", description="Time in which GPUs worked for the app; 1 is one GPU busy.", sources=("gpu",),
+    ),
+    SeriesDefinition(
+        name="gpu_memory_app", unit=_BYTES, kind="memory", axis="gpu", label="GPU memory of the app",
+        short="GPU memory", description="Memory that GPU drivers hold for the app's processes.", sources=("gpu",),
+    ),
+    SeriesDefinition(
+        name="temperature_max", unit="celsius", kind="level", axis="thermal", label="Temperature of the hottest zone",
+        short="Temperature", description="The highest temperature of the device's thermal zones.",
+        sources=("thermal",),
+    ),
+    SeriesDefinition(
+        name="throttling_level", unit="levels", kind="level", axis="thermal", label="Throttling", short="Throttling",
+        description="The highest level to which a cooling device was set, 0 until the first was; 0 is no throttling.",
+        sources=("thermal",),
+    ),
+    SeriesDefinition(
+        name="idle_deep_ratio", unit="ratio", kind="level", axis="energy", worse="less", label="Deep idle of the cores",
+        short="Deep idle",
+        description="Share of the cores' time in idle states deeper than the first; a core is awake until it says.",
+        sources=("cpu_idle",),
+    ),
+    SeriesDefinition(
+        name="io_wait_app", unit=_THREAD_SECONDS, kind="load", axis="io", label="Threads of the app waiting for I/O",
         short="I/O waits", description="Threads of the app that waited for I/O, on average.",
         sources=("sched", "io_wait"),
     ),
@@ -206,7 +307,56 @@ UNITS: dict[str, DisplayUnit] = {
     _BYTES: DisplayUnit(1e-6, "MB", _BYTES),
     "bytes/s": DisplayUnit(1e-3, "kB/s", "bytes/s"),
     _KHZ: DisplayUnit(1e-3, "MHz", _KHZ),
+    _THREAD_SECONDS: DisplayUnit(1.0, "threads", "thread-seconds per second"),
+    "gpu-seconds/s": DisplayUnit(1.0, "GPUs busy", "GPU-seconds per second"),
+    "celsius": DisplayUnit(1.0, "°C", "degrees Celsius"),
+    "ratio": DisplayUnit(100.0, "%", "ratio"),
 }
+
+_UNREAD = "no series is made of it"
+LOSS_COUNTERS: tuple[LossCounter, ...] = (
+    # Seen in healthy traces of real devices: perf_… (profiler samples dropped by design), mm_unknown_type,
+    # …_unknown_keys (a newer kernel has more counters than the trace processor knows), misplaced_end_event (atrace
+    # sections open at the start).
+    *(
+        LossCounter(prefix, (), _UNREAD)
+        for prefix in (
+            "android_br_", "android_log_", "app_wakelock_", "atom_", "deobfuscate_", "empty_chrome_", "etm_", "flow_",
+            "ftrace_kprobe_", "fuchsia_", "game_intervention_", "heap_graph_", "hprof_", "invalid_cpu_times", "jit_",
+            "json_", "kernel_trackevent_", "kernel_wakelock_", "legacy_v8_", "mali_", "meminfo_", "memory_snapshot_",
+            "metatrace_", "misplaced_end_event", "mm_", "ninja_", "perf_", "pixel_modem_", "proc_stat_", "psi_",
+            "rss_stat_unknown_keys", "slice_drop_", "spe_", "symbolization_", "systrace_", "thread_time_in_state_",
+            "track_event_", "unknown_extension_", "v8_", "vmstat_", "vulkan_", "winscope_",
+        )
+    ),
+    LossCounter("config_write_into_file_no_flush", (), "the service and the trace processor need more memory"),
+    LossCounter("config_write_into_file_discard", (), "a loss is possible; traced_buf_chunks_discarded counts it"),
+    LossCounter("energy_", ("power_rails",), "energy of consumers that the trace does not explain"),
+    LossCounter("entity_state_", ("power_rails",), "power states that the trace does not explain"),
+    LossCounter("power_rail_", ("power_rails",), "samples of rails that the trace does not name"),
+    LossCounter("ftrace_thermal_", ("thermal",), "temperatures of zones that are not known"),
+    LossCounter("gpu_", ("gpu",), "GPU events that cannot be read"),
+    LossCounter("heapprofd_", ("heap",), "the heap profile ended early, was refused or is not whole"),
+    LossCounter("stackprofile_", ("heap", "callstacks"), "sampled allocations whose stack cannot be read are left out"),
+    LossCounter("task_state_", ("sched_waking",), "states of threads that make no sense"),
+    LossCounter("packages_list_", ("network_packets", "gpu"), "traffic and GPU work name the user, not the app"),
+    LossCounter("rss_stat_", ("process_stats",), "memory events that cannot be read"),
+    LossCounter(
+        "mismatched_sched_switch_tids", ("sched",),
+        "a switch whose outgoing thread is not the one last switched in, so a switch between them was not recorded and "
+        "one slice has a wrong border (28 of 25,562 slices on a Nexus 5X)",
+        tolerated_share=0.02,
+    ),
+    LossCounter("compact_sched_", ("sched",), "scheduling events that cannot be read"),
+    LossCounter("ftrace_cpu_", (EVERYTHING,), "the kernel overwrote events that nobody had read yet", is_loss=True),
+    LossCounter("trace_sorter_", (EVERYTHING,), "events whose time makes no sense are dropped", is_loss=True),
+    LossCounter(
+        "traced_buf_", (EVERYTHING,), "the service lost data that was meant for this buffer",
+        is_loss=True, is_per_buffer=True,
+    ),
+    LossCounter("traced_", (EVERYTHING,), "the service could not collect all data", is_loss=True),
+)  # fmt: skip
+_UNKNOWN = LossCounter("", (EVERYTHING,), "not known, so nothing can be trusted")
 
 
 @cache
@@ -249,10 +399,32 @@ def judged_by_default() -> tuple[str, ...]:
     return tuple(one.name for one in SERIES if one.is_judged and one.kind != "scalar")
 
 
-def sources_for(axes: Iterable[Axis]) -> tuple[str, ...]:
-    """The data sources that a collection has to record for all series of some axes, each once, in catalogue order."""
-    wanted = set(axes)
-    return tuple(dict.fromkeys(source for one in SERIES if one.axis in wanted for source in one.sources))
+def sources_for(axes: Iterable[str]) -> tuple[str, ...]:
+    """The data sources that a collection has to record for the series of some axes, each once, in catalogue order.
+
+    Those that change the load are not among them: they are named one by one, as their runs compare with few others.
+
+    Raises:
+        ValueError: an axis is not known, or all that could be recorded for it changes the load.
+    """
+    wanted = tuple(dict.fromkeys(axes))
+    found: dict[str, None] = {}
+    for axis in wanted:
+        if axis not in AXES:
+            raise ValueError(f"{axis!r} is no axis; the known ones are {', '.join(AXES)}")
+        needed = dict.fromkeys(source for one in SERIES if one.axis == axis for source in one.sources)
+        harmless = {source: None for source in needed if not DATA_SOURCES[source].changes_load}
+        if not harmless:
+            hint = f"; name --data-source {' or '.join(needed)}, which changes the load" if needed else ""
+            raise ValueError(f"nothing is recorded for the axis {axis!r} alone{hint}")
+        found |= harmless
+    return tuple(found)
+
+
+def loss_counter(name: str) -> LossCounter:
+    """What a counter of the trace processor spoils, by the longest beginning of its name that is known."""
+    fitting = [one for one in LOSS_COUNTERS if name.startswith(one.prefix)]
+    return max(fitting, key=lambda one: len(one.prefix), default=_UNKNOWN)
 
 
 def display_unit(unit: str) -> DisplayUnit:

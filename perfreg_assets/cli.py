@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from perfreg_assets import __version__, bundled, terminal
+from perfreg_assets.catalogue import AXES
 from perfreg_assets.detection import detector_names
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
@@ -596,6 +597,13 @@ def export(settings: Settings, folder: Path) -> None:
 @click.option("--action-interval", type=float, default=2.0, show_default=True, help="I, seconds between actions.")
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Sessions per build.")
 @click.option("--seed", "seeds", type=click.IntRange(0), multiple=True, help="Repeatable: one per repeat.")
+@click.option(
+    "--for",
+    "axes",
+    metavar="AXIS,…",
+    help="Record, besides scheduler, memory and CPU frequency, all that the series of some axes are made of: "
+    f"{', '.join(AXES)}. What changes the load by itself (syscalls, heap, atrace) only by --data-source.",
+)
 @click.option("--data-source", "sources", multiple=True, help="Repeatable; default: scheduler, memory, CPU frequency.")
 @click.option("--max-bytes-per-minute", type=float, help="A trace that grows faster ends the session.")
 @click.option("--keep-data", is_flag=True, help="Do not clear the app's data before the session.")
@@ -668,6 +676,7 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
     import shlex
 
     from perfreg_assets.collection.config import CollectionConfig
+    from perfreg_assets.collection.perfetto_config import choose_sources
 
     further: dict[str, Any] = {}
     for text in options["options"]:
@@ -688,7 +697,7 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
         "action_interval_s": options["action_interval"],
         "repeats": options["repeats"],
         "seeds": options["seeds"] or None,
-        "data_sources": options["sources"] or None,
+        "data_sources": choose_sources(options["axes"], options["sources"]) or None,
         "max_battery_celsius": options["max_battery_celsius"],
         "max_bytes_per_minute": options["max_bytes_per_minute"],
         "reconnect_timeout_s": options["reconnect_timeout"],

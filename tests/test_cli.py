@@ -187,6 +187,13 @@ def test_several_values_may_follow_one_repeatable_option():
     assert context.params["detectors"] == ("iqr", "default")
 
 
+def test_an_axis_that_is_none_ends_a_collection_before_a_device_is_touched(tmp_path):
+    result = run("collect", "--app", "com.rig.notes", "--for", "cpu,disk", warehouse=tmp_path / "perfreg.duckdb")
+    assert result.exit_code == 1
+    assert "'disk' is no axis; the known ones are cpu, memory" in result.output
+    assert "Traceback" not in result.output
+
+
 def test_dictionary_and_export_write_what_the_marts_hold(filled, tmp_path):
     assert "marts.verdicts" in run("dictionary", warehouse=filled).stdout
     result = run("export", tmp_path / "otava", warehouse=filled)

@@ -3,7 +3,8 @@
 The default set is the thesis' choice [3.3, about 20 MB a minute instead of 400]: the scheduler's switches in the
 compact encoding, memory of every process, frequencies of the cores. System calls and atrace are most of the size
 and therefore asked for by name only. Process names have a small buffer of their own: in a shared ring the switches
-push them out and processes lose their names (google/perfetto#889).
+push them out and processes lose their names (google/perfetto#889). So has what neither the kernel's events nor process
+names come by: what is lost there takes no other series away.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from perfreg_assets.catalogue import sources_for
 from perfreg_assets.reasons import Reason, Rejected
 
 MINIMUM_SDK = 29
 """Android 10; before it perfetto is not part of the system [thesis 3.3]."""
 DEFAULT_SOURCES = ("sched", "process_stats", "cpufreq")
 
-_MAIN, _NAMES = "main", "names"
+_MAIN, _NAMES, _OTHERS = 0, 1, 2  # buffers
 _ATRACE_CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -46,11 +48,12 @@ class _Source:
     ftrace_events: tuple[str, ...] = ()
     ftrace_options: Callable[[PerfettoOptions], list[str]] | None = None
     data_source: Callable[[PerfettoOptions], str | None] | None = None
+    names_app_by_user: bool = False
+    """Its events know the app's user (uid) only, so the list of packages has to be recorded, too."""
 
 
-def _source(name: str, body: str = "", buffer: str = _MAIN) -> str:
-    index = {_MAIN: 0, _NAMES: 1}[buffer]
-    return f'data_sources {{\n  config {{\n    name: "{name}"\n    target_buffer: {index}\n{body}  }}\n}}\n'
+def _source(name: str, body: str = "", buffer: int = _OTHERS) -> str:
+    return f'data_sources {{\n  config {{\n    name: "{name}"\n    target_buffer: {buffer}\n{body}  }}\n}}\n'
 
 
 def _process_stats(options: PerfettoOptions) -> str:
@@ -69,7 +72,7 @@ def _cpufreq(options: PerfettoOptions) -> str | None:
     if options.is_plain:
         return None
     # Without polling the frequency of a core is unknown until it first changes (docs/data-sources/cpu-freq.md).
-    return _source("linux.sys_stats", "    sys_stats_config {\n      cpufreq_period_ms: 500\n    }\n")
+    return _source("linux.sys_stats", "    sys_stats_config {\n      cpufreq_period_ms: 500\n    }\n", _MAIN)
 
 
 def _atrace(options: PerfettoOptions) -> list[str]:
@@ -77,12 +80,26 @@ def _atrace(options: PerfettoOptions) -> list[str]:
     return [*lines, f"atrace_apps: {quoted(options.app)}"]
 
 
+_HEAP_DUMP_MS = 5000  # a dump is a point of the series; each writes every call stack that allocated
+
 SOURCES: dict[str, _Source] = {
     "sched": _Source(
         "scheduler switches (compact), starts and names of threads",
-        ftrace_events=("sched/sched_switch", "task/task_newtask", "task/task_rename", "sched/sched_process_exit"),
+        # The trace processor takes the end of a process from sched_process_free.
+        ftrace_events=(
+            *("sched/sched_switch", "task/task_newtask", "task/task_rename"),
+            *("sched/sched_process_exit", "sched/sched_process_free"),
+        ),
     ),
     "sched_waking": _Source("wake-ups: who waits for whom", ftrace_events=("sched/sched_waking",)),
+    "io_wait": _Source("whether a thread waits for I/O", ftrace_events=("sched/sched_blocked_reason",)),
+    "block_io": _Source("operations of block devices", ftrace_events=("block/block_io_start", "block/block_io_done")),
+    "gpu": _Source(
+        "frequency, work and memory of the GPUs",
+        ftrace_events=("power/gpu_frequency", "power/gpu_work_period", "gpu_mem/gpu_mem_total"),
+        data_source=lambda options: _source("android.gpu.memory"),
+        names_app_by_user=True,
+    ),
     "process_stats": _Source("memory of every process, polled", data_source=_process_stats),
     "cpufreq": _Source(
         "frequency of the cores, events and polled",
@@ -117,6 +134,7 @@ SOURCES: dict[str, _Source] = {
     ),
     "network_packets": _Source(
         "network packets per process",
+        names_app_by_user=True,
         minimum_sdk=34,
         data_source=lambda options: _source(
             "android.network_packets", "    network_packet_trace_config {\n      poll_ms: 250\n    }\n"
@@ -129,6 +147,10 @@ SOURCES: dict[str, _Source] = {
             "    heapprofd_config {\n"
             "      sampling_interval_bytes: 65536\n"
             f"      process_cmdline: {quoted(options.app)}\n"
+            "      continuous_dump_config {\n"
+            f"        dump_phase_ms: {_HEAP_DUMP_MS}\n"
+            f"        dump_interval_ms: {_HEAP_DUMP_MS}\n"
+            "      }\n"
             "      shmem_size_bytes: 8388608\n"
             "      block_client: true\n"
             "    }\n",
@@ -143,6 +165,21 @@ SOURCES: dict[str, _Source] = {
         ),
     ),
 }
+
+
+def choose_sources(axes: str | None, named: Sequence[str]) -> tuple[str, ...]:
+    """The sources to record: those named; with axes, the default ones, those of the axes and those named.
+
+    Args:
+        axes: of the catalogue, separated by commas; None: none were asked for.
+
+    Raises:
+        ValueError: an axis is not known, or all that could be recorded for it changes the load.
+    """
+    if axes is None:
+        return tuple(named)
+    wanted = sources_for(part.strip() for part in axes.split(",") if part.strip())
+    return tuple(dict.fromkeys((*DEFAULT_SOURCES, *wanted, *named)))
 
 
 def check_sources(names: Sequence[str], atrace_categories: Sequence[str] = ()) -> None:
@@ -192,9 +229,14 @@ def perfetto_config(names: Sequence[str], options: PerfettoOptions) -> str:
     """
     check_sources(names, options.atrace_categories)
     chosen = [SOURCES[name] for name in SOURCES if name in names]
+    own = [source.data_source(options) or "" for source in chosen if source.data_source]
+    if any(source.names_app_by_user for source in chosen):
+        own.append(_source("android.packages_list"))
+    has_others = any(f"target_buffer: {_OTHERS}" in text for text in own)
     parts = [
         f"buffers {{\n  size_kb: {options.buffer_kb}\n  fill_policy: RING_BUFFER\n}}\n",
         f"buffers {{\n  size_kb: {max(4096, options.buffer_kb // 16)}\n  fill_policy: RING_BUFFER\n}}\n",
+        *([f"buffers {{\n  size_kb: {options.buffer_kb}\n  fill_policy: RING_BUFFER\n}}\n"] if has_others else []),
         f"duration_ms: {options.duration_ms}\n",
         "write_into_file: true\n",
         f"file_write_period_ms: {options.file_write_period_ms}\n",
@@ -209,6 +251,5 @@ def perfetto_config(names: Sequence[str], options: PerfettoOptions) -> str:
         if "sched" in names and not options.is_plain:
             body += "      compact_sched {\n        enabled: true\n      }\n"
         body += "      buffer_size_kb: 8192\n      drain_period_ms: 250\n"
-        parts.append(_source("linux.ftrace", f"    ftrace_config {{\n{body}    }}\n"))
-    parts += [source.data_source(options) or "" for source in chosen if source.data_source]
-    return "".join(parts)
+        parts.append(_source("linux.ftrace", f"    ftrace_config {{\n{body}    }}\n", _MAIN))
+    return "".join(parts + own)

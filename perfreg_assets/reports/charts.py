@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Distances, SeriesView
 
@@ -82,7 +83,7 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
         axes.axvspan(
             window.start_s, window.end_s, color=ALERT_COLOUR, alpha=0.08 + 0.3 * window.confidence, linewidth=0
         )
-    if not wording.is_memory(series):
+    if definition_of(series.name).kind != "memory":
         axes.set_ylim(bottom=0)
     axes.margins(x=0)
     axes.set_xlabel("seconds since start", fontsize=8, loc="left")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfreg_assets.catalogue import DisplayUnit, definition_of, display_unit
 from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView
 
 STATE_LABELS = {
@@ -49,80 +50,23 @@ EXCLUSION_LABELS = {
     "beyond_size": "comparable, but older than the ones taken",
     "series_missing": "without the series",
 }
-_SERIES = {
-    "cpu_app": ("CPU of the app", "CPU"),
-    "cpu_total": ("CPU of all processes", "Total CPU"),
-    "cycles_app": ("CPU cycles of the app", "CPU cycles"),
-    "cycles_total": ("CPU cycles of all processes", "Total CPU cycles"),
-    "rss_app": ("Memory of the app (RSS)", "Memory"),
-    "rss_anon_app": ("Anonymous memory of the app", "Anonymous memory"),
-    "rss_file_app": ("File-backed memory of the app", "File-backed memory"),
-    "swap_app": ("Swapped memory of the app", "Swapped memory"),
-    "threads_running_app": ("Running threads of the app", "Running threads"),
-    "frames_app": ("Frames of the app", "Frames"),
-    "frames_janky_app": ("Janky frames of the app", "Janky frames"),
-    "io_wait_app": ("Threads of the app waiting for I/O", "I/O waits"),
-    "block_io_operations": ("Block I/O operations", "Block I/O"),
-    "net_received": ("Network traffic received", "Received traffic"),
-    "net_received_app": ("Network traffic received by the app", "Received traffic"),
-    "net_sent": ("Network traffic sent", "Sent traffic"),
-    "net_sent_app": ("Network traffic sent by the app", "Sent traffic"),
-}
 View = SeriesView | MetricView
 _OTHERS = re.compile(r"the \d+ comparable runs (.+)")
-_NUMBERED = (
-    (re.compile(r"cpu_app_core_(\d+)"), "CPU of the app on core {}", "CPU on core {}"),
-    (re.compile(r"cpu_core_(\d+)"), "CPU of all processes on core {}", "Total CPU on core {}"),
-    (re.compile(r"cpu_freq_(\d+)"), "Frequency of core {}", "Frequency of core {}"),
-)
 
 
 def series_label(name: str) -> str:
     """The series as a heading; an unknown one keeps its own name."""
-    return _series_words(name)[0]
+    return definition_of(name).label
 
 
 def series_short(name: str) -> str:
     """The series as the subject of a sentence or a column."""
-    return _series_words(name)[1]
+    return definition_of(name).short
 
 
-def _series_words(name: str) -> tuple[str, str]:
-    if name in _SERIES:
-        return _SERIES[name]
-    for pattern, long, short in _NUMBERED:
-        found = pattern.fullmatch(name)
-        if found:
-            return long.format(found[1]), short.format(found[1])
-    return name, name
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """How values of a stored unit are drawn: `value * factor` on an axis titled `axis`."""
-
-    factor: float
-    axis: str
-    exact: str
-
-
-def unit_of(name: str, unit: str) -> Unit:
-    """Display unit of a series; unknown units are drawn as they are."""
-    if unit in ("bytes", "B"):
-        return Unit(1e-6, "MB", "bytes")
-    if unit == "bytes/s":
-        return Unit(1e-3, "kB/s", "bytes/s")
-    if unit == "cycles/s":
-        return Unit(1e-6, "million cycles/s", "cycles/s")
-    if unit in ("kHz", "khz"):
-        return Unit(1e-3, "MHz", "kHz")
-    if name.startswith("cpu_"):
-        return Unit(1.0, "cores busy", "core-seconds per second")
-    return Unit(1.0, unit, unit)
-
-
-def is_memory(series: SeriesView) -> bool:
-    return series.unit in ("bytes", "B")
+def unit_of(name: str, unit: str) -> DisplayUnit:
+    """Display unit of a series by the catalogue; one that is not there is shown in its stored unit as it is."""
+    return display_unit(definition_of(name).unit or unit)
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -302,7 +246,7 @@ def _compare(series: SeriesView) -> str | None:
         return None
     seconds = np.arange(length)[known] * series.interval_s
     excess = run[known] - usual[known]
-    if is_memory(series):
+    if definition_of(series.name).kind == "memory":
         return _memory_change(seconds, excess, usual[known])
     where = _where(series)
     level, base = float(np.mean(excess)), float(np.mean(usual[known]))

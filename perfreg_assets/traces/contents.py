@@ -13,6 +13,7 @@ from perfreg_assets.traces.statements import statement
 
 _SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
 _PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
+_THREAD_SCHEMA = {"utid": "int64", "tid": "Int64", "upid": "Int64", "end_ts": "Int64"}
 _PAGE_ROWS = 1_000_000
 
 
@@ -42,11 +43,13 @@ class SchedSlices:
 
 @dataclass(frozen=True)
 class TraceContents:
-    """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts."""
+    """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts.
+    `threads`: utid, tid, upid, end_ts."""
 
     start_ns: int
     end_ns: int
     processes: pd.DataFrame
+    threads: pd.DataFrame
     sched: SchedSlices
 
     @property
@@ -58,7 +61,7 @@ class TraceContents:
 
 
 def load_contents(session: TraceSession) -> TraceContents:
-    """Bounds, processes and scheduling slices of the loaded trace.
+    """Bounds, processes, threads and scheduling slices of the loaded trace.
 
     Raises:
         Rejected: ENGINE_…
@@ -66,7 +69,8 @@ def load_contents(session: TraceSession) -> TraceContents:
     bounds = session.arrays(statement("trace_bounds"), {"start_ts": "int64", "end_ts": "int64"})
     start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
     processes = session.query(statement("processes"), _PROCESS_SCHEMA)
-    return TraceContents(start_ns, end_ns, processes, _load_sched(session, start_ns, end_ns))
+    threads = session.query(statement("threads"), _THREAD_SCHEMA)
+    return TraceContents(start_ns, end_ns, processes, threads, _load_sched(session, start_ns, end_ns))
 
 
 def _load_sched(session: TraceSession, start_ns: int, end_ns: int) -> SchedSlices:

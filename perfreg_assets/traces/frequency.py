@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfreg_assets.traces.engine import TraceSession
+from perfreg_assets.traces.statements import statement
+
 _KHZ_MAX = 1e8  # 100 GHz: more is a corrupt value
 
 
@@ -30,3 +33,18 @@ class Clock:
         """∫ f dt up to each time in kHz·ns, modulo 2^64: meaningful as a difference of two nearby times."""
         k = np.maximum(np.searchsorted(self._ts, at, side="right") - 1, 0)
         return self._integral[k] + (at - self._ts[k]) * self._khz[k]
+
+
+def load_clocks(session: TraceSession) -> dict[int, Clock] | str:
+    """Frequency of each core that has one, or why there is none."""
+    samples = session.arrays(statement("cpu_frequency"), {"ts": "int64", "cpu": "int64", "khz": "float64"})
+    if samples["ts"].size == 0:
+        return "the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)"
+    clocks: dict[int, Clock] = {}
+    for number in np.unique(samples["cpu"]):
+        here = samples["cpu"] == number
+        try:
+            clocks[int(number)] = Clock(samples["ts"][here], samples["khz"][here])
+        except ValueError as error:
+            return f"core {number} has {error}"
+    return clocks

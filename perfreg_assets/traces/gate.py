@@ -11,8 +11,8 @@ failure decides and is named by a reason code. What is required:
   share. Scheduling events, and not the trace's outermost timestamps, because a ring buffer that was overwritten
   keeps process names and counters from the beginning while the events of the first half are gone.
   Without an exploration in run.json the trace must be as long as the time limit.
-* No error and no data loss in the trace processor's statistics, except those of `_UNRELATED` (sources that no
-  series reads) and `_TOLERATED_SHARE` (rare in healthy traces of real devices; see there).
+* No error and no data loss in the trace processor's statistics that spoils scheduling or everything, by the
+  catalogue's loss counters. One that spoils other data sources takes only their series away.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from perfreg_assets.catalogue import EVERYTHING, loss_counter
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.contents import TraceContents, load_contents
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.framing import PacketFraming
 from perfreg_assets.traces.processes import AppProcess, find_app
+from perfreg_assets.traces.recording import Recording, load_recording
 from perfreg_assets.traces.statements import statement
 from perfreg_assets.traces.trace_file import GZIP_MAGIC, unpacked_chunks
 
@@ -41,24 +43,6 @@ _DAMAGE = (
     Reason.TRACE_TRUNCATED,
     Reason.TRACE_EMPTY,
 )
-# Statistics about data that no series reads, by the beginning of their names: recorded, not fatal. Seen in healthy
-# traces of real devices: perf_… (profiler samples dropped by design), mm_unknown_type, …_unknown_keys (a newer
-# kernel has more counters than the trace processor knows), misplaced_end_event (atrace sections open at the start).
-_UNRELATED = (
-    "android_br_", "android_log_", "app_wakelock_", "atom_", "deobfuscate_", "empty_chrome_", "energy_",
-    "entity_state_", "etm_", "flow_", "ftrace_kprobe_", "ftrace_thermal_", "fuchsia_", "game_intervention_", "gpu_",
-    "heap_graph_", "heapprofd_", "hprof_", "invalid_cpu_times", "jit_", "json_", "kernel_trackevent_",
-    "kernel_wakelock_", "legacy_v8_", "mali_", "meminfo_", "memory_snapshot_", "metatrace_", "misplaced_end_event",
-    "mm_", "ninja_", "packages_list_", "perf_", "pixel_modem_", "power_rail_", "proc_stat_", "psi_",
-    "rss_stat_unknown_keys", "slice_drop_", "spe_", "stackprofile_", "symbolization_", "systrace_", "task_state_",
-    "thread_time_in_state_", "track_event_", "unknown_extension_", "v8_", "vmstat_", "vulkan_", "winscope_",
-)  # fmt: skip
-# Statistics that healthy traces have in small numbers: allowed up to this share of the scheduling slices.
-# mismatched_sched_switch_tids: a switch whose outgoing thread is not the one last switched in, so a switch between
-# them was not recorded and one slice has a wrong border (28 of 25,562 slices on a Nexus 5X).
-_TOLERATED_SHARE = {"mismatched_sched_switch_tids": 0.02}
-# Errors by severity that nonetheless say that events are gone
-_LOSS_WORDS = ("loss", "lost", "overrun", "dropped", "skipped")
 
 
 @dataclass(frozen=True)
@@ -71,6 +55,15 @@ class FileFacts:
     is_gzip: bool
     unpacked_bytes: int
     packet_count: int
+    mtime_ns: int
+
+    def still_hold(self, path: Path) -> bool:
+        """Whether the file is the one that was read: same place, size and time of the last change."""
+        try:
+            now = path.stat()
+        except OSError:
+            return False
+        return path == self.path and (now.st_size, now.st_mtime_ns) == (self.file_bytes, self.mtime_ns)
 
 
 @dataclass(frozen=True)
@@ -91,6 +84,8 @@ class TraceHealth:
     process_count: int | None = None
     app_processes: tuple[str, ...] = ()
     stats: Mapping[str, int] = field(default_factory=dict)
+    losses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # counter → data sources it spoils
+    load_sources: tuple[str, ...] | None = None  # that the trace was recorded with and that change the load
     window_ns: tuple[int, int] | None = None  # the part of the exploration that was recorded
     engine: str | None = None
     engine_version: str | None = None
@@ -118,12 +113,11 @@ def check_file(
         digest.update(piece)
 
     try:
-        stated_size = path.stat().st_size
+        before = path.stat()
     except OSError:
-        stated_size = None  # the reader below says what is wrong
-    if expected_bytes is not None and stated_size is not None and stated_size != expected_bytes:
-        reason = Reason.TRACE_SIZE_MISMATCH if stated_size else Reason.TRACE_EMPTY
-        raise Rejected(reason, f"{path.name}: {stated_size} bytes, run.json says {expected_bytes}")
+        before = None  # the reader below says what is wrong
+    if before is not None:
+        _compare_size(path, before.st_size, expected_bytes)
     framing = PacketFraming(path.name)
     unpacked_bytes = 0
     try:
@@ -137,7 +131,24 @@ def check_file(
             _compare(path, _sha256(path), expected_sha256)
         raise
     _compare(path, digest.hexdigest(), expected_sha256)
-    return FileFacts(path, size, digest.hexdigest(), bool(is_gzip), unpacked_bytes, framing.packet_count)
+    mtime_ns = before.st_mtime_ns if before is not None else 0
+    return FileFacts(path, size, digest.hexdigest(), bool(is_gzip), unpacked_bytes, framing.packet_count, mtime_ns)
+
+
+def check_facts(facts: FileFacts, *, expected_bytes: int | None, expected_sha256: str | None) -> None:
+    """Compares with run.json what was found when the file was read.
+
+    Raises:
+        Rejected: TRACE_SIZE_MISMATCH, TRACE_SHA256_MISMATCH.
+    """
+    _compare_size(facts.path, facts.file_bytes, expected_bytes)
+    _compare(facts.path, facts.sha256, expected_sha256)
+
+
+def _compare_size(path: Path, size: int, expected: int | None) -> None:
+    if expected is not None and size != expected:
+        reason = Reason.TRACE_SIZE_MISMATCH if size else Reason.TRACE_EMPTY
+        raise Rejected(reason, f"{path.name}: {size} bytes, run.json says {expected}")
 
 
 def _compare(path: Path, sha256: str, expected: str | None) -> None:
@@ -176,14 +187,18 @@ def check_trace(
         Rejected: ENGINE_…
     """
     contents = contents or load_contents(session)
-    stats = session.query(statement("stats"), {"name": "string", "severity": "string", "value": "int64"})
-    processes = find_app(contents.processes, app)
+    stats = session.query(
+        statement("stats"), {"name": "string", "idx": "Int64", "severity": "string", "value": "int64"}
+    )
+    recording = load_recording(session)
+    losses = _losses(stats, recording, contents.sched.count)
+    processes = find_app(contents.processes, contents.threads, app)
     sources = _data_sources(session, contents)
     recorded = contents.recorded_ns
     window = _window(recorded, exploration, settings)
     problem = (
         _source_problem(sources)
-        or _stats_problem(stats, contents.sched.count)
+        or _stats_problem(losses)
         or _app_problem(app, processes, len(contents.processes))
         or _time_problem(recorded, window, exploration, time_limit_s, settings)
     )
@@ -201,7 +216,9 @@ def check_trace(
         data_sources=sources,
         process_count=len(contents.processes),
         app_processes=tuple(sorted({process.name for process in processes})),
-        stats=dict(zip(stats["name"], (int(value) for value in stats["value"]), strict=True)),
+        stats={str(name): int(value) for name, value in stats.groupby("name")["value"].sum().items()},
+        losses={text: spoilt for text, (spoilt, _) in losses.items()},
+        load_sources=recording.load_sources,
         window_ns=window,
         engine=session.kind,
         engine_version=session.version,
@@ -222,16 +239,30 @@ def _source_problem(sources: tuple[str, ...]) -> Rejected | None:
     return Rejected(Reason.SOURCE_MISSING, f"neither sched/sched_switch nor process memory; the trace has {has}")
 
 
-def _stats_problem(stats: pd.DataFrame, slice_count: int) -> Rejected | None:
-    fatal = []
-    for name, severity, value in stats.itertuples(index=False):
-        if name.startswith(_UNRELATED) or value <= _TOLERATED_SHARE.get(name, 0) * slice_count:
+def _losses(stats: pd.DataFrame, recording: Recording, slice_count: int) -> dict[str, tuple[tuple[str, ...], bool]]:
+    """`name = value` of each counter that is above what is tolerated → (data sources it spoils, events are gone)."""
+    found: dict[str, tuple[tuple[str, ...], bool]] = {}
+    for name, rows in stats.groupby("name"):
+        counter = loss_counter(str(name))
+        value = int(rows["value"].sum())
+        if value <= counter.tolerated_share * slice_count:
             continue
-        is_loss = severity == "data_loss" or any(word in name for word in _LOSS_WORDS)
-        fatal.append((not is_loss, f"{name} = {value}"))
+        spoilt = counter.spoils
+        if counter.is_per_buffer:
+            buffers = {None if pd.isna(number) else int(number) for number in rows["idx"]}
+            spoilt = tuple(sorted(set().union(*(recording.sources_of_buffer(number) for number in buffers))))
+        if spoilt:
+            is_loss = counter.is_loss or (rows["severity"] == "data_loss").any()
+            found[f"{name} = {value}"] = (spoilt, bool(is_loss))
+    return found
+
+
+def _stats_problem(losses: Mapping[str, tuple[tuple[str, ...], bool]]) -> Rejected | None:
+    fatal = sorted(
+        (not is_loss, text) for text, (spoilt, is_loss) in losses.items() if {EVERYTHING, "sched"} & {*spoilt}
+    )
     if not fatal:
         return None
-    fatal.sort()
     reason = Reason.TRACE_ERRORS if fatal[0][0] else Reason.TRACE_DATA_LOSS
     return Rejected(reason, ", ".join(text for _, text in fatal))
 

@@ -6,10 +6,11 @@ All sums are integers (nanoseconds, or kilohertz times nanoseconds) until the la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.reasons import Reason, Rejected
 
 _NS = 1_000_000_000
@@ -18,7 +19,10 @@ _INTERVALS_MAX = 1_000_000  # eleven days of seconds: more comes from a corrupt 
 
 @dataclass(frozen=True)
 class Series:
-    """One series on the grid, or the reason why there is none (then `values` is None)."""
+    """One series on the grid, or the reason why there is none (then `values` is None).
+
+    `reason_code` is None exactly when there are values.
+    """
 
     name: str
     unit: str
@@ -26,6 +30,10 @@ class Series:
     start_ns: int
     values: np.ndarray | None
     missing_reason: str | None = None
+    reason_code: str | None = None
+
+    def without_values(self, reason: Reason, detail: str) -> Series:
+        return replace(self, values=None, missing_reason=detail, reason_code=reason.code)
 
 
 @dataclass(frozen=True)
@@ -67,11 +75,14 @@ class Grid:
         """(count + 1,) int64, in trace nanoseconds."""
         return self.start_ns + np.arange(self.count + 1, dtype=np.int64) * self.interval_ns
 
-    def series(self, name: str, unit: str, values: np.ndarray) -> Series:
+    def series(self, name: str, values: np.ndarray) -> Series:
+        """The series of that name, in the catalogue's unit."""
+        unit = definition_of(name).unit
         return Series(name, unit, self.interval_s, self.start_ns, np.asarray(values, dtype=np.float64))
 
-    def missing(self, name: str, unit: str, reason: str) -> Series:
-        return Series(name, unit, self.interval_s, self.start_ns, None, reason)
+    def missing(self, name: str, reason: str) -> Series:
+        unit = definition_of(name).unit
+        return Series(name, unit, self.interval_s, self.start_ns, None, reason, Reason.SERIES_MISSING.code)
 
 
 @dataclass(frozen=True)

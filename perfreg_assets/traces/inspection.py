@@ -11,7 +11,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, start_engine
-from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_file, check_trace
+from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_facts, check_file, check_trace
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.measurement import Measurement
 from perfreg_assets.traces.series import extract_series
@@ -36,6 +36,7 @@ def inspect_trace(
     settings: Settings,
     expected_bytes: int | None = None,
     expected_sha256: str | None = None,
+    known: FileFacts | None = None,
 ) -> Inspection:
     """What the trace is worth, and its series and measurements if it is complete.
 
@@ -46,6 +47,7 @@ def inspect_trace(
     Args:
         exploration: (start_ns, end_ns) in trace time; None if run.json does not say, then the recorded span counts.
         expected_bytes, expected_sha256: from run.json, if stated there.
+        known: what `check_file` found in this file before; if it has not changed since, it is not read again for that.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE only, which is this machine's fault and not the trace's.
@@ -58,7 +60,11 @@ def inspect_trace(
     session: TraceSession | None = None
     file_s = 0.0
     try:
-        facts = check_file(path, expected_bytes=expected_bytes, expected_sha256=expected_sha256, settings=settings)
+        if known is not None and known.still_hold(path):
+            facts = known
+            check_facts(facts, expected_bytes=expected_bytes, expected_sha256=expected_sha256)
+        else:
+            facts = check_file(path, expected_bytes=expected_bytes, expected_sha256=expected_sha256, settings=settings)
         file_s = time.perf_counter() - begin
         session = start_engine(settings)
         session.load(unpacked_chunks(path, settings.trace_max_bytes))
@@ -81,6 +87,7 @@ def inspect_trace(
                 end_ns=end_ns,
                 interval_s=settings.interval_s,
                 contents=contents,
+                losses=health.losses,
             )
             # A collection launches the app before the exploration begins, so that part of the recording counts too.
             measurements = startup_times(session, app=app, start_ns=min(contents.start_ns, start_ns), end_ns=end_ns)

@@ -6,16 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.traces.contents import SchedSlices
-from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.frequency import Clock
 from perfreg_assets.traces.grid import Grid, Pieces, Series, add_up, split
-from perfreg_assets.traces.statements import statement
-
-CPU_UNIT = "core-seconds/s"
-CYCLES_UNIT = "cycles/s"
-FREQUENCY_UNIT = "kHz"
-THREADS_UNIT = "threads"
+from perfreg_assets.traces.scope import Scope
 
 _CYCLES_PER_KHZ_NS = 1e-6
 _CYCLES = ("cycles_app", "cycles_total")
@@ -33,39 +28,35 @@ class _Cores:
     utid: np.ndarray
 
 
-def sched_series(
-    slices: SchedSlices, grid: Grid, *, app_utids: np.ndarray, idle_utids: np.ndarray, clocks: dict[int, Clock] | str
-) -> list[Series]:
+def sched_series(scope: Scope) -> list[Series]:
     """CPU use and cycles, of the app and of all, in total and per core; number of the app's threads that ran.
 
     The idle task is not CPU use. `threads_running_app` counts the different threads of the app that were on a core at
     any time in the interval (their summed time is `cpu_app`).
-
-    Args:
-        clocks: frequency per core, or why there is none.
     """
+    slices, grid = scope.contents.sched, scope.grid
     if not slices.count:
         return [
-            *(grid.missing(name, CPU_UNIT, _NO_SCHED) for name in ("cpu_app", "cpu_total")),
-            *(grid.missing(name, CYCLES_UNIT, _NO_SCHED) for name in _CYCLES),
-            grid.missing("threads_running_app", THREADS_UNIT, _NO_SCHED),
+            *(grid.missing(name, _NO_SCHED) for name in ("cpu_app", "cpu_total")),
+            *(grid.missing(name, _NO_SCHED) for name in _CYCLES),
+            grid.missing("threads_running_app", _NO_SCHED),
         ]
-    cores = _cut(slices, grid, app_utids, idle_utids)
+    cores = _cut(slices, grid, np.array(scope.utids, dtype=np.int64), scope.idle_utids)
     shape = (cores.numbers.size, grid.count)
     duration = cores.pieces.duration_ns
     total = add_up(duration, cores.core, cores.pieces.bin, shape)
     app = add_up(duration * cores.is_app, cores.core, cores.pieces.bin, shape)
 
     def cpu(name: str, sums: np.ndarray) -> Series:
-        return grid.series(name, CPU_UNIT, sums / grid.interval_ns)
+        return grid.series(name, sums / grid.interval_ns)
 
     return [
         cpu("cpu_app", app.sum(axis=0)),
         cpu("cpu_total", total.sum(axis=0)),
         *(cpu(f"cpu_core_{number}", total[k]) for k, number in enumerate(cores.numbers)),
         *(cpu(f"cpu_app_core_{number}", app[k]) for k, number in enumerate(cores.numbers)),
-        *_cycles(cores, grid, clocks),
-        grid.series("threads_running_app", THREADS_UNIT, _distinct_threads(cores, grid)),
+        *_cycles(cores, grid, scope.clocks),
+        grid.series("threads_running_app", _distinct_threads(cores, grid)),
     ]
 
 
@@ -90,7 +81,7 @@ def _membership(utid: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[Series]:
     if isinstance(clocks, str):
-        return [grid.missing(name, CYCLES_UNIT, clocks) for name in _CYCLES]
+        return [grid.missing(name, clocks) for name in _CYCLES]
     sums = np.zeros((2, grid.count), dtype=np.int64)
     for index, number in enumerate(cores.numbers):
         here = np.flatnonzero(cores.core == index)
@@ -98,14 +89,12 @@ def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[S
             continue
         clock = clocks.get(int(number))
         if clock is None:
-            return [
-                grid.missing(name, CYCLES_UNIT, f"core {number} ran without a recorded frequency") for name in _CYCLES
-            ]
+            return [grid.missing(name, f"core {number} ran without a recorded frequency") for name in _CYCLES]
         cycles = clock.integral(cores.pieces.end_ns[here]) - clock.integral(cores.pieces.start_ns[here])
         sums += add_up(cycles, 1 - cores.is_app[here].astype(np.int64), cores.pieces.bin[here], (2, grid.count))
     app, others = sums
     return [
-        grid.series(name, CYCLES_UNIT, amount * _CYCLES_PER_KHZ_NS / grid.interval_s)
+        grid.series(name, amount * _CYCLES_PER_KHZ_NS / grid.interval_s)
         for name, amount in zip(_CYCLES, (app, app + others), strict=True)
     ]
 
@@ -118,30 +107,17 @@ def _distinct_threads(cores: _Cores, grid: Grid) -> np.ndarray:
     return np.bincount(keys[is_first] // width, minlength=grid.count)
 
 
-def load_clocks(session: TraceSession) -> dict[int, Clock] | str:
-    """Frequency of each core that has one, or why there is none."""
-    samples = session.arrays(statement("cpu_frequency"), {"ts": "int64", "cpu": "int64", "khz": "float64"})
-    if samples["ts"].size == 0:
-        return "the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)"
-    clocks: dict[int, Clock] = {}
-    for number in np.unique(samples["cpu"]):
-        here = samples["cpu"] == number
-        try:
-            clocks[int(number)] = Clock(samples["ts"][here], samples["khz"][here])
-        except ValueError as error:
-            return f"core {number} has {error}"
-    return clocks
-
-
-def frequency_series(clocks: dict[int, Clock] | str, cores: list[int], grid: Grid) -> list[Series]:
+def frequency_series(scope: Scope) -> list[Series]:
     """Mean frequency of each core over each interval, weighted by time."""
+    grid, clocks = scope.grid, scope.clocks
+    cores = sorted({*scope.contents.sched.cores.tolist(), *(clocks if isinstance(clocks, dict) else ())})
     out: list[Series] = []
     for number in cores:
-        name = f"cpu_freq_{number}"
+        name = definition_of("cpu_freq_<n>").numbered(number)
         clock = clocks.get(number) if isinstance(clocks, dict) else None
         if clock is None:
             why = clocks if isinstance(clocks, str) else f"core {number} has no recorded frequency"
-            out.append(grid.missing(name, FREQUENCY_UNIT, why))
+            out.append(grid.missing(name, why))
         else:
-            out.append(grid.series(name, FREQUENCY_UNIT, np.diff(clock.integral(grid.borders)) / grid.interval_ns))
+            out.append(grid.series(name, np.diff(clock.integral(grid.borders)) / grid.interval_ns))
     return out

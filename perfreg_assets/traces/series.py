@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from perfreg_assets.traces import sched_series as sched
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from perfreg_assets.catalogue import definition_of
+from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.contents import TraceContents, load_contents
 from perfreg_assets.traces.engine import TraceSession
-from perfreg_assets.traces.event_series import block_io_series, frame_series, io_wait_series, network_series
+from perfreg_assets.traces.event_series import frame_series, network_series
 from perfreg_assets.traces.grid import Grid, Series
-from perfreg_assets.traces.memory_series import memory_series
-from perfreg_assets.traces.processes import find_app, load_threads
+from perfreg_assets.traces.memory_series import MEMORY_SERIES, memory_series
+from perfreg_assets.traces.row_series import RULES
+from perfreg_assets.traces.sched_series import frequency_series, sched_series
+from perfreg_assets.traces.scope import Scope
 
-__all__ = ["Series", "extract_series"]
+__all__ = ["EXTRACTORS", "Series", "extract_series"]
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """Makes the series of these names of the catalogue, or says why the trace has none."""
+
+    names: tuple[str, ...]
+    extract: Callable[[Scope], list[Series]]
+
+
+EXTRACTORS = (
+    Extractor(
+        (
+            *("cpu_app", "cpu_total", "cpu_core_<n>", "cpu_app_core_<n>"),
+            *("cycles_app", "cycles_total", "threads_running_app"),
+        ),
+        sched_series,
+    ),
+    Extractor(("cpu_freq_<n>",), frequency_series),
+    Extractor(MEMORY_SERIES, memory_series),
+    Extractor(("frames_app", "frames_janky_app"), frame_series),
+    Extractor(("net_received_app", "net_sent_app", "net_received", "net_sent"), network_series),
+    *(Extractor((rule.series,), rule.extract) for rule in RULES),
+)
 
 
 def extract_series(
@@ -21,6 +51,7 @@ def extract_series(
     end_ns: int,
     interval_s: float,
     contents: TraceContents | None = None,
+    losses: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[Series]:
     """All series of the run that the trace has, and for those it lacks the reason.
 
@@ -31,23 +62,27 @@ def extract_series(
             not fit whole before `end_ns` is left out (see `Grid.covering`).
         interval_s: width of an interval in seconds.
         contents: of this trace, if loaded already.
+        losses: what the recording lost, as in `TraceHealth`; series that are made of it have no values.
 
     Raises:
         Rejected: ENGINE_…; TRACE_CORRUPT for timestamps that make no sense.
     """
-    grid = Grid.covering(start_ns, end_ns, interval_s)
-    contents = contents or load_contents(session)
-    processes = find_app(contents.processes, app)
-    upids = [process.upid for process in processes]
-    app_utids, idle_utids = load_threads(session, upids)
-    clocks = sched.load_clocks(session)
-    cores = sorted({*contents.sched.cores.tolist(), *(clocks if isinstance(clocks, dict) else ())})
-    return [
-        *sched.sched_series(contents.sched, grid, app_utids=app_utids, idle_utids=idle_utids, clocks=clocks),
-        *sched.frequency_series(clocks, cores, grid),
-        *memory_series(session, processes, grid),
-        *frame_series(session, upids, grid),
-        *io_wait_series(session, app_utids, grid, contents.end_ns),
-        *block_io_series(session, grid),
-        *network_series(session, app, grid),
+    scope = Scope(session, contents or load_contents(session), Grid.covering(start_ns, end_ns, interval_s), app)
+    found = [series for extractor in EXTRACTORS for series in extractor.extract(scope)]
+    return [_unless_spoilt(series, losses or {}) for series in found]
+
+
+def _unless_spoilt(series: Series, losses: Mapping[str, tuple[str, ...]]) -> Series:
+    """The series, or none where a loss spoils a data source it is made of.
+
+    A series that is missing anyway was perhaps not recorded at all: only a loss of one single source says that it was.
+    """
+    sources = definition_of(series.name).sources
+    spoiling = [
+        counter
+        for counter, spoilt in losses.items()
+        if not set(spoilt).isdisjoint(sources) and (series.values is not None or len(spoilt) == 1)
     ]
+    if not spoiling:
+        return series
+    return series.without_values(Reason.SERIES_SPOILT, f"the recording lost data ({', '.join(spoiling)})")

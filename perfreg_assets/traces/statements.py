@@ -25,11 +25,15 @@ def statement(name: str, **values: object) -> str:
     Raises:
         KeyError: a placeholder has no value, or a value no placeholder.
     """
-    text = _text(name)
-    wanted = set(_PLACEHOLDER.findall(text))
+    text, wanted = _text(name), placeholders(name)
     if wanted != set(values):
         raise KeyError(f"{name}.sql takes {sorted(wanted)}, given are {sorted(values)}")
     return _PLACEHOLDER.sub(lambda match: literal(values[match.group(1)]), text)
+
+
+def placeholders(name: str) -> set[str]:
+    """Names of the values that a statement takes."""
+    return set(_PLACEHOLDER.findall(_text(name)))
 
 
 @cache

@@ -30,6 +30,7 @@ class TraceRow:
     data_sources: tuple[str, ...] | None = None
     process_count: int | None = None
     app_processes: tuple[str, ...] | None = None
+    load_sources: tuple[str, ...] | None = None
     health: dict[str, Any] | None = None
     engine: str | None = None
     engine_version: str | None = None

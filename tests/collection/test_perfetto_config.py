@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
+from perfreg_assets.catalogue import DATA_SOURCES
 from perfreg_assets.collection.perfetto_config import (
     DEFAULT_SOURCES,
     SOURCES,
     PerfettoOptions,
     check_android,
+    choose_sources,
     perfetto_config,
     quoted,
 )
@@ -51,6 +53,31 @@ def test_process_names_have_a_buffer_of_their_own():
     assert config.buffers[1].size_kb < config.buffers[0].size_kb
 
 
+def test_what_is_no_kernel_event_has_a_buffer_of_its_own():
+    config = parsed([*DEFAULT_SOURCES, "heap", "power_rails", "gpu", "network_packets"])
+    found = sources(config)
+    assert len(config.buffers) == 3
+    needed = {found[name].target_buffer for name in ("linux.ftrace", "linux.process_stats", "linux.sys_stats")}
+    for name in ("android.heapprofd", "android.power", "android.gpu.memory", "android.packages_list"):
+        assert found[name].target_buffer not in needed
+    assert [source.config.name for source in config.data_sources].count("android.packages_list") == 1
+
+
+def test_the_sources_of_io_and_gpu_ask_for_the_events_that_the_series_are_made_of():
+    events = set(sources(parsed(["io_wait", "block_io", "gpu"]))["linux.ftrace"].ftrace_config.ftrace_events)
+    assert events >= {"sched/sched_blocked_reason", "block/block_io_start", "block/block_io_done"}
+    assert events >= {"power/gpu_frequency", "power/gpu_work_period", "gpu_mem/gpu_mem_total"}
+    heap = sources(parsed(["heap"]))["android.heapprofd"].heapprofd_config
+    assert heap.continuous_dump_config.dump_interval_ms > 0  # one dump at the end would be no series
+
+
+def test_what_a_source_records_is_what_the_gate_takes_it_for():
+    for name, source in DATA_SOURCES.items():
+        if name not in SOURCES:
+            continue
+        assert set(source.perfetto) >= set(sources(parsed([name], replace(OPTIONS, atrace_categories=("view",))))), name
+
+
 def test_a_recording_ends_itself_and_is_written_while_it_grows():
     config = parsed(DEFAULT_SOURCES)
     assert config.duration_ms == 600_000
@@ -80,6 +107,16 @@ def test_any_pair_of_sources_goes_together_and_order_does_not_matter():
         assert perfetto_config(pair, OPTIONS) == perfetto_config(pair[::-1], OPTIONS)
         names = [source.config.name for source in parsed(pair).data_sources]
         assert len(names) == len(set(names))
+
+
+def test_axes_add_to_what_every_run_is_judged_by_and_names_alone_replace_it():
+    assert choose_sources(None, ()) == ()
+    assert choose_sources(None, ("sched",)) == ("sched",)
+    chosen = choose_sources("io, gpu", ("heap",))
+    assert set(chosen) == {*DEFAULT_SOURCES, "io_wait", "block_io", "gpu", "heap"}
+    parsed(chosen)
+    with pytest.raises(ValueError, match="'disk' is no axis"):
+        choose_sources("io,disk", ())
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from perfreg_assets.catalogue import DisplayUnit
 from perfreg_assets.reports import wording
 
 
@@ -145,7 +146,9 @@ def test_numbers_read_well(value, text):
 
 
 def test_memory_is_drawn_in_megabytes_and_cpu_in_cores():
-    assert wording.unit_of("rss_app", "bytes") == wording.Unit(1e-6, "MB", "bytes")
+    assert wording.unit_of("rss_app", "bytes") == DisplayUnit(1e-6, "MB", "bytes")
     assert wording.unit_of("cpu_total", "cores").axis == "cores busy"
     assert wording.unit_of("cpu_freq_0", "kHz").axis == "MHz"
-    assert wording.unit_of("widgets", "pieces") == wording.Unit(1.0, "pieces", "pieces")
+    assert wording.unit_of("temperature_max", "celsius").axis == "°C"
+    assert wording.unit_of("idle_deep_ratio", "ratio") == DisplayUnit(100.0, "%", "ratio")
+    assert wording.unit_of("widgets", "pieces") == DisplayUnit(1.0, "pieces", "pieces")

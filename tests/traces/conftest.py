@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from google.protobuf import text_format
 from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from perfreg_assets.settings import Settings
@@ -29,10 +30,16 @@ class TraceMaker:
         self._builder = TraceProtoBuilder()
         self._ftrace: dict[int, list[tuple[int, Callable]]] = {}
         self._raw = b""
+        self._heap_dumps = 0
         self._names: dict[int, str] = {0: "swapper"}
 
-    def process(self, pid: int, name: str | bytes, threads: dict[int, str] | None = None) -> TraceMaker:
-        tree = self._builder.add_packet().process_tree
+    def process(
+        self, pid: int, name: str | bytes, threads: dict[int, str] | None = None, *, ts: int | None = None
+    ) -> TraceMaker:
+        packet = self._builder.add_packet()
+        if ts is not None:
+            packet.timestamp = ts
+        tree = packet.process_tree
         entry = tree.processes.add(pid=pid, ppid=1)
         entry.cmdline.append(name)
         self._names[pid] = "main"
@@ -73,6 +80,47 @@ class TraceMaker:
 
     def event(self, cpu: int, ts: int, pid: int, fill: Callable) -> TraceMaker:
         self._ftrace.setdefault(cpu, []).append((ts, (pid, fill)))
+        return self
+
+    def told(self, ts: int, kind: str, *, cpu: int = 0, tid: int = 0, **fields: object) -> TraceMaker:
+        """A kernel event by its name, such as cpu_idle, with its fields."""
+
+        def fill(event):
+            for name, value in fields.items():
+                setattr(getattr(event, kind), name, value)
+
+        return self.event(cpu, ts, tid, fill)
+
+    def clocks(self) -> TraceMaker:
+        """All clocks are equal."""
+        snapshot = self._builder.add_packet().clock_snapshot
+        for clock_id in range(1, 7):
+            snapshot.clocks.add(clock_id=clock_id, timestamp=1)
+        return self
+
+    def heap_dump(self, ts: int, pid: int, *, allocated: int, freed: int, overran: bool = False) -> TraceMaker:
+        """What a process has allocated and freed since sampling began, as a dump of heapprofd says it."""
+        packet = self._builder.add_packet()
+        packet.timestamp, packet.trusted_packet_sequence_id = ts, 3
+        dump = packet.profile_packet
+        dump.index = self._heap_dumps
+        packet.sequence_flags = 2 if self._heap_dumps else 3
+        if not self._heap_dumps:
+            names = packet.interned_data
+            names.function_names.add(iid=1, str=b"malloc")
+            names.mappings.add(iid=1)
+            names.frames.add(iid=1, function_name_id=1, mapping_id=1)
+            names.callstacks.add(iid=1).frame_ids.append(1)
+        self._heap_dumps += 1
+        process = dump.process_dumps.add(pid=pid, timestamp=ts, heap_name="libc.malloc", buffer_overran=overran)
+        process.samples.add(
+            callstack_id=1, self_allocated=allocated, self_freed=freed, alloc_count=allocated, free_count=freed
+        )
+        return self
+
+    def config(self, text: str) -> TraceMaker:
+        """The configuration of the recording, in text format."""
+        text_format.Parse(text, self._builder.add_packet().trace_config)
         return self
 
     def memory(self, ts: int, pid: int, **kilobytes: int) -> TraceMaker:

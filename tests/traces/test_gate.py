@@ -7,12 +7,15 @@ import hashlib
 import json
 import os
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfreg_assets import catalogue
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces import inspection
 from perfreg_assets.traces.framing import PacketFraming
 from perfreg_assets.traces.gate import check_file
 from perfreg_assets.traces.inspection import inspect_trace
@@ -364,6 +367,157 @@ def test_a_failed_final_flush_is_data_loss(inspect, healthy):
     assert "traced_final_flush_failed" in health.detail
 
 
+STREAMED = "write_into_file: true file_write_period_ms: 2500"
+RING, FULL_STOP = "buffers { size_kb: 64 fill_policy: RING_BUFFER }", "buffers { size_kb: 64 fill_policy: DISCARD }"
+
+
+def test_a_config_without_flushes_costs_memory_and_no_data(inspect, healthy):
+    health, series = inspect(healthy().config(f"{RING} {STREAMED}"))
+    assert health.is_complete, health.detail
+    assert health.stats == {"config_write_into_file_no_flush": 1}
+    assert all(each.reason_code != "series_spoilt" for each in series)
+
+
+def test_a_buffer_that_stops_when_it_is_full_lost_something_only_when_it_was_full(inspect, healthy):
+    config = f"{RING} {FULL_STOP} {STREAMED} flush_period_ms: 5000"
+
+    def maker(discarded):
+        made = healthy().config(config)
+        stats = made.packet().trace_stats
+        stats.buffer_stats.add(chunks_written=7, chunks_discarded=4)  # a ring discards what it holds already
+        stats.buffer_stats.add(chunks_written=7, chunks_discarded=discarded)
+        return made
+
+    health, _ = inspect(maker(0))
+    assert health.is_complete, health.detail
+    assert health.stats == {"config_write_into_file_discard": 1}
+    health, _ = inspect(maker(3))
+    assert health.reason is Reason.TRACE_DATA_LOSS
+    assert "traced_buf_chunks_discarded = 3" in health.detail
+
+
+def test_a_heap_profile_that_lost_data_takes_no_other_series_away(inspect, healthy):
+    def maker(overran):
+        made = healthy().clocks()
+        for second in range(1, 10):
+            made.heap_dump(second * SECOND, 10, allocated=1000 * second, freed=0, overran=overran)
+        return made
+
+    health, series = inspect(maker(overran=False))
+    assert health.is_complete, health.detail
+    assert {each.name: each for each in series}["heap_app"].values is not None
+
+    health, series = inspect(maker(overran=True))
+    assert health.is_complete, health.detail
+    by_name = {each.name: each for each in series}
+    heap = by_name["heap_app"]
+    assert (heap.values, heap.reason_code, heap.unit) == (None, "series_spoilt", "bytes")
+    assert "heapprofd_buffer_overran = " in heap.missing_reason
+    for name in ("cpu_app", "cpu_total", "rss_app"):
+        assert by_name[name].values is not None
+        assert by_name[name].reason_code is None
+    assert by_name["gpu_busy_app"].reason_code == "series_missing"
+
+
+@pytest.mark.parametrize(
+    ("lost_in", "complete", "spoilt"),
+    [(0, False, set()), (1, True, {"heap_app"}), (2, True, {"gpu_freq_0", "gpu_busy_app", "gpu_memory_app"})],
+)
+def test_a_loss_in_a_buffer_spoils_what_was_written_there(inspect, healthy, lost_in, complete, spoilt):
+    sources = [(0, "linux.ftrace"), (0, "linux.process_stats"), (1, "android.heapprofd"), (2, "android.gpu.memory")]
+    config = "".join(f'data_sources {{ config {{ name: "{name}" target_buffer: {at} }} }}' for at, name in sources)
+    made = healthy().config(f"{RING} {RING} {RING} {config}")
+    stats = made.packet().trace_stats
+    for number in range(3):
+        stats.buffer_stats.add(trace_writer_packet_loss=5 * (number == lost_in))
+    health, series = inspect(made)
+    assert health.is_complete is complete, health.detail
+    assert {each.name for each in series if each.reason_code == "series_spoilt"} == spoilt
+    if not complete:
+        assert health.reason is Reason.TRACE_DATA_LOSS
+
+
+def test_a_loss_in_a_buffer_of_which_nothing_is_known_spoils_everything(inspect, healthy):
+    made = healthy()
+    made.packet().trace_stats.buffer_stats.add(trace_writer_packet_loss=5)
+    assert inspect(made)[0].reason is Reason.TRACE_DATA_LOSS
+
+
+def test_a_counter_that_nobody_knows_spoils_everything():
+    assert catalogue.loss_counter("a_new_kind_of_loss").spoils == (catalogue.EVERYTHING,)
+    assert catalogue.loss_counter("heapprofd_buffer_overran").spoils == ("heap",)
+    assert catalogue.loss_counter("config_write_into_file_no_flush").spoils == ()
+
+
+# ---- how it was recorded -----------------------------------------------------------------------------
+def ftrace(*lines):
+    return 'data_sources { config { name: "linux.ftrace" ftrace_config { ' + " ".join(lines) + " } } }"
+
+
+@pytest.mark.parametrize(
+    ("config", "load_sources"),
+    [
+        (ftrace('ftrace_events: "sched/sched_switch"', 'ftrace_events: "sched/sched_waking"'), ()),
+        (ftrace('ftrace_events: "raw_syscalls/sys_enter"'), ("syscalls",)),
+        (ftrace('atrace_categories: "freq"', 'atrace_categories: "idle"'), ()),  # the kernel's events only
+        (ftrace('atrace_categories: "freq"', 'atrace_categories: "view"'), ("atrace",)),
+        (ftrace('atrace_apps: "com.rig.app"', 'ftrace_events: "syscalls/sys_enter_read"'), ("atrace", "syscalls")),
+        ('data_sources { config { name: "android.heapprofd" } } data_sources { config { name: "linux.perf" } }',
+         ("callstacks", "heap")),
+    ],
+)  # fmt: skip
+def test_the_sources_that_change_the_load_are_those_of_the_traces_config(inspect, healthy, config, load_sources):
+    health, _ = inspect(healthy().config(f"{RING} {config}"))
+    assert health.load_sources == load_sources
+
+
+def test_without_a_config_the_contents_tell_what_changed_the_load(inspect, healthy):
+    assert inspect(healthy())[0].load_sources == ()
+    made = healthy().told(SECOND, "sys_enter", tid=10, id=63).told(SECOND + 5, "sys_exit", tid=10, id=63, ret=0)
+    assert inspect(made)[0].load_sources == ("syscalls",)
+    made = healthy().told(SECOND, "print", tid=10, buf="B|10|draw\n").told(SECOND + 5, "print", tid=10, buf="E|10\n")
+    assert inspect(made)[0].load_sources == ("atrace",)
+    made = healthy().clocks().heap_dump(SECOND, 10, allocated=100, freed=0)
+    assert inspect(made)[0].load_sources == ("heap",)
+
+
+def test_a_trace_that_was_not_looked_into_does_not_say_how_it_was_recorded(inspect):
+    assert inspect(b"")[0].load_sources is None
+
+
+# ---- reading once ------------------------------------------------------------------------------------
+def test_a_file_that_was_checked_and_did_not_change_is_not_checked_again(tmp_path, healthy, settings, monkeypatch):
+    path = healthy().write(tmp_path / "t.perfetto-trace")
+    facts = check_file(path, settings=settings)
+
+    def look(known, **expected):
+        return inspect_trace(
+            path, app=APP, exploration=(0, 10 * SECOND), time_limit_s=10, settings=settings, known=known, **expected
+        )[0]
+
+    again, seen = [], look(facts)
+
+    def count(*arguments, **options):
+        again.append(arguments)
+        return check_file(*arguments, **options)
+
+    monkeypatch.setattr(inspection, "check_file", count)
+    health = look(facts)
+    assert (health.is_complete, health.sha256, health.packet_count) == (True, facts.sha256, facts.packet_count)
+    assert (replace(health, seconds={}), again) == (replace(seen, seconds={}), [])
+    assert look(facts, expected_sha256="0" * 64).reason is Reason.TRACE_SHA256_MISMATCH
+    assert look(facts, expected_bytes=1).reason is Reason.TRACE_SIZE_MISMATCH
+    assert again == []
+
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])  # cut since
+    assert look(facts).reason is Reason.TRACE_TRUNCATED
+    path.write_bytes(content)
+    os.utime(path, ns=(0, facts.mtime_ns + 1))  # as long, but written anew
+    assert look(facts).is_complete
+    assert len(again) == 2
+
+
 def test_parse_errors_in_what_series_read_are_errors_and_elsewhere_only_recorded(inspect, healthy):
     maker = healthy()
     maker.packet().android_log.stats.num_failed = 3
@@ -477,6 +631,7 @@ def test_the_recorded_session_is_complete_with_all_its_series(session_folder, se
 REAL = {  # trace → (app, reason)
     "emanafa_cpufreq_15s": ("any.app", Reason.SOURCE_MISSING),
     "emulator_api31_39s_chrome": ("com.android.chrome", None),
+    "microsoft_test_trace": ("TraceLogApiTest", None),
     "nexus5x_api24_startup_cold": ("androidx.benchmark.integration.macrobenchmark.target", None),
     "pixel4_api31_commas_in_slice_names": ("androidx.benchmark.integration.macrobenchmark.target", None),
     "pixel6_api32_odpm_rails": ("androidx.benchmark.integration.macrobenchmark.target", None),

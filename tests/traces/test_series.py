@@ -145,6 +145,64 @@ def test_memory_that_begins_late_is_missing_and_not_guessed(make_trace, extract)
     assert "4.0 s late" in series["rss_app"].missing_reason
 
 
+def end_of(maker, ts, tid):
+    return maker.told(ts, "sched_process_free", tid=1, pid=tid, comm="main", prio=120)
+
+
+def test_an_app_whose_main_thread_ended_goes_on_with_its_other_threads(make_trace, extract):
+    def build(*ends):
+        maker = one_process(make_trace).process(20, "com.rig.other")
+        maker.schedule([(0, 10, 0, 3 * SECOND), (2, 20, 0, 10 * SECOND)])
+        maker.schedule([(1, 11, s * SECOND, s * SECOND + SECOND // 2) for s in range(9)])
+        for second in range(10):
+            maker.memory(second * SECOND + 1000, 10, rss=100 + second)
+        for ts, tid in ends:
+            end_of(maker, ts, tid)
+        return maker
+
+    memory = [(100 + second) * KIB for second in range(10)]
+    whole = extract(build(), start=0, end=10 * SECOND)
+    assert whole["rss_app"].values.tolist() == memory
+    found = extract(build((3 * SECOND + 1, 10)), start=0, end=10 * SECOND)
+    assert found["rss_app"].values.tolist() == memory
+    assert found["cpu_app"].values.tolist() == whole["cpu_app"].values.tolist()
+
+    ended = extract(build((3 * SECOND + 1, 10), (6 * SECOND - 1, 11)), start=0, end=10 * SECOND)
+    assert ended["rss_app"].values.tolist()[:5] == memory[:5]
+
+
+def test_a_process_ends_with_its_last_thread(make_trace, extract):
+    maker = one_process(make_trace).schedule([(0, 10, 0, 2 * SECOND), (1, 11, 0, 4 * SECOND)])
+    maker.process(20, "com.rig.other").schedule([(2, 20, 0, 6 * SECOND)])
+    maker.memory(0, 10, rss=100).memory(SECOND, 10, rss=200)
+    end_of(end_of(maker, 2 * SECOND + 1, 10), 4 * SECOND + 1, 11)
+    found = extract(maker, start=0, end=6 * SECOND)["rss_app"]
+    assert (found.values / KIB).tolist() == [100, 200, 200, 200, 0, 0]
+
+    maker = one_process(make_trace).schedule([(0, 10, 0, 2 * SECOND), (1, 11, 0, SECOND), (1, 20, SECOND, 4 * SECOND)])
+    maker.memory(0, 10, rss=100)
+    end_of(end_of(maker, SECOND + 1, 11), 2 * SECOND + 1, 10)
+    assert (extract(maker, start=0, end=4 * SECOND)["rss_app"].values / KIB).tolist() == [100, 100, 0, 0]
+
+
+def test_a_restarted_process_is_found_by_the_next_polls(make_trace, extract):
+    def build(first_sample):
+        maker = one_process(make_trace).schedule([(0, 10, 0, 4 * SECOND), (0, 40, 5 * SECOND, 10 * SECOND)])
+        maker.told(5 * SECOND, "task_newtask", tid=1, pid=40, comm="main", clone_flags=0)
+        maker.process(40, APP, ts=5 * SECOND + 1)
+        for second in range(4):
+            maker.memory(second * SECOND, 10, rss=100)
+        for k in range(4):
+            maker.memory(first_sample + k * SECOND, 40, rss=300)
+        return end_of(maker, 4 * SECOND, 10)
+
+    found = extract(build(6_100_000_000), start=0, end=10 * SECOND)["rss_app"]
+    assert (found.values / KIB).tolist() == [100, 100, 100, 100, 0, 300, 300, 300, 300, 300]
+    late = extract(build(8 * SECOND), start=0, end=10 * SECOND)["rss_app"]
+    assert (late.values, late.reason_code) == (None, "series_missing")
+    assert "3.0 s late" in late.missing_reason
+
+
 def test_what_a_trace_lacks_is_named(make_trace, extract):
     series = extract(
         one_process(make_trace).memory(0, 10, rss=100).memory(3 * SECOND, 10, rss=101), start=0, end=3 * SECOND
@@ -153,6 +211,8 @@ def test_what_a_trace_lacks_is_named(make_trace, extract):
     for name in ("cpu_app", "cpu_total", "cycles_app", "threads_running_app", "frames_app", "io_wait_app", "net_sent"):
         assert series[name].values is None
         assert series[name].missing_reason
+        assert series[name].reason_code == "series_missing"
+    assert series["rss_app"].reason_code is None
 
 
 def test_waiting_for_io_is_counted_where_the_kernel_told_the_reason(make_trace, extract):

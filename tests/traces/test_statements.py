@@ -62,7 +62,7 @@ def test_a_placeholder_without_value_and_a_value_without_placeholder_are_refused
 
 
 def test_every_statement_in_the_folder_runs(settings, make_trace, tmp_path):
-    values = {"sched_slices": {"first_ns": 0, "last_ns": 1}, "process_memory": {"upids": [1, 2]}}
+    values = {"first_ns": 0, "last_ns": 1, "upids": [1, 2], "utids": [1, 2], "uids": [10_100]}
     names = sorted(path.stem for path in (bundled.sql_dir() / "perfetto").glob("*.sql"))
     assert {"sched_slices", "process_memory", "stats"} <= set(names)
     path = make_trace().process(10, "app").schedule([(0, 10, 1, 5)]).write(tmp_path / "t.pftrace")
@@ -74,7 +74,7 @@ def test_every_statement_in_the_folder_runs(settings, make_trace, tmp_path):
                     r":([a-z_]+)\b", re.sub(r"--.*", "", (bundled.sql_dir() / "perfetto" / f"{name}.sql").read_text())
                 )
             )
-            known = {key: value for key, value in values.get(name, {}).items() if key in wanted}
+            known = {key: value for key, value in values.items() if key in wanted}
             if wanted != set(known):
                 continue  # a statement of another part of the project; its own tests give it values
             try:

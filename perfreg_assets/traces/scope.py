@@ -1,0 +1,68 @@
+"""What series are made from: one loaded trace, one app, one grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from perfreg_assets.traces.columns import Schema
+from perfreg_assets.traces.contents import TraceContents
+from perfreg_assets.traces.engine import QueryError, TraceSession
+from perfreg_assets.traces.frequency import Clock, load_clocks
+from perfreg_assets.traces.grid import Grid
+from perfreg_assets.traces.processes import AppProcess, app_threads, belongs_to, find_app, idle_threads
+from perfreg_assets.traces.statements import placeholders, statement
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`app` is the application id; its sub-processes `app:…` count too."""
+
+    session: TraceSession
+    contents: TraceContents
+    grid: Grid
+    app: str
+
+    @cached_property
+    def processes(self) -> tuple[AppProcess, ...]:
+        return find_app(self.contents.processes, self.contents.threads, self.app)
+
+    @cached_property
+    def upids(self) -> list[int]:
+        return [upid for process in self.processes for upid in process.upids]
+
+    @cached_property
+    def utids(self) -> list[int]:
+        return app_threads(self.contents.threads, self.processes)
+
+    @cached_property
+    def idle_utids(self) -> np.ndarray:
+        return idle_threads(self.contents.threads)
+
+    @cached_property
+    def clocks(self) -> dict[int, Clock] | str:
+        return load_clocks(self.session)
+
+    @cached_property
+    def uids(self) -> list[int]:
+        """Android's users that the app runs as."""
+        table = self.session.query(statement("app_users"), {"name": "string", "uid": "int64"})
+        return sorted({int(uid) for uid in table["uid"][belongs_to(table["name"], self.app)]})
+
+    def rows(self, name: str, schema: Schema) -> pd.DataFrame | str:
+        """The rows of a statement, or why there are none.
+
+        A statement may have the placeholders `:upids`, `:utids` and `:uids`: the app's. An engine of another release
+        may lack a table, which is not the run's fault.
+
+        Raises:
+            Rejected: ENGINE_…
+        """
+        values = {key: list(getattr(self, key)) for key in placeholders(name)}
+        try:
+            return self.session.query(statement(name, **values), schema)
+        except QueryError as error:
+            return f"the trace processor refuses {name}.sql: {' '.join(str(error).split())[-200:]}"
