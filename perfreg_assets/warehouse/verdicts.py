@@ -16,15 +16,13 @@ from perfreg_assets.warehouse.connection import Reader, Writer
 _EVALUATE = """
 INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version, evaluated_at)
 SELECT
-    judged.distance_id, $omega, judged.state, CASE WHEN judged.is_scored THEN judged.state = 'anomalous' END,
-    $code_version, now()
+    judged.distance_id, $omega, judged.state, marts.is_anomalous_state(judged.state), $code_version, now()
 FROM (
     SELECT
         measured.distance_id,
-        measured.state = 'scored' AS is_scored,
         marts.verdict_state(
             measured.state, measured.distance, measured.q1, measured.q3, measured.improvement,
-            measured.is_recheck_passed, $omega
+            measured.uncorrected_distance, measured.missing_series, measured.is_recheck_passed, $omega
         ) AS state
     FROM core.distances AS measured
     WHERE {chosen}
