@@ -113,8 +113,8 @@ def _draw_box(axes: Axes, box: Distances, series: SeriesView) -> None:
     )  # fmt: skip
     is_anomalous = series.verdict is not None and series.verdict.is_anomalous
     axes.plot([0], [box.distance * unit.factor], "D", color=ALERT_COLOUR if is_anomalous else RUN_COLOUR, markersize=7)
-    if series.verdict is not None:
-        axes.axhline(q3 + series.verdict.omega * (q3 - q1), color=ALERT_COLOUR, linestyle="--", linewidth=1)
+    if box.threshold is not None:
+        axes.axhline(box.threshold * unit.factor, color=ALERT_COLOUR, linestyle="--", linewidth=1)
     axes.set_title(f"DTW distance, {unit.axis}", loc="left", fontsize=8, color=TEXT_COLOUR)
     axes.set_ylim(bottom=0)
     axes.set_xticks([])

@@ -56,7 +56,7 @@ class Verdict:
     threshold: float | None = None
     critical_omega: float | None = None
     direction: str | None = None
-    is_recheck_passed: bool | None = None
+    missing_series: tuple[str, ...] = ()
     explanation: str | None = None
 
     @property
@@ -69,13 +69,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """D(H) and d of one series by one detector."""
+    """D(H) and d of one series by one detector; `threshold` at the ω in force."""
 
     detector: str
     distance: float
     q1: float
     q3: float
     history_distances: tuple[float, ...]
+    threshold: float | None = None
     p_value: float | None = None
     evidence_text: str | None = None
     input_hash: str | None = None

@@ -72,7 +72,7 @@ def _run(row: Mapping[str, Any]) -> Run:
 
 _VERDICTS = """
 SELECT run_id, series, state, detector, omega, is_anomalous, distance, q1, q3, threshold, critical_omega, direction,
-       is_recheck_passed, explanation
+       missing_series, explanation
 FROM marts.verdicts WHERE is_current
 """
 
@@ -97,7 +97,7 @@ def load_verdicts(reader: Reader, run_ids: Sequence[str] | None = None) -> list[
             threshold=row["threshold"],
             critical_omega=row["critical_omega"],
             direction=row["direction"],
-            is_recheck_passed=row["is_recheck_passed"],
+            missing_series=tuple(row["missing_series"] or ()),
             explanation=row["explanation"],
         )
         for row in rows
@@ -161,7 +161,7 @@ def load_overview(reader: Reader) -> Overview:
 _QUALITY = """
 SELECT dataset, detector, omega, precision, recall, f1, false_positive_rate
 FROM marts.evaluations
-WHERE is_latest AND omega IS NOT NULL AND series = 'all' AND anomaly_kind = 'all' AND severity = 'all'
+WHERE is_latest_evaluation AND omega IS NOT NULL AND series = 'all' AND anomaly_kind = 'all' AND severity = 'all'
 ORDER BY detector, omega
 """
 
@@ -219,10 +219,10 @@ _HASHES = {
     "path": """SELECT run_id, bit_xor(hash(step, ts_ns, offset_s, state_hash, screen, action))
                FROM marts.run_paths GROUP BY run_id""",
     "verdicts": """SELECT run_id, bit_xor(hash(series, detector, omega, state, distance, q1, q3, direction,
-                   is_recheck_passed, explanation))
+                   critical_omega, missing_series, explanation))
                    FROM marts.verdicts WHERE is_current GROUP BY run_id""",
-    "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, history_distances, input_hash,
-                    parameters_hash, engine_version, code_version))
+    "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, threshold, history_distances,
+                    input_hash, parameters_hash, engine_version, code_version))
                     FROM marts.distances WHERE is_latest GROUP BY run_id""",
     "barycenters": "SELECT run_id, bit_xor(hash(series, barycenter_id)) FROM marts.barycenters GROUP BY run_id",
     "profiles": """SELECT run_id, bit_xor(hash(series, window_s, profile, threshold_low, threshold_high))
@@ -445,8 +445,8 @@ class _Tables:
 def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Distances, ...]]:
     found: dict[tuple[str, str], list[Distances]] = defaultdict(list)
     for row in reader.dicts(
-        "SELECT run_id, series, detector, distance, q1, q3, history_distances, p_value, evidence_text, input_hash, "
-        "parameters_hash, engine_version, code_version, "
+        "SELECT run_id, series, detector, distance, q1, q3, threshold, history_distances, p_value, evidence_text, "
+        "input_hash, parameters_hash, engine_version, code_version, "
         "(evidence ->> 'series_count')::DOUBLE AS series_count FROM marts.distances "
         f"WHERE is_latest AND distance IS NOT NULL AND {_OF} ORDER BY detector DESC",
         [ids],

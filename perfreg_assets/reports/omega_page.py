@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfreg_assets.reports.data import RUN_LEVEL, OmegaOverview, Verdict
+from perfreg_assets.reports.data import RUN_LEVEL, OmegaOverview
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.templating import embed_json, render
 
 OMEGA_MAXIMUM = 5.0
 """Right end of the sliders; the thesis' range is 0 to 1.5."""
-
-
-def critical_omega(verdict: Verdict) -> float | None:
-    """The ω below which the series is anomalous: d > q3 + ω (q3 − q1) ⇔ ω < (d − q3) / (q3 − q1).
-
-    None where nothing was judged; −inf where a second check takes every alarm away, +inf where the history
-    has no spread and d lies above it.
-    """
-    if verdict.is_anomalous is None or verdict.distance is None or verdict.q1 is None or verdict.q3 is None:
-        return None
-    if verdict.is_recheck_passed is False:
-        return float("-inf")
-    spread = verdict.q3 - verdict.q1
-    if spread <= 0:
-        return float("inf") if verdict.distance > verdict.q3 else float("-inf")
-    return (verdict.distance - verdict.q3) / spread
 
 
 def render_omega_page(overview: OmegaOverview) -> str:
@@ -48,16 +32,18 @@ def render_omega_page(overview: OmegaOverview) -> str:
 
 
 def _rows(overview: OmegaOverview) -> list[list[Any]]:
-    """Per judged run: id, page, app, version, critical ω (null = never anomalous, 1e9 = at every ω), review."""
+    """Per measured run: id, page, app, version, critical ω (null = never anomalous, 1e9 = at every ω), review, and
+    whether it lacks a series of its history: where such a run is not anomalous it is not judged."""
     found: list[tuple[float, list[Any]]] = []
     for verdict in overview.verdicts:
-        omega = critical_omega(verdict)
+        omega = verdict.critical_omega
         if verdict.series != RUN_LEVEL or omega is None:
             continue
         run = overview.runs.get(verdict.run_id)
         shown = None if omega == float("-inf") else 1e9 if omega == float("inf") else round(omega, 4)
         name, version, review = (run.app, run.version_name, run.review_status) if run else (None, None, None)
-        found.append((omega, [verdict.run_id, page_name(verdict.run_id), name, version, shown, review]))
+        row = [verdict.run_id, page_name(verdict.run_id), name, version, shown, review, bool(verdict.missing_series)]
+        found.append((omega, row))
     found.sort(key=lambda pair: (-pair[0], pair[1][0]))
     return [row for _, row in found]
 

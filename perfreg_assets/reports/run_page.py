@@ -262,7 +262,6 @@ def _box_payload(box: Distances, series: SeriesView) -> dict[str, Any]:
     q1, q3 = box.q1 * factor, box.q3 * factor
     inside = history[(history >= q1 - 1.5 * (q3 - q1)) & (history <= q3 + 1.5 * (q3 - q1))]
     inside = inside if len(inside) else history
-    omega = series.verdict.omega if series.verdict else None
     return {
         "history": numbers(history),
         "distance": box.distance * factor,
@@ -271,7 +270,7 @@ def _box_payload(box: Distances, series: SeriesView) -> dict[str, Any]:
         "q3": q3,
         "low": float(min(inside.min(), q1)),
         "high": float(max(inside.max(), q3)),
-        "limit": q3 + omega * (q3 - q1) if omega is not None else None,
+        "limit": box.threshold * factor if box.threshold is not None else None,
         "title": f"DTW distance, {unit.axis}" if is_dtw else "score",
         "limit_name": "IQR limit" if is_dtw else "limit",
     }

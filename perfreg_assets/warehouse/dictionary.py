@@ -1,10 +1,16 @@
-"""The data dictionary: every mart with its columns, in Markdown, generated from the comments in the warehouse."""
+"""The data dictionary: every mart with its columns, in Markdown, generated from the comments in the warehouse.
+
+DuckDB keeps no comments on the columns of a table macro: those are described by name, as `migrate` does it for views.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
+from perfreg_assets.warehouse import column_descriptions
 from perfreg_assets.warehouse.connection import Reader
 
 _HEADING = """# Data dictionary
@@ -13,6 +19,7 @@ What data teams may rely on: schema `marts` of the published file `<warehouse>.r
 comments in the file itself (`SELECT * FROM marts.dictionary`); tables below the marts may change.
 Times are UTC, `_ns` are nanoseconds on the trace's clock, CPU is in core-seconds per second, memory in bytes.
 """
+_TABLE_MACRO = "table macro"
 
 
 @dataclass(frozen=True)
@@ -43,14 +50,35 @@ def markdown(reader: Reader) -> str:
     parts = [_HEADING]
     for (kind, name), group in groupby(rows, key=lambda row: (row["object_type"], row["object_name"])):
         about, *columns = list(group)
+        if kind == _TABLE_MACRO:
+            columns = _columns_of_macro(reader, name)
         parts.append(f"\n## marts.{name}\n\n{'' if kind == 'view' else f'*{kind}* · '}{about['description']}\n")
-        if columns:
-            parts.append("\n| column | type | meaning |\n|---|---|---|\n")
-            parts += [
-                f"| `{row['column_name']}` | {_cell(row['data_type'])} | {_cell(row['description'])} |\n"
-                for row in columns
-            ]
+        parts += _table(columns)
     return "".join(parts)
+
+
+def _columns_of_macro(reader: Reader, signature: str) -> list[dict[str, Any]]:
+    """Rows as of marts.dictionary. `signature` is from the catalogue: `verdicts_at(omega)`."""
+    name, _, parameters = signature.removesuffix(")").partition("(")
+    arguments = ", ".join(["NULL"] * len(parameters.split(", ")))
+    descriptions = column_descriptions.of_release()
+    return [
+        {
+            "column_name": row["column_name"],
+            "data_type": row["column_type"],
+            "description": descriptions[row["column_name"]],
+        }
+        for row in reader.dicts(f"DESCRIBE FROM marts.{name}({arguments})")
+    ]
+
+
+def _table(columns: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not columns:
+        return []
+    return [
+        "\n| column | type | meaning |\n|---|---|---|\n",
+        *(f"| `{row['column_name']}` | {_cell(row['data_type'])} | {_cell(row['description'])} |\n" for row in columns),
+    ]
 
 
 def _cell(text: str) -> str:

@@ -18,7 +18,13 @@ RUN_LEVEL = "*"  # the series name under which the verdict on the whole run is s
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceRow:
-    """A row of core.distances. `state` 'scored' needs distance, q1 and q3; any other state has none of them."""
+    """A row of core.distances. `state` 'scored' needs distance, q1 and q3; any other state has none of them.
+
+    Attributes:
+        uncorrected_distance: the series' distance before the correction for the number of series; of the run ('*') the
+            largest of its series'; None where the detector corrects nothing.
+        missing_series: of the run only: judged series that it lacks although its history has them.
+    """
 
     run_id: str
     series: str

@@ -8,17 +8,14 @@ from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader
 
-_FINDINGS = """
-SELECT findings.run_id, findings.series, findings.reason_code, findings.detail
-FROM marts.data_quality AS findings JOIN marts.runs AS runs USING (run_id)
-WHERE findings.reason_code IN (SELECT unnest($codes::VARCHAR[]))
-   OR findings.scope IN (SELECT unnest($scopes::VARCHAR[]))
-"""
 _OF_PARTITIONS = """
-SELECT run_id, series, reason_code, detail
-FROM ({findings}) AS findings
-WHERE run_id IN (SELECT run_id FROM marts.runs WHERE partition_key IN (SELECT unnest($keys::VARCHAR[])))
-ORDER BY run_id, series
+SELECT findings.run_id, findings.series, findings.reason_code, findings.detail
+FROM marts.data_quality AS findings JOIN core.runs AS runs USING (run_id)
+WHERE runs.partition_key IN (SELECT unnest($keys::VARCHAR[]))
+  AND (
+    findings.reason_code IN (SELECT unnest($codes::VARCHAR[])) OR findings.scope IN (SELECT unnest($scopes::VARCHAR[]))
+  )
+ORDER BY findings.run_id, findings.series, findings.reason_code
 """
 
 
@@ -36,9 +33,8 @@ def of_partitions(
     reader: Reader, keys: Iterable[str], *, scopes: Iterable[str] = (), codes: Iterable[str] = ()
 ) -> list[Finding]:
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
-    sql = _OF_PARTITIONS.format(findings=_FINDINGS)
     named = {"keys": list(keys), "scopes": list(scopes), "codes": list(codes)}
-    return [Finding(*row) for row in reader.rows(sql, named)]
+    return [Finding(*row) for row in reader.rows(_OF_PARTITIONS, named)]
 
 
 def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:

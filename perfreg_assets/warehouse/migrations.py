@@ -1,12 +1,16 @@
 """Forward-only schema: numbered files of sql/migrations, each applied once and remembered with its hash.
 
-The marts (sql/marts) are rebuilt as a whole when any of their files changed, because they hold no data.
+The marts (sql/marts) are rebuilt as a whole when any of their files or the descriptions of columns (sql/columns.toml)
+changed, because they hold no data. What SQL must know of the code stands in reference tables that are kept equal to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +19,7 @@ import duckdb
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import column_descriptions, reference_tables
 
 _MIGRATION_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _DEPENDS = re.compile(r"^--\s*depends:\s*(.*)$", re.MULTILINE)
@@ -32,25 +37,18 @@ CREATE TABLE IF NOT EXISTS core.schema_version (
     applied_at TIMESTAMPTZ NOT NULL
 );
 COMMENT ON TABLE core.schema_version IS 'A row is a migration that was applied to this file.';
-COMMENT ON COLUMN core.schema_version.version IS 'Number of the migration, from 1 without gaps.';
-COMMENT ON COLUMN core.schema_version.name IS 'File name of the migration.';
-COMMENT ON COLUMN core.schema_version.sha256 IS 'SHA-256 of the file when it was applied; it must not change.';
-COMMENT ON COLUMN core.schema_version.applied_at IS 'When it was applied (UTC).';
 CREATE TABLE IF NOT EXISTS core.mart_files (
     name       VARCHAR NOT NULL PRIMARY KEY,
     sha256     VARCHAR NOT NULL,
     created_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE core.mart_files IS 'A row is a file of sql/marts as it stands in schema marts.';
-COMMENT ON COLUMN core.mart_files.name IS 'File name; without .sql the name of the view or macro.';
-COMMENT ON COLUMN core.mart_files.sha256 IS 'SHA-256 of the file; when one changes, all marts are made anew.';
-COMMENT ON COLUMN core.mart_files.created_at IS 'When the object was made (UTC).';
+COMMENT ON TABLE core.mart_files IS 'A row is a file that schema marts was made of: of sql/marts, and columns.toml.';
 """
 
 
 @dataclass(frozen=True)
 class SqlFile:
-    """One file of sql/migrations or sql/marts."""
+    """One file of sql."""
 
     name: str
     text: str
@@ -64,20 +62,31 @@ def migrate(connection: duckdb.DuckDBPyConnection, *, folder: Path | None = None
     """Brings an open warehouse to this release's schema, each migration in its own transaction; True if it changed.
 
     Args:
-        folder: holds `migrations/` and `marts/`; default: those of the installation.
+        folder: holds `migrations/`, `marts/` and `columns.toml`; default: those of the installation.
+
+    Raises:
+        Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED; the file is left as it was.
+        ValueError: a column has no description: a mistake in the release.
+    """
+    folder = folder or sql_dir()
+    is_migrated = apply_all(connection, migration_files(folder / "migrations"))
+    with _transaction(connection):
+        is_filled = reference_tables.fill(connection)
+    is_rebuilt = _rebuild_marts(connection, folder)
+    return is_migrated or is_filled or is_rebuilt
+
+
+def apply_all(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFile]) -> bool:
+    """Applies the migrations that were not applied yet; True if there were any.
 
     Raises:
         Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED; the file is left as it was.
     """
-    folder = folder or sql_dir()
-    files = migration_files(folder / "migrations")
-    is_new = not _has_bookkeeping(connection)
-    done = set() if is_new else _check_applied(connection, files)
+    done = _check_applied(connection, files) if _has_bookkeeping(connection) else set()
     for version, file in files.items():
         if version not in done:
             _apply(connection, version, file)
-    marts_changed = _rebuild_marts(connection, mart_files(folder / "marts"))
-    return is_new or marts_changed or len(done) < len(files)
+    return len(done) < len(files)
 
 
 def migration_files(folder: Path) -> dict[int, SqlFile]:
@@ -145,18 +154,14 @@ def _check_applied(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFi
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, version: int, file: SqlFile) -> None:
-    connection.execute("BEGIN TRANSACTION")
-    try:
+    with _transaction(connection):
         if version == 1:
             connection.execute(_BOOKKEEPING)
         connection.execute(file.text)
         connection.execute("INSERT INTO core.schema_version VALUES (?, ?, ?, now())", [version, file.name, file.sha256])
+        connection.execute("DELETE FROM core.mart_files")  # they are made anew, and new columns described
         if version == 1:
             _seed_settings(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        _roll_back(connection)
-        raise
 
 
 def _seed_settings(connection: duckdb.DuckDBPyConnection) -> None:
@@ -168,27 +173,32 @@ def _seed_settings(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _rebuild_marts(connection: duckdb.DuckDBPyConnection, files: list[SqlFile]) -> bool:
+def _rebuild_marts(connection: duckdb.DuckDBPyConnection, folder: Path) -> bool:
+    files = mart_files(folder / "marts")
+    described = SqlFile(column_descriptions.FILE_NAME, (folder / column_descriptions.FILE_NAME).read_text("utf-8"))
     there = dict(connection.execute("SELECT name, sha256 FROM core.mart_files").fetchall())
-    if there == {file.name: file.sha256 for file in files}:
+    if there == {file.name: file.sha256 for file in (*files, described)}:
         return False
-    connection.execute("BEGIN TRANSACTION")
-    try:
+    with _transaction(connection):
         connection.execute("DROP SCHEMA IF EXISTS marts CASCADE")
         connection.execute("CREATE SCHEMA marts")
         connection.execute("DELETE FROM core.mart_files")
         for file in files:
             connection.execute(file.text)
+        column_descriptions.apply(connection, tomllib.loads(described.text))
+        for file in (*files, described):
             connection.execute("INSERT INTO core.mart_files VALUES (?, ?, now())", [file.name, file.sha256])
-        connection.execute("COMMIT")
-    except BaseException:
-        _roll_back(connection)
-        raise
     return True
 
 
-def _roll_back(connection: duckdb.DuckDBPyConnection) -> None:
+@contextmanager
+def _transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    connection.execute("BEGIN TRANSACTION")
     try:
-        connection.execute("ROLLBACK")
-    except duckdb.Error:  # a fatal error has ended the transaction already; the first error is the one to report
-        return
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # A fatal error has ended the transaction already; the first error is the one to report.
+        with suppress(duckdb.Error):
+            connection.execute("ROLLBACK")
+        raise

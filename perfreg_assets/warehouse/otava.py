@@ -18,16 +18,17 @@ from perfreg_assets.warehouse.connection import Reader
 
 CONFIG_NAME = "otava.yaml"
 METRICS = ("mean", "median", "percentile_95", "maximum", "growth_per_s")
-_LOWER_IS_BETTER = -1
+_LOWER_IS_BETTER, _HIGHER_IS_BETTER = -1, 1
 
 _LEVELS = """
 SELECT
-    levels.app, levels.series, any_value(levels.unit) AS unit,
+    levels.app, levels.series, any_value(levels.unit) AS unit, any_value(names.polarity) AS polarity,
     versions.version_name AS version, versions.first_started_at AS time, count(*) AS run_count,
     median(levels.mean) AS mean, median(levels.median) AS median, median(levels.percentile_95) AS percentile_95,
     median(levels.maximum) AS maximum, median(levels.growth_per_s) AS growth_per_s
 FROM marts.series_levels AS levels
 JOIN marts.app_versions AS versions ON versions.app = levels.app AND versions.version_name = levels.version_name
+LEFT JOIN marts.series_names AS names ON names.series = levels.series
 GROUP BY levels.app, levels.series, versions.version_name, versions.version_rank, versions.first_started_at
 ORDER BY levels.app, levels.series, versions.version_rank
 """
@@ -48,7 +49,7 @@ def export(reader: Reader, folder: Path) -> list[Path]:
         path = folder / f"{quote(app, safe='')}-{quote(series, safe='')}.csv"
         _write(path, versions, metrics)
         written.append(path)
-        tests[f"{app}.{series}"] = _test(path, metrics)
+        tests[f"{app}.{series}"] = _test(path, metrics, versions[0]["polarity"])
     config = folder / CONFIG_NAME
     # JSON is YAML, and quotes whatever a name may hold.
     config.write_text(json.dumps({"tests": tests}, indent=2, ensure_ascii=True) + "\n", encoding="utf-8")
@@ -66,11 +67,12 @@ def _write(path: Path, versions: list[dict[str, Any]], metrics: list[str]) -> No
             )
 
 
-def _test(path: Path, metrics: list[str]) -> dict[str, Any]:
+def _test(path: Path, metrics: list[str], polarity: str | None) -> dict[str, Any]:
+    direction = _HIGHER_IS_BETTER if polarity == "HIGHER_IS_BETTER" else _LOWER_IS_BETTER
     return {
         "type": "csv",
         "file": str(path.absolute()),
         "time_column": "time",
         "attributes": ["version", "unit", "run_count"],
-        "metrics": {name: {"column": name, "direction": _LOWER_IS_BETTER, "scale": 1} for name in metrics},
+        "metrics": {name: {"column": name, "direction": direction, "scale": 1} for name in metrics},
     }

@@ -13,22 +13,20 @@ from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Reader, Writer
 
 # From core.distances instead of marts.verdicts_at, whose join with the runs would cost more than all the rest.
-_EVALUATE = """
-INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version, evaluated_at)
+_JUDGED = """
 SELECT
-    judged.distance_id, $omega, judged.state, CASE WHEN judged.is_scored THEN judged.state = 'anomalous' END,
-    $code_version, now()
-FROM (
-    SELECT
-        measured.distance_id,
-        measured.state = 'scored' AS is_scored,
-        marts.verdict_state(
-            measured.state, measured.distance, measured.q1, measured.q3, measured.improvement,
-            measured.is_recheck_passed, $omega
-        ) AS state
-    FROM core.distances AS measured
-    WHERE {chosen}
-) AS judged
+    measured.distance_id,
+    marts.verdict_state(
+        measured.state, measured.distance, measured.q1, measured.q3, measured.improvement,
+        measured.uncorrected_distance, measured.missing_series, measured.is_recheck_passed, $omega
+    ) AS state
+FROM core.distances AS measured
+WHERE {chosen}
+"""
+_EVALUATE = f"""
+INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version, evaluated_at)
+SELECT judged.distance_id, $omega, judged.state, marts.is_anomalous_state(judged.state), $code_version, now()
+FROM ({_JUDGED}) AS judged
 WHERE judged.distance_id NOT IN (SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = $omega)
 """
 _CHOSEN = """
@@ -71,13 +69,13 @@ def make_current(
     return evaluate_current(writer)
 
 
-_CORRECT = """
+_CORRECT = f"""
 UPDATE core.verdicts AS given
-SET state = judged.state, is_anomalous = judged.is_anomalous, code_version = $code_version, evaluated_at = now()
-FROM marts.verdicts_at($omega) AS judged
+SET state = judged.state, is_anomalous = marts.is_anomalous_state(judged.state), code_version = $code_version,
+    evaluated_at = now()
+FROM ({_JUDGED}) AS judged
 WHERE given.distance_id = judged.distance_id AND given.omega = $omega AND given.state <> judged.state
-  AND judged.distance_id IN (SELECT distance_id FROM new_distances)
-"""
+""".format(chosen="measured.distance_id IN (SELECT distance_id FROM new_distances)")
 
 
 def correct(writer: Writer) -> None:

@@ -1,8 +1,7 @@
--- Do the two detectors agree at the current ω?
-SELECT iqr.is_anomalous AS iqr_says, other.is_anomalous AS default_says, count(*) AS run_count
-FROM marts.run_verdicts AS iqr
-JOIN marts.run_verdicts AS other ON other.run_id = iqr.run_id AND other.omega = iqr.omega
-WHERE iqr.detector = 'iqr' AND other.detector = 'default' AND iqr.is_latest AND other.is_latest
-    AND iqr.omega = (SELECT value::DOUBLE FROM marts.settings WHERE name = 'omega' AND is_current)
+-- Do the detectors agree about whole runs at the current ω?
+SELECT one.detector, other.detector AS other_detector, one.state, other.state AS other_state, count(*) AS run_count
+FROM marts.run_verdicts AS one
+JOIN marts.run_verdicts AS other ON other.run_id = one.run_id AND other.omega = one.omega AND other.detector > one.detector
+WHERE one.is_latest AND other.is_latest AND one.omega = marts.current_value('omega')::DOUBLE
 GROUP BY ALL
 ORDER BY ALL;

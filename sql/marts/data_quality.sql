@@ -1,6 +1,9 @@
 -- A row is something that keeps a run or a series from being judged, or should be looked at.
+-- depends: reasons
 CREATE VIEW marts.data_quality AS
-SELECT findings.run_id, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code, findings.detail, findings.is_blocking
+SELECT
+    findings.run_id, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
+    coalesce(findings.detail, reasons.sentence) AS detail, findings.is_blocking
 FROM (
     SELECT run_id, 'run' AS scope, NULL::VARCHAR AS series, reason_code, reason AS detail, true AS is_blocking
     FROM core.runs WHERE is_quarantined
@@ -11,7 +14,7 @@ FROM (
     SELECT run_id, 'run', NULL, 'functional_problems', format('{} functional problems: the run is in no history.', functional_problem_count), false
     FROM core.runs WHERE functional_problem_count > 0
     UNION ALL
-    SELECT run_id, 'run', NULL, 'functional_problems_unknown', 'run.json does not say whether functional problems were found: the run is in no history.', false
+    SELECT run_id, 'run', NULL, 'functional_problems_unknown', NULL, false
     FROM core.runs WHERE functional_problem_count IS NULL AND NOT is_quarantined
     UNION ALL
     SELECT run_id, 'run', NULL, 'time_limit_missed',
@@ -21,12 +24,16 @@ FROM (
     SELECT run_id, 'trace', NULL, reason_code, reason, true
     FROM core.traces WHERE NOT is_complete
     UNION ALL
-    SELECT runs.run_id, 'trace', NULL, 'not_checked', 'The trace was not looked at yet.', true
+    SELECT runs.run_id, 'trace', NULL, 'not_checked', NULL, true
     FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
     WHERE NOT runs.is_quarantined AND traces.run_id IS NULL
     UNION ALL
-    SELECT run_id, 'series', series, 'series_missing', reason, series IN (SELECT judged.series FROM core.distances AS judged)
+    SELECT run_id, 'series', series, coalesce(reason_code, 'series_missing'), reason, series IN (SELECT judged.series FROM core.distances AS judged)
     FROM core.time_series WHERE is_missing
+    UNION ALL
+    SELECT DISTINCT run_id, 'run', NULL, 'series_missing',
+        format('The run as a whole is not judged, missing although the history has it: {}.', array_to_string(missing_series, ', ')), true
+    FROM core.distances WHERE is_latest AND series = '*' AND len(missing_series) > 0
     UNION ALL
     SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), true
     FROM (
@@ -34,7 +41,7 @@ FROM (
         FROM core.time_series WHERE NOT is_missing
     ) AS counted WHERE not_finite_count > 0
     UNION ALL
-    SELECT run_id, 'series', series, 'empty', 'The series has no sample.', true
+    SELECT run_id, 'series', series, 'empty', NULL, true
     FROM core.time_series WHERE len("values") = 0
     UNION ALL
     SELECT run_id, 'history', NULL, 'not_enough_history',
@@ -44,15 +51,7 @@ FROM (
     SELECT run_id, 'collection', NULL, 'leftover_on_device', format('{} is still on device {}.', leftover_path, device_serial), false
     FROM core.collections WHERE leftover_path IS NOT NULL AND run_id IS NOT NULL
 ) AS findings
-JOIN core.runs AS runs ON runs.run_id = findings.run_id;
+JOIN core.runs AS runs ON runs.run_id = findings.run_id
+LEFT JOIN marts.reasons AS reasons ON reasons.reason_code = findings.reason_code;
 
 COMMENT ON VIEW marts.data_quality IS 'A row is something that keeps a run or a series from being judged, or should be looked at.';
-COMMENT ON COLUMN marts.data_quality.run_id IS 'The run.';
-COMMENT ON COLUMN marts.data_quality.app IS 'Android application id; NULL when quarantined before it was known.';
-COMMENT ON COLUMN marts.data_quality.version_name IS 'Version of the app; NULL when quarantined before it was known.';
-COMMENT ON COLUMN marts.data_quality.started_at IS 'When the run started (UTC).';
-COMMENT ON COLUMN marts.data_quality.scope IS 'What it is about: run, trace, series, history or collection.';
-COMMENT ON COLUMN marts.data_quality.series IS 'The series, where it is about one.';
-COMMENT ON COLUMN marts.data_quality.reason_code IS 'Stable code of the finding.';
-COMMENT ON COLUMN marts.data_quality.detail IS 'The finding in one sentence.';
-COMMENT ON COLUMN marts.data_quality.is_blocking IS 'The run or series is not judged because of it; a missing series that is never judged does not block.';

@@ -22,9 +22,3 @@ FROM duckdb_functions() AS functions
 WHERE functions.schema_name = 'marts' AND NOT functions.internal;
 
 COMMENT ON VIEW marts.dictionary IS 'A row is a column of a mart, or a mart itself (column_name NULL), with its description: the data dictionary.';
-COMMENT ON COLUMN marts.dictionary.object_type IS 'view, table macro or macro.';
-COMMENT ON COLUMN marts.dictionary.object_name IS 'Name of the object in schema marts; of a macro with its parameters.';
-COMMENT ON COLUMN marts.dictionary.column_name IS 'Name of the column; NULL in the row about the object itself.';
-COMMENT ON COLUMN marts.dictionary.column_position IS 'Position of the column, from 1; 0 in the row about the object.';
-COMMENT ON COLUMN marts.dictionary.data_type IS 'Type of the column.';
-COMMENT ON COLUMN marts.dictionary.description IS 'What it means.';

@@ -5,7 +5,7 @@ SELECT
     entries.dataset,
     entries.protocol,
     entries.evaluated_at,
-    entries.is_latest,
+    entries.is_latest_evaluation,
     entries.repeats,
     entries.history,
     entries.seed,
@@ -34,7 +34,7 @@ FROM (
         measured.protocol,
         measured.evaluated_at,
         measured.code_version,
-        measured.evaluated_at = max(measured.evaluated_at) OVER () AS is_latest,
+        measured.evaluated_at = max(measured.evaluated_at) OVER () AS is_latest_evaluation,
         (measured.result ->> '$.repeats')::INTEGER AS repeats,
         (measured.result ->> '$.history')::INTEGER AS history,
         (measured.result ->> '$.seed')::BIGINT AS seed,
@@ -43,29 +43,3 @@ FROM (
 ) AS entries;
 
 COMMENT ON VIEW marts.evaluations IS 'A row is the measured quality of a detector on a labelled data set, for one ω or level, series, kind and severity of anomaly (all: pooled).';
-COMMENT ON COLUMN marts.evaluations.evaluation_id IS 'Key of the measurement.';
-COMMENT ON COLUMN marts.evaluations.dataset IS 'Name of the labelled data set.';
-COMMENT ON COLUMN marts.evaluations.protocol IS 'How it was measured.';
-COMMENT ON COLUMN marts.evaluations.evaluated_at IS 'When it was measured (UTC).';
-COMMENT ON COLUMN marts.evaluations.is_latest IS 'Of the measurement made last.';
-COMMENT ON COLUMN marts.evaluations.repeats IS 'How often histories were drawn.';
-COMMENT ON COLUMN marts.evaluations.history IS 'Runs per history.';
-COMMENT ON COLUMN marts.evaluations.seed IS 'Seed of the draws.';
-COMMENT ON COLUMN marts.evaluations.detector IS 'iqr (the thesis'' rule) or default (this project''s calibrated score).';
-COMMENT ON COLUMN marts.evaluations.omega IS 'ω; NULL where the detector has none.';
-COMMENT ON COLUMN marts.evaluations.level IS 'Significance level; NULL where the detector has none.';
-COMMENT ON COLUMN marts.evaluations.series IS 'Series, or all.';
-COMMENT ON COLUMN marts.evaluations.anomaly_kind IS 'Kind of anomaly, or all.';
-COMMENT ON COLUMN marts.evaluations.severity IS 'Severity of the anomaly, or all.';
-COMMENT ON COLUMN marts.evaluations.tp IS 'True positives, mean over the repeats.';
-COMMENT ON COLUMN marts.evaluations.tn IS 'True negatives, mean over the repeats.';
-COMMENT ON COLUMN marts.evaluations.fp IS 'False positives, mean over the repeats.';
-COMMENT ON COLUMN marts.evaluations.fn IS 'False negatives, mean over the repeats.';
-COMMENT ON COLUMN marts.evaluations.precision IS 'tp / (tp + fp), 0 to 1.';
-COMMENT ON COLUMN marts.evaluations.recall IS 'tp / (tp + fn), 0 to 1.';
-COMMENT ON COLUMN marts.evaluations.f1 IS 'Harmonic mean of precision and recall.';
-COMMENT ON COLUMN marts.evaluations.false_positive_rate IS 'fp / (fp + tn), 0 to 1.';
-COMMENT ON COLUMN marts.evaluations.mcc IS 'Matthews correlation coefficient, -1 to 1.';
-COMMENT ON COLUMN marts.evaluations.roc_auc IS 'Area under the ROC curve.';
-COMMENT ON COLUMN marts.evaluations.average_precision IS 'Area under the precision-recall curve.';
-COMMENT ON COLUMN marts.evaluations.code_version IS 'Version of this project that made the row.';

@@ -15,11 +15,3 @@ LEFT JOIN core.runs AS members ON members.run_id = candidates.history_run_id
 WHERE candidates.history_rank IS NOT NULL;
 
 COMMENT ON VIEW marts.history_sets IS 'A row is a run in another run''s history.';
-COMMENT ON COLUMN marts.history_sets.run_id IS 'The run that is judged.';
-COMMENT ON COLUMN marts.history_sets.app IS 'Android application id.';
-COMMENT ON COLUMN marts.history_sets.version_name IS 'Version of the run that is judged.';
-COMMENT ON COLUMN marts.history_sets.history_run_id IS 'The earlier run that it is compared with.';
-COMMENT ON COLUMN marts.history_sets.history_version_name IS 'Version of the earlier run.';
-COMMENT ON COLUMN marts.history_sets.history_started_at IS 'When the earlier run started (UTC).';
-COMMENT ON COLUMN marts.history_sets.history_rank IS '1 is the latest.';
-COMMENT ON COLUMN marts.history_sets.similarity_ratio IS 'Ratcliff-Obershelp similarity of the two paths, 0 to 1.';

@@ -20,12 +20,3 @@ FROM (
 ) AS steps;
 
 COMMENT ON VIEW marts.run_paths IS 'A row is a step of a run''s path: where the explorer was and what it did.';
-COMMENT ON COLUMN marts.run_paths.run_id IS 'The run.';
-COMMENT ON COLUMN marts.run_paths.app IS 'Android application id.';
-COMMENT ON COLUMN marts.run_paths.version_name IS 'Version of the app as its makers name it.';
-COMMENT ON COLUMN marts.run_paths.step IS 'Number of the step.';
-COMMENT ON COLUMN marts.run_paths.offset_s IS 'Seconds since the start of the series (or of the exploration); NULL when neither is known.';
-COMMENT ON COLUMN marts.run_paths.ts_ns IS 'Time on the trace clock (BOOTTIME), ns.';
-COMMENT ON COLUMN marts.run_paths.state_hash IS 'Hash of the app''s state after the action; paths are compared by it.';
-COMMENT ON COLUMN marts.run_paths.screen IS 'Name of the screen.';
-COMMENT ON COLUMN marts.run_paths.action IS 'What the explorer did.';

@@ -9,8 +9,3 @@ SELECT
 FROM core.settings AS changes;
 
 COMMENT ON VIEW marts.settings IS 'A row is a change of a current setting (detector, omega, localisation, …); nothing is forgotten.';
-COMMENT ON COLUMN marts.settings.name IS 'Name of the setting.';
-COMMENT ON COLUMN marts.settings."value" IS 'The value it was given.';
-COMMENT ON COLUMN marts.settings.changed_at IS 'When it was changed (UTC).';
-COMMENT ON COLUMN marts.settings.note IS 'Why it was changed.';
-COMMENT ON COLUMN marts.settings.is_current IS 'The value in force.';

@@ -26,11 +26,3 @@ FROM (
 ) AS samples;
 
 COMMENT ON VIEW marts.time_series IS 'A row is a sample of a series of a run, in long form.';
-COMMENT ON COLUMN marts.time_series.run_id IS 'The run.';
-COMMENT ON COLUMN marts.time_series.app IS 'Android application id.';
-COMMENT ON COLUMN marts.time_series.version_name IS 'Version of the app as its makers name it.';
-COMMENT ON COLUMN marts.time_series.series IS 'Name of the series, such as cpu_app or rss_app.';
-COMMENT ON COLUMN marts.time_series.unit IS 'Unit of the values.';
-COMMENT ON COLUMN marts.time_series.offset_s IS 'Start of the interval, seconds since the start of the series.';
-COMMENT ON COLUMN marts.time_series.trace_ts_ns IS 'Start of the interval on the trace clock (BOOTTIME), ns: what a deep link into Perfetto needs.';
-COMMENT ON COLUMN marts.time_series."value" IS 'Value of the interval.';

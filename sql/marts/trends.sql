@@ -56,20 +56,3 @@ LEFT JOIN (
 ) AS bands ON bands.app = levels.app AND bands.version_name = levels.version_name AND bands.series = levels.series;
 
 COMMENT ON VIEW marts.trends IS 'A row is the level of a series in a version, beside the band of what its runs were compared with.';
-COMMENT ON COLUMN marts.trends.app IS 'Android application id.';
-COMMENT ON COLUMN marts.trends.version_name IS 'Version of the app as its makers name it.';
-COMMENT ON COLUMN marts.trends.version_rank IS 'Order of the versions within the app, 1 is the first.';
-COMMENT ON COLUMN marts.trends.first_started_at IS 'Start of the version''s first run (UTC).';
-COMMENT ON COLUMN marts.trends.series IS 'Name of the series, such as cpu_app or rss_app.';
-COMMENT ON COLUMN marts.trends.unit IS 'Unit of the values.';
-COMMENT ON COLUMN marts.trends.run_count IS 'Runs of the version that have the series.';
-COMMENT ON COLUMN marts.trends.level_mean IS 'Mean over the runs of their means, in the unit of the series.';
-COMMENT ON COLUMN marts.trends.level_median IS 'Median over the runs of their means.';
-COMMENT ON COLUMN marts.trends.level_minimum IS 'Lowest mean of a run.';
-COMMENT ON COLUMN marts.trends.level_maximum IS 'Highest mean of a run.';
-COMMENT ON COLUMN marts.trends.growth_per_s_median IS 'Median growth within a run, unit per second.';
-COMMENT ON COLUMN marts.trends.history_run_count IS 'Different runs in the histories of the version''s runs; NULL without history.';
-COMMENT ON COLUMN marts.trends.band_low IS 'Lowest mean among those history runs.';
-COMMENT ON COLUMN marts.trends.band_median IS 'Median of their means.';
-COMMENT ON COLUMN marts.trends.band_high IS 'Highest mean among them.';
-COMMENT ON COLUMN marts.trends.change_ratio IS 'level_median / band_median - 1: 0.1 is 10 % more than the history.';

@@ -1,10 +1,13 @@
--- The rule: anomalous when distance > q3 + ω (q3 − q1) and no second check took the alarm away.
-CREATE MACRO marts.verdict_state(measured_state, distance, q1, q3, improvement, is_recheck_passed, omega) AS
+-- State of a verdict at ω. Missing data is never normal, and nothing is improved while a series is over its own uncorrected threshold.
+-- depends: is_over_threshold
+CREATE MACRO marts.verdict_state(measured_state, distance, q1, q3, improvement, uncorrected_distance, missing_series, is_recheck_passed, omega) AS
 CASE
     WHEN measured_state <> 'scored' THEN measured_state
-    WHEN distance > q3 + omega * (q3 - q1) AND is_recheck_passed IS DISTINCT FROM false THEN 'anomalous'
-    WHEN improvement > q3 + omega * (q3 - q1) THEN 'improved'
+    WHEN marts.is_over_threshold(distance, q1, q3, omega) AND is_recheck_passed IS DISTINCT FROM false THEN 'anomalous'
+    WHEN len(missing_series) > 0 THEN 'series_missing'
+    WHEN marts.is_over_threshold(improvement, q1, q3, omega)
+        AND NOT marts.is_over_threshold(coalesce(uncorrected_distance, distance), q1, q3, omega) THEN 'improved'
     ELSE 'normal'
 END;
 
-COMMENT ON MACRO marts.verdict_state IS 'State of a verdict at ω: anomalous when distance > q3 + ω (q3 − q1) and the second check, if there is one, agrees; improved when the same holds for less load; otherwise normal, or why nothing was measured.';
+COMMENT ON MACRO marts.verdict_state IS 'State of a verdict at ω: anomalous when the rule fires and the second check, if there is one, agrees; series_missing when a judged series is missing although the history has it; improved when the rule fires for less load and for no series without its correction; otherwise normal, or why nothing was measured.';

@@ -1,59 +1,77 @@
--- Verdicts recomputed at any ω, from stored distances: SELECT * FROM marts.verdicts_at(0.5).
--- depends: settings, verdict_state, verdict_explanation
+-- Verdicts recomputed at any ω, from stored distances: SELECT * FROM marts.verdicts_at(0.5). At NULL: those that were given, each at its ω.
+-- depends: critical_omega, current_value, excess_ratio_at, is_anomalous_state, threshold_at, verdict_explanation, verdict_state
 CREATE MACRO marts.verdicts_at(omega) AS TABLE
 SELECT
-    measured.distance_id,
-    measured.run_id,
+    judged.distance_id,
+    judged.run_id,
     runs.app,
     runs.version_name,
     runs.started_at,
-    measured.series,
-    measured.detector,
-    omega::DOUBLE AS omega,
-    marts.verdict_state(measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, measured.is_recheck_passed, omega::DOUBLE) AS state,
-    CASE
-        WHEN measured.state = 'scored'
-        THEN marts.verdict_state(measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, measured.is_recheck_passed, omega::DOUBLE) = 'anomalous'
-    END AS is_anomalous,
-    measured.distance,
-    measured.q1,
-    measured.q3,
-    measured.q3 + omega::DOUBLE * (measured.q3 - measured.q1) AS threshold,
-    CASE
-        WHEN measured.q3 + omega::DOUBLE * (measured.q3 - measured.q1) > 0
-        THEN measured.distance / (measured.q3 + omega::DOUBLE * (measured.q3 - measured.q1))
-    END AS excess_ratio,
-    CASE
-        WHEN measured.q3 > measured.q1 THEN (measured.distance - measured.q3) / (measured.q3 - measured.q1)
-        WHEN measured.distance > measured.q3 THEN 'inf'::DOUBLE
-        WHEN measured.distance <= measured.q3 THEN '-inf'::DOUBLE
-    END AS critical_omega,
-    measured.direction,
+    judged.series,
+    judged.detector,
+    judged.omega,
+    judged.verdict_state AS state,
+    marts.is_anomalous_state(judged.verdict_state) AS is_anomalous,
+    judged.distance,
+    judged.q1,
+    judged.q3,
+    marts.threshold_at(judged.q1, judged.q3, judged.omega) AS threshold,
+    marts.excess_ratio_at(judged.distance, judged.q1, judged.q3, judged.omega) AS excess_ratio,
+    marts.critical_omega(judged.distance, judged.q1, judged.q3, judged.is_recheck_passed) AS critical_omega,
+    judged.direction,
     marts.verdict_explanation(
-        measured.series, measured.detector,
-        marts.verdict_state(measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, measured.is_recheck_passed, omega::DOUBLE),
-        measured.state_reason, measured.evidence_text, measured.distance, measured.q1, measured.q3, measured.improvement,
-        measured.is_recheck_passed, measured.history_size, omega::DOUBLE
+        judged.series, coalesce(known.scale, 'score'), judged.verdict_state, judged.state, judged.state_reason, judged.evidence_text,
+        judged.distance, judged.q1, judged.q3, judged.improvement, judged.uncorrected_distance,
+        judged.missing_series, coalesce(beside.judged_series, 'nothing else'), judged.is_recheck_passed, judged.history_size, judged.omega
     ) AS explanation,
     (
-        measured.is_latest
-        AND measured.detector = (SELECT chosen."value" FROM marts.settings AS chosen WHERE chosen.name = 'detector' AND chosen.is_current)
-        AND omega::DOUBLE = (SELECT chosen."value"::DOUBLE FROM marts.settings AS chosen WHERE chosen.name = 'omega' AND chosen.is_current)
+        judged.is_latest
+        AND judged.detector = marts.current_value('detector')
+        AND judged.omega = marts.current_value('omega')::DOUBLE
     ) AS is_current,
-    now() AS evaluated_at,
-    measured.is_latest,
-    measured.improvement,
-    measured.is_recheck_passed,
-    measured.p_value,
-    measured.history_size,
-    measured.k,
-    measured.interval_s,
-    measured.barycenter_id,
-    measured.parameters_hash,
-    measured.input_hash,
-    measured.engine_version,
-    measured.code_version
-FROM core.distances AS measured
-JOIN core.runs AS runs ON runs.run_id = measured.run_id;
+    judged.evaluated_at,
+    judged.is_latest,
+    judged.improvement,
+    judged.uncorrected_distance,
+    judged.missing_series,
+    judged.is_recheck_passed,
+    judged.p_value,
+    judged.history_size,
+    judged.k,
+    judged.interval_s,
+    judged.barycenter_id,
+    judged.parameters_hash,
+    judged.input_hash,
+    judged.engine_version,
+    judged.code_version
+FROM (
+    -- The planner drops the half that cannot be.
+    SELECT measured.*, given.omega, given.state AS verdict_state, given.evaluated_at
+    FROM core.verdicts AS given
+    JOIN core.distances AS measured ON measured.distance_id = given.distance_id
+    WHERE omega::DOUBLE IS NULL
+    UNION ALL
+    SELECT
+        measured.*,
+        omega::DOUBLE,
+        marts.verdict_state(
+            measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, measured.uncorrected_distance,
+            measured.missing_series, measured.is_recheck_passed, omega::DOUBLE
+        ),
+        now()
+    FROM core.distances AS measured
+    WHERE omega::DOUBLE IS NOT NULL
+) AS judged
+JOIN core.runs AS runs ON runs.run_id = judged.run_id
+LEFT JOIN core.detectors AS known ON known.detector = judged.detector
+LEFT JOIN (
+    SELECT parts.run_id, parts.detector, parts.parameters_hash, string_agg(parts.series, ', ' ORDER BY parts.series) AS judged_series
+    FROM core.distances AS parts
+    WHERE parts.series <> '*' AND parts.state = 'scored'
+        AND parts.run_id IN (SELECT whole.run_id FROM core.distances AS whole WHERE len(whole.missing_series) > 0)
+    GROUP BY parts.run_id, parts.detector, parts.parameters_hash
+) AS beside
+    ON beside.run_id = judged.run_id AND beside.detector = judged.detector AND beside.parameters_hash = judged.parameters_hash
+    AND judged.series = '*';
 
-COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest.';
+COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω.';

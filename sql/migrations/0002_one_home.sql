@@ -64,7 +64,7 @@ CREATE TABLE core.series_definitions (
     label           VARCHAR NOT NULL,
     short_label     VARCHAR NOT NULL,
     description     VARCHAR NOT NULL,
-    data_sources    VARCHAR[] NOT NULL,
+    needed_sources  VARCHAR[] NOT NULL,
     is_judged       BOOLEAN NOT NULL
 );
 COMMENT ON TABLE core.series_definitions IS 'A row is a series or metric of the catalogue, or a pattern of names.';

@@ -80,7 +80,7 @@ def make_series(
     anomalous = state == "anomalous"
     start = 2 * n // 3
     distances = Distances(
-        detector="iqr", distance=31.0 if anomalous else 11.0, q1=8.1, q3=10.2, evidence_text=None,
+        detector="iqr", distance=31.0 if anomalous else 11.0, q1=8.1, q3=10.2, threshold=13.35,
         history_distances=(7.2, 8.1, 8.4, 9.0, 9.6, 9.9, 10.2, 10.4, 11.0, 8.8, 9.1, 7.9),
         input_hash="c0ffee" * 10, parameters_hash="beef" * 16, engine_version="Perfetto v52.0", code_version="0.1.0",
     )  # fmt: skip

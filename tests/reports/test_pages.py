@@ -21,7 +21,7 @@ from perfreg_assets.reports.data import (
     TrendPoint,
 )
 from perfreg_assets.reports.index_page import render_index
-from perfreg_assets.reports.omega_page import critical_omega, render_omega_page
+from perfreg_assets.reports.omega_page import render_omega_page
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.templating import embed_json, limit_multiple, limit_step, numbers
 from perfreg_assets.run import PathStep
@@ -327,31 +327,33 @@ def test_multiples_of_the_limit_read_well(ratio, text):
 
 
 # ---- ω page ------------------------------------------------------------------------------------------
-def test_the_critical_omega_is_where_the_verdict_turns(builders):
-    verdict = builders.verdict("*", "anomalous", distance=10.0, q1=2.0, q3=4.0)
-    omega = critical_omega(verdict)
-    assert omega == 3.0
-    assert 4.0 + (omega - 1e-9) * 2.0 < 10.0
-    assert not 4.0 + omega * 2.0 < 10.0
-
-
-def test_a_failed_second_check_and_a_history_without_spread_have_no_critical_omega(builders):
-    assert critical_omega(builders.verdict("*", "normal", is_recheck_passed=False)) == -np.inf
-    assert critical_omega(builders.verdict("*", "anomalous", distance=5.0, q1=4.0, q3=4.0)) == np.inf
-    assert critical_omega(builders.verdict("*", "normal", distance=4.0, q1=4.0, q3=4.0)) == -np.inf
-    assert critical_omega(builders.verdict("*", "not_enough_history")) is None
+def test_the_omega_page_takes_the_critical_omega_of_the_mart(builders):
+    verdicts = (
+        builders.verdict("*", "anomalous", run_id="r1", critical_omega=3.0),
+        builders.verdict("*", "normal", run_id="r2", critical_omega=-np.inf),  # a second check takes every alarm away
+        builders.verdict("*", "anomalous", run_id="r3", critical_omega=np.inf),  # a history without spread
+        builders.verdict("*", "series_missing", run_id="r4", critical_omega=0.5, missing_series=("rss_app",)),
+        builders.verdict("*", "not_enough_history", run_id="r5"),
+    )
+    payload = json.loads(_read(render_omega_page(OmegaOverview(1.5, "default", verdicts))).payload)
+    assert [(row[0], row[4], row[6]) for row in payload["rows"]] == [
+        ("r3", 1e9, False),
+        ("r1", 3.0, False),
+        ("r4", 0.5, True),
+        ("r2", None, False),
+    ]
 
 
 def test_the_omega_page_shows_rates_and_quality_of_the_detector_in_force(builders):
     run = builders.run("r1", review_status="confirmed")
     overview = OmegaOverview(
-        1.5, "default", (builders.verdict("*", "anomalous", run_id="r1", distance=6.0705),), {"r1": run},
+        1.5, "default", (builders.verdict("*", "anomalous", run_id="r1", critical_omega=4.0),), {"r1": run},
         (FalseAlarmRate("default", 1.5, 20, 1, 0.05), FalseAlarmRate("iqr", 1.5, 20, 9, 0.45)),
         (QualityRow("simulated_noise1", "default", 1.5, 0.973, 0.851, 0.908, 0.02),),
     )  # fmt: skip
     page = render_omega_page(overview)
     payload = json.loads(_read(page).payload)
-    assert payload["rows"] == [["r1", "r1", "com.rig.shop", "1.5.0", 4.0, "confirmed"]]
+    assert payload["rows"] == [["r1", "r1", "com.rig.shop", "1.5.0", 4.0, "confirmed", False]]
     assert payload["rates"] == [[1.5, 0.05]]
     text = _visible(page)
     assert "1.5 (in force) 5.0 % 1 of 20 0.973 0.851 0.908" in text

@@ -317,7 +317,8 @@ def _measure(
             rows.append(
                 distances.DistanceRow(
                     series="*", history_size=len(members), evidence={"series_count": float(len(scored))},
-                    evidence_text=f"furthest out is {worst.series}", **run_level,
+                    evidence_text=f"furthest out is {worst.series}",
+                    missing_series=tuple(name for name in names if fact["values"][name] is None), **run_level,
                 )
             )  # fmt: skip
         else:
@@ -428,6 +429,16 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
         ],
     )  # fmt: skip
     evaluations.add(writer, _evaluation())
+    for run_id, value, reason in ((everyone[0]["run_id"], 0.8, None), (everyone[1]["run_id"], None, "not launched")):
+        writer.execute(
+            "INSERT INTO core.measurements (subject_kind, subject_id, metric, app, version_name, unit, worse, value, "
+            "reason, measured_at) VALUES ('run', ?, 'startup_full', ?, '1.0.0', 's', 'more', ?, ?, now())",
+            [run_id, APPS[0], value, reason],
+        )
+        writer.execute(
+            "INSERT INTO core.attachments VALUES (?, 'screen.png', 'screenshot', 4096, ?, ?)",
+            [run_id, "f0" * 32, BOOT_NS],
+        )
 
 
 def _evaluation() -> dict[str, object]:

@@ -14,8 +14,8 @@ from perfreg_assets.warehouse.connection import Warehouse
 EXAMPLES = sorted((sql_dir() / "examples").glob("*.sql"))
 
 
-def test_there_are_twenty_numbered_examples() -> None:
-    assert [path.name[:3] for path in EXAMPLES] == [f"{number:02d}_" for number in range(1, 21)]
+def test_examples_are_numbered_without_gaps() -> None:
+    assert [path.name[:3] for path in EXAMPLES] == [f"{number:02d}_" for number in range(1, 22)]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import series
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.series import SeriesRow
@@ -24,12 +25,13 @@ PROMISED = {
     "verdicts": "run_id app version_name series detector omega state is_anomalous distance q1 q3 "
     "threshold excess_ratio "
     "direction explanation is_current evaluated_at",
+    "measurements": "subject_kind subject_id metric app version_name unit worse value reason provenance measured_at",
     "discords": "run_id series start_s end_s peak_s start_ns end_ns confidence profile_value screens",
 }
 NUMBERS_WITHOUT_UNIT = re.compile(
     # counts, positions, and figures in the unit that another column names
     r".*(_count|_index|_rank|_position|_ratio|_ns|_s|_bytes|_median|_mean|_minimum|_maximum|_max|_low|_high|_value|_omega|_size)$"
-    r"|omega|distance|q1|q3|threshold|p_value|improvement|k|step|attempt|version_code|level|value|mean|median|minimum|maximum"
+    r"|omega|distance|uncorrected_distance|bytes|q1|q3|threshold|p_value|improvement|k|step|attempt|version_code|level|value|mean|median|minimum|maximum"
     r"|percentile_95|inertia|seconds|engine_seconds|bytes_per_minute|confidence|lift|flagged_per_clean_run|growth_per_s"
     r"|tp|tn|fp|fn|precision|recall|f1|false_positive_rate|mcc|roc_auc|average_precision|repeats|history|seed|omega_[ab]"
 )
@@ -235,7 +237,7 @@ def test_samples_that_are_not_finite_are_a_finding_and_left_out_of_levels(
 
 def test_evaluations_are_flat_rows(sample: Warehouse) -> None:
     with sample.reading() as reader:
-        rows = reader.dicts("SELECT * FROM marts.evaluations WHERE is_latest ORDER BY detector, omega")
+        rows = reader.dicts("SELECT * FROM marts.evaluations WHERE is_latest_evaluation ORDER BY detector, omega")
         places = reader.dicts("SELECT * FROM marts.evaluation_localisations")
     assert len(rows) == 8
     assert (rows[0]["detector"], rows[0]["omega"], rows[0]["level"], rows[0]["tp"]) == ("default", 0.0, None, 80.0)
@@ -252,31 +254,9 @@ def test_clients_may_attach_the_published_file_under_any_name(sample: Warehouse)
     for (name,) in views:
         client.execute(f"SELECT * FROM theirs.marts.{name} LIMIT 1").fetchall()
     client.execute("USE theirs")  # table macros look tables up where the client is
-    for call in ("verdicts_at(0.5)", "verdict_flips(1.5, 0.5)", "false_alarm_rates_at(1)"):
+    for call in ("verdicts_at(0.5)", "verdict_flips(1.5, 0.5)", "false_alarm_rates_at(1)", "axis_verdicts_at(1)"):
         assert client.execute(f"SELECT * FROM marts.{call}").fetchall()
     client.close()
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "polarity"),
-    [
-        ("cpu_app_core_3", "load", "LOWER_IS_BETTER"),
-        ("cpu_freq_0", "frequency", "NOT_APPLICABLE"),
-        ("frames_app", "frames", "HIGHER_IS_BETTER"),
-        ("frames_janky_app", "frames", "LOWER_IS_BETTER"),
-        ("rss_anon_app", "memory", "LOWER_IS_BETTER"),
-        ("net_sent", "network", "LOWER_IS_BETTER"),
-    ],
-)
-def test_every_series_has_a_polarity(warehouse: Warehouse, name: str, kind: str, polarity: str) -> None:
-    with warehouse.writing() as writer:
-        row = SeriesRow(
-            run_id="a", series=name, unit="u", interval_s=1.0, start_ns=0, values=np.ones(3), is_missing=False
-        )
-        series.upsert(writer, [row])
-        (told,) = writer.dicts("SELECT * FROM marts.series_names")
-    assert (told["kind"], told["polarity"], told["run_count"], told["missing_count"]) == (kind, polarity, 1, 0)
-    assert told["description"]
 
 
 def test_a_missing_series_blocks_only_where_it_is_judged(sample_module: object, tmp_path: Path) -> None:
@@ -287,7 +267,23 @@ def test_a_missing_series_blocks_only_where_it_is_judged(sample_module: object, 
             is_missing=True, reason="the trace has no frame timeline",
         )  # fmt: skip
         series.upsert(writer, [row], keep_others=True)
-        missing = dict(
-            writer.rows("SELECT series, is_blocking FROM marts.data_quality WHERE reason_code = 'series_missing'")
+        rows = writer.rows(
+            "SELECT scope, series, is_blocking, detail FROM marts.data_quality WHERE reason_code = 'series_missing' "
+            "ORDER BY ALL"
         )
-    assert missing == {"frames_app": False, "rss_app": True}
+    assert rows == [
+        ("run", None, True, "The run as a whole is not judged, missing although the history has it: rss_app."),
+        ("series", "frames_app", False, "the trace has no frame timeline"),
+        ("series", "rss_app", True, "the trace has no memory counters"),
+    ]
+
+
+def test_a_finding_without_detail_has_the_sentence_of_its_reason(warehouse: Warehouse) -> None:
+    with warehouse.writing() as writer:
+        writer.execute(
+            "INSERT INTO core.runs (run_id, folder_name, content_hash, app, version_name, started_at, config_hash, "
+            "is_quarantined, registered_at) VALUES ('a', 'a', 'a', 'app', '1', now(), 'c', false, now())"
+        )
+        found = dict(writer.rows("SELECT reason_code, detail FROM marts.data_quality"))
+    codes = (Reason.NOT_CHECKED, Reason.FUNCTIONAL_PROBLEMS_UNKNOWN)
+    assert found == {code.code: code.sentence for code in codes}

@@ -69,3 +69,16 @@ def test_a_figure_that_a_version_does_not_have_is_left_out(sample_module: object
         otava.export(reader, tmp_path / "out")
     assert "growth_per_s" not in _read(tmp_path / "out" / "com.example.notes-cpu_app.csv")[0]
     assert "growth_per_s" in _read(tmp_path / "out" / "com.example.notes-rss_app.csv")[0]
+
+
+@pytest.mark.parametrize(("name", "direction"), [("frames_app", 1), ("frames_janky_app", -1), ("unheard_of", -1)])
+def test_the_direction_is_that_of_the_catalogue(
+    sample_module: object, tmp_path: Path, name: str, direction: int
+) -> None:
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8)
+    with warehouse.writing() as writer:
+        writer.execute("UPDATE core.time_series SET series = ? WHERE series = 'cpu_app'", [name])
+    with warehouse.reading() as reader:
+        *_, config = otava.export(reader, tmp_path / "out")
+    test = json.loads(config.read_text())["tests"][f"com.example.notes.{name}"]
+    assert {metric["direction"] for metric in test["metrics"].values()} == {direction}

@@ -349,7 +349,7 @@ def test_timings_are_replaced_by_phase(warehouse: Warehouse) -> None:
         _distance("a", improvement=float("nan")),
         _distance("a", q1=3.0),
         _distance("a", state="not_enough_history"),
-        _distance("a", detector="oracle"),
+        _distance("a", uncorrected_distance=float("nan")),
         _distance("a", p_value=1.5),
     ],
     ids=range(8),

@@ -73,7 +73,10 @@ def _expected(row: distances.DistanceRow, omega: float) -> str:
     threshold = row.q3 + omega * (row.q3 - row.q1)
     if row.distance > threshold and row.is_recheck_passed is not False:
         return "anomalous"
-    if row.improvement is not None and row.improvement > threshold:
+    if row.missing_series:
+        return "series_missing"
+    uncorrected = row.distance if row.uncorrected_distance is None else row.uncorrected_distance
+    if row.improvement is not None and row.improvement > threshold and not uncorrected > threshold:
         return "improved"
     return "normal"
 
@@ -94,6 +97,8 @@ def _measured(draw: st.DrawFn) -> distances.DistanceRow:
         q1=q1,
         q3=q3,
         improvement=draw(st.none() | _numbers),
+        uncorrected_distance=draw(st.none() | _numbers | st.just(near)),
+        missing_series=draw(st.sampled_from([None, (), ("rss_app",), ("cpu_app", "rss_app")])),
         is_recheck_passed=draw(st.sampled_from([None, True, False])),
     )
 
@@ -119,8 +124,10 @@ def test_stored_and_recomputed_verdicts_are_the_rule_at_any_omega(
         assert stored == recomputed
         assert {name: state for name, state, *_ in stored} == expected
         judged = ("anomalous", "normal", "improved")
-        for _, state, is_anomalous, *_ in stored:
+        for _, state, is_anomalous, threshold, excess_ratio, critical_omega, *_ in stored:
             assert is_anomalous is (state == "anomalous" if state in judged else None)
+            assert excess_ratio is None or threshold > 0
+            assert (critical_omega is None) == (threshold is None)
     finally:
         memory.execute("ROLLBACK")
 
@@ -143,6 +150,75 @@ def test_the_rule_fires_below_the_critical_omega_only(writer: Writer) -> None:
     for omega in (0.0, 0.74, 0.75, 0.76, 50.0):
         flagged = {run for (run,) in writer.rows("SELECT run_id FROM marts.verdicts_at(?) WHERE is_anomalous", [omega])}
         assert flagged == {run for run, limit in critical.items() if omega < limit}
+
+
+def test_where_a_second_check_takes_every_alarm_away_the_critical_omega_is_minus_infinity(writer: Writer) -> None:
+    distances.upsert(writer, [_row("a", is_recheck_passed=False), _row("b", is_recheck_passed=True)])
+    for table in ("marts.verdicts_at(0)", "marts.distances"):
+        assert dict(writer.rows(f"SELECT run_id, critical_omega FROM {table}")) == {"a": -math.inf, "b": 1.0}
+
+
+def test_a_distance_has_the_threshold_at_the_omega_in_force(writer: Writer) -> None:
+    distances.upsert(writer, [_row("a"), _row("b", state="series_missing", distance=None, q1=None, q3=None)])
+    verdicts.make_current(writer, omega=0.25)
+    assert dict(writer.rows("SELECT run_id, threshold FROM marts.distances")) == {"a": 2.25, "b": None}
+
+
+def test_a_run_that_lacks_a_series_of_its_history_is_never_normal_or_improved(writer: Writer) -> None:
+    lacking = {"missing_series": ("rss_app",)}
+    distances.upsert(
+        writer,
+        [
+            _row("a", "cpu_app", distance=0.0),
+            _row("a", "cpu_total", distance=0.0),
+            _row("a", "rss_app", state="series_missing", distance=None, q1=None, q3=None),
+            _row("a", "*", distance=0.0, **lacking),
+            _row("b", "*", distance=0.0, improvement=9.0, **lacking),
+            _row("c", "*", distance=9.0, **lacking),
+        ],
+    )
+    verdicts.make_current(writer, omega=0.5, detector="default")
+    told = {
+        run_id: (state, is_anomalous, explanation)
+        for run_id, state, is_anomalous, explanation in writer.rows(
+            "SELECT run_id, run_verdict, is_anomalous, run_explanation FROM marts.runs"
+        )
+    }
+    assert {run_id: row[:2] for run_id, row in told.items()} == {
+        "a": ("series_missing", None),
+        "b": ("series_missing", None),
+        "c": ("anomalous", True),
+    }
+    assert told["a"][2] == (
+        "The run as a whole is not judged, missing although the history has it: rss_app; "
+        "of what was judged (cpu_app, cpu_total) the score 0 is not above 2.5 = q3 2 + ω 0.5 × (q3 − q1) 1."
+    )
+    assert told["c"][2].endswith("; missing although the history has it: rss_app.")
+    counted = writer.rows("SELECT run_count, judged_count, not_judged_count FROM marts.regressions_by_version")
+    assert [row for row in counted if row[0] == 3] == [(3, 1, 2)]
+    rates = writer.rows("SELECT judged_count, flagged_count FROM marts.false_alarm_rates_at(0.5) WHERE series = '*'")
+    assert rates == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"distance": -9.0, "uncorrected_distance": 1.0}, "improved"),
+        ({"distance": 1.0, "uncorrected_distance": 2.6}, "normal"),  # a leak that the correction brings below
+        ({"distance": 2.6, "uncorrected_distance": 3.0}, "anomalous"),
+        ({"distance": 1.0, "uncorrected_distance": None}, "improved"),
+        ({"distance": 2.6, "is_recheck_passed": False}, "normal"),
+    ],
+)
+def test_a_run_is_improved_only_while_no_series_is_over_its_uncorrected_threshold(
+    writer: Writer, changes: dict[str, object], state: str
+) -> None:
+    distances.upsert(writer, [_row("a", "*", improvement=9.0, **changes)])
+    assert verdicts.evaluate(writer, 0.5, "default") == 1
+    ((found, explanation),) = writer.rows("SELECT state, explanation FROM marts.run_verdicts")
+    assert found == state
+    told = "less load (score 9) is no improvement while more load, not corrected for the number of series (score 2.6)"
+    assert (told in explanation) == (state == "normal")
 
 
 def test_verdicts_at_earlier_omegas_stay(writer: Writer) -> None:
@@ -277,7 +353,8 @@ def test_the_false_alarm_rate_counts_what_nobody_confirmed_or_accepted(writer: W
         if row["omega"] == 0.5
     ]
     assert row == {
-        "detector": "default", "omega": 0.5, "series": "*", "judged_count": 6, "flagged_count": 4,
+        "detector": "default", "omega": 0.5, "series": "*", "is_current_setting": False, "judged_count": 6,
+        "flagged_count": 4,
         "presumed_normal_count": 4,  # c, d, e, f
         "presumed_false_alarm_count": 2,  # c, d
         "false_alarm_ratio": 0.5,
@@ -291,7 +368,7 @@ def test_the_false_alarm_rate_counts_what_nobody_confirmed_or_accepted(writer: W
 
 
 _RATES = (
-    "detector", "omega", "series", "judged_count", "flagged_count",
+    "detector", "omega", "series", "is_current_setting", "judged_count", "flagged_count",
     "presumed_normal_count", "presumed_false_alarm_count", "false_alarm_ratio",
     "rejected_alarm_count", "reviewed_false_alarm_ratio", "confirmed_count", "confirmed_flagged_count",
 )  # fmt: skip

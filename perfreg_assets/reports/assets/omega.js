@@ -7,6 +7,7 @@
   if (!inputs.a) { document.body.dataset.ready = "yes"; return; }
   const REVIEWS = { confirmed: "Confirmed regression", rejected: "False alarm", accepted: "Accepted as the new normal" };
   const anomalous = (row, at) => row[4] !== null && row[4] > at;
+  const state = (row, at) => anomalous(row, at) ? "▲ anomalous" : row[6] ? "○ series missing" : "● normal";
   const count = (at) => rows.reduce((sum, row) => sum + anomalous(row, at), 0);
   const cell = (row, text, className = "") => {
     const td = row.insertCell();
@@ -23,7 +24,7 @@
     const flips = rows.filter((row) => anomalous(row, at.a) !== anomalous(row, at.b));
     document.querySelector("[data-flips]").textContent = at.a === at.b ? "Move a slider to see which verdicts change."
       : flips.length === 0 ? "No verdict changes between the two."
-      : `${flips.length} verdict${flips.length === 1 ? " changes" : "s change"}: ${[[at.b, "to anomalous"], [at.a, "to normal"]].map(([w, words]) => [flips.filter((r) => anomalous(r, w)).length, words]).filter(([n]) => n).map((part) => part.join(" ")).join(", ")}.`;
+      : `${flips.length} verdict${flips.length === 1 ? " changes" : "s change"}: ${[[at.b, "to anomalous"], [at.a, "no longer"]].map(([w, words]) => [flips.filter((r) => anomalous(r, w)).length, words]).filter(([n]) => n).map((part) => part.join(" ")).join(", ")}.`;
     const table = document.querySelector("[data-flip-table]");
     table.hidden = flips.length === 0;
     const body = table.tBodies[0];
@@ -36,8 +37,8 @@
       cell(row, "").append(link);
       cell(row, flip[2]); cell(row, flip[3]);
       cell(row, flip[4] >= 1e9 ? "any" : flip[4].toFixed(2), "num");
-      cell(row, anomalous(flip, at.a) ? "▲ anomalous" : "● normal");
-      cell(row, anomalous(flip, at.b) ? "▲ anomalous" : "● normal");
+      cell(row, state(flip, at.a));
+      cell(row, state(flip, at.b));
       cell(row, REVIEWS[flip[5]] || "");
     }
   }

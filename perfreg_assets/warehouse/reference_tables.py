@@ -1,0 +1,61 @@
+"""Tables of what the code knows (detectors, series, reasons), so that SQL reads it from where Python does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+
+from perfreg_assets import catalogue, detection
+from perfreg_assets.reasons import Reason
+
+# Table -> its columns with their types, in the order of the rows below.
+_COLUMNS = {
+    "core.detectors": {
+        "detector": "VARCHAR", "summary": "VARCHAR", "scale": "VARCHAR", "run_rule": "VARCHAR",
+        "localisation": "VARCHAR",
+    },
+    "core.series_definitions": {
+        "definition_name": "VARCHAR", "name_pattern": "VARCHAR", "unit": "VARCHAR", "kind": "VARCHAR",
+        "axis": "VARCHAR", "worse": "VARCHAR", "label": "VARCHAR", "short_label": "VARCHAR", "description": "VARCHAR",
+        "needed_sources": "VARCHAR[]", "is_judged": "BOOLEAN",
+    },
+    "core.reasons": {"reason_code": "VARCHAR", "sentence": "VARCHAR"},
+}  # fmt: skip
+
+
+def fill(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Makes the tables say what this release and its registered detectors say; True when one did not."""
+    replaced = [name for name, rows in _facts().items() if _replace(connection, name, rows)]
+    return bool(replaced)
+
+
+def _facts() -> dict[str, list[tuple[Any, ...]]]:
+    return {
+        "core.detectors": [
+            (one.name, one.summary, one.scale, one.run_rule, one.localisation) for one in detection.detectors().values()
+        ],
+        "core.series_definitions": [
+            (
+                *(one.name, one.pattern, one.unit, one.kind, one.axis, one.worse),
+                *(one.label, one.short, one.description, list(one.sources), one.is_judged),
+            )
+            for one in catalogue.SERIES
+        ],
+        "core.reasons": [(reason.code, reason.sentence) for reason in Reason],
+    }
+
+
+def _replace(connection: duckdb.DuckDBPyConnection, name: str, rows: Sequence[tuple[Any, ...]]) -> bool:
+    columns = _COLUMNS[name]
+    there = connection.execute(f"SELECT {', '.join(columns)} FROM {name} ORDER BY 1").fetchall()
+    if there == sorted(rows, key=lambda row: row[0]):
+        return False
+    connection.execute(f"DELETE FROM {name}")
+    taken = ", ".join(f"unnest(?::{kind}[])" for kind in columns.values())
+    connection.execute(
+        f"INSERT INTO {name} ({', '.join(columns)}) SELECT {taken}",
+        [list(values) for values in zip(*rows, strict=True)],
+    )
+    return True

@@ -1,0 +1,26 @@
+-- A row is a series or metric that this release knows, or a pattern of names (cpu_core_<n>), whether any run has it or not.
+-- depends: polarity
+CREATE VIEW marts.series_catalogue AS
+SELECT
+    known.definition_name,
+    known.name_pattern,
+    known.unit,
+    known.kind,
+    known.axis,
+    known.worse,
+    marts.polarity(known.worse) AS polarity,
+    known.label,
+    known.short_label,
+    known.description,
+    known.needed_sources,
+    known.is_judged,
+    coalesce(stored.run_count, 0) AS run_count
+FROM core.series_definitions AS known
+LEFT JOIN (
+    SELECT definitions.definition_name, count(DISTINCT series.run_id) AS run_count
+    FROM (SELECT DISTINCT samples.run_id, samples.series FROM core.time_series AS samples WHERE NOT samples.is_missing) AS series
+    JOIN core.series_definitions AS definitions ON regexp_full_match(series.series, definitions.name_pattern)
+    GROUP BY definitions.definition_name
+) AS stored ON stored.definition_name = known.definition_name;
+
+COMMENT ON VIEW marts.series_catalogue IS 'A row is a series or metric that this release knows, or a pattern of names (cpu_core_<n>), whether any run has it or not.';

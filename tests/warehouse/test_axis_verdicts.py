@@ -1,0 +1,144 @@
+"""A run has a state per axis: missing data is never normal there either, and nothing hides a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import duckdb
+import pytest
+
+from perfreg_assets.warehouse import distances, migrations, runs, verdicts
+from perfreg_assets.warehouse.connection import Warehouse, Writer
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+BLANK = {"distance": None, "q1": None, "q3": None}
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    migrations.migrate(connection)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def writer(memory: duckdb.DuckDBPyConnection) -> Iterator[Writer]:
+    """A warehouse in memory with the run a; what a test writes is rolled back."""
+    memory.execute("BEGIN TRANSACTION")
+    writer = Writer(memory)
+    row = runs.RunRow(
+        run_id="a", folder_name="a", content_hash="a", app="app", version_name="1", config_hash="c", started_at=NOON
+    )
+    runs.upsert(writer, [row])
+    yield writer
+    memory.execute("ROLLBACK")
+
+
+def _row(name: str, **changes: object) -> distances.DistanceRow:
+    values = {"state": "scored", "distance": 0.0, "q1": 1.0, "q3": 2.0, "parameters_hash": "p1", **changes}
+    return distances.DistanceRow(run_id="a", series=name, detector="default", **values)
+
+
+def _judge(writer: Writer, *rows: distances.DistanceRow) -> dict[str, tuple[str, bool | None, str]]:
+    distances.upsert(writer, rows)
+    verdicts.make_current(writer, omega=0.5, detector="default")  # the threshold is 2.5
+    columns = "axis, state, is_anomalous, series"
+    found = writer.rows(f"SELECT {columns} FROM marts.axis_verdicts WHERE is_current")
+    recomputed = writer.rows(f"SELECT {columns} FROM marts.axis_verdicts_at(0.5) WHERE is_latest")
+    assert sorted(found) == sorted(recomputed)
+    states = writer.value("SELECT axis_states FROM marts.runs WHERE run_id = 'a'")
+    assert states == {axis: state for axis, state, *_ in found}
+    return {axis: tuple(rest) for axis, *rest in found}
+
+
+def test_each_axis_has_the_verdict_of_its_worst_series(writer: Writer) -> None:
+    found = _judge(
+        writer,
+        _row("*", distance=9.0),
+        _row("cpu_app", distance=3.0),
+        _row("cpu_total", distance=9.0),
+        _row("cpu_core_11", distance=0.0, improvement=9.0),
+        _row("rss_app", distance=1.0),
+        _row("frames_app", distance=-5.0, improvement=5.0),
+        _row("frames_janky_app", distance=0.0),
+        _row("net_sent", state="not_enough_history", **BLANK),
+    )
+    assert found == {
+        "cpu": ("anomalous", True, "cpu_total"),
+        "memory": ("normal", False, "rss_app"),
+        "frames": ("improved", False, "frames_app"),
+        "network": ("not_enough_history", None, "net_sent"),
+    }
+
+
+def test_an_axis_that_lacks_a_series_of_its_history_is_not_normal(writer: Writer) -> None:
+    found = _judge(
+        writer,
+        _row("*", missing_series=("rss_anon_app", "frames_app")),
+        _row("cpu_app"),
+        _row("rss_app"),
+        _row("rss_anon_app", state="series_missing", **BLANK),
+        _row("frames_janky_app", distance=9.0),
+    )
+    assert found == {
+        "cpu": ("normal", False, "cpu_app"),
+        "memory": ("series_missing", None, "rss_anon_app"),
+        "frames": ("anomalous", True, "frames_janky_app"),
+    }
+
+
+def test_a_series_that_the_history_lacks_too_leaves_the_rest_of_its_axis_judged(writer: Writer) -> None:
+    found = _judge(
+        writer,
+        _row("*"),
+        _row("rss_app"),
+        _row("swap_app", state="series_missing", **BLANK),
+        _row("frames_app", state="series_missing", **BLANK),
+    )
+    assert found == {
+        "memory": ("normal", False, "rss_app"),
+        "frames": ("series_missing", None, "frames_app"),
+    }
+
+
+def test_less_of_one_series_does_not_hide_more_of_another(writer: Writer) -> None:
+    found = _judge(
+        writer,
+        _row("*"),
+        _row("rss_app", distance=1.0, uncorrected_distance=2.6),
+        _row("rss_file_app", distance=-5.0, improvement=5.0, uncorrected_distance=-5.0),
+    )
+    assert found == {"memory": ("normal", False, "rss_app")}
+
+
+def test_names_outside_the_catalogue_are_an_axis_of_their_own(writer: Writer) -> None:
+    assert _judge(writer, _row("*"), _row("flux")) == {"other": ("normal", False, "flux")}
+
+
+def test_measurements_by_earlier_parameters_are_verdicts_of_their_own(writer: Writer) -> None:
+    _judge(writer, _row("*", distance=9.0), _row("cpu_app", distance=9.0))
+    assert _judge(writer, _row("*", parameters_hash="p2"), _row("cpu_app", parameters_hash="p2")) == {
+        "cpu": ("normal", False, "cpu_app")
+    }
+    rows = writer.rows("SELECT state, is_latest, is_current FROM marts.axis_verdicts ORDER BY ALL")
+    assert rows == [("anomalous", False, False), ("normal", True, True)]
+
+
+def test_the_explanation_is_that_of_the_deciding_series(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        rows = reader.rows(
+            "SELECT axes.state, axes.explanation, axes.excess_ratio, verdicts.explanation, verdicts.excess_ratio "
+            "FROM marts.axis_verdicts AS axes "
+            "JOIN marts.verdicts AS verdicts USING (run_id, series, detector, omega) WHERE axes.is_latest"
+        )
+        missing = reader.rows(
+            "SELECT explanation FROM marts.axis_verdicts WHERE state = 'series_missing' AND is_current"
+        )
+    assert len(rows) > 100
+    for state, explanation, ratio, of_series, ratio_of_series in rows:
+        if state != "series_missing":
+            assert (explanation, ratio) == (of_series, ratio_of_series)
+    assert missing == [("Not judged, missing although the history has it.",)]
