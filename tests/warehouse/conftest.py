@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import duckdb
 import pytest
 
+from perfreg_assets.warehouse import migrations
 from perfreg_assets.warehouse.connection import Warehouse
 
 
@@ -52,3 +55,13 @@ def warehouse(new_warehouse: Warehouse, _migrated: Warehouse) -> Warehouse:
     shutil.copyfile(_migrated.path, new_warehouse.path)
     shutil.copyfile(_migrated.published, new_warehouse.published)
     return new_warehouse
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[duckdb.DuckDBPyConnection]:
+    """An empty warehouse in memory, in which a test rolls back what it writes."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    migrations.migrate(connection)
+    yield connection
+    connection.close()

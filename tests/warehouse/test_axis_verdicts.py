@@ -8,20 +8,11 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
-from perfreg_assets.warehouse import distances, migrations, runs, verdicts
+from perfreg_assets.warehouse import distances, runs, verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BLANK = {"distance": None, "q1": None, "q3": None}
-
-
-@pytest.fixture(scope="module")
-def memory() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    migrations.migrate(connection)
-    yield connection
-    connection.close()
 
 
 @pytest.fixture

@@ -14,19 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perfreg_assets.settings import SettingError
-from perfreg_assets.warehouse import distances, migrations, reviews, runs, settings_table, verdicts
+from perfreg_assets.warehouse import distances, reviews, runs, settings_table, verdicts
 from perfreg_assets.warehouse.connection import Writer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def memory() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    migrations.migrate(connection)
-    yield connection
-    connection.close()
 
 
 @pytest.fixture
