@@ -19,6 +19,7 @@ class HistoryFacts:
     app: str
     version_name: str
     config_hash: str
+    load_sources: tuple[str, ...]
     started_at: datetime
     has_functional_problems: bool | None
     is_complete: bool
@@ -62,7 +63,7 @@ CANDIDATES = Table("core.history_candidates", CandidateRow, ("run_id",))
 
 _FACTS = """
 SELECT
-    runs.run_id, runs.app, runs.version_name, runs.config_hash, runs.started_at,
+    runs.run_id, runs.app, runs.version_name, runs.config_hash, traces.load_sources, runs.started_at,
     runs.functional_problem_count > 0, coalesce(traces.is_complete, false),
     list_transform(runs.path, lambda step: step.state_hash),
     reviews.status, runs.is_excluded, verdicts.is_anomalous
@@ -87,6 +88,7 @@ def facts(reader: Reader, app: str) -> list[HistoryFacts]:
             app=run_app,
             version_name=version_name,
             config_hash=config_hash,
+            load_sources=tuple(load_sources or ()),
             started_at=started_at.astimezone(UTC),
             has_functional_problems=has_problems,
             is_complete=is_complete,
@@ -96,8 +98,8 @@ def facts(reader: Reader, app: str) -> list[HistoryFacts]:
             is_anomalous=is_anomalous,
         )
         for (
-            run_id, run_app, version_name, config_hash, started_at, has_problems, is_complete, state_hashes,
-            review, is_excluded, is_anomalous,
+            run_id, run_app, version_name, config_hash, load_sources, started_at, has_problems, is_complete,
+            state_hashes, review, is_excluded, is_anomalous,
         ) in reader.rows(_FACTS, [app])
     ]  # fmt: skip
 
