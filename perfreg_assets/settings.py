@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
+
+from perfreg_assets import detection
 
 ENVIRONMENT_PREFIX = "PERFREG_"
 
@@ -29,8 +31,9 @@ def _parameter(
     source: str,
     minimum: float | None = None,
     maximum: float | None = None,
-    choices: tuple[str, ...] | None = None,
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] | None = None,
 ) -> Any:
+    """`choices` may be a function: what is registered later is then allowed as well."""
     return field(
         default=default,
         metadata={"unit": unit, "source": source, "minimum": minimum, "maximum": maximum, "choices": choices},
@@ -111,7 +114,7 @@ class Settings:
     barycenter_iterations: int = _parameter(
         30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)"
     )
-    detector: str = _parameter("default", unit="name", choices=("default", "iqr"), source="README, How good is it")
+    detector: str = _parameter("default", unit="name", choices=detection.detector_names, source="README, How good is it")
     omega: float = _parameter(
         0.75,
         unit="IQRs",
@@ -126,7 +129,7 @@ class Settings:
 
     # ---- localisation ----------------------------------------------------------------------------
     localisation: str = _parameter(
-        "default", unit="name", choices=("default", "thesis"), source="README, How good is it"
+        "default", unit="name", choices=detection.localisation_names, source="README, How good is it"
     )
     discord_window_s: float = _parameter(
         10.0, unit="s", minimum=1, maximum=600, source="mode thesis only; about five actions at 2 s"
@@ -266,7 +269,7 @@ class Settings:
 def _allowed(spec: Field[Any]) -> str:
     meta = spec.metadata
     if meta["choices"]:
-        return " or ".join(meta["choices"])
+        return " or ".join(_choices(meta))
     low, high = meta["minimum"], meta["maximum"]
     if low is None and high is None:
         return "any"
@@ -275,9 +278,14 @@ def _allowed(spec: Field[Any]) -> str:
     return f"{low} to {high}"
 
 
+def _choices(meta: Mapping[str, Any]) -> tuple[str, ...]:
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = meta["choices"]
+    return choices() if callable(choices) else choices
+
+
 def _check(spec: Field[Any], value: Any) -> None:
     meta = spec.metadata
-    if meta["choices"] and value not in meta["choices"]:
+    if meta["choices"] and value not in _choices(meta):
         raise SettingError(f"{spec.name} = {value!r}: allowed is {_allowed(spec)}")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return

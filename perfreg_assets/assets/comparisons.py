@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from perfreg_assets.methods.detectors import kind_of_series
-from perfreg_assets.methods.samples import Kind, Sample
+from perfreg_assets.catalogue import SeriesDefinition, definition_of
+from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import UNKNOWN, state_codes
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
@@ -44,9 +44,9 @@ class Comparison:
         return self.target.interval_s
 
     @property
-    def kind(self) -> Kind:
-        """The kind of quantity, which decides what a detector looks at."""
-        return kind_of_series(self.series)
+    def definition(self) -> SeriesDefinition:
+        """What the series is, which decides what a detector looks at."""
+        return definition_of(self.series)
 
     @property
     def history_values(self) -> list[np.ndarray]:

@@ -5,6 +5,7 @@ from itertools import groupby
 
 import dagster as dg
 
+from perfreg_assets import detection
 from perfreg_assets.assets import comparisons
 from perfreg_assets.assets.barycenters import barycenter_id
 from perfreg_assets.assets.comparisons import SCORED
@@ -18,7 +19,6 @@ from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import distances as table
 from perfreg_assets.warehouse import runs as run_table
 
-DETECTORS = ("iqr", "default")
 DISTANCE_PARAMETERS = (
     *HISTORY_PARAMETERS,
     *("interval_s", "judged_series", "barycenter_iterations", "dbscan_eps", "dbscan_min_samples"),
@@ -53,16 +53,7 @@ def distances(context: dg.AssetExecutionContext, project: Project) -> None:
             (row.run_id, row.series, row.detector): row for row in table.find(reader, {one.run_id for one in everyone})
         }
     parameters_hash = settings.hash_of(*DISTANCE_PARAMETERS)
-    detectors = [
-        make_detector(
-            name,
-            dbscan_eps=settings.dbscan_eps,
-            dbscan_min_samples=settings.dbscan_min_samples,
-            barycenter_backend=settings.barycenter_backend,
-            barycenter_iterations=settings.barycenter_iterations,
-        )
-        for name in DETECTORS
-    ]
+    detectors = [make_detector(name, vars(settings)) for name in detection.detector_names()]
 
     def measure(ones: list[comparisons.Comparison]) -> list[table.DistanceRow]:
         own = {

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets import detection
 from perfreg_assets.assets.comparisons import SCORED, Comparison
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.detectors import Detector
-from perfreg_assets.methods.family import corrected, run_score
-from perfreg_assets.methods.run_level import combine_run
+from perfreg_assets.methods.multiple_testing import combine, correct
 from perfreg_assets.methods.samples import Sample, Score
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
@@ -22,7 +22,6 @@ from perfreg_assets.warehouse.distances import RUN_LEVEL, DistanceRow
 
 # When no series of a run can be judged, the run's own state is the first of these that occurs.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
-CALIBRATED = "default"  # its scores are probabilities, so they can be corrected for the number of series
 _DETECTOR_PARAMETERS = ("barycenter_iterations", "dbscan_eps", "dbscan_min_samples")
 
 Earlier = Mapping[tuple[str, str, str], DistanceRow]
@@ -43,6 +42,7 @@ def measure_run(
         earlier: (run, series, detector) → what was measured last.
     """
     rows: list[DistanceRow] = []
+    run_rule = detection.definition_of(detector.name).run_rule
     scores: dict[str, Score] = {}
     series_count = sum(one.state == SCORED for one in comparisons)
     for one in comparisons:
@@ -69,9 +69,7 @@ def measure_run(
             scores[one.series] = _score_of(row)
         else:
             average_id, average = averages[one.series]
-            score = _score(one, detector, average)
-            if detector.name == CALIBRATED:
-                score = corrected(score, series_count)
+            score = correct(_score(one, detector, average), series_count, run_rule)
             scores[one.series] = score
             row = _filled(blank, replace(score, barycenter_id=average_id), input_hash)
         rows.append(row)
@@ -83,7 +81,7 @@ def _score(one: Comparison, detector: Detector, average: BarycenterRow) -> Score
     return detector.score(
         history,
         target,
-        kind=one.kind,
+        series=one.definition,
         interval_s=one.interval_s,
         barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
     )
@@ -93,14 +91,13 @@ def _run_level(rows: list[DistanceRow], scores: dict[str, Score], detector: str)
     blank = replace(rows[0], series=RUN_LEVEL, **_NOTHING)
     if scores:
         digest = hashlib.sha256("".join(sorted(row.input_hash or "" for row in rows)).encode()).hexdigest()
-        return _filled(replace(blank, state=SCORED, state_reason=None), _of_run(scores, detector), digest)
+        return _filled(
+            replace(blank, state=SCORED, state_reason=None),
+            combine(scores, detection.definition_of(detector).run_rule),
+            digest,
+        )
     told = min(rows, key=lambda row: _RUN_STATES.index(row.state))
     return replace(blank, state=told.state, state_reason=told.state_reason)
-
-
-def _of_run(scores: dict[str, Score], detector: str) -> Score:
-    """`default`: the worst of the corrected scores. `iqr`: any series, as in the thesis."""
-    return run_score(scores) if detector == CALIBRATED else combine_run(scores, detector)
 
 
 _NOTHING: dict[str, Any] = dict.fromkeys(
@@ -153,7 +150,7 @@ def _input_hash(one: Comparison, detector: str, series_count: int, settings: Set
     history, target = one.samples
     parts = (
         detector,
-        one.kind,
+        one.definition,
         one.interval_s,
         series_count,
         settings.hash_of(*_DETECTOR_PARAMETERS),
