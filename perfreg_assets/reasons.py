@@ -14,11 +14,14 @@ class Reason(StrEnum):
     """Codes are stable: they are stored and queried. The sentence may be improved, the code may not."""
 
     sentence: str
+    label: str
+    """Of reasons that are counted: what those runs are, as in "3 with functional problems"; else empty."""
 
-    def __new__(cls, code: str, sentence: str) -> Reason:
+    def __new__(cls, code: str, sentence: str, label: str = "") -> Reason:
         member = str.__new__(cls, code)
         member._value_ = code
         member.sentence = sentence
+        member.label = label
         return member
 
     # ---- run folder ------------------------------------------------------------------------------
@@ -99,7 +102,7 @@ class Reason(StrEnum):
 
     # ---- history and series ----------------------------------------------------------------------
     NOT_ENOUGH_HISTORY = "not_enough_history", "Too few comparable earlier runs; collect more runs of earlier versions."
-    SERIES_MISSING = "series_missing", "The trace does not have what this series needs."
+    SERIES_MISSING = "series_missing", "The trace does not have what this series needs.", "without the series"
     SERIES_SPOILT = (
         "series_spoilt",
         "The recording lost data that this series is made of; enlarge its buffers and record again.",
@@ -109,21 +112,22 @@ class Reason(StrEnum):
     METRIC_INVALID = "metric_invalid", "An entry of metrics in run.json is not usable and was left out; correct it."
 
     # ---- why an earlier run is in no history, in the order in which they are looked at ------------
-    OTHER_CONFIGURATION = "other_configuration", "The run has another test configuration."
-    OTHER_RECORDING = "other_recording", "The run was recorded with other sources that change the load."
-    INCOMPLETE_TRACE = "incomplete_trace", "The run's trace is not whole."
-    FUNCTIONAL_PROBLEMS = "functional_problems", "Functional problems were found in the run, so it is in no history."
+    OTHER_CONFIGURATION = "other_configuration", "The run has another test configuration.", "with another test configuration"
+    OTHER_RECORDING = "other_recording", "The run was recorded with other sources that change the load.", "recorded with other sources"
+    INCOMPLETE_TRACE = "incomplete_trace", "The run's trace is not whole.", "with an incomplete trace"
+    FUNCTIONAL_PROBLEMS = "functional_problems", "Functional problems were found in the run, so it is in no history.", "with functional problems"
     FUNCTIONAL_PROBLEMS_UNKNOWN = (
         "functional_problems_unknown",
         "run.json does not say whether functional problems were found, so the run is in no history.",
+        "with unknown functional problems",
     )
-    EXCLUDED = "excluded", "The run was taken out by hand."
-    SAME_VERSION = "same_version", "The run is of the judged version itself."
-    REVIEWED_OUT = "reviewed_out", "A review confirmed the run as a regression."
-    ANOMALOUS = "anomalous", "The run was judged anomalous."
-    BEFORE_ACCEPTED = "before_accepted", "The run is older than the last one accepted as the new normal."
-    BEYOND_SIZE = "beyond_size", "The run is comparable, but older than the ones taken."
-    PATH_DISSIMILAR = "path_dissimilar", "The run took another path through the app."
+    EXCLUDED = "excluded", "The run was taken out by hand.", "excluded by hand"
+    SAME_VERSION = "same_version", "The run is of the judged version itself.", "of the judged version itself"
+    REVIEWED_OUT = "reviewed_out", "A review confirmed the run as a regression.", "confirmed as a regression"
+    ANOMALOUS = "anomalous", "The run was judged anomalous.", "judged anomalous"
+    BEFORE_ACCEPTED = "before_accepted", "The run is older than the last one accepted as the new normal.", "older than the last run accepted as the new normal"
+    BEYOND_SIZE = "beyond_size", "The run is comparable, but older than the ones taken.", "comparable, but older than the ones taken"
+    PATH_DISSIMILAR = "path_dissimilar", "The run took another path through the app.", "on another path through the app"
 
     # ---- worth a look ----------------------------------------------------------------------------
     TIME_LIMIT_MISSED = "time_limit_missed", "The exploration took longer than its time limit."

@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from perfreg_assets import detection
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.evaluation.dataset import Dataset, LabelledSeries
 from perfreg_assets.evaluation.protocol import Draw
-from perfreg_assets.methods.detectors import Detector, kind_of_series
-from perfreg_assets.methods.run_level import combine_run
+from perfreg_assets.methods.detectors import Detector
+from perfreg_assets.methods.multiple_testing import combine, correct
 from perfreg_assets.methods.samples import Sample, Score
 from perfreg_assets.methods.states import UNKNOWN, state_codes
 
@@ -24,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Case:
-    """One target of one draw, judged on one series or ('*') as a run."""
+    """One target of one draw, judged on one series (uncorrected) or ('*') as a run, by the product's run rule."""
 
     app: str
     run_id: str
@@ -73,6 +75,7 @@ def rows_of(dataset: Dataset, draw: Draw, series: str) -> tuple[list[LabelledSer
 
 def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector) -> list[Case]:
     cases = []
+    run_rule = detection.definition_of(detector.name).run_rule
     per_run: dict[str, dict[str, tuple[LabelledSeries, Score]]] = {}
     for series in dataset.rows[draw.app]:
         rows = rows_of(dataset, draw, series)
@@ -83,7 +86,7 @@ def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector) -> list[Case]:
         scores = detector.score_all(
             samples[: len(history)],
             samples[len(history) :],
-            kind=kind_of_series(series),
+            series=definition_of(series),
             interval_s=history[0].interval_s,
         )
         for row, score in zip(targets, scores, strict=True):
@@ -92,8 +95,8 @@ def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector) -> list[Case]:
     for judged in per_run.values():
         rows_of_run = [row for row, _ in judged.values()]
         worst = next((row for row in rows_of_run if row.is_anomalous), rows_of_run[0])
-        whole = combine_run({series: score for series, (_, score) in judged.items()}, detector.name)
-        cases.append(_case(draw, worst, RUN_LEVEL, worst.is_anomalous, whole))
+        corrected = {series: correct(score, len(judged), run_rule) for series, (_, score) in judged.items()}
+        cases.append(_case(draw, worst, RUN_LEVEL, worst.is_anomalous, combine(corrected, run_rule)))
     return cases
 
 

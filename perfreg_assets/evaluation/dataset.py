@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.reasons import Reason, Rejected
 
 REQUIRED = {
@@ -185,7 +186,7 @@ def _estimated_severity(row: LabelledSeries) -> str | None:
     if not inside.any() or inside.all():
         return None
     outside = row.values[~inside]
-    if row.series.startswith(("rss_", "swap_")):
+    if definition_of(row.series).kind == "memory":
         level = float(np.median(outside))
         excess = (float(np.quantile(row.values[inside], 0.9)) - level) / level if level > 0 else math.inf
     else:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from perfreg_assets import detection
 from perfreg_assets.evaluation.cases import Case, Progress, judge
 from perfreg_assets.evaluation.dataset import Dataset, read_dataset
 from perfreg_assets.evaluation.placement import place, placement_rows
 from perfreg_assets.evaluation.protocol import PROTOCOLS, Draw, chronological_draws, random_draws
 from perfreg_assets.evaluation.reliability import reliability
 from perfreg_assets.evaluation.tables import table_rows
-from perfreg_assets.methods.detectors import DETECTORS, make_detector
+from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.methods.history import HistoryRules
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -32,7 +33,7 @@ def evaluate(
     seed: int = 0,
     omegas: Sequence[float] = OMEGAS,
     levels: Sequence[float] = LEVELS,
-    detectors: Sequence[str] = DETECTORS,
+    detectors: Sequence[str] | None = None,
     localisation_repeats: int = LOCALISATION_REPEATS,
     settings: Settings | None = None,
     progress: Progress | None = None,
@@ -44,7 +45,8 @@ def evaluate(
         repeats: histories drawn per app; `chronological` has one.
         history: k, the size of a drawn history; `chronological` takes the settings' rules.
         seed: of draws and bootstraps.
-        omegas, levels: the knobs; levels concern `default` only.
+        omegas, levels: the knobs; levels concern detectors whose ω has one (scale `score`).
+        detectors: by default all that are registered.
         localisation_repeats: of the repeats, so many are localised as well (0: none).
         settings: rules of `chronological` and parameters of the detectors.
         progress: called with (draws done, draws in all, what).
@@ -73,14 +75,8 @@ def evaluate(
         "reliability": [],
         "counts": {"draws": len(draws), "without_history": without_history},
     }
-    for name in detectors:
-        detector = make_detector(
-            name,
-            dbscan_eps=settings.dbscan_eps,
-            dbscan_min_samples=settings.dbscan_min_samples,
-            barycenter_backend=settings.barycenter_backend,
-            barycenter_iterations=settings.barycenter_iterations,
-        )
+    for name in detection.detector_names() if detectors is None else detectors:
+        detector = make_detector(name, vars(settings))
         cases = judge(dataset, draws, detector, progress)
         watch.stage(name)
         result["rows"] += table_rows(cases, name, omegas=omegas, levels=levels, seed=seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,51 +19,66 @@ COVERAGE = 0.95
 
 
 @dataclass(frozen=True)
-class Judged:
+class Labelled:
     """Cases: (n,) each.
 
     Attributes:
         group: code of the run a case belongs to.
         is_anomalous: the truth.
-        alarm: the verdict.
         score: larger is more anomalous; any scale, for the ranking.
     """
 
     group: NDArray[np.int64]
     is_anomalous: NDArray[np.bool_]
-    alarm: NDArray[np.bool_]
     score: NDArray[np.float64]
 
 
-def figures(cases: Judged, *, seed: int, with_ranking: bool) -> dict[str, Any]:
-    """Counts, figures and their intervals.
-
-    Undefined figures are None (no positives, no alarms). `with_ranking` adds bootstrap intervals of the ranking
-    figures, which take longer.
-    """
+def verdict_figures(cases: Labelled, alarm: NDArray[np.bool_], *, seed: int) -> dict[str, Any]:
+    """Counts and rates of verdicts (n,), with `intervals` of the rates; None where a rate is not defined."""
     groups, index = np.unique(cases.group, return_inverse=True)
     counts = np.zeros((len(groups), 4))
-    kind = np.where(cases.is_anomalous, np.where(cases.alarm, 0, 3), np.where(cases.alarm, 2, 1))
+    kind = np.where(cases.is_anomalous, np.where(alarm, 0, 3), np.where(alarm, 2, 1))
     np.add.at(counts, (index, kind), 1)
     tp, tn, fp, fn = (int(value) for value in counts.sum(axis=0))
-    result: dict[str, Any] = {"tp": tp, "tn": tn, "fp": fp, "fn": fn}
-    result.update(_rates(counts.sum(axis=0)))
-    result["roc_auc"] = roc_auc(cases.is_anomalous, cases.score)
-    result["average_precision"] = average_precision(cases.is_anomalous, cases.score)
-    generator = np.random.default_rng([seed, len(cases.group)])
-    weights = generator.multinomial(len(groups), np.full(len(groups), 1 / len(groups)), size=BOOTSTRAPS)
-    samples = [_rates(row) for row in weights @ counts]
+    samples = [_rates(row) for row in _weights(cases, len(groups), seed) @ counts]
     names = ("precision", "recall", "f1", "false_positive_rate", "mcc")
-    intervals = {name: _interval([sample[name] for sample in samples]) for name in names}
-    if with_ranking:
-        drawn = [_repeated(index, row) for row in weights[: BOOTSTRAPS // 4]]
-        intervals["roc_auc"] = _interval([roc_auc(cases.is_anomalous[some], cases.score[some]) for some in drawn])
-    result["intervals"] = intervals
+    return {
+        **{"tp": tp, "tn": tn, "fp": fp, "fn": fn},
+        **_rates(counts.sum(axis=0)),
+        "intervals": {name: _interval([sample[name] for sample in samples]) for name in names},
+    }
+
+
+def ranking_figures(cases: Labelled, *, seed: int, with_interval: bool) -> dict[str, Any]:
+    """ROC AUC and average precision by scikit-learn; None without anomalous cases (AUC: without either kind).
+
+    `with_interval` adds `intervals` of the AUC from a quarter of the bootstraps: each takes some milliseconds.
+    """
+    result: dict[str, Any] = {"roc_auc": _roc_auc(cases, None), "average_precision": None}
+    if cases.is_anomalous.any():
+        average_precision = import_module("sklearn.metrics").average_precision_score
+        result["average_precision"] = float(average_precision(cases.is_anomalous, cases.score))
+    if with_interval:
+        groups, index = np.unique(cases.group, return_inverse=True)
+        drawn = _weights(cases, len(groups), seed)[: BOOTSTRAPS // 4]
+        result["intervals"] = {"roc_auc": _interval([_roc_auc(cases, row[index]) for row in drawn])}
     return result
 
 
-def _repeated(index: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.repeat(np.arange(len(index)), weights[index])
+def _roc_auc(cases: Labelled, weight: NDArray[np.int64] | None) -> float | None:
+    """Probability that an anomalous case scores above a normal one; ties count half. Cases count `weight` times."""
+    present = np.ones(len(cases.group), dtype=bool) if weight is None else weight > 0
+    if len(np.unique(cases.is_anomalous[present])) < 2:
+        return None
+    # Imported here: half a second, and only an evaluation pays for it.
+    roc_auc = import_module("sklearn.metrics").roc_auc_score
+    return float(roc_auc(cases.is_anomalous, cases.score, sample_weight=weight))
+
+
+def _weights(cases: Labelled, group_count: int, seed: int) -> NDArray[np.int64]:
+    """How often each run is drawn, (bootstraps, runs)."""
+    generator = np.random.default_rng([seed, len(cases.group)])
+    return generator.multinomial(group_count, np.full(group_count, 1 / group_count), size=BOOTSTRAPS)
 
 
 def _rates(counts: NDArray[np.float64]) -> dict[str, float | None]:
@@ -87,27 +103,3 @@ def _interval(values: Sequence[float | None]) -> list[float] | None:
         return None
     low, high = np.quantile(known, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
     return [float(low), float(high)]
-
-
-def roc_auc(is_anomalous: NDArray[np.bool_], score: NDArray[np.float64]) -> float | None:
-    """Probability that an anomalous case scores above a normal one; ties count half. None without both kinds."""
-    positives = int(is_anomalous.sum())
-    negatives = len(is_anomalous) - positives
-    if positives == 0 or negatives == 0:
-        return None
-    _, inverse, count = np.unique(score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[inverse]
-    return float((rank[is_anomalous].sum() - positives * (positives + 1) / 2) / (positives * negatives))
-
-
-def average_precision(is_anomalous: NDArray[np.bool_], score: NDArray[np.float64]) -> float | None:
-    """Mean precision over the anomalous cases, by falling score; tied cases count together. None without positives."""
-    positives = int(is_anomalous.sum())
-    if positives == 0:
-        return None
-    order = np.argsort(-score, kind="stable")
-    hits = np.cumsum(is_anomalous[order])
-    last = np.append(np.flatnonzero(np.diff(score[order])), len(order) - 1)
-    precision = hits[last] / (last + 1)
-    gained = np.diff(np.concatenate([[0], hits[last]])) / positives
-    return float((precision * gained).sum())

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfreg_assets import detection
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.evaluation.cases import Case, Progress, each, rows_of, samples_of
 from perfreg_assets.evaluation.dataset import Dataset, LabelledSeries
 from perfreg_assets.evaluation.protocol import Draw
 from perfreg_assets.methods.barycenter import dba
-from perfreg_assets.methods.detectors import kind_of_series
 from perfreg_assets.methods.discords import Window
 from perfreg_assets.methods.localisation import Localiser, localise
+from perfreg_assets.methods.omega_rule import is_anomalous
 from perfreg_assets.methods.samples import Sample
 
-MODES = {"default": "default", "iqr": "thesis"}
 SHIFTS = 20  # random circular shifts of the flags: what placement by chance would score
 
 
@@ -40,34 +41,36 @@ def place(
     progress: Progress | None,
 ) -> list[Placed]:
     """Localises every series of every target of the draws, whatever its verdict."""
-    alarms = {(case.app, case.repeat, case.run_id, case.series): case.score.is_anomalous(omega) for case in cases}
+    alarms = {(case.app, case.repeat, case.run_id, case.series): is_anomalous(case.score, omega) for case in cases}
+
+    mode = detection.definition_of(detector).localisation
 
     def work(draw: Draw) -> list[Placed]:
         return [
             Placed(row, windows, alarms.get((row.app, draw.repeat, row.run_id, row.series), False))
             for series in dataset.rows[draw.app]
-            for row, windows in _windows(dataset, draw, series, MODES[detector])
+            for row, windows in _windows(dataset, draw, series, mode)
         ]
 
     found = each(draws, work, f"{detector}, localisation", progress)
     return [one for some in found for one in some]
 
 
-def _windows(dataset: Dataset, draw: Draw, series: str, mode: str) -> list[tuple[LabelledSeries, tuple[Window, ...]]]:
-    rows = rows_of(dataset, draw, series)
+def _windows(dataset: Dataset, draw: Draw, name: str, mode: str) -> list[tuple[LabelledSeries, tuple[Window, ...]]]:
+    rows = rows_of(dataset, draw, name)
     if rows is None:
         return []
     history, targets = rows
-    kind, interval_s = kind_of_series(series), history[0].interval_s
+    series, interval_s = definition_of(name), history[0].interval_s
     samples = samples_of([*history, *targets])
     known, judged = samples[: len(history)], samples[len(history) :]
     if mode == "default":
-        localiser = Localiser(known, kind=kind, interval_s=interval_s)
+        localiser = Localiser(known, series=series, interval_s=interval_s)
         return [(row, localiser.find(one).windows) for row, one in zip(targets, judged, strict=True)]
     center = dba([one.values for one in known])
 
     def thesis(one: Sample) -> tuple[Window, ...]:
-        found = localise(known, one, kind=kind, interval_s=interval_s, barycenter=center, mode="thesis")
+        found = localise(known, one, series=series, interval_s=interval_s, barycenter=center, mode="thesis")
         return found.windows
 
     return [(row, thesis(one)) for row, one in zip(targets, judged, strict=True)]

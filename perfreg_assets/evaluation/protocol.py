@@ -90,6 +90,7 @@ def _facts(row: LabelledSeries) -> RunFacts:
         app=row.app,
         version_name=known.version_name,
         config_hash="",
+        load_sources=(),  # the file does not say: all are taken as recorded alike
         started_at=known.started_at,
         has_functional_problems=known.has_functional_problems,
         is_complete=True,

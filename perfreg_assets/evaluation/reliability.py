@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets import detection
 from perfreg_assets.evaluation.cases import RUN_LEVEL, Case
 from perfreg_assets.evaluation.metrics import BOOTSTRAPS, COVERAGE
 from perfreg_assets.methods.calibration import omega_of_level
+from perfreg_assets.methods.omega_rule import is_anomalous
 
 LEVELS = (0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 
@@ -18,18 +20,19 @@ LEVELS = (0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 def reliability(cases: Sequence[Case], detector: str, *, seed: int) -> list[dict[str, Any]]:
     """Per nominal level the measured rate on normal cases, pooled, per series and for runs, with intervals.
 
-    `default`: the level is the one its ω stands for. `iqr` has no level of its own; what its distances promise is the
+    Scale `score`: the level is the one its ω stands for. A `distance` has no level of its own; what it promises is the
     share of the history that is at least as far away, (1 + #{D(H) >= d}) / (k + 1) at most the level.
     """
+    is_score = detection.definition_of(detector).scale == "score"
     normal = [case for case in cases if not case.is_anomalous]
     series = ["all", *sorted({case.series for case in normal})]
     points = []
     for name in series:
         some = [case for case in normal if case.series == name or (name == "all" and case.series != RUN_LEVEL)]
-        if not some or (detector == "iqr" and name == RUN_LEVEL):
+        if not some or (not is_score and name == RUN_LEVEL):
             continue
         for level in LEVELS:
-            alarms = np.array([_is_alarm(case, detector, level) for case in some])
+            alarms = np.array([_is_alarm(case, is_score, level) for case in some])
             low, high = _interval(some, alarms, seed)
             points.append(
                 {
@@ -45,9 +48,9 @@ def reliability(cases: Sequence[Case], detector: str, *, seed: int) -> list[dict
     return points
 
 
-def _is_alarm(case: Case, detector: str, level: float) -> bool:
-    if detector == "default":
-        return case.score.is_anomalous(omega_of_level(level))
+def _is_alarm(case: Case, is_score: bool, level: float) -> bool:
+    if is_score:
+        return is_anomalous(case.score, omega_of_level(level))
     known = case.score.history_distances
     return (1 + int((known >= case.score.distance).sum())) / (len(known) + 1) <= level
 

@@ -82,12 +82,14 @@ def _false_alarms(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def _severities(rows: Iterable[dict[str, Any]]) -> Table:
-    """Recall per severity, at the knob of each detector that its run level would use: ω = 1 or level .05."""
-    table = Table(title="Recall by severity (default at level .05, iqr at ω = 1)", title_justify="left")
+    """Recall per severity, at one knob of each detector: level .05 where its ω has levels, else ω = 1."""
+    rows = list(rows)
+    table = Table(title="Recall by severity (at level .05 where ω has one, else at ω = 1)", title_justify="left")
     for name in ("detector", "series", "severity", "anomalous cases", "recall"):
         table.add_column(name, justify="right" if name in {"anomalous cases", "recall"} else "left")
+    with_levels = {row["detector"] for row in rows if row["level"] is not None}
     for row in rows:
-        is_shown = row["level"] == 0.05 if row["detector"] == "default" else row["omega"] == 1.0
+        is_shown = row["level"] == 0.05 if row["detector"] in with_levels else row["omega"] == 1.0
         if is_shown and row["severity"] != _ALL and row["anomaly_kind"] == _ALL and row["series"] != _ALL:
             cases = row["tp"] + row["fn"]
             table.add_row(row["detector"], _series(row["series"]), row["severity"], str(cases), _number(row["recall"]))

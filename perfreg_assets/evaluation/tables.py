@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets import detection
 from perfreg_assets.evaluation.cases import RUN_LEVEL, Case
-from perfreg_assets.evaluation.metrics import Judged, figures
+from perfreg_assets.evaluation.metrics import Labelled, ranking_figures, verdict_figures
 from perfreg_assets.methods.calibration import level_of_omega, omega_of_level
-from perfreg_assets.methods.samples import Score
+from perfreg_assets.methods.omega_rule import critical_omega, is_anomalous
 
 ALL = "all"
-CALIBRATED = "default"  # the detector whose ω has a nominal level
-CORRECTIONS = {"default": "Bonferroni over the series of a run", "iqr": "none: any series"}
+CORRECTIONS: dict[detection.RunRule, str] = {
+    "sidak": "Šidák over the judged series of a run",
+    "any": "none: any series",
+}
 LARGE = 1e9  # in place of an infinite score
 
 
@@ -25,10 +28,11 @@ def table_rows(
 
     Rows of one anomaly kind or severity hold its cases and all normal ones.
     """
+    has_levels = detection.definition_of(detector).scale == "score"
     knobs: list[tuple[float | None, float | None, float]] = [
-        (omega, level_of_omega(omega) if detector == CALIBRATED else None, omega) for omega in omegas
+        (omega, level_of_omega(omega) if has_levels else None, omega) for omega in omegas
     ]
-    if detector == CALIBRATED:
+    if has_levels:
         knobs += [(None, level, omega_of_level(level)) for level in levels]
     series_cases = [case for case in cases if case.series != RUN_LEVEL]
     run_cases = [case for case in cases if case.series == RUN_LEVEL]
@@ -41,11 +45,29 @@ def table_rows(
         ),
         *_groups(RUN_LEVEL, run_cases),
     ]
-    return [
-        _row(detector, knob, series, kind, severity, some, seed)
-        for knob in knobs
-        for series, kind, severity, some in groups
-    ]
+    correction = CORRECTIONS[detection.definition_of(detector).run_rule]
+    rows: dict[tuple[int, int], dict[str, Any]] = {}
+    for index, (series, kind, severity, some) in enumerate(groups):
+        labelled = _labelled(some)
+        # The ranking is the same at every knob.
+        ranking = ranking_figures(labelled, seed=seed, with_interval=kind == severity == ALL)
+        for knob, (omega, level, effective) in enumerate(knobs):
+            alarm = np.array([is_anomalous(case.score, effective) for case in some], dtype=bool)
+            found = verdict_figures(labelled, alarm, seed=seed)
+            rows[knob, index] = {
+                "detector": detector,
+                "omega": omega,
+                "level": level,
+                "series": series,
+                "anomaly_kind": kind,
+                "severity": severity,
+                "cases": len(some),
+                **found,
+                **ranking,
+                "intervals": {**found["intervals"], **ranking.get("intervals", {})},
+                **({"correction": correction} if series == RUN_LEVEL else {}),
+            }
+    return [rows[place] for place in sorted(rows)]
 
 
 def _groups(series: str, cases: Sequence[Case]) -> list[tuple[str, str, str, list[Case]]]:
@@ -69,54 +91,12 @@ def _names(values: Iterable[str | None]) -> list[str]:
     return sorted({value for value in values if value is not None})
 
 
-def _row(
-    detector: str,
-    knob: tuple[float | None, float | None, float],
-    series: str,
-    kind: str,
-    severity: str,
-    cases: Sequence[Case],
-    seed: int,
-) -> dict[str, Any]:
-    omega, level, effective = knob
-    is_total = kind == ALL and severity == ALL
-    row: dict[str, Any] = {
-        "detector": detector,
-        "omega": omega,
-        "level": level,
-        "series": series,
-        "anomaly_kind": kind,
-        "severity": severity,
-        "cases": len(cases),
-        **figures(judged(cases, effective), seed=seed, with_ranking=is_total),
-    }
-    if series == RUN_LEVEL:
-        row["correction"] = CORRECTIONS.get(detector, "")
-    return row
-
-
-def judged(cases: Sequence[Case], omega: float) -> Judged:
-    """The cases as arrays, with their verdicts at ω."""
+def _labelled(cases: Sequence[Case]) -> Labelled:
+    """The cases as arrays, ranked by the ω up to which each is an alarm."""
     codes: dict[tuple[str, str], int] = {}
     group = [codes.setdefault((case.app, case.run_id), len(codes)) for case in cases]
-    return Judged(
+    return Labelled(
         group=np.array(group, dtype=np.int64),
         is_anomalous=np.array([case.is_anomalous for case in cases], dtype=bool),
-        alarm=np.array([case.score.is_anomalous(omega) for case in cases], dtype=bool),
-        score=np.array([ranking(case.score) for case in cases], dtype=np.float64),
+        score=np.clip(np.array([critical_omega(case.score) for case in cases], dtype=np.float64), -LARGE, LARGE),
     )
-
-
-def ranking(score: Score) -> float:
-    """The ω up to which the case is an alarm: the order in which cases become alarms as ω falls."""
-    if score.is_recheck_passed is False:
-        return -LARGE
-    spread, excess = score.q3 - score.q1, score.distance - score.q3
-    if spread > 0:
-        return float(np.clip(excess / spread, -LARGE, LARGE))
-    return LARGE if excess > 0 else -LARGE
-
-
-def false_alarm_rate(cases: Sequence[Case], omega: float) -> float | None:
-    normal = [case for case in cases if not case.is_anomalous]
-    return sum(case.score.is_anomalous(omega) for case in normal) / len(normal) if normal else None

@@ -108,7 +108,7 @@ def input_hash(series: Sequence[ArrayLike], **parameters: Any) -> str:
 
 
 def in_canonical_order(series: Sequence[Floats]) -> list[Floats]:
-    """The series ordered by the hash of their content."""
+    """The series, k of (n_i,) or (n_i, d), ordered by the hash of their content."""
     return sorted(series, key=_content)
 
 

@@ -3,8 +3,9 @@
 1. A run is told by a few numbers (components): the distance to its nearest history runs and, for memory, how far it
    ranges. For a history run they are computed without itself (leave-one-out), so they compare with the target's.
 2. Components are standardised by the history, weighted and added up.
-3. Only *more* load is a regression: where the run's level lies clearly below the history's, that is taken off; the
-   mirrored sum, for *less* load, is the improvement.
+3. Which direction is a regression, the catalogue says. Where it is *more*: if the run's level lies clearly below the
+   history's, that is taken off; the mirrored sum, for *less*, is the improvement. Where it is *less*, the other way
+   round; where it is either, nothing is taken off and nothing is an improvement.
 4. The sum is judged beside the history's own sums by a prediction interval (Student's t) and given as a
    standard-normal score, see `calibration`.
 
@@ -19,30 +20,39 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from perfreg_assets.catalogue import SeriesDefinition
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.calibration import (
+    DISTURBED_LOG,
     QUARTILE,
-    leave_one_out_scores,
+    SMALLEST_LOG_SD,
+    history_scores,
+    inlier_mask,
     p_of_score,
     predictive_score,
-    undisturbed,
 )
 from perfreg_assets.methods.explanation import Explainer
-from perfreg_assets.methods.features import LoadScale, centred, log_memory, quantile_range, startup_samples
+from perfreg_assets.methods.features import (
+    RESOLUTION,
+    Scale,
+    centred,
+    levels_and_changes,
+    log_memory,
+    quantile_range,
+    scale_of,
+    startup_samples,
+)
 from perfreg_assets.methods.inputs import Floats
-from perfreg_assets.methods.neighbours import distances_to, distances_within, nearest_mean
-from perfreg_assets.methods.samples import Kind, Sample, Score, checked_values
+from perfreg_assets.methods.knn import distances_to, distances_within, nearest_mean
+from perfreg_assets.methods.samples import Sample, Score, checked_values
+from perfreg_assets.methods.scalar_values import predictive
 
 SMALLEST_HISTORY = 2
-SMALLEST_LOG_SD = 0.02  # of the logarithm of a distance or range: 2 % more is never unusual
 SMALLEST_SUM_SD = 0.1
-# Distances below these are no difference: a hundredth of the typical load, a thousandth of the memory.
-LOAD_RESOLUTION = 0.01
-MEMORY_RESOLUTION = 1e-3
+MEMORY_RESOLUTION = 1e-3  # a thousandth is no difference
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
-DISTURBED_LOG = float(np.log(2))  # twice the median; natural tails are far below
-UNUSUALLY_LOW = -1.645  # score of a run's level that one normal run in 20 falls below
+UNUSUALLY_GOOD = -1.645  # score of a run's level that one normal run in 20 is better than
 
 
 @dataclass(frozen=True)
@@ -69,62 +79,68 @@ class CalibratedDetector:
         history: Sequence[Sample],
         target: Sample,
         *,
-        kind: Kind,
+        series: SeriesDefinition,
         interval_s: float,
         barycenter: Barycenter | None = None,
     ) -> Score:
-        """See `Detector.score`; the barycenter is not used."""
-        return self.score_all(history, [target], kind=kind, interval_s=interval_s, barycenter=barycenter)[0]
+        """See `Detector.score`; the barycenter is not used.
+
+        Raises:
+            ValueError: as `score_all`.
+        """
+        return self.score_all(history, [target], series=series, interval_s=interval_s, barycenter=barycenter)[0]
 
     def score_all(
         self,
         history: Sequence[Sample],
         targets: Sequence[Sample],
         *,
-        kind: Kind,
+        series: SeriesDefinition,
         interval_s: float,
         barycenter: Barycenter | None = None,
     ) -> list[Score]:
-        """Several targets against one history: the history's own distances are computed once."""
+        """Several targets against one history: the history's own distances are computed once.
+
+        Raises:
+            ValueError: fewer than 2 history runs, a series is too short or not finite, or it has no time axis.
+        """
+        if series.kind == "scalar":
+            raise ValueError(f"{series.name} is one value per run; score_value judges it")
         if not targets:
             return []
         known = checked_values(history, SMALLEST_HISTORY)
         judged = checked_values(targets, 1)
         order = _canonical_order(known)
         ordered = [known[index] for index in order]
-        measured, measured_level = (_memory if kind == "memory" else _load)(ordered, judged, interval_s)
-        kept = undisturbed([part.known for part in measured], DISTURBED_LOG)
+        if series.kind == "memory":
+            measured, measured_level = _memory(ordered, judged, interval_s)
+        else:
+            measured, measured_level = _course(scale_of(series.kind, ordered), ordered, judged)
+        kept = inlier_mask([part.known for part in measured], DISTURBED_LOG)
         components, level = [_beside(part, kept) for part in measured], _beside(measured_level, kept)
-        known_drop, judged_drop = _drops(level)
-        more_known, more_judged = _sums(components, +1)
-        less_known, less_judged = _sums(components, -1)
-        more_known, more_judged = more_known - np.maximum(known_drop, 0), more_judged - np.maximum(judged_drop, 0)
-        less_known, less_judged = less_known + np.minimum(known_drop, 0), less_judged + np.minimum(judged_drop, 0)
+        sign = {"more": +1, "less": -1, "either": 0}[series.worse]
+        drops = _drops(level)
+        worse = _Side.of(components, drops, sign)
+        better = _Side.of(components, drops, -sign) if sign else None
         own_scores = np.empty(len(known))
-        own_scores[order] = _own_scores(more_known, more_judged, kept)
+        own_scores[order] = history_scores(worse.known, worse.judged[len(judged) :], kept, SMALLEST_SUM_SD)
         distance = components[0]
         usual = [values for values, is_usual in zip(ordered, kept, strict=True) if is_usual]
-        explainer = Explainer(kind, usual, interval_s, set_aside=len(ordered) - len(usual))
+        explainer = Explainer(series, usual, interval_s, set_aside=len(ordered) - len(usual))
         scores = []
         for index, values in enumerate(judged):
-            more = predictive_score(more_known, float(more_judged[index]), SMALLEST_SUM_SD)
-            # An improvement has to show in the level itself, not only in an unusual pattern; and where the level is
-            # unusually low, an unusual pattern is no regression.
-            height = predictive_score(level.known, float(level.judged[index]), SMALLEST_LOG_SD)
-            less = min(predictive_score(less_known, float(less_judged[index]), SMALLEST_SUM_SD), -height)
-            if height < UNUSUALLY_LOW:
-                more = min(more, height)
+            is_higher, score, improvement = _told(worse, better, level, index, sign)
             ratio = float(np.exp(distance.judged[index] - distance.known.mean()))
             evidence, sentence = explainer.explain(values, ratio)
             scores.append(
                 Score(
-                    distance=more,
+                    distance=score,
                     q1=-QUARTILE,
                     q3=QUARTILE,
-                    improvement=less,
+                    improvement=improvement,
                     is_recheck_passed=None,
-                    p_value=p_of_score(more),
-                    direction="more" if more >= less else "less",
+                    p_value=p_of_score(score),
+                    direction="more" if is_higher else "less",
                     history_distances=own_scores,
                     evidence=evidence,
                     sentence=sentence,
@@ -132,19 +148,54 @@ class CalibratedDetector:
             )
         return scores
 
+    def score_value(self, history: Floats, value: float, *, series: SeriesDefinition) -> Score:
+        """See `Detector.score_value`: the prediction interval of one more value than the history's (k,).
+
+        Raises:
+            ValueError: fewer than 2 values in the history, or one is not finite.
+        """
+        return predictive(history, value, series)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The sums towards one side, of the history's kept runs and of the targets (the others follow them).
+
+    `sign` +1: more load; -1: less; 0: either.
+    """
+
+    known: Floats
+    judged: Floats
+
+    @classmethod
+    def of(cls, components: list[_Component], drops: tuple[Floats, Floats], sign: int) -> _Side:
+        known, judged = _sums(components, sign)
+        known_drop, judged_drop = drops
+        return cls(known - np.maximum(sign * known_drop, 0), judged - np.maximum(sign * judged_drop, 0))
+
+    def score(self, index: int) -> float:
+        return predictive_score(self.known, float(self.judged[index]), SMALLEST_SUM_SD)
+
+
+def _told(
+    worse: _Side, better: _Side | None, level: _Component, index: int, sign: int
+) -> tuple[bool, float, float | None]:
+    """Of one target: whether it is the higher one, its score, and that of its improvement."""
+    height = predictive_score(level.known, float(level.judged[index]), SMALLEST_LOG_SD)
+    score = worse.score(index)
+    if better is None:
+        return height >= 0, score, None
+    # An improvement has to show in the level itself, not only in an unusual pattern; and where the level is unusually
+    # good, an unusual pattern is no regression.
+    improvement = min(better.score(index), -sign * height)
+    if sign * height < UNUSUALLY_GOOD:
+        score = min(score, sign * height)
+    return (score >= improvement) == (sign > 0), score, improvement
+
 
 def _beside(part: _Component, kept: NDArray[np.bool_]) -> _Component:
     """Only the kept runs as the known ones; the others follow the targets, to be judged as well."""
     return replace(part, known=part.known[kept], judged=np.concatenate([part.judged, part.known[~kept]]))
-
-
-def _own_scores(known: Floats, judged: Floats, kept: NDArray[np.bool_]) -> Floats:
-    """Scores (k,) of the history's runs: each kept one beside the other kept ones, the others beside all kept ones."""
-    scores = np.empty(len(kept))
-    scores[kept] = leave_one_out_scores(known, SMALLEST_SUM_SD)
-    others = judged[len(judged) - int((~kept).sum()) :]
-    scores[~kept] = [predictive_score(known, float(value), SMALLEST_SUM_SD) for value in others]
-    return scores
 
 
 def _canonical_order(known: list[Floats]) -> list[int]:
@@ -152,21 +203,16 @@ def _canonical_order(known: list[Floats]) -> list[int]:
     return sorted(range(len(known)), key=lambda index: known[index].tobytes())
 
 
-def _load(known: list[Floats], judged: list[Floats], interval_s: float) -> tuple[list[_Component], _Component]:
-    scale = LoadScale.of(known)
-    both = [scale.levels_and_changes(values) for values in known]
-    both_judged = [scale.levels_and_changes(values) for values in judged]
+def _course(scale: Scale, known: list[Floats], judged: list[Floats]) -> tuple[list[_Component], _Component]:
+    both = [levels_and_changes(scale, values) for values in known]
+    both_judged = [levels_and_changes(scale, values) for values in judged]
     levels = [np.ascontiguousarray(values[:, 0]) for values in both]
     levels_judged = [np.ascontiguousarray(values[:, 0]) for values in both_judged]
     components = [
-        _distance_component(both, both_judged, LOAD_RESOLUTION, weight=1.0),
-        _distance_component(levels, levels_judged, LOAD_RESOLUTION, weight=0.5),
+        _distance_component(both, both_judged, RESOLUTION, weight=1.0),
+        _distance_component(levels, levels_judged, RESOLUTION, weight=0.5),
     ]
-    means, means_judged = (
-        np.log(np.array([max(values.mean() - scale.low, 0.0) for values in some]) + LOAD_RESOLUTION * scale.typical)
-        for some in (known, judged)
-    )
-    return components, _Component(means, means_judged, 1.0, +1)
+    return components, _Component(scale.heights(known), scale.heights(judged), 1.0, +1)
 
 
 def _memory(known: list[Floats], judged: list[Floats], interval_s: float) -> tuple[list[_Component], _Component]:
@@ -192,7 +238,7 @@ def _distance_component(known: list[Floats], judged: list[Floats], resolution: f
 
 
 def _sums(components: list[_Component], sign: int) -> tuple[Floats, Floats]:
-    """Weighted sums of the standardised components of the history and the targets; `sign` -1 asks for less load."""
+    """Weighted sums of the standardised components of the history and the targets; see `_Side`."""
     known: Floats = np.zeros(len(components[0].known))
     judged: Floats = np.zeros(len(components[0].judged))
     for part in components:

@@ -22,7 +22,9 @@ from perfreg_assets.methods.inputs import Floats
 
 QUARTILE = float(special.ndtri(0.75))  # 0.6745
 HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see README)
+SMALLEST_LOG_SD = 0.02  # of the logarithm of a distance, range or value: 2 % more is never unusual
 DISTURBED_SD = 6.0
+DISTURBED_LOG = math.log(2)  # twice the median; natural tails are far below
 LARGEST_DISTURBED_SHARE = 0.25
 LARGEST_SCORE = 8.0  # p = 6e-16; beyond it the tail of the t distribution is no statement about anything
 
@@ -49,10 +51,11 @@ def score_of_p(p_value: float) -> float:
 
 
 def p_of_score(score: float) -> float:
+    """Upper tail probability of a standard-normal score."""
     return float(special.ndtr(-score))
 
 
-def undisturbed(known: Sequence[Floats], smallest: float) -> NDArray[np.bool_]:
+def inlier_mask(known: Sequence[Floats], smallest: float) -> NDArray[np.bool_]:
     """Mask (k,) of the history's runs that say what is usual: all but those far outside in any of several numbers.
 
     A history may hold a regression nobody has seen yet, or a run that something else disturbed; a few of them would
@@ -61,8 +64,9 @@ def undisturbed(known: Sequence[Floats], smallest: float) -> NDArray[np.bool_]:
     simply like that, and all of it counts.
 
     Args:
-        known: numbers of the k runs, each (k,).
-        smallest: choose it above natural tails; a mere robust rule takes those for disturbances and costs calibration.
+        known: numbers of the k runs, each (k,), any unit.
+        smallest: in that unit, above natural tails: a mere robust rule takes those for disturbances, which costs
+            calibration.
     """
     kept = np.ones(len(known[0]), dtype=bool)
     for values in known:
@@ -75,6 +79,7 @@ def predictive_score(known: Floats, value: float, smallest_sd: float) -> float:
     """Score of one more value beside k known ones (k >= 2).
 
     Args:
+        known: (k,), the unit of `value`.
         smallest_sd: the known values' standard deviation counts as at least this, so ties do not divide by zero.
     """
     count = len(known)
@@ -89,6 +94,19 @@ def leave_one_out_scores(known: Floats, smallest_sd: float) -> Floats:
     return np.array(
         [predictive_score(np.delete(known, index), float(value), smallest_sd) for index, value in enumerate(known)]
     )
+
+
+def history_scores(inliers: Floats, outliers: Floats, kept: NDArray[np.bool_], smallest_sd: float) -> Floats:
+    """Scores (k,) of a history's own values: each inlier beside the other ones, each outlier beside all of them.
+
+    Args:
+        inliers, outliers: the k values, in their order, divided by `kept` (k,), see `inlier_mask`.
+        smallest_sd: see `predictive_score`.
+    """
+    scores = np.empty(len(kept))
+    scores[kept] = leave_one_out_scores(inliers, smallest_sd)
+    scores[~kept] = [predictive_score(inliers, float(value), smallest_sd) for value in outliers]
+    return scores
 
 
 def _score_of_t(t: float, degrees: int) -> float:

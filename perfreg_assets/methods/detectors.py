@@ -1,46 +1,47 @@
-"""The one door to both detectors."""
+"""The one door to the detectors; which there are, and what each is, stands in `perfreg_assets.detection`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol, cast
 
+from perfreg_assets import detection
+from perfreg_assets.catalogue import SeriesDefinition
 from perfreg_assets.methods.barycenter import Barycenter
-from perfreg_assets.methods.calibrated_detector import CalibratedDetector
-from perfreg_assets.methods.iqr_detector import IqrDetector
-from perfreg_assets.methods.run_level import combine_run
-from perfreg_assets.methods.samples import Kind, Sample, Score
+from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.samples import Sample, Score
 
-__all__ = ["DETECTORS", "Detector", "Sample", "Score", "combine_run", "kind_of_series", "make_detector"]
-
-DETECTORS = ("default", "iqr")
+__all__ = ["Detector", "Sample", "Score", "make_detector"]
 
 
 class Detector(Protocol):
     """Judges one series of one run beside the same series of its history."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As in the registry."""
+        ...
 
     def score(
         self,
         history: Sequence[Sample],
         target: Sample,
         *,
-        kind: Kind,
+        series: SeriesDefinition,
         interval_s: float,
         barycenter: Barycenter | None = None,
     ) -> Score:
-        """The score of the target.
+        """The score of the target, (n,).
 
         Args:
-            history: k runs, in any order.
-            kind: of the series, see `kind_of_series`.
+            history: k runs of (n_i,), in any order.
+            series: what is judged: its kind decides what is looked at, `worse` which side is a regression.
             interval_s: between samples.
             barycenter: of the history, if it is at hand.
 
         Raises:
-            ValueError: too few history runs, or a series is too short or not finite.
+            ValueError: too few history runs, a series is too short or not finite, or its kind is `scalar`.
         """
         ...
 
@@ -49,38 +50,37 @@ class Detector(Protocol):
         history: Sequence[Sample],
         targets: Sequence[Sample],
         *,
-        kind: Kind,
+        series: SeriesDefinition,
         interval_s: float,
         barycenter: Barycenter | None = None,
     ) -> list[Score]:
-        """`score` of several targets against one history."""
+        """`score` of several targets against one history.
+
+        Raises:
+            ValueError: as `score`.
+        """
+        ...
+
+    def score_value(self, history: Floats, value: float, *, series: SeriesDefinition) -> Score:
+        """The score of one value beside the history's values (k,), for what has no time axis; unit of the series.
+
+        Raises:
+            ValueError: too few values in the history, or one is not finite.
+        """
         ...
 
 
-def make_detector(
-    name: str,
-    *,
-    dbscan_eps: float = 2.0,
-    dbscan_min_samples: int = 3,
-    barycenter_backend: str = "numba",
-    barycenter_iterations: int = 30,
-) -> Detector:
-    """The detector of that name; the parameters are settings, and concern `iqr` only.
+def make_detector(name: str, parameters: Mapping[str, Any] | None = None) -> Detector:
+    """The detector of that name; its code is imported now.
+
+    Args:
+        parameters: values by the names of settings (`vars(settings)`); those that the registry lists for the detector
+            go to its constructor, whose defaults stand in for what is not given.
 
     Raises:
         ValueError: there is no such detector.
     """
-    if name == "default":
-        return CalibratedDetector()
-    if name == "iqr":
-        return IqrDetector(dbscan_eps, dbscan_min_samples, barycenter_backend, barycenter_iterations)
-    raise ValueError(f"detector = {name!r}: allowed is {' or '.join(DETECTORS)}")
-
-
-def kind_of_series(series: str) -> Kind:
-    """What a series measures, by its name (contract 4)."""
-    if series.startswith(("rss_", "swap_")):
-        return "memory"
-    if series.startswith(("cpu_", "cycles_")) and not series.startswith("cpu_freq_"):
-        return "cpu"
-    return "other"
+    definition = detection.definition_of(name)
+    module, implementation = definition.implementation.split(":")
+    given = {key: value for key, value in (parameters or {}).items() if key in definition.parameters}
+    return cast(Detector, getattr(import_module(module), implementation)(**given))

@@ -56,10 +56,17 @@ def thesis_discords(
     skip_end: int = 0,
     backend: str = "numba",
 ) -> Localisation:
-    """Discords of the target: positions of its z-normalised profile above the quantiles of that profile itself.
+    """Discords of the target (n,) beside a barycenter (b,): positions of its z-normalised profile above the profile's
+    own quantiles.
 
     Positions that touch the first `skip_start` or the last `skip_end` samples count neither for the quantiles nor as
     discords: the start and the end of a session differ in any two runs. If nothing is left, there are no windows.
+
+    Args:
+        window: samples per position.
+        quantile_low, quantile_high: of the profile; above the first a position is flagged, 0 to 1.
+        skip_start, skip_end: in samples.
+        backend: see `ab_join`.
 
     Raises:
         ValueError: a series is not usable, the window does not fit, or a parameter is out of range.

@@ -83,7 +83,11 @@ def align(x: ArrayLike, y: ArrayLike, *, radius: int | None = None) -> Alignment
 
 
 def checked_radius(radius: int | None) -> int:
-    """The kernels' radius: -1 means none."""
+    """The kernels' radius in samples: -1 means none.
+
+    Raises:
+        ValueError: it is negative.
+    """
     if radius is None:
         return -1
     if radius < 0:
@@ -92,7 +96,11 @@ def checked_radius(radius: int | None) -> int:
 
 
 def refuse_huge_path(n: int, m: int, radius: int | None) -> None:
-    """Raises ValueError when the steps of a path between n and m samples would not fit into memory."""
+    """Lets pass what `align` can keep in memory; `radius` in samples, None for no band.
+
+    Raises:
+        ValueError: the steps of a path between n and m samples would not fit.
+    """
     width = min(n, m) if radius is None else min(n, m, 2 * radius + 2 + max(n, m) // min(n, m))
     if width * max(n, m) > LARGEST_PATH_CELLS:
         raise ValueError(

@@ -68,7 +68,8 @@ class UsualDifferences:
         self._largest_height = max(float(np.quantile(size, 0.999)), 2 * self._typical)
 
     def heights(self, differences: Floats) -> Floats:
-        """Heights to try on a run: from what is common among normal runs to what is rare, or to its own tallest."""
+        """Heights to try on a run's differences (n,), in their unit: from what is common among normal runs to what is
+        rare, or to its own tallest."""
         tallest = max(self._largest_height, float(np.quantile(differences, 0.99)))
         return np.geomspace(self._smallest_height, tallest, HEIGHTS)
 

@@ -2,134 +2,177 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from perfreg_assets.catalogue import SeriesDefinition, display_unit
 from perfreg_assets.methods.calibration import predictive_score
 from perfreg_assets.methods.features import quantile_range, startup_samples, theil_sen_slope
 from perfreg_assets.methods.inputs import Floats
-from perfreg_assets.methods.samples import Kind
 
 MEGABYTE = 1e6
 NOTABLE_SCORE = 1.28  # one normal run in ten is above it
 
 
 @dataclass(frozen=True)
-class _Fact:
-    """A number of a run: `says` is filled with the target's value and the history's lowest and highest."""
+class _Measure:
+    """A number of a run after its start-up.
+
+    Attributes:
+        measure: of the values (n,), divided by `divisor`, and the interval between them in s.
+        says: filled with the target's value and the history's lowest and highest, times `shown_factor`.
+    """
 
     name: str
-    value: float
-    known: Floats
+    measure: Callable[[Floats, float], float]
     says: str
+    divisor: float = 1.0
+    shown_factor: float = 1.0
+
+    def of(self, run: Floats, interval_s: float) -> float:
+        return self.measure(run[startup_samples(len(run), interval_s) :] / self.divisor, interval_s)
 
 
 class Explainer:
     """Explains targets beside one history, whose own numbers are computed once.
 
     Args:
-        history: the runs that the score compares with.
+        history: the runs that the score compares with, k of (n_i,), unit of the series.
         set_aside: how many more there are that it does not, because they were disturbed.
     """
 
-    def __init__(self, kind: Kind, history: list[Floats], interval_s: float, *, set_aside: int = 0) -> None:
-        self._kind: Kind = kind
+    def __init__(
+        self, series: SeriesDefinition, history: list[Floats], interval_s: float, *, set_aside: int = 0
+    ) -> None:
+        self._measures = _measures_of(series)
         self._set_aside = set_aside
         self._interval_s = interval_s
-        self._known = {
-            name: np.array([_measure(kind, name, run, interval_s) for run in history]) for name, _ in _FACTS[kind]
-        }
+        self._known = [
+            np.array([measure.of(run, interval_s) for run in history], dtype=np.float64) for measure in self._measures
+        ]
         self._count = len(history)
 
     def explain(self, target: Floats, distance_ratio: float) -> tuple[dict[str, float], str]:
         """Evidence and sentence.
 
         Args:
+            target: (n,), unit of the series.
             distance_ratio: how many times as far the run is from its nearest history runs as they are from each other.
         """
-        facts = [
-            _Fact(name, _measure(self._kind, name, target, self._interval_s), self._known[name], says)
-            for name, says in _FACTS[self._kind]
-        ]
         evidence = {
             "history_size": float(self._count + self._set_aside),
             "history_set_aside": float(self._set_aside),
             "distance_ratio": distance_ratio,
         }
-        for fact in facts:
-            evidence[fact.name] = fact.value
-            evidence[f"{fact.name}_history_lowest"] = float(fact.known.min())
-            evidence[f"{fact.name}_history_highest"] = float(fact.known.max())
+        values = [measure.of(target, self._interval_s) for measure in self._measures]
+        for measure, value, known in zip(self._measures, values, self._known, strict=True):
+            evidence[measure.name] = value
+            evidence[f"{measure.name}_history_lowest"] = float(known.min())
+            evidence[f"{measure.name}_history_highest"] = float(known.max())
         aside = f"; {self._set_aside} disturbed ones set aside" if self._set_aside else ""
-        return evidence, _sentence(facts, self._count, distance_ratio) + aside
+        return evidence, self._sentence(values, distance_ratio) + aside
 
-
-def _sentence(facts: list[_Fact], count: int, distance_ratio: float) -> str:
-    scores = [abs(predictive_score(fact.known, fact.value, _smallest_sd(fact))) for fact in facts]
-    told = facts[int(np.argmax(scores))]
-    low, high = _number(float(told.known.min())), _number(float(told.known.max()))
-    sentence = told.says.format(value=_number(told.value), low=low, high=high, count=count)
-    if max(scores) < NOTABLE_SCORE and distance_ratio > 1:
-        return (
-            f"{sentence}; its pattern is {distance_ratio:.2g} times as far from the nearest of them "
-            "as they are from each other"
+    def _sentence(self, values: list[float], distance_ratio: float) -> str:
+        """The measure that is furthest from the history's, in words."""
+        scores = [
+            abs(predictive_score(known, value, max(1e-3 * float(np.abs(known).max()), 1e-12)))
+            for value, known in zip(values, self._known, strict=True)
+        ]
+        told = int(np.argmax(scores))
+        value, known, factor = values[told], self._known[told], self._measures[told].shown_factor
+        sentence = self._measures[told].says.format(
+            value=readable(value * factor),
+            low=readable(float(known.min()) * factor),
+            high=readable(float(known.max()) * factor),
+            count=self._count,
         )
-    return sentence
+        if max(scores) < NOTABLE_SCORE and distance_ratio > 1:
+            return (
+                f"{sentence}; its pattern is {distance_ratio:.2g} times as far from the nearest of them "
+                "as they are from each other"
+            )
+        return sentence
 
 
-def _smallest_sd(fact: _Fact) -> float:
-    return max(1e-3 * float(np.abs(fact.known).max()), 1e-12)
+def _growth(values: Floats, interval_s: float) -> float:
+    return theil_sen_slope(values, interval_s)
 
 
-_FACTS: dict[Kind, tuple[tuple[str, str], ...]] = {
-    "memory": (
-        (
-            "growth_megabytes_per_s",
-            "memory grows {value} MB/s; the {count} comparable runs grew {low} to {high}",
-        ),
-        (
-            "range_megabytes",
-            "memory swings over {value} MB after start-up; the {count} comparable runs over {low} to {high}",
-        ),
-        (
-            "high_megabytes",
-            "memory reaches {value} MB; the {count} comparable runs reached {low} to {high}",
-        ),
-    ),
-    "cpu": (
-        (
-            "mean_cores",
-            "uses {value} cores on average; the {count} comparable runs used {low} to {high}",
-        ),
-        (
-            "busiest_cores",
-            "uses {value} cores in its busiest 5 % of seconds; the {count} comparable runs used {low} to {high}",
-        ),
-    ),
-    "other": (
-        ("mean", "is {value} on average; the {count} comparable runs were {low} to {high}"),
-        ("highest", "reaches {value}; the {count} comparable runs reached {low} to {high}"),
-    ),
-}
+def _range(values: Floats, interval_s: float) -> float:
+    return quantile_range(values)
 
 
-def _measure(kind: Kind, name: str, run: Floats, interval_s: float) -> float:
-    values = run[startup_samples(len(run), interval_s) :]
-    if kind == "memory":
-        values = values / MEGABYTE
-    if name.startswith("growth"):
-        return theil_sen_slope(values, interval_s)
-    if name.startswith("range"):
-        return quantile_range(values)
-    if name.startswith("mean"):
-        return float(values.mean())
-    if name.startswith("busiest"):
-        return float(values[values >= np.quantile(values, 0.95)].mean())
+def _high(values: Floats, interval_s: float) -> float:
     return float(np.quantile(values, 0.95))
 
 
-def _number(value: float) -> str:
+def _low(values: Floats, interval_s: float) -> float:
+    return float(np.quantile(values, 0.05))
+
+
+def _mean(values: Floats, interval_s: float) -> float:
+    return float(values.mean())
+
+
+def _busiest(values: Floats, interval_s: float) -> float:
+    return float(values[values >= np.quantile(values, 0.95)].mean())
+
+
+_MEMORY = (
+    _Measure(
+        "growth_megabytes_per_s",
+        _growth,
+        "memory grows {value} MB/s; the {count} comparable runs grew {low} to {high}",
+        divisor=MEGABYTE,
+    ),
+    _Measure(
+        "range_megabytes",
+        _range,
+        "memory swings over {value} MB after start-up; the {count} comparable runs over {low} to {high}",
+        divisor=MEGABYTE,
+    ),
+    _Measure(
+        "high_megabytes",
+        _high,
+        "memory reaches {value} MB; the {count} comparable runs reached {low} to {high}",
+        divisor=MEGABYTE,
+    ),
+)
+_CORES = (
+    _Measure("mean_cores", _mean, "uses {value} cores on average; the {count} comparable runs used {low} to {high}"),
+    _Measure(
+        "busiest_cores",
+        _busiest,
+        "uses {value} cores in its busiest 5 % of seconds; the {count} comparable runs used {low} to {high}",
+    ),
+)
+
+
+def _measures_of(series: SeriesDefinition) -> tuple[_Measure, ...]:
+    if series.kind == "memory" and series.unit == "bytes":
+        return _MEMORY
+    if series.unit == "core-seconds/s":
+        return _CORES
+    unit = display_unit(series.unit)
+    name = f" {unit.axis}" if unit.axis else ""
+    label = series.label.replace("{", "{{").replace("}", "}}")  # another tool's data set may call a series anything
+
+    def measure(key: str, of: Callable[[Floats, float], float], word: str, unit_name: str = name) -> _Measure:
+        says = f"{label}: {word} {{value}}{unit_name}; the {{count}} comparable runs {{low}} to {{high}}{unit_name}"
+        return _Measure(key, of, says, shown_factor=unit.factor)
+
+    if series.kind == "memory":
+        return measure("growth_per_s", _growth, "grows by", f"{name} per s"), measure("highest", _high, "up to")
+    return (
+        measure("mean", _mean, "on average"),
+        *((measure("highest", _high, "up to"),) if series.worse != "less" else ()),
+        *((measure("lowest", _low, "down to"),) if series.worse != "more" else ()),
+    )
+
+
+def readable(value: float) -> str:
     """Three significant digits, no exponent where it is readable without."""
     if abs(value) >= 1e3:
         return f"{value:,.0f}"

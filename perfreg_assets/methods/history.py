@@ -1,9 +1,10 @@
 """Which earlier runs a new run is compared with (thesis 4.2.3).
 
-Of the other runs of the app: same configuration, no functional problems, a whole trace, an earlier start, another
-version than the new run's (unless allowed), not reviewed out, a similar path; of those the latest k. Pure: what is
-known about the runs comes in, the selection and its explanation go out. Every run that is left out has exactly one
-reason, the first that holds in the order of `EXCLUDE_REASONS`.
+Of the runs of the app that started earlier: same configuration, recorded with the same sources as far as they change
+the load, no functional problems, a whole trace, another version than the new run's (unless allowed), not reviewed out,
+a similar path; of those the latest k. Pure: what is known about the runs comes in, the selection and its explanation go
+out. Runs that started later are not looked at, so they never change an earlier run's history. Every run that is left
+out has exactly one reason, the first that holds in the order of `EXCLUDE_REASONS`.
 """
 
 from __future__ import annotations
@@ -15,37 +16,25 @@ from datetime import datetime
 from typing import Literal
 
 from perfreg_assets.methods.path_similarity import similarities
+from perfreg_assets.reasons import Reason
 
-OTHER_CONFIGURATION = "other_configuration"
-NOT_EARLIER = "not_earlier"
-INCOMPLETE_TRACE = "incomplete_trace"
-FUNCTIONAL_PROBLEMS = "functional_problems"
-FUNCTIONAL_PROBLEMS_UNKNOWN = "functional_problems_unknown"
-EXCLUDED = "excluded"
-SAME_VERSION = "same_version"
-REVIEWED_OUT = "reviewed_out"
-ANOMALOUS = "anomalous"
-BEFORE_ACCEPTED = "before_accepted"
-BEYOND_SIZE = "beyond_size"
-PATH_DISSIMILAR = "path_dissimilar"
-
-EXCLUDE_REASONS = {
-    OTHER_CONFIGURATION: "another configuration",
-    NOT_EARLIER: "not started earlier",
-    INCOMPLETE_TRACE: "an incomplete trace",
-    FUNCTIONAL_PROBLEMS: "functional problems",
-    FUNCTIONAL_PROBLEMS_UNKNOWN: "unknown functional problems",
-    EXCLUDED: "excluded by hand",
-    SAME_VERSION: "the judged version itself",
-    REVIEWED_OUT: "confirmed regressions",
-    ANOMALOUS: "judged anomalous",
-    BEFORE_ACCEPTED: "before the accepted new normal",
-    BEYOND_SIZE: "older than the history reaches",
-    PATH_DISSIMILAR: "a dissimilar path",
-}
+EXCLUDE_REASONS = (
+    Reason.OTHER_CONFIGURATION,
+    Reason.OTHER_RECORDING,
+    Reason.INCOMPLETE_TRACE,
+    Reason.FUNCTIONAL_PROBLEMS,
+    Reason.FUNCTIONAL_PROBLEMS_UNKNOWN,
+    Reason.EXCLUDED,
+    Reason.SAME_VERSION,
+    Reason.REVIEWED_OUT,
+    Reason.ANOMALOUS,
+    Reason.BEFORE_ACCEPTED,
+    Reason.BEYOND_SIZE,
+    Reason.PATH_DISSIMILAR,
+)
 NEAR_MISS_LIMIT = 20
 # These say what kind of run it is, not that it nearly was a member.
-_FAR_MISSES = {OTHER_CONFIGURATION, NOT_EARLIER, SAME_VERSION, BEYOND_SIZE}
+_FAR_MISSES = {Reason.OTHER_CONFIGURATION, Reason.OTHER_RECORDING, Reason.SAME_VERSION, Reason.BEYOND_SIZE}
 _NOT_A_REGRESSION = {"rejected", "accepted"}  # reviews that overrule an anomalous verdict
 
 
@@ -55,6 +44,7 @@ class RunFacts:
 
     Attributes:
         config_hash: equal for equal configurations C (device, strategy, time limit, interval between actions).
+        load_sources: the data sources recorded that change the load they measure, in any order.
         started_at: with time zone.
         has_functional_problems: None where the tester did not say; such a run is in no history.
         state_hashes: the path, one hash per step.
@@ -68,6 +58,7 @@ class RunFacts:
     app: str
     version_name: str
     config_hash: str
+    load_sources: tuple[str, ...]
     started_at: datetime
     has_functional_problems: bool | None
     is_complete: bool
@@ -76,6 +67,15 @@ class RunFacts:
     is_excluded: bool
     is_anomalous: bool | None
     load_sources: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[datetime, str]:
+        """Where the run stands in time; of runs that started together the one with the smaller run_id is earlier."""
+        return self.started_at, self.run_id
+
+    def is_recorded_like(self, other: RunFacts) -> bool:
+        """Whether the two differ neither in configuration nor in the sources that change the load."""
+        return self.config_hash == other.config_hash and set(self.load_sources) == set(other.load_sources)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Candidate:
     run_id: str
     similarity: float | None
     rank: int | None
-    exclude_reason: str | None
+    exclude_reason: Reason | None
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class HistorySelection:
     """Attributes:
     members: rank 1 (latest) first.
     near_misses: at most `NEAR_MISS_LIMIT` runs that only a run's own fault kept out, latest first.
-    candidate_count: other runs of the app that were considered.
-    excluded_counts: how many were left out, by reason; with the members they add up to `candidate_count`.
+    candidate_count: earlier runs of the app.
+    excluded_counts: how many of them were left out, by reason; with the members they add up to `candidate_count`.
     explanation: the selection in one or two sentences.
     """
 
@@ -122,37 +122,29 @@ class HistorySelection:
     members: tuple[Candidate, ...]
     near_misses: tuple[Candidate, ...]
     candidate_count: int
-    excluded_counts: dict[str, int]
+    excluded_counts: dict[Reason, int]
     explanation: str
 
 
 def select_history(new: RunFacts, others: Sequence[RunFacts], rules: HistoryRules) -> HistorySelection:
-    """The history of a new run among the others, in whatever order they come; the run itself may be among them.
-
-    Runs that started at the same moment are ranked by run_id, so the selection does not depend on their order.
-    """
+    """The history of a run among the others, in whatever order they come; the run itself may be among them."""
     candidates = sorted(
-        (run for run in others if run.app == new.app and run.run_id != new.run_id),
-        key=lambda run: (run.started_at, run.run_id),
+        (run for run in others if run.app == new.app and run.place < new.place),
+        key=lambda run: run.place,
         reverse=True,
     )
-    accepted_at = max(
-        (
-            run.started_at
-            for run in candidates
-            if run.review == "accepted" and run.config_hash == new.config_hash and run.started_at < new.started_at
-        ),
-        default=None,
+    accepted = max(
+        (run.place for run in candidates if run.review == "accepted" and run.is_recorded_like(new)), default=None
     )
-    outcomes: dict[str, tuple[float | None, str | None]] = {
+    outcomes: dict[str, tuple[float | None, Reason | None]] = {
         run.run_id: (None, reason)
         for run in candidates
-        if (reason := _reason_without_path(new, run, rules, accepted_at)) is not None
+        if (reason := _reason_without_path(new, run, rules, accepted)) is not None
     }
     outcomes |= _compare_paths([run for run in candidates if run.run_id not in outcomes], new.state_hashes, rules)
     members: list[Candidate] = []
     near_misses: list[Candidate] = []
-    counts: Counter[str] = Counter()
+    counts: Counter[Reason] = Counter()
     for run in candidates:
         ratio, reason = outcomes[run.run_id]
         if reason is None:
@@ -174,12 +166,12 @@ def select_history(new: RunFacts, others: Sequence[RunFacts], rules: HistoryRule
 
 def _compare_paths(
     comparable: Sequence[RunFacts], new_path: Sequence[str], rules: HistoryRules
-) -> dict[str, tuple[float | None, str | None]]:
+) -> dict[str, tuple[float | None, Reason | None]]:
     """(similarity, reason) by run_id of runs, latest first, that only their path can keep out.
 
     In blocks and only until k runs passed: older ones are beyond the size whatever their path.
     """
-    outcomes: dict[str, tuple[float | None, str | None]] = {}
+    outcomes: dict[str, tuple[float | None, Reason | None]] = {}
     passed = 0
     block = 2 * rules.size
     for start in range(0, len(comparable), block):
@@ -190,47 +182,49 @@ def _compare_paths(
             values = similarities(paths, new_path, minimum=rules.similarity_minimum)
         for run, value in zip(runs, values, strict=True):
             if passed == rules.size:
-                outcomes[run.run_id] = None, BEYOND_SIZE
+                outcomes[run.run_id] = None, Reason.BEYOND_SIZE
             elif value is None or value < rules.similarity_minimum:
-                outcomes[run.run_id] = value, PATH_DISSIMILAR
+                outcomes[run.run_id] = value, Reason.PATH_DISSIMILAR
             else:
                 outcomes[run.run_id] = value, None
                 passed += 1
     return outcomes
 
 
-def _reason_without_path(new: RunFacts, run: RunFacts, rules: HistoryRules, accepted_at: datetime | None) -> str | None:
+def _reason_without_path(
+    new: RunFacts, run: RunFacts, rules: HistoryRules, accepted: tuple[datetime, str] | None
+) -> Reason | None:
     """The first reason that needs no comparison of paths."""
     is_overruled = run.review in _NOT_A_REGRESSION
     checks = (
-        (OTHER_CONFIGURATION, run.config_hash != new.config_hash),
-        (NOT_EARLIER, run.started_at >= new.started_at),
-        (INCOMPLETE_TRACE, not run.is_complete),
-        (FUNCTIONAL_PROBLEMS, run.has_functional_problems is True),
-        (FUNCTIONAL_PROBLEMS_UNKNOWN, run.has_functional_problems is None),
-        (EXCLUDED, run.is_excluded),
-        (SAME_VERSION, run.version_name == new.version_name and not rules.same_version),
-        (REVIEWED_OUT, run.review == "confirmed"),
-        (ANOMALOUS, rules.excludes_anomalous and run.is_anomalous is True and not is_overruled),
-        (BEFORE_ACCEPTED, accepted_at is not None and run.started_at < accepted_at),
+        (Reason.OTHER_CONFIGURATION, run.config_hash != new.config_hash),
+        (Reason.OTHER_RECORDING, not run.is_recorded_like(new)),
+        (Reason.INCOMPLETE_TRACE, not run.is_complete),
+        (Reason.FUNCTIONAL_PROBLEMS, run.has_functional_problems is True),
+        (Reason.FUNCTIONAL_PROBLEMS_UNKNOWN, run.has_functional_problems is None),
+        (Reason.EXCLUDED, run.is_excluded),
+        (Reason.SAME_VERSION, run.version_name == new.version_name and not rules.same_version),
+        (Reason.REVIEWED_OUT, run.review == "confirmed"),
+        (Reason.ANOMALOUS, rules.excludes_anomalous and run.is_anomalous is True and not is_overruled),
+        (Reason.BEFORE_ACCEPTED, accepted is not None and run.place < accepted),
     )
-    return next((code for code, holds in checks if holds), None)
+    return next((reason for reason, holds in checks if holds), None)
 
 
 def _explanation(
-    new: RunFacts, members: Sequence[Candidate], candidate_count: int, excluded: dict[str, int], rules: HistoryRules
+    new: RunFacts, members: Sequence[Candidate], candidate_count: int, excluded: dict[Reason, int], rules: HistoryRules
 ) -> str:
     if candidate_count == 0:
-        return f"There is no other run of {new.app}; a verdict needs {rules.minimum}."
+        return f"There is no earlier run of {new.app}; a verdict needs {rules.minimum}."
     similar = min((member.similarity for member in members if member.similarity is not None), default=None)
     paths = "" if similar is None else f", paths {similar:.2f} similar or more"
-    first = f"{len(members)} of {candidate_count} other runs of {new.app} form the history{paths}"
+    first = f"{len(members)} of {candidate_count} earlier runs of {new.app} form the history{paths}"
     if len(members) < rules.minimum:
         first = (
-            f"Only {len(members)} of {candidate_count} other runs of {new.app} can be compared with, "
+            f"Only {len(members)} of {candidate_count} earlier runs of {new.app} can be compared with, "
             f"a verdict needs {rules.minimum}"
         )
-    parts = [f"{count} {EXCLUDE_REASONS[code]}" for code, count in excluded.items()]
+    parts = [f"{count} {reason.label}" for reason, count in excluded.items()]
     left_out = f"; left out: {', '.join(parts)}" if parts else ""
     no_path = "" if new.state_hashes else " The run has no path, so only runs without one are similar to it."
     return f"{first}{left_out}.{no_path}"

@@ -58,7 +58,7 @@ def as_rows(values: Floats) -> Floats:
 
 
 def as_all_values(series: Sequence[ArrayLike]) -> list[Floats]:
-    """Several series of one kind.
+    """Several series of one kind, each (n_i,) or (n_i, d), as float64.
 
     Raises:
         ValueError: none at all, one is unusable (named by its index), or they differ in dimensions.
@@ -73,6 +73,7 @@ def as_all_values(series: Sequence[ArrayLike]) -> list[Floats]:
 
 
 def dimensions(values: Floats) -> int:
+    """Of (n,) 1, of (n, d) d."""
     return 1 if values.ndim == 1 else values.shape[1]
 
 

@@ -17,15 +17,25 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfreg_assets import detection
+from perfreg_assets.catalogue import SeriesDefinition, Worse
 from perfreg_assets.methods.barycenter import Barycenter, dba
-from perfreg_assets.methods.calibration import predictive_score, undisturbed
+from perfreg_assets.methods.calibration import inlier_mask, predictive_score
 from perfreg_assets.methods.discords import Localisation, Window, merge_windows, thesis_discords
 from perfreg_assets.methods.dtw import align
 from perfreg_assets.methods.excess_load import Excess, UsualDifferences, find_excess
-from perfreg_assets.methods.features import LARGEST_STARTUP_SHARE, LoadScale, centred, log_memory, startup_samples
+from perfreg_assets.methods.features import (
+    LARGEST_STARTUP_SHARE,
+    Scale,
+    centred,
+    levels_and_changes,
+    log_memory,
+    scale_of,
+    startup_samples,
+)
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.leak_onset import find_onset, median_course
-from perfreg_assets.methods.samples import Kind, Sample, checked_history, checked_values
+from perfreg_assets.methods.samples import Sample, checked_history, checked_values
 
 PROBABLE = 0.5
 CONVINCING = 0.7
@@ -38,13 +48,14 @@ SMALLEST_EVIDENCE_SD = 0.1
 DISTURBED_LOG = 2.0  # of a logarithm of evidence: a factor of 7
 SMALLEST_GAIN = 1e-7  # the square of a relative change of 0.03 %
 SMALLEST_HISTORY = 3
+_SIGNS: dict[Worse, tuple[int, ...]] = {"more": (1,), "less": (-1,), "either": (1, -1)}
 
 
 def localise(
     history: Sequence[Sample],
     target: Sample,
     *,
-    kind: Kind,
+    series: SeriesDefinition,
     interval_s: float,
     barycenter: Barycenter | None = None,
     mode: str = "default",
@@ -59,8 +70,10 @@ def localise(
 
     Args:
         history: k runs; at least 3 for `default`.
+        series: its kind decides what is looked for, `worse` on which side (`default` only).
+        interval_s: between samples.
         barycenter: of the history; `thesis` computes it when it is missing, `default` needs none.
-        mode: default or thesis.
+        mode: one of `detection.localisation_names()`.
         window_s, quantile_low, quantile_high, backend: of `thesis`.
         skip_start_s, skip_end_s: what is never flagged; memory is flagged up to the end, where a leak is largest.
 
@@ -86,10 +99,11 @@ def localise(
             backend=backend,
         )
     if mode != "default":
-        raise ValueError(f"localisation = {mode!r}: allowed is default or thesis")
-    return Localiser(history, kind=kind, interval_s=interval_s, skip_start_s=skip_start_s, skip_end_s=skip_end_s).find(
-        target
+        raise ValueError(f"localisation = {mode!r}: allowed is {' or '.join(detection.localisation_names())}")
+    localiser = Localiser(
+        history, series=series, interval_s=interval_s, skip_start_s=skip_start_s, skip_end_s=skip_end_s
     )
+    return localiser.find(target)
 
 
 class Localiser:
@@ -99,26 +113,37 @@ class Localiser:
         self,
         history: Sequence[Sample],
         *,
-        kind: Kind,
+        series: SeriesDefinition,
         interval_s: float,
         skip_start_s: float = 15.0,
         skip_end_s: float = 8.0,
     ) -> None:
-        """Raises ValueError: fewer than 3 history runs, or a series is too short or not finite."""
+        """See `localise`.
+
+        Raises:
+            ValueError: fewer than 3 history runs, or a series is too short or not finite.
+        """
         self._skip_start = round(skip_start_s / interval_s)
         self._skip_end = round(skip_end_s / interval_s)
         known = checked_values(history, SMALLEST_HISTORY)
-        self._model: _LoadModel | _MemoryModel
-        if kind == "memory":
+        self._models: list[_CourseModel | _MemoryModel]
+        if series.kind == "memory":
             self._skip_end = 0
-            self._model = _MemoryModel(known, interval_s)
+            self._models = [_MemoryModel(known, interval_s, sign) for sign in _SIGNS[series.worse]]
         else:
-            self._model = _LoadModel(history, known, interval_s, self._skip_end)
+            scale = scale_of(series.kind, known)
+            self._models = [
+                _CourseModel(history, known, scale, interval_s, self._skip_end, sign) for sign in _SIGNS[series.worse]
+            ]
 
     def find(self, target: Sample) -> Localisation:
-        """Raises ValueError: the series is too short or not finite."""
+        """Windows of the target, (n,), and its profile (n,) of probabilities.
+
+        Raises:
+            ValueError: the series is too short or not finite.
+        """
         (judged,) = checked_values([target], 1)
-        profile = self._model.profile(target, judged)
+        profile: Floats = np.max([model.profile(target, judged) for model in self._models], axis=0)
         profile[: min(self._skip_start, int(LARGEST_STARTUP_SHARE * len(judged)))] = 0.0
         profile[len(profile) - _end_samples(len(judged), self._skip_end) :] = 0.0
         return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile))
@@ -138,22 +163,32 @@ def _windows(profile: Floats) -> tuple[Window, ...]:
 
 def _passes(known: Floats, value: float, gate: float) -> bool:
     """Whether the logarithm of a run's evidence is more than chance brings."""
-    usual = known[undisturbed([known], DISTURBED_LOG)]
+    usual = known[inlier_mask([known], DISTURBED_LOG)]
     return predictive_score(usual, value, SMALLEST_EVIDENCE_SD) > gate
 
 
-class _LoadModel:
-    def __init__(self, history: Sequence[Sample], known: list[Floats], interval_s: float, skip_end: int) -> None:
+class _CourseModel:
+    """What load (or another level) the history has at each place; `sign` -1 looks for less of it instead of more."""
+
+    def __init__(
+        self,
+        history: Sequence[Sample],
+        known: list[Floats],
+        scale: Scale,
+        interval_s: float,
+        skip_end: int,
+        sign: int,
+    ) -> None:
         self._interval_s, self._skip_end = interval_s, skip_end
-        self._scale = LoadScale.of(known)
-        self._runs = [_Run(sample, values, self._scale) for sample, values in zip(history, known, strict=True)]
+        self._scale, self._sign = scale, sign
+        self._runs = [_Run(sample, values, scale, sign) for sample, values in zip(history, known, strict=True)]
         pairs = [self._differences(run, [other for other in self._runs if other is not run]) for run in self._runs]
         self._usual = UsualDifferences([difference for difference, _ in pairs], [load for _, load in pairs])
         self._evidence = np.array([_log_evidence(find_excess(self._usual, *pair, interval_s)) for pair in pairs])
 
     def profile(self, target: Sample, judged: Floats) -> Floats:
         """Probabilities (n,) of excess load; 0 where the run as a whole shows no more than chance brings."""
-        pair = self._differences(_Run(target, judged, self._scale), self._runs)
+        pair = self._differences(_Run(target, judged, self._scale, self._sign), self._runs)
         found = find_excess(self._usual, *pair, self._interval_s)
         profile: Floats = np.zeros(len(judged))
         if _passes(self._evidence, _log_evidence(found), LOAD_GATE):
@@ -173,8 +208,8 @@ class _LoadModel:
 
 
 class _Run:
-    def __init__(self, sample: Sample, values: Floats, scale: LoadScale) -> None:
-        self.states, self.values, self.channels = sample.states, values, scale.levels_and_changes(values)
+    def __init__(self, sample: Sample, values: Floats, scale: Scale, sign: int) -> None:
+        self.states, self.values, self.channels = sample.states, sign * values, levels_and_changes(scale, values)
 
 
 def _log_evidence(found: Excess) -> float:
@@ -204,8 +239,10 @@ def _expected_load(run: _Run, others: list[_Run]) -> Floats:
 
 
 class _MemoryModel:
-    def __init__(self, known: list[Floats], interval_s: float) -> None:
-        self._interval_s = interval_s
+    """How the history's memory grows; `sign` -1 looks for less of it instead of more."""
+
+    def __init__(self, known: list[Floats], interval_s: float, sign: int) -> None:
+        self._interval_s, self._sign = interval_s, sign
         self._courses = [self._course(values) for values in known]
         self._gains = np.array(
             [
@@ -227,7 +264,7 @@ class _MemoryModel:
         return profile
 
     def _course(self, values: Floats) -> Floats:
-        return centred(log_memory(values)[startup_samples(len(values), self._interval_s) :])
+        return centred(self._sign * log_memory(values)[startup_samples(len(values), self._interval_s) :])
 
     def _difference(self, course: Floats, others: list[Floats]) -> Floats:
         return course - median_course(others, len(course), self._interval_s)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from perfreg_assets.methods.inputs import Floats, as_univariate
 
-Kind = Literal["cpu", "memory", "other"]
-
 SHORTEST = 8  # samples: fewer have neither a start-up to leave out nor a distribution
 
 
@@ -32,16 +30,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Score:
-    """How unusual a run's series is beside its history: enough for a verdict at any ω, and to explain it.
+    """How unusual a run's series is beside its history: enough for a verdict at any ω (`omega_rule`) and to explain it.
 
     Attributes:
-        distance: anomalous when above q3 + ω (q3 - q1). Unit of the series (`iqr`), standard-normal score (`default`).
+        distance: how far towards the worse side (`catalogue.Worse`); anomalous when above q3 + ω (q3 - q1). Unit of the
+            series (`iqr`), standard-normal score (`default`).
         q1, q3: quartiles of what a normal run would have, same scale.
-        improvement: the same for less load instead of more; None where the detector cannot tell.
+        improvement: the same towards the better side; None where there is none or the detector cannot tell.
         is_recheck_passed: False when the second check takes the alarm away; None without a second check.
         p_value: probability that a normal run is as unusual; None where the detector does not say.
-        direction: more load than the history, or less.
+        direction: whether the values are more or less than the history's.
         history_distances: (k,) the history's own values on the scale of `distance`.
+        uncorrected_distance: before the correction for several series (`multiple_testing`); of a run the largest of its
+            series'. None where nothing was corrected.
         evidence: named numbers behind the sentence; units are part of the names.
         sentence: one sentence for people.
         barycenter_id: of the barycenter used; filled in by the caller who stores barycenters.
@@ -55,26 +56,24 @@ class Score:
     p_value: float | None
     direction: Literal["more", "less"]
     history_distances: Floats
+    uncorrected_distance: float | None = None
     evidence: Mapping[str, float] = field(default_factory=dict)
     sentence: str = ""
     barycenter_id: str | None = None
 
-    def threshold(self, omega: float) -> float:
-        return self.q3 + omega * (self.q3 - self.q1)
-
-    def is_anomalous(self, omega: float) -> bool:
-        """The verdict at ω; the same formula as the warehouse's SQL."""
-        return self.distance > self.threshold(omega) and self.is_recheck_passed is not False
-
 
 def checked_history(history: Sequence[Sample], target: Sample, minimum: int) -> tuple[list[Floats], Floats]:
-    """The plain series of the history and the target; see `checked_values`."""
+    """The plain series of the history, k of (n_i,), and of the target, (n,).
+
+    Raises:
+        ValueError: as `checked_values`.
+    """
     known = checked_values(history, minimum)
     return known, checked_values([target], 1, "the target")[0]
 
 
 def checked_values(samples: Sequence[Sample], minimum: int, name: str = "") -> list[Floats]:
-    """The plain series.
+    """The plain series, k of (n_i,), unit of the series.
 
     Raises:
         ValueError: there are fewer than `minimum`, or one is too short or not finite.

@@ -63,7 +63,7 @@ def _rows(
             history_minimum=rules.minimum,
             similarity_minimum=rules.similarity_minimum,
             candidate_count=selection.candidate_count,
-            excluded_counts=selection.excluded_counts,
+            excluded_counts={reason.code: count for reason, count in selection.excluded_counts.items()},
             explanation=selection.explanation,
             parameters_hash=settings.hash_of(*inputs.HISTORY_PARAMETERS),
             input_hash=hashes[run_id],

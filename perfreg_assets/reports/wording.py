@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfreg_assets.catalogue import DisplayUnit, definition_of, display_unit
+from perfreg_assets.reasons import Reason
 from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView
 
 STATE_LABELS = {
@@ -36,20 +37,7 @@ REVIEW_LABELS = {
     "rejected": "False alarm",
     "accepted": "Accepted as the new normal",
 }
-EXCLUSION_LABELS = {
-    "other_configuration": "other test configuration",
-    "functional_problems": "with functional problems",
-    "incomplete_trace": "with an incomplete trace",
-    "path_dissimilar": "on another path through the app",
-    "not_earlier": "not earlier than this run",
-    "same_version": "of the judged version itself",
-    "reviewed_out": "confirmed as a regression",
-    "anomalous": "anomalous",
-    "excluded": "excluded by hand",
-    "before_accepted": "older than the last run accepted as the new normal",
-    "beyond_size": "comparable, but older than the ones taken",
-    "series_missing": "without the series",
-}
+EXCLUSION_LABELS = {reason.code: reason.label for reason in Reason if reason.label}
 View = SeriesView | MetricView
 _OTHERS = re.compile(r"the \d+ comparable runs (.+)")
 

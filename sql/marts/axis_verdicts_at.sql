@@ -53,7 +53,7 @@ FROM (
             )
         ) AS decisive
     FROM (
-        SELECT entries.*, coalesce(axes.axis, 'other') AS axis
+        SELECT entries.*, coalesce(axes.axis, own.axis, 'other') AS axis
         FROM (
             -- The verdict on the run (*) stands for the series that it lacks.
             SELECT
@@ -78,6 +78,8 @@ FROM (
             ) AS names
             JOIN core.series_definitions AS known ON regexp_full_match(names.series, known.name_pattern)
         ) AS axes ON axes.series = entries.series
+        -- What the app or its test reports of itself is in no catalogue.
+        LEFT JOIN (SELECT DISTINCT reported.metric, 'app' AS axis FROM core.measurements AS reported) AS own ON own.metric = entries.series
     ) AS parts
     -- What was measured by earlier parameters is a verdict of its own.
     GROUP BY

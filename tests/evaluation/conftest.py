@@ -8,14 +8,38 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from perfreg_assets.evaluation.recorded import SCHEMA
-
+# Public format 2 with its optional columns.
+SCHEMA = pa.schema(
+    [
+        pa.field("app", pa.string(), nullable=False),
+        pa.field("run_id", pa.string(), nullable=False),
+        pa.field("series", pa.string(), nullable=False),
+        pa.field("interval_s", pa.float64(), nullable=False),
+        pa.field("values", pa.list_(pa.float64()), nullable=False),
+        pa.field("is_anomalous", pa.bool_(), nullable=False),
+        pa.field("anomaly_kind", pa.string()),
+        pa.field("anomaly_start_s", pa.list_(pa.float64()), nullable=False),
+        pa.field("anomaly_end_s", pa.list_(pa.float64()), nullable=False),
+        pa.field("severity", pa.string()),
+        pa.field("version_name", pa.string()),
+        pa.field("started_at", pa.timestamp("us", tz="UTC")),
+        pa.field("has_functional_problems", pa.bool_()),
+        pa.field("step_offset_s", pa.list_(pa.float64())),
+        pa.field("step_screen", pa.list_(pa.string())),
+        pa.field("step_state_hash", pa.list_(pa.string())),
+    ]
+)
 DATA = Path(__file__).parents[1] / "data" / "evaluation"
 
 
 @pytest.fixture(scope="session")
 def data_dir():
     return DATA
+
+
+@pytest.fixture(scope="session")
+def schema():
+    return SCHEMA
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from perfreg_assets.methods.calibration import (
     HEAVY_TAILS,
     LARGEST_SCORE,
     QUARTILE,
+    inlier_mask,
     leave_one_out_scores,
     level_of_omega,
     omega_of_level,
     p_of_score,
     predictive_score,
     score_of_p,
-    undisturbed,
 )
 
 
@@ -62,13 +62,13 @@ def test_only_runs_far_outside_in_any_number_are_set_aside():
     usual = np.array([0.9, 1.0, 1.1, 1.05, 0.95, 1.2, 0.8, 1.0])
     level, spread = usual.copy(), usual.copy()
     level[7], spread[2] = 50.0, -50.0
-    np.testing.assert_array_equal(undisturbed([level, spread], 0.7), np.isin(np.arange(8), [2, 7], invert=True))
-    assert undisturbed([usual], 0.7).all()
-    assert undisturbed([np.ones(5)], 0.7).all()
+    np.testing.assert_array_equal(inlier_mask([level, spread], 0.7), np.isin(np.arange(8), [2, 7], invert=True))
+    assert inlier_mask([usual], 0.7).all()
+    assert inlier_mask([np.ones(5)], 0.7).all()
 
 
 def test_natural_tails_are_kept_and_so_is_a_history_that_falls_apart():
     tail = np.array([1.0, 1.01, 0.99, 1.0, 1.02, 1.6])
-    assert undisturbed([tail], 0.7).all()
+    assert inlier_mask([tail], 0.7).all()
     halves = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 9.0, 9.0, 9.0])
-    assert undisturbed([halves], 0.7).all()
+    assert inlier_mask([halves], 0.7).all()

@@ -10,14 +10,19 @@ from tslearn.barycenters import dtw_barycenter_averaging
 from tslearn.metrics import dtw
 from tslearn.utils import to_time_series_dataset
 
+from perfreg_assets import detection
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.evaluation.dataset import read_dataset
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.calibration import QUARTILE, predictive_score
-from perfreg_assets.methods.detectors import DETECTORS, Sample, kind_of_series, make_detector
+from perfreg_assets.methods.detectors import Sample, make_detector
 from perfreg_assets.methods.iqr_detector import IqrDetector
+from perfreg_assets.methods.omega_rule import is_anomalous, threshold
 
 RECORDED = Path(__file__).parents[1] / "data" / "evaluation" / "recorded.parquet"
 OMEGAS = (0.0, 0.5, 1.0, 1.5)
+DETECTORS = detection.detector_names()
+CPU, MEMORY, LEVEL = definition_of("cpu_app"), definition_of("rss_app"), definition_of("something_else")
 
 
 def load_run(generator, seconds=120, extra=0.0):
@@ -52,7 +57,7 @@ def test_iqr_equals_a_plain_transcription_of_the_thesis_on_recorded_runs(recorde
     own = [dtw(one, barycenter) for one in history]
     q1, q3 = np.quantile(own, [0.25, 0.75])
     scores = make_detector("iqr").score_all(
-        [Sample(one) for one in history], [Sample(one) for one in targets], kind=kind_of_series(name), interval_s=1.0
+        [Sample(one) for one in history], [Sample(one) for one in targets], series=definition_of(name), interval_s=1.0
     )
     percentiles = np.array([np.percentile(one, [0, 25, 50, 75, 100]) for one in history])
     for target, score in zip(targets, scores, strict=True):
@@ -61,42 +66,42 @@ def test_iqr_equals_a_plain_transcription_of_the_thesis_on_recorded_runs(recorde
         assert (score.q1, score.q3) == pytest.approx((q1, q3), rel=1e-9)
         np.testing.assert_allclose(score.history_distances, own, rtol=1e-9)
         is_outside = True
-        if kind_of_series(name) == "memory":
+        if name == "rss_app":
             points = np.vstack([percentiles, np.percentile(target, [0, 25, 50, 75, 100])]) / percentiles.std(axis=0)
             is_outside = DBSCAN(eps=2.0, min_samples=3).fit(points).labels_[-1] == -1
         for omega in OMEGAS:
-            assert score.is_anomalous(omega) == (distance > q3 + omega * (q3 - q1) and is_outside)
+            assert is_anomalous(score, omega) == (distance > q3 + omega * (q3 - q1) and is_outside)
 
 
 def test_the_re_check_only_takes_alarms_away():
     generator = np.random.default_rng(1)
     history = [memory_run(generator) for _ in range(10)]
     targets = [memory_run(generator, leak_per_s=leak) for leak in (0, 2e5, 2e6)]
-    checked = make_detector("iqr").score_all(history, targets, kind="memory", interval_s=1.0)
-    plain = make_detector("iqr").score_all(history, targets, kind="other", interval_s=1.0)
+    checked = make_detector("iqr").score_all(history, targets, series=MEMORY, interval_s=1.0)
+    plain = make_detector("iqr").score_all(history, targets, series=LEVEL, interval_s=1.0)
     for with_check, without in zip(checked, plain, strict=True):
         assert without.is_recheck_passed is None
         for omega in OMEGAS:
-            assert with_check.is_anomalous(omega) <= without.is_anomalous(omega)
-    assert checked[-1].is_anomalous(1.5)
+            assert is_anomalous(with_check, omega) <= is_anomalous(without, omega)
+    assert is_anomalous(checked[-1], 1.5)
 
 
 def test_a_given_barycenter_is_used_and_saves_the_averaging():
     generator = np.random.default_rng(2)
     history, target = [load_run(generator) for _ in range(6)], load_run(generator)
     center = dba([one.values for one in history])
-    detector = IqrDetector(iterations=1)
-    given = detector.score(history, target, kind="cpu", interval_s=1.0, barycenter=center)
-    assert given.distance == make_detector("iqr").score(history, target, kind="cpu", interval_s=1.0).distance
-    assert given.distance != detector.score(history, target, kind="cpu", interval_s=1.0).distance
+    detector = IqrDetector(barycenter_iterations=1)
+    given = detector.score(history, target, series=CPU, interval_s=1.0, barycenter=center)
+    assert given.distance == make_detector("iqr").score(history, target, series=CPU, interval_s=1.0).distance
+    assert given.distance != detector.score(history, target, series=CPU, interval_s=1.0).distance
 
 
 def test_the_scale_of_default_is_the_same_for_every_series_and_history():
     generator = np.random.default_rng(3)
     for size in (4, 12):
-        for kind, make in (("cpu", load_run), ("memory", memory_run)):
+        for series, make in ((CPU, load_run), (MEMORY, memory_run)):
             history = [make(generator) for _ in range(size)]
-            score = make_detector("default").score(history, make(generator), kind=kind, interval_s=1.0)
+            score = make_detector("default").score(history, make(generator), series=series, interval_s=1.0)
             assert (score.q1, score.q3) == (-QUARTILE, QUARTILE)
             assert len(score.history_distances) == size
 
@@ -107,25 +112,25 @@ def test_more_load_is_a_regression_and_less_load_an_improvement():
     more, usual, less = make_detector("default").score_all(
         history,
         [load_run(generator, extra=0.6), load_run(generator), Sample(0.4 * load_run(generator).values)],
-        kind="cpu",
+        series=CPU,
         interval_s=1.0,
     )
-    assert more.is_anomalous(1.0)
+    assert is_anomalous(more, 1.0)
     assert more.direction == "more"
-    assert not usual.is_anomalous(1.0)
-    assert not less.is_anomalous(0.0)
+    assert not is_anomalous(usual, 1.0)
+    assert not is_anomalous(less, 0.0)
     assert less.direction == "less"
-    assert less.improvement > less.threshold(1.0)
-    assert more.improvement < more.threshold(0.0)
+    assert less.improvement > threshold(less, 1.0)
+    assert more.improvement < threshold(more, 0.0)
 
 
 def test_a_leak_is_told_in_megabytes_per_second():
     generator = np.random.default_rng(5)
     history = [memory_run(generator) for _ in range(12)]
     score = make_detector("default").score(
-        history, memory_run(generator, leak_per_s=6e5), kind="memory", interval_s=1.0
+        history, memory_run(generator, leak_per_s=6e5), series=MEMORY, interval_s=1.0
     )
-    assert score.is_anomalous(1.5)
+    assert is_anomalous(score, 1.5)
     assert score.evidence["growth_megabytes_per_s"] == pytest.approx(0.6, abs=0.1)
     assert score.evidence["growth_megabytes_per_s_history_highest"] < 0.2
     assert "12 comparable runs" in score.sentence
@@ -135,18 +140,18 @@ def test_a_leak_is_told_in_megabytes_per_second():
 def test_memory_that_is_higher_all_along_is_a_regression_too():
     generator = np.random.default_rng(6)
     history = [memory_run(generator) for _ in range(12)]
-    score = make_detector("default").score(history, memory_run(generator, offset=0.3), kind="memory", interval_s=1.0)
-    assert score.is_anomalous(1.0)
+    score = make_detector("default").score(history, memory_run(generator, offset=0.3), series=MEMORY, interval_s=1.0)
+    assert is_anomalous(score, 1.0)
 
 
-@pytest.mark.parametrize("kind", ["cpu", "memory", "other"])
+@pytest.mark.parametrize("series", [CPU, MEMORY, LEVEL], ids=lambda one: one.name)
 @pytest.mark.parametrize("name", DETECTORS)
-def test_constant_and_tied_series_do_not_divide_by_zero(name, kind):
+def test_constant_and_tied_series_do_not_divide_by_zero(name, series):
     flat = [Sample(np.full(60, 5e7)) for _ in range(6)]
     detector = make_detector(name)
     with np.errstate(all="raise"):
-        same, other = detector.score_all(flat, [flat[0], Sample(np.full(60, 9e7))], kind=kind, interval_s=1.0)
-    assert not same.is_anomalous(0.0)
+        same, other = detector.score_all(flat, [flat[0], Sample(np.full(60, 9e7))], series=series, interval_s=1.0)
+    assert not is_anomalous(same, 0.0)
     assert np.isfinite([same.distance, other.distance]).all()
     assert other.distance > same.distance
 
@@ -154,8 +159,8 @@ def test_constant_and_tied_series_do_not_divide_by_zero(name, kind):
 @pytest.mark.parametrize("name", DETECTORS)
 def test_a_history_of_zeros_is_judged(name):
     zeros = [Sample(np.zeros(60)) for _ in range(5)]
-    score = make_detector(name).score(zeros, Sample(np.ones(60)), kind="cpu", interval_s=1.0)
-    assert score.is_anomalous(1.5)
+    score = make_detector(name).score(zeros, Sample(np.ones(60)), series=CPU, interval_s=1.0)
+    assert is_anomalous(score, 1.5)
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -163,13 +168,13 @@ def test_what_cannot_be_judged_is_refused_in_words(name):
     good = [Sample(np.arange(20.0)) for _ in range(4)]
     detector = make_detector(name)
     with pytest.raises(ValueError, match="NaN, infinite"):
-        detector.score(good, Sample(np.full(20, np.nan)), kind="cpu", interval_s=1.0)
+        detector.score(good, Sample(np.full(20, np.nan)), series=CPU, interval_s=1.0)
     with pytest.raises(ValueError, match="NaN, infinite"):
-        detector.score([*good, Sample(np.array([1.0, np.inf] * 10))], good[0], kind="cpu", interval_s=1.0)
+        detector.score([*good, Sample(np.array([1.0, np.inf] * 10))], good[0], series=CPU, interval_s=1.0)
     with pytest.raises(ValueError, match="at least"):
-        detector.score([], good[0], kind="cpu", interval_s=1.0)
+        detector.score([], good[0], series=CPU, interval_s=1.0)
     with pytest.raises(ValueError, match="3 samples"):
-        detector.score(good, Sample(np.arange(3.0)), kind="cpu", interval_s=1.0)
+        detector.score(good, Sample(np.arange(3.0)), series=CPU, interval_s=1.0)
 
 
 def test_an_unknown_detector_is_refused():
@@ -178,14 +183,14 @@ def test_an_unknown_detector_is_refused():
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-@pytest.mark.parametrize("kind", ["cpu", "memory"])
-def test_the_order_of_the_history_changes_no_bit(name, kind):
+@pytest.mark.parametrize("series", [CPU, MEMORY], ids=lambda one: one.name)
+def test_the_order_of_the_history_changes_no_bit(name, series):
     generator = np.random.default_rng(7)
-    make = load_run if kind == "cpu" else memory_run
+    make = load_run if series is CPU else memory_run
     history, target = [make(generator) for _ in range(8)], make(generator)
     order = generator.permutation(8)
-    straight = make_detector(name).score(history, target, kind=kind, interval_s=1.0)
-    shuffled = make_detector(name).score([history[i] for i in order], target, kind=kind, interval_s=1.0)
+    straight = make_detector(name).score(history, target, series=series, interval_s=1.0)
+    shuffled = make_detector(name).score([history[i] for i in order], target, series=series, interval_s=1.0)
     assert straight.distance == shuffled.distance
     assert straight.improvement == shuffled.improvement
     assert straight.sentence == shuffled.sentence
@@ -199,7 +204,7 @@ def test_scores_are_the_same_bits_on_one_and_sixteen_threads(name):
     targets = [load_run(generator) for _ in range(16)]
 
     def judge(index):
-        return make_detector(name).score(histories[index], targets[index], kind="cpu", interval_s=1.0)
+        return make_detector(name).score(histories[index], targets[index], series=CPU, interval_s=1.0)
 
     alone = [judge(index).distance for index in range(16)]
     with ThreadPoolExecutor(16) as pool:
@@ -211,10 +216,10 @@ def test_one_target_or_many_make_no_difference():
     generator = np.random.default_rng(9)
     history, targets = [load_run(generator) for _ in range(6)], [load_run(generator) for _ in range(4)]
     detector = make_detector("default")
-    many = detector.score_all(history, targets, kind="cpu", interval_s=1.0)
+    many = detector.score_all(history, targets, series=CPU, interval_s=1.0)
     for target, score in zip(targets, many, strict=True):
-        assert detector.score(history, target, kind="cpu", interval_s=1.0).distance == score.distance
-    assert detector.score_all(history, [], kind="cpu", interval_s=1.0) == []
+        assert detector.score(history, target, series=CPU, interval_s=1.0).distance == score.distance
+    assert detector.score_all(history, [], series=CPU, interval_s=1.0) == []
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
@@ -224,26 +229,26 @@ def test_disturbed_runs_in_the_history_do_not_blind_the_detector(count):
     for index in range(count):
         history[3 * index] = Sample(history[3 * index].values + np.where(np.arange(120) > 60, 1.5e8, 0.0))
     leak, usual = make_detector("default").score_all(
-        history, [memory_run(generator, leak_per_s=6e5), memory_run(generator)], kind="memory", interval_s=1.0
+        history, [memory_run(generator, leak_per_s=6e5), memory_run(generator)], series=MEMORY, interval_s=1.0
     )
-    assert leak.is_anomalous(1.0)
-    assert not usual.is_anomalous(1.0)
+    assert is_anomalous(leak, 1.0)
+    assert not is_anomalous(usual, 1.0)
     assert sorted(np.flatnonzero(leak.history_distances > 3)) == [3 * index for index in range(count)]
 
 
-@pytest.mark.parametrize("kind", ["cpu", "memory"])
+@pytest.mark.parametrize("series", [CPU, MEMORY], ids=lambda one: one.name)
 @pytest.mark.parametrize("size", [5, 12])
-def test_false_alarms_come_at_the_nominal_rate_on_exchangeable_runs(kind, size):
+def test_false_alarms_come_at_the_nominal_rate_on_exchangeable_runs(series, size):
     """Every run is one of the same kind, so any alarm is false; half of the allowance is chance (300 draws)."""
     generator = np.random.default_rng([11, size])
-    make = load_run if kind == "cpu" else memory_run
+    make = load_run if series is CPU else memory_run
     runs = [make(generator, seconds=80) for _ in range(60)]
     detector = make_detector("default")
     scores = []
     for _ in range(60):
         chosen = generator.permutation(60)[: size + 5]
         scores += detector.score_all(
-            [runs[i] for i in chosen[:size]], [runs[i] for i in chosen[size:]], kind=kind, interval_s=1.0
+            [runs[i] for i in chosen[:size]], [runs[i] for i in chosen[size:]], series=series, interval_s=1.0
         )
     distances = np.array([score.distance for score in scores])
     for level, z in ((0.25, 0.6745), (0.10, 1.2816), (0.05, 1.6449)):
@@ -256,17 +261,3 @@ def test_small_histories_widen_the_threshold():
     assert scores == sorted(scores)
     assert scores[0] < 1.3
     assert scores[-1] > 3.0
-
-
-def test_series_kinds_follow_their_names():
-    kinds = {
-        name: kind_of_series(name) for name in ("cpu_app", "cpu_core_3", "rss_app", "swap_app", "cpu_freq_0", "io")
-    }
-    assert kinds == {
-        "cpu_app": "cpu",
-        "cpu_core_3": "cpu",
-        "rss_app": "memory",
-        "swap_app": "memory",
-        "cpu_freq_0": "other",
-        "io": "other",
-    }

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perfreg_assets.methods.history import (
     EXCLUDE_REASONS,
@@ -15,6 +17,7 @@ from perfreg_assets.methods.history import (
     RunFacts,
     select_history,
 )
+from perfreg_assets.reasons import Reason
 
 PATH = tuple("abcdefghij")
 RULES = HistoryRules(size=12, minimum=5, similarity_minimum=0.8, same_version=False, excludes_anomalous=False)
@@ -27,6 +30,7 @@ def run(number, **changes):
         app="com.rig.notes",
         version_name="1.4.0",
         config_hash="c",
+        load_sources=("sched", "process_stats"),
         started_at=START + timedelta(hours=number),
         has_functional_problems=False,
         is_complete=True,
@@ -54,8 +58,8 @@ def test_the_latest_k_are_members_ranked_from_the_latest():
     assert selection.candidate_count == 20
     assert selection.excluded_counts == {"beyond_size": 8}
     assert selection.explanation == (
-        "12 of 20 other runs of com.rig.notes form the history, paths 1.00 similar or more; "
-        "left out: 8 older than the history reaches."
+        "12 of 20 earlier runs of com.rig.notes form the history, paths 1.00 similar or more; "
+        "left out: 8 comparable, but older than the ones taken."
     )
 
 
@@ -63,8 +67,8 @@ def test_the_latest_k_are_members_ranked_from_the_latest():
     ("changes", "reason"),
     [
         ({"config_hash": "other"}, "other_configuration"),
-        ({"started_at": NEW.started_at}, "not_earlier"),
-        ({"started_at": NEW.started_at + timedelta(seconds=1)}, "not_earlier"),
+        ({"load_sources": ("sched", "process_stats", "atrace")}, "other_recording"),
+        ({"load_sources": ()}, "other_recording"),
         ({"is_complete": False}, "incomplete_trace"),
         ({"has_functional_problems": True}, "functional_problems"),
         ({"is_excluded": True}, "excluded"),
@@ -81,7 +85,7 @@ def test_each_reason_keeps_a_run_out_and_is_counted(changes, reason):
     assert "run-003" not in ids(selection.members)
     assert selection.excluded_counts == {reason: 1}
     assert len(selection.members) == 5
-    assert EXCLUDE_REASONS[reason] in selection.explanation
+    assert f"left out: 1 {Reason(reason).label}." in selection.explanation
 
 
 def test_another_app_is_not_even_a_candidate_and_the_run_itself_neither():
@@ -119,6 +123,7 @@ def test_an_accepted_run_is_a_new_beginning():
 def test_an_accepted_run_of_another_configuration_or_after_the_new_run_begins_nothing():
     others = [run(number) for number in range(8)]
     others += [run(9, review="accepted", config_hash="other"), run(501, review="accepted")]
+    others += [run(10, review="accepted", load_sources=("atrace",))]
     assert len(select_history(NEW, others, RULES).members) == 8
 
 
@@ -128,10 +133,10 @@ def test_too_few_members_are_explained_by_counts():
     assert selection.state == "not_enough_history"
     assert ids(selection.members) == ["run-001", "run-000"]
     assert selection.explanation == (
-        "Only 2 of 5 other runs of com.rig.notes can be compared with, a verdict needs 5; "
-        "left out: 2 another configuration, 1 an incomplete trace."
+        "Only 2 of 5 earlier runs of com.rig.notes can be compared with, a verdict needs 5; "
+        "left out: 2 with another test configuration, 1 with an incomplete trace."
     )
-    assert "no other run of com.rig.notes" in select_history(NEW, [], RULES).explanation
+    assert "no earlier run of com.rig.notes" in select_history(NEW, [], RULES).explanation
 
 
 def test_near_misses_are_bounded_latest_first_and_leave_out_runs_of_another_kind():
@@ -143,13 +148,58 @@ def test_near_misses_are_bounded_latest_first_and_leave_out_runs_of_another_kind
     first, second, *_ = selection.near_misses
     assert (first.run_id, first.exclude_reason, first.rank) == ("run-200", "path_dissimilar", None)
     assert second.run_id == f"run-{NEAR_MISS_LIMIT + 9:03}"
-    assert not {miss.exclude_reason for miss in selection.near_misses} & {"other_configuration", "not_earlier"}
+    assert not {miss.exclude_reason for miss in selection.near_misses} & {"other_configuration"}
 
 
 def test_similarity_is_candidate_first():
     new = run(500, version_name="1.5.0", state_hashes=tuple("diet"))
     selection = select_history(new, [run(1, state_hashes=tuple("tide"))], replace(RULES, similarity_minimum=0.2))
     assert [member.similarity for member in selection.members] == [0.25]  # 0.5 the other way round
+
+
+def test_the_order_in_which_sources_are_listed_is_no_difference():
+    others = [run(number, load_sources=("process_stats", "sched")) for number in range(6)]
+    assert select_history(NEW, others, RULES).state == "ready"
+
+
+def test_of_runs_that_start_together_the_smaller_run_id_is_earlier():
+    together = [run(number, started_at=START) for number in range(7)]
+    assert ids(select_history(replace(together[5], version_name="2"), together, RULES).members) == [
+        *("run-004", "run-003", "run-002", "run-001", "run-000"),
+    ]
+
+
+some_runs = st.lists(
+    st.builds(
+        lambda number, hours, **changes: run(number, started_at=START + timedelta(hours=hours), **changes),
+        number=st.integers(0, 40),
+        hours=st.integers(0, 9),
+        version_name=st.sampled_from(["1.4.0", "1.5.0"]),
+        config_hash=st.sampled_from("cccd"),
+        load_sources=st.sampled_from([("sched",), ("sched",), ("sched", "atrace")]),
+        is_complete=st.sampled_from([True, True, False]),
+        has_functional_problems=st.sampled_from([False, False, True, None]),
+        review=st.sampled_from([None, None, None, "accepted", "confirmed"]),
+        is_anomalous=st.sampled_from([None, False, True]),
+        state_hashes=st.sampled_from([PATH, PATH[::-1], ()]),
+    ),
+    max_size=25,
+    unique_by=lambda one: one.run_id,
+)
+
+
+@given(runs=some_runs, source=st.randoms())
+def test_a_selection_is_a_function_of_the_past_only(runs, source):
+    """Any later run, and any order of arrival, changes nothing: neither members nor counts nor the explanation."""
+    rules = replace(RULES, size=4, minimum=2, excludes_anomalous=True)
+    in_order = sorted(runs, key=lambda one: (one.started_at, one.run_id))
+    for index, one in enumerate(in_order):
+        known = select_history(one, in_order[:index], rules)
+        assert known.candidate_count == index
+        assert len(known.members) + sum(known.excluded_counts.values()) == index
+        everyone = list(runs)
+        source.shuffle(everyone)
+        assert select_history(one, everyone, rules) == known
 
 
 def test_the_order_of_listing_changes_nothing_and_every_run_has_one_place():
@@ -160,6 +210,7 @@ def test_the_order_of_listing_changes_nothing_and_every_run_has_one_place():
             started_at=START + timedelta(hours=source.randrange(40)),  # equal starts occur
             version_name=source.choice(["1.4.0", "1.3.0", "1.5.0"]),
             config_hash=source.choice("ccccd"),
+            load_sources=source.choice([("sched",), ("sched",), ("sched", "atrace"), ("atrace", "sched")]),
             is_complete=source.random() > 0.1,
             has_functional_problems=source.random() < 0.1,
             is_excluded=source.random() < 0.05,

@@ -5,12 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.discords import thesis_discords
 from perfreg_assets.methods.localisation import CONVINCING, Localiser, localise
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import state_codes
 
+CPU, MEMORY, LEVEL = definition_of("cpu_app"), definition_of("rss_app"), definition_of("something_else")
 SECONDS = 240
 STEPS = [(float(second), f"screen {second // 4 % 5}") for second in range(0, SECONDS, 4)]
 
@@ -45,7 +47,7 @@ def test_extra_load_is_found_where_it_was_injected():
     for start in (50, 90, 151, 200):
         injected[start : start + 6] = True
     values[injected] += 0.7
-    found = localise(history, Sample(values), kind="cpu", interval_s=1.0)
+    found = localise(history, Sample(values), series=CPU, interval_s=1.0)
     hit = flags(found)
     assert all(hit[start : start + 6].any() for start in (50, 90, 151, 200))
     assert (hit & injected).sum() >= 0.6 * injected.sum()
@@ -57,10 +59,10 @@ def test_extra_load_is_found_where_it_was_injected():
         assert window.profile_value == window.confidence == found.profile[window.peak]
 
 
-@pytest.mark.parametrize(("kind", "make"), [("cpu", load_values), ("memory", memory_values)])
-def test_normal_runs_are_hardly_ever_flagged(kind, make):
+@pytest.mark.parametrize(("series", "make"), [(CPU, load_values), (MEMORY, memory_values)])
+def test_normal_runs_are_hardly_ever_flagged(series, make):
     generator = np.random.default_rng(1)
-    localiser = Localiser([Sample(make(generator)) for _ in range(12)], kind=kind, interval_s=1.0)
+    localiser = Localiser([Sample(make(generator)) for _ in range(12)], series=series, interval_s=1.0)
     counts = [len(localiser.find(Sample(make(generator))).windows) for _ in range(30)]
     assert sum(count > 0 for count in counts) <= 6
 
@@ -71,7 +73,7 @@ def test_extra_memory_is_flagged_from_its_onset_to_the_end(shape):
     history = [Sample(memory_values(generator)) for _ in range(10)]
     since = np.maximum(np.arange(SECONDS) - 120, 0)
     extra = {"ramp": 3e5 * since, "sawtooth": 1e6 * (since % 40), "step": 3e7 * (since > 0)}[shape]
-    found = localise(history, Sample(memory_values(generator) + extra), kind="memory", interval_s=1.0)
+    found = localise(history, Sample(memory_values(generator) + extra), series=MEMORY, interval_s=1.0)
     assert len(found.windows) == 1
     assert found.windows[0].start == pytest.approx(120, abs=15)
     assert found.windows[0].end == SECONDS
@@ -82,7 +84,7 @@ def test_start_and_end_are_never_flagged_for_load():
     history = [Sample(load_values(generator)) for _ in range(10)]
     values = load_values(generator)
     values[[*range(15), *range(SECONDS - 8, SECONDS), *range(100, 110)]] += 1.0
-    found = localise(history, Sample(values), kind="cpu", interval_s=1.0, skip_start_s=15, skip_end_s=8)
+    found = localise(history, Sample(values), series=CPU, interval_s=1.0, skip_start_s=15, skip_end_s=8)
     hit = flags(found)
     assert hit[100:110].all()
     assert not hit[:15].any()
@@ -107,9 +109,9 @@ def test_known_states_tell_usual_load_where_the_order_of_screens_differs():
     codes = state_codes([path for _, path in runs], [240] * 11, 1.0)
     samples = [Sample(values, code) for (values, _), code in zip(runs, codes, strict=True)]
     injected = np.repeat([screen == "list" and step % 2 == 1 for step, (_, screen) in enumerate(runs[-1][1])], 4)
-    hit = flags(localise(samples[:-1], samples[-1], kind="cpu", interval_s=1.0))
+    hit = flags(localise(samples[:-1], samples[-1], series=CPU, interval_s=1.0))
     blind = flags(
-        localise([Sample(one.values) for one in samples[:-1]], Sample(samples[-1].values), kind="cpu", interval_s=1.0)
+        localise([Sample(one.values) for one in samples[:-1]], Sample(samples[-1].values), series=CPU, interval_s=1.0)
     )
     kept = slice(15, 232)
     assert (hit & injected)[kept].sum() >= 0.9 * injected[kept].sum()
@@ -121,22 +123,22 @@ def test_mode_thesis_is_the_thesis():
     generator = np.random.default_rng(5)
     history, target = [Sample(load_values(generator)) for _ in range(5)], Sample(load_values(generator))
     center = dba([one.values for one in history])
-    found = localise(history, target, kind="cpu", interval_s=1.0, mode="thesis", window_s=12)
+    found = localise(history, target, series=CPU, interval_s=1.0, mode="thesis", window_s=12)
     expected = thesis_discords(target.values, center.values, window=12, skip_start=15, skip_end=8)
     assert found.windows == expected.windows
     np.testing.assert_array_equal(found.profile, expected.profile)
-    given = localise(history, target, kind="cpu", interval_s=1.0, mode="thesis", window_s=12, barycenter=center)
+    given = localise(history, target, series=CPU, interval_s=1.0, mode="thesis", window_s=12, barycenter=center)
     assert given.windows == found.windows
 
 
-@pytest.mark.parametrize(("kind", "make"), [("cpu", load_values), ("memory", memory_values)])
-def test_windows_are_the_same_bits_on_any_number_of_threads(kind, make):
+@pytest.mark.parametrize(("series", "make"), [(CPU, load_values), (MEMORY, memory_values)])
+def test_windows_are_the_same_bits_on_any_number_of_threads(series, make):
     generator = np.random.default_rng(6)
     history, target = [Sample(make(generator)) for _ in range(6)], make(generator)
     target[100:130] *= 1.5
 
     def find(_):
-        return localise(history, Sample(target), kind=kind, interval_s=1.0)
+        return localise(history, Sample(target), series=series, interval_s=1.0)
 
     alone = find(0)
     with ThreadPoolExecutor(8) as pool:
@@ -145,13 +147,13 @@ def test_windows_are_the_same_bits_on_any_number_of_threads(kind, make):
             assert found.windows == alone.windows
 
 
-@pytest.mark.parametrize("kind", ["cpu", "memory", "other"])
+@pytest.mark.parametrize("series", [CPU, MEMORY, LEVEL], ids=lambda one: one.name)
 @pytest.mark.parametrize("length", [8, 20, 70])
-def test_short_and_constant_series_are_survived(kind, length):
+def test_short_and_constant_series_are_survived(series, length):
     history = [Sample(np.full(length, 3.0)) for _ in range(4)]
     with np.errstate(divide="raise", invalid="raise"):
-        assert localise(history, history[0], kind=kind, interval_s=1.0).windows == ()
-        found = localise(history, Sample(np.linspace(3, 9, length)), kind=kind, interval_s=1.0)
+        assert localise(history, history[0], series=series, interval_s=1.0).windows == ()
+        found = localise(history, Sample(np.linspace(3, 9, length)), series=series, interval_s=1.0)
     assert np.isfinite(found.profile).all()
     assert len(found.profile) == length
 
@@ -159,8 +161,8 @@ def test_short_and_constant_series_are_survived(kind, length):
 def test_what_cannot_be_compared_is_refused():
     run = Sample(np.arange(30.0))
     with pytest.raises(ValueError, match="at least 3"):
-        localise([run, run], run, kind="cpu", interval_s=1.0)
+        localise([run, run], run, series=CPU, interval_s=1.0)
     with pytest.raises(ValueError, match="default or thesis"):
-        localise([run] * 3, run, kind="cpu", interval_s=1.0, mode="magic")
+        localise([run] * 3, run, series=CPU, interval_s=1.0, mode="magic")
     with pytest.raises(ValueError, match="NaN"):
-        localise([run] * 3, Sample(np.full(30, np.nan)), kind="memory", interval_s=1.0)
+        localise([run] * 3, Sample(np.full(30, np.nan)), series=MEMORY, interval_s=1.0)

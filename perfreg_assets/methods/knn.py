@@ -34,7 +34,7 @@ def distances_to(series: Sequence[Floats], target: Floats) -> Floats:
 
 
 def nearest_mean(distances: Floats) -> Floats:
-    """Mean of the smallest three along the last axis (fewer where there are fewer finite ones)."""
+    """Mean of the smallest three along the last axis, (…, k) → (…,); fewer where there are fewer finite ones."""
     ordered = np.sort(distances, axis=-1)[..., :NEIGHBOURS]
     finite = np.isfinite(ordered)
     return np.where(finite, ordered, 0.0).sum(axis=-1) / np.maximum(finite.sum(axis=-1), 1)

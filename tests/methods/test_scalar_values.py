@@ -1,0 +1,140 @@
+"""One value per run: false alarms at the nominal rate, both directions, and no trace of the order of the history."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from perfreg_assets import detection
+from perfreg_assets.catalogue import SeriesDefinition
+from perfreg_assets.methods.calibration import HEAVY_TAILS, omega_of_level
+from perfreg_assets.methods.detectors import Sample, make_detector
+from perfreg_assets.methods.omega_rule import is_anomalous, state
+
+OMEGAS = (0.0, 0.5, 0.75, 1.5)
+DETECTORS = detection.detector_names()
+values = st.lists(st.floats(0.01, 1e4), min_size=3, max_size=15)
+
+
+def metric(worse="more", unit="s"):
+    return SeriesDefinition(
+        name="startup", unit=unit, kind="scalar", axis="startup", worse=worse,
+        label="Start-up time", short="Start-up", description="Time to the first frame.",
+    )  # fmt: skip
+
+
+def judged(history, value, series=None, detector="default"):
+    return make_detector(detector).score_value(np.asarray(history, float), value, series=series or metric())
+
+
+@pytest.mark.parametrize("size", [5, 12, 30])
+@pytest.mark.parametrize("worse", ["more", "less", "either"])
+def test_false_alarms_of_log_normal_values_come_at_the_nominal_rate(size, worse):
+    """1.1 standard deviations are taken for 1, so the rate is a little below what is promised, never above."""
+    generator = np.random.default_rng([1, size])
+    omega = omega_of_level(0.05)
+    draws = np.exp(generator.normal(0, 0.3, (3000, size + 1)))
+    alarms = np.mean([is_anomalous(judged(draw[:-1], draw[-1], metric(worse)), omega) for draw in draws])
+    assert 0.02 < alarms < 0.06
+
+
+@pytest.mark.parametrize("worse", ["more", "less", "either"])
+def test_the_history_itself_is_judged_at_the_nominal_rate(worse):
+    generator = np.random.default_rng(2)
+    draws = np.exp(generator.normal(0, 0.3, (400, 13)))
+    own = np.concatenate([judged(draw[:-1], draw[-1], metric(worse)).history_distances for draw in draws])
+    assert (own > 1.6449).mean() == pytest.approx(0.04, abs=0.015)
+
+
+def test_the_score_is_the_prediction_interval_of_logarithms():
+    known = np.array([1.0, 1.2, 0.9, 1.1, 1.3, 0.8])
+    logs = np.log(known)
+    t = (np.log(1.7) - logs.mean()) / (HEAVY_TAILS * logs.std(ddof=1) * np.sqrt(1 + 1 / 6))
+    score = judged(known, 1.7)
+    assert score.distance == pytest.approx(stats.norm.isf(stats.t.sf(t, 5)), rel=1e-9)
+    assert score.p_value == pytest.approx(stats.t.sf(t, 5), rel=1e-9)
+    assert score.improvement == -score.distance
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+@given(known=values, value=st.floats(0.01, 1e4), source=st.randoms())
+def test_the_order_of_the_history_changes_no_bit(detector, known, value, source):
+    straight = judged(known, value, detector=detector)
+    order = list(range(len(known)))
+    source.shuffle(order)
+    shuffled = judged([known[i] for i in order], value, detector=detector)
+    assert (straight.distance, straight.improvement, straight.sentence, straight.q3) == (
+        *(shuffled.distance, shuffled.improvement, shuffled.sentence, shuffled.q3),
+    )
+    np.testing.assert_array_equal(straight.history_distances[order], shuffled.history_distances)
+
+
+@given(known=values, value=st.floats(0.01, 1e4), factor=st.sampled_from([1e-3, 1e3]))
+def test_the_unit_does_not_matter(known, value, factor):
+    one, other = judged(known, value), judged([factor * each for each in known], factor * value)
+    assert one.distance == pytest.approx(other.distance, abs=1e-6)
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+@given(known=values, value=st.floats(0.01, 1e4))
+def test_more_and_less_are_mirrored_and_either_is_never_improved(detector, known, value):
+    more, less, either = (judged(known, value, metric(worse), detector) for worse in ("more", "less", "either"))
+    assert (more.distance, more.improvement) == (less.improvement, less.distance)
+    assert either.improvement is None
+    for omega in OMEGAS:
+        assert not is_anomalous(more, omega) or state(less, omega) in {"improved", "normal"}
+        if detector == "iqr":
+            assert is_anomalous(either, omega) == (is_anomalous(more, omega) or is_anomalous(less, omega))
+
+
+@given(known=values, value=st.floats(0.01, 1e4), omega=st.floats(0, 3))
+def test_iqr_is_tukeys_fences_on_the_values(known, value, omega):
+    q1, q3 = np.quantile(known, [0.25, 0.75])
+    limit = omega * (q3 - q1)
+    more, less = (judged(known, value, metric(worse), "iqr") for worse in ("more", "less"))
+    assert is_anomalous(more, omega) == (value > q3 + limit)
+    if abs(value - (q1 - limit)) > 1e-6 * max(known):  # the reflection rounds
+        assert is_anomalous(less, omega) == (value < q1 - limit)
+
+
+def test_a_longer_start_is_told_in_words():
+    score = judged([0.8, 0.9, 1.1, 1.0, 0.95, 1.05, 0.85, 0.9, 1.0, 1.02, 0.97, 0.93], 1.234)
+    assert score.sentence == "takes 1.23 s; the 12 comparable runs took 0.8 to 1.1 s"
+    assert (score.evidence["value"], score.evidence["value_history_highest"]) == (1.234, 1.1)
+    assert state(score, 0.75) == "anomalous"
+    other = judged([2e6, 2.1e6, 1.9e6, 2.2e6], 5e6, metric(unit="bytes"))
+    assert other.sentence == "is 5 MB; the 4 comparable runs were 1.9 to 2.2 MB"
+
+
+def test_a_disturbed_value_in_the_history_does_not_blind():
+    known = [1.0, 1.05, 0.95, 1.02, 0.98, 1.01, 0.99, 1.03, 0.97, 1.0, 1.04, 9.0]
+    score = judged(known, 1.6)
+    assert is_anomalous(score, 1.5)
+    assert score.sentence.endswith("the 11 comparable runs took 0.95 to 1.05 s; 1 disturbed ones set aside")
+    assert score.history_distances[11] > 3
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_zeros_negatives_and_equal_values_are_survived(detector):
+    with np.errstate(all="raise"):
+        for known in ([0.0] * 6, [2.0] * 6, [-3.0, -1.0, 0.0, 2.0, 1.0]):
+            usual, more = judged(known, known[0], detector=detector), judged(known, 50.0, detector=detector)
+            assert not is_anomalous(usual, 0.75)
+            assert is_anomalous(more, 0.75)
+            assert np.isfinite([usual.distance, more.distance, *usual.history_distances]).all()
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_what_cannot_be_judged_is_refused_in_words(detector):
+    with pytest.raises(ValueError, match="at least"):
+        judged([], 1.0, detector=detector)
+    with pytest.raises(ValueError, match="the history has 1 values that are NaN"):
+        judged([1.0, np.nan, 2.0], 1.0, detector=detector)
+    with pytest.raises(ValueError, match="the value"):
+        judged([1.0, 1.0, 2.0], np.inf, detector=detector)
+    run = Sample(np.arange(20.0))
+    with pytest.raises(ValueError, match="score_value"):
+        make_detector(detector).score([run] * 5, run, series=metric(), interval_s=1.0)
