@@ -44,7 +44,6 @@ class RunFacts:
 
     Attributes:
         config_hash: equal for equal configurations C (device, strategy, time limit, interval between actions).
-        load_sources: the data sources recorded that change the load they measure, in any order.
         started_at: with time zone.
         has_functional_problems: None where the tester did not say; such a run is in no history.
         state_hashes: the path, one hash per step.
@@ -58,7 +57,6 @@ class RunFacts:
     app: str
     version_name: str
     config_hash: str
-    load_sources: tuple[str, ...]
     started_at: datetime
     has_functional_problems: bool | None
     is_complete: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from perfreg_assets.methods.self_check import self_check
+from perfreg_assets.methods.self_check import check_kernels
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engine import start_engine
@@ -21,7 +21,7 @@ def examine(settings: Settings, *, progress: Callable[[str], None]) -> list[dict
             "state": "ok" if one.is_ok else "failed",
             "detail": f"largest difference {one.largest_difference:.2g}, allowed {one.tolerance:.2g}",
         }
-        for one in self_check()
+        for one in check_kernels()
     ]
     progress("trace engine")
     rows.append(_row("trace engine", lambda: _engine(settings)))

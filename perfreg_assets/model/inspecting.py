@@ -123,7 +123,7 @@ def _trace_row(row: run_table.RunRow, health: TraceHealth, settings: Settings) -
         engine=health.engine,
         engine_version=health.engine_version,
         engine_seconds=health.seconds.get("engine"),
-        load_sources=tuple(health.load_sources),
+        load_sources=health.load_sources,
         parameters_hash=inputs.trace_parameters(settings),
         code_version=code_version("traces"),
     )

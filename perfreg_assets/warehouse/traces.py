@@ -35,7 +35,6 @@ class TraceRow:
     engine: str | None = None
     engine_version: str | None = None
     engine_seconds: float | None = None
-    load_sources: tuple[str, ...] | None = None
     parameters_hash: str | None = None
     code_version: str = __version__
     checked_at: datetime = field(default_factory=now_utc)

@@ -131,11 +131,18 @@ def figures(reader: Reader, run_ids: Iterable[str], omega: float, detector: str)
     return reader.dicts(_FIGURES, {"omega": float(omega), "detector": detector, "run_ids": list(run_ids)})
 
 
-def flips(reader: Reader, omega_a: float, omega_b: float, detector: str) -> dict[str, int]:
-    """How many runs' alarms appear and vanish when ω goes from a to b: {'appeared': …, 'vanished': …}."""
-    counted = reader.rows(
-        "SELECT count(*) FILTER (flip = 'becomes_anomalous'), count(*) FILTER (flip = 'no_longer_anomalous') "
-        "FROM marts.verdict_flips($a, $b) WHERE detector = $detector AND series = '*'",
-        {"a": omega_a, "b": omega_b, "detector": detector},
-    )
-    return {"appeared": int(counted[0][0]), "vanished": int(counted[0][1])}
+_FLIPS = """
+SELECT
+    count(*) FILTER (later.is_anomalous AND earlier.is_anomalous IS DISTINCT FROM true),
+    count(*) FILTER (earlier.is_anomalous AND later.is_anomalous IS DISTINCT FROM true)
+FROM marts.verdicts_at($omega_a) AS earlier
+JOIN marts.verdicts_at($omega_b) AS later ON later.run_id = earlier.run_id AND later.is_latest AND later.series = '*'
+WHERE earlier.is_latest AND earlier.series = '*' AND earlier.detector = $detector_a AND later.detector = $detector_b
+"""
+
+
+def flips(reader: Reader, before: tuple[str, float], after: tuple[str, float]) -> dict[str, int]:
+    """How many runs' alarms appear and vanish from one (detector, ω) to another: {'appeared': …, 'vanished': …}."""
+    named = {"detector_a": before[0], "omega_a": before[1], "detector_b": after[0], "omega_b": after[1]}
+    ((appeared, vanished),) = reader.rows(_FLIPS, named)
+    return {"appeared": int(appeared), "vanished": int(vanished)}

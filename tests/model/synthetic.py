@@ -1,4 +1,4 @@
-"""A project of made-up runs: rows instead of run folders, a made-up reader instead of the trace engine, all steps real."""
+"""A project of made-up runs: rows instead of run folders, a made-up reader instead of the engine, all steps real."""
 
 from __future__ import annotations
 

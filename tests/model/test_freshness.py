@@ -1,4 +1,4 @@
-"""Whatever arrives, changes, fails or is killed, in whatever order: what is due is found by its inputs and made true."""
+"""Whatever arrives, changes, fails or is killed, in whatever order: what is due is found by its inputs and done."""
 
 from __future__ import annotations
 
