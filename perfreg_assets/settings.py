@@ -114,7 +114,9 @@ class Settings:
     barycenter_iterations: int = _parameter(
         30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)"
     )
-    detector: str = _parameter("default", unit="name", choices=detection.detector_names, source="README, How good is it")
+    detector: str = _parameter(
+        "default", unit="name", choices=detection.detector_names, source="README, How good is it"
+    )
     omega: float = _parameter(
         0.75,
         unit="IQRs",
