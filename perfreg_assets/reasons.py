@@ -112,10 +112,22 @@ class Reason(StrEnum):
     METRIC_INVALID = "metric_invalid", "An entry of metrics in run.json is not usable and was left out; correct it."
 
     # ---- why an earlier run is in no history, in the order in which they are looked at ------------
-    OTHER_CONFIGURATION = "other_configuration", "The run has another test configuration.", "with another test configuration"
-    OTHER_RECORDING = "other_recording", "The run was recorded with other sources that change the load.", "recorded with other sources"
+    OTHER_CONFIGURATION = (
+        "other_configuration",
+        "The run has another test configuration.",
+        "with another test configuration",
+    )
+    OTHER_RECORDING = (
+        "other_recording",
+        "The run was recorded with other sources that change the load.",
+        "recorded with other sources",
+    )
     INCOMPLETE_TRACE = "incomplete_trace", "The run's trace is not whole.", "with an incomplete trace"
-    FUNCTIONAL_PROBLEMS = "functional_problems", "Functional problems were found in the run, so it is in no history.", "with functional problems"
+    FUNCTIONAL_PROBLEMS = (
+        "functional_problems",
+        "Functional problems were found in the run, so it is in no history.",
+        "with functional problems",
+    )
     FUNCTIONAL_PROBLEMS_UNKNOWN = (
         "functional_problems_unknown",
         "run.json does not say whether functional problems were found, so the run is in no history.",
@@ -125,8 +137,16 @@ class Reason(StrEnum):
     SAME_VERSION = "same_version", "The run is of the judged version itself.", "of the judged version itself"
     REVIEWED_OUT = "reviewed_out", "A review confirmed the run as a regression.", "confirmed as a regression"
     ANOMALOUS = "anomalous", "The run was judged anomalous.", "judged anomalous"
-    BEFORE_ACCEPTED = "before_accepted", "The run is older than the last one accepted as the new normal.", "older than the last run accepted as the new normal"
-    BEYOND_SIZE = "beyond_size", "The run is comparable, but older than the ones taken.", "comparable, but older than the ones taken"
+    BEFORE_ACCEPTED = (
+        "before_accepted",
+        "The run is older than the last one accepted as the new normal.",
+        "older than the last run accepted as the new normal",
+    )
+    BEYOND_SIZE = (
+        "beyond_size",
+        "The run is comparable, but older than the ones taken.",
+        "comparable, but older than the ones taken",
+    )
     PATH_DISSIMILAR = "path_dissimilar", "The run took another path through the app.", "on another path through the app"
 
     # ---- worth a look ----------------------------------------------------------------------------
