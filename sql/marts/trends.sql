@@ -26,7 +26,7 @@ FROM (
         runs.series,
         any_value(runs.unit) AS unit,
         count(*) AS run_count,
-        avg(runs.mean) AS level_mean,
+        avg(runs.mean ORDER BY runs.mean) AS level_mean,  -- in an order: sums of floats depend on it
         median(runs.mean) AS level_median,
         min(runs.mean) AS level_minimum,
         max(runs.mean) AS level_maximum,
