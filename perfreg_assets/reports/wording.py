@@ -37,6 +37,7 @@ REVIEW_LABELS = {
 }
 EXCLUSION_LABELS = {
     "other_configuration": "other test configuration",
+    "other_recording": "recorded with other sources that change the load",
     "functional_problems": "with functional problems",
     "incomplete_trace": "with an incomplete trace",
     "path_dissimilar": "on another path through the app",
