@@ -3,8 +3,8 @@
 SELECT ts, track, value
 FROM (
   SELECT c.ts, t.id AS track, CASE t.type WHEN 'thermal_temperature' THEN c.value / 1000.0 ELSE c.value END AS value
-  FROM counter AS c
-  JOIN track AS t ON t.id = c.track_id
+  FROM track AS t
+  CROSS JOIN counter AS c ON c.track_id = t.id
   WHERE t.type IN ('thermal_temperature', 'thermal_temperature_sys')
 )
 WHERE value BETWEEN -40 AND 150
