@@ -25,7 +25,7 @@ class ProfileRow:
     threshold_low: float | None
     threshold_high: float | None
     parameters_hash: str
-    input_hash: str
+    input_hash: str | None = None
     code_version: str = __version__
     computed_at: datetime = field(default_factory=now_utc)
 

@@ -26,7 +26,7 @@ class HistoryRow:
     excluded_counts: dict[str, int]
     explanation: str | None = None
     parameters_hash: str
-    input_hash: str
+    input_hash: str | None = None
     code_version: str = __version__
     selected_at: datetime = field(default_factory=now_utc)
 

@@ -181,7 +181,8 @@ def _judge(writer, run_id: str, name: str, value: float | None, history: list[fl
             evidence=dict(score.evidence), evidence_text=score.sentence, direction=score.direction,
             history_distances=score.history_distances,
         )  # fmt: skip
-    distances.upsert(writer, [row])
+    others = distances.find(writer, [run_id])  # all that was measured of a run is stored together
+    distances.upsert(writer, [*(one for one in others if one.series != row.series), row])
     verdicts.evaluate(writer, 1.5, "default", [run_id])
 
 

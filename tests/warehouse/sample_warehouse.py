@@ -242,7 +242,7 @@ def _judge(writer: Writer, facts: list[dict[str, object]], names: tuple[str, ...
                 windows.append(window)
     histories.upsert(writer, sets, candidates)
     barycenters.insert_missing(writer, centers)
-    barycenters.assign(writer, assigned)
+    barycenters.assign(writer, {row.run_id for row in assigned}, assigned)
     distances.upsert(writer, measured)
     discords.replace_runs(writer, [row.run_id for row in sets], profiles, windows)
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import duckdb
 
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.run import PathStep
 from perfreg_assets.warehouse import runs
 from perfreg_assets.warehouse.connection import Writer
-from perfreg_assets.warehouse.migrations import migrate
+from perfreg_assets.warehouse.migrations import apply_all, migrate, migration_files
 
 STEP = "{'step': %d, 'ts_ns': %d, 'state_hash': '%s', 'screen': 's', 'action': NULL}"
 
 
-def test_runs_of_the_first_release_keep_their_paths_and_get_their_states_counted(tmp_path: Path) -> None:
-    (tmp_path / "migrations").mkdir()
-    shutil.copy(sql_dir() / "migrations" / "0001_initial.sql", tmp_path / "migrations")
+def test_runs_of_the_first_release_keep_their_paths_and_get_their_states_counted() -> None:
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    migrate(connection, folder=tmp_path)
+    apply_all(connection, {1: migration_files(sql_dir() / "migrations")[1]})
     path = ", ".join(STEP % (i, 10 + i, name) for i, name in enumerate("aba"))
     connection.execute(
         "INSERT INTO core.runs BY NAME SELECT 'old' AS run_id, 'f' AS folder_name, 'h' AS content_hash, 'app' AS app, "

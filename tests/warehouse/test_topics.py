@@ -25,6 +25,7 @@ from perfreg_assets.warehouse import (
     runs,
     series,
     settings_table,
+    states,
     timings,
     traces,
     verdicts,
@@ -239,8 +240,11 @@ def test_a_barycenter_is_stored_once(warehouse: Warehouse) -> None:
         assert barycenters.insert_missing(writer, [center(1.0)]) == 1
         assert barycenters.insert_missing(writer, [center(2.0)]) == 0
         assert barycenters.find(writer, ["b", "c"])["b"].values.tolist() == [1.0] * 3
-        barycenters.assign(writer, [barycenters.RunBarycenterRow(run_id="r", series="x", barycenter_id="b")])
-        assert barycenters.of_runs(writer, ["r"]) == {("r", "x"): "b"}
+        barycenters.assign(writer, ["r"], [barycenters.RunBarycenterRow(run_id="r", series="x", barycenter_id="b")])
+        assert barycenters.stored(writer, ["b", "c"]) == {"b"}
+        assert states.averaged(writer, ["r"]) == {"r": {"x": "b"}}
+        barycenters.assign(writer, ["r"], [])
+        assert states.averaged(writer, ["r"]) == {}
 
 
 def test_windows_of_a_run_that_has_none_any_more_are_gone(warehouse: Warehouse) -> None:
