@@ -394,6 +394,11 @@ def is_known(name: str) -> bool:
     return any(re.fullmatch(one.pattern, name) for one in SERIES)
 
 
+def axis_of(series: str) -> Axis:
+    """The axis of a judged series or metric; what is in no catalogue is reported by the app itself."""
+    return definition_of(series).axis if is_known(series) else "app"
+
+
 def judged_by_default() -> tuple[str, ...]:
     """Names of the series that are judged unless a setting says otherwise; metrics (scalar) are not among them."""
     return tuple(one.name for one in SERIES if one.is_judged and one.kind != "scalar")

@@ -36,10 +36,13 @@ def _parameter(
     maximum: float | None = None,
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] | None = None,
     choices_name: str | None = None,
+    is_kept: bool = False,
 ) -> Any:
     """A field.
 
     Args:
+        is_kept: in the warehouse where it was set there, because results depend on it: whoever computes them, from
+            whatever shell or daemon, has to mean the same.
         choices: what its value, or each of its values, may be; `<n>` in one stands for a number.
         choices_name: what to say in place of all the choices where they are many.
     """
@@ -47,7 +50,7 @@ def _parameter(
         default=default,
         metadata={
             **{"unit": unit, "source": source, "minimum": minimum, "maximum": maximum},
-            **{"choices": choices, "choices_name": choices_name},
+            **{"choices": choices, "choices_name": choices_name, "is_kept": is_kept},
         },
     )
 
@@ -97,12 +100,12 @@ class Settings:
         4 << 30, unit="bytes", minimum=0, source="per run: 30 min of screen recording at 20 Mbit/s"
     )
     duration_tolerance_ratio: float = _parameter(
-        0.1, unit="ratio", minimum=0, maximum=1, source="share of the exploration that the trace may lack"
+        0.1, unit="ratio", minimum=0, maximum=1, source="share of the exploration that the trace may lack", is_kept=True
     )
 
     # ---- series ----------------------------------------------------------------------------------
     interval_s: float = _parameter(
-        1.0, unit="s", minimum=0.01, maximum=60, source="thesis 4.1: half of the 2 s between actions"
+        1.0, unit="s", minimum=0.01, maximum=60, source="thesis 4.1: half of the 2 s between actions", is_kept=True
     )
     judged_series: tuple[str, ...] = _parameter(
         catalogue.judged_by_default(),
@@ -110,21 +113,27 @@ class Settings:
         choices=lambda: tuple(one.name for one in catalogue.SERIES),
         choices_name="names of marts.series_names",
         source="thesis 4.1; each one more costs power at run level",
+        is_kept=True,
     )
 
     # ---- history ---------------------------------------------------------------------------------
-    history_size: int = _parameter(12, unit="runs", minimum=2, maximum=1000, source="thesis 4.2.3: k = 12 most recent")
+    history_size: int = _parameter(
+        12, unit="runs", minimum=2, maximum=1000, source="thesis 4.2.3: k = 12 most recent", is_kept=True
+    )
     history_minimum: int = _parameter(
-        5, unit="runs", minimum=2, maximum=1000, source="quartiles of fewer distances rest on single runs"
+        5, unit="runs", minimum=2, maximum=1000, source="quartiles of fewer distances rest on single runs", is_kept=True
     )
     path_similarity_minimum: float = _parameter(
-        0.8, unit="ratio", minimum=0, maximum=1, source="thesis 4.2.3, Ratcliff-Obershelp"
+        0.8, unit="ratio", minimum=0, maximum=1, source="thesis 4.2.3, Ratcliff-Obershelp", is_kept=True
     )
     history_same_version: bool = _parameter(
-        False, unit="yes/no", source="earlier runs of the judged version itself are no reference for it"
+        False, unit="yes/no", source="earlier runs of the judged version itself are no reference for it", is_kept=True
     )
     history_excludes_anomalous: bool = _parameter(
-        False, unit="yes/no", source="thesis: only F, configuration and path exclude; reviews exclude as well"
+        False,
+        unit="yes/no",
+        source="thesis: only F, configuration and path exclude; reviews exclude as well",
+        is_kept=True,
     )
 
     # ---- model and verdict -----------------------------------------------------------------------
@@ -132,10 +141,10 @@ class Settings:
         "numba", unit="name", choices=("numba", "tslearn"), source="equal to 1e-9, see benchmarks"
     )
     barycenter_iterations: int = _parameter(
-        30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)"
+        30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)", is_kept=True
     )
     detector: str = _parameter(
-        "default", unit="name", choices=detection.detector_names, source="README, How good is it"
+        "default", unit="name", choices=detection.detector_names, source="README, How good is it", is_kept=True
     )
     omega: float = _parameter(
         0.75,
@@ -143,26 +152,41 @@ class Settings:
         minimum=0,
         maximum=100,
         source="detector default: 1 normal run in 22 (level .046); thesis: 0 to 1.5",
+        is_kept=True,
     )
     dbscan_eps: float = _parameter(
-        2.0, unit="standard deviations", minimum=0, source="FPR .11, F1 .83 of the re-check alone (measured)"
+        2.0,
+        unit="standard deviations",
+        minimum=0,
+        source="FPR .11, F1 .83 of the re-check alone (measured)",
+        is_kept=True,
     )
-    dbscan_min_samples: int = _parameter(3, unit="runs", minimum=1, source="smallest cluster that is more than a pair")
+    dbscan_min_samples: int = _parameter(
+        3, unit="runs", minimum=1, source="smallest cluster that is more than a pair", is_kept=True
+    )
 
     # ---- localisation ----------------------------------------------------------------------------
     localisation: str = _parameter(
-        "default", unit="name", choices=detection.localisation_names, source="README, How good is it"
+        detection.OF_DETECTOR,
+        unit="name",
+        choices=detection.localisation_names,
+        source="README, How good is it",
+        is_kept=True,
     )
     discord_window_s: float = _parameter(
-        10.0, unit="s", minimum=1, maximum=600, source="mode thesis only; about five actions at 2 s"
+        10.0, unit="s", minimum=1, maximum=600, source="mode thesis only; about five actions at 2 s", is_kept=True
     )
-    discord_quantile_low: float = _parameter(0.90, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3")
-    discord_quantile_high: float = _parameter(0.95, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3")
+    discord_quantile_low: float = _parameter(
+        0.90, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3", is_kept=True
+    )
+    discord_quantile_high: float = _parameter(
+        0.95, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3", is_kept=True
+    )
     discord_skip_start_s: float = _parameter(
-        15.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends"
+        15.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends", is_kept=True
     )
     discord_skip_end_s: float = _parameter(
-        8.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends"
+        8.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends", is_kept=True
     )
     matrix_profile_backend: str = _parameter(
         "numba", unit="name", choices=("numba", "stumpy"), source="equal to 1e-9, see benchmarks"
@@ -272,6 +296,16 @@ class Settings:
     @property
     def dagster_home(self) -> Path:
         return self.home_dir / "dagster"
+
+    @classmethod
+    def kept_names(cls) -> tuple[str, ...]:
+        """Parameters that results depend on, and that `perfreg settings set` puts into the warehouse."""
+        return tuple(spec.name for spec in fields(cls) if spec.metadata["is_kept"])
+
+    @property
+    def given(self) -> set[str]:
+        """Parameters that differ from the release's defaults: an argument or a variable said so."""
+        return {spec.name for spec in fields(self) if getattr(self, spec.name) != spec.default}
 
     @classmethod
     def describe(cls) -> list[dict[str, Any]]:

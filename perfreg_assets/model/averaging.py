@@ -16,6 +16,7 @@ from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as table
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 
@@ -30,6 +31,7 @@ class Averaged:
 def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Averaged:
     """Averages the histories that are due in some partitions; an identical history is never averaged twice."""
     with warehouse.reading() as reader:
+        settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.BARYCENTER, keys)
         planned = comparisons.plan(reader, sorted(wanted), settings)
         courses = [one for family in planned.values() for one in family if one.has_course]

@@ -19,7 +19,7 @@ from perfreg_assets.traces.inspection import Inspection, inspect_trace
 from perfreg_assets.warehouse import measurements as measurement_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
-from perfreg_assets.warehouse import timings
+from perfreg_assets.warehouse import settings_table, timings
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
@@ -51,6 +51,7 @@ def inspect_due(
     keys = list(keys)
     inspect = inspect or read_trace
     with warehouse.reading() as reader:
+        settings = settings_table.in_force(reader, settings)
         wanted = None if again else freshness.ready_runs(reader, settings, Stage.TRACE, keys)
         rows = [
             row for key in keys for row in run_table.of_partition(reader, key) if wanted is None or row.run_id in wanted

@@ -22,6 +22,7 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import distances as table
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.barycenters import BarycenterRow
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.distances import RUN_LEVEL, DistanceRow
@@ -44,6 +45,7 @@ class Measured:
 def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Measured:
     """Measures the runs that are due in some partitions, by every detector."""
     with warehouse.reading() as reader:
+        settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.DISTANCE, keys)
         planned = comparisons.plan(reader, sorted(wanted), settings)
         everything = [one for family in planned.values() for one in family]

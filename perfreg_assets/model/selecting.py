@@ -12,7 +12,7 @@ from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import from_key
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import histories
+from perfreg_assets.warehouse import histories, settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 
@@ -37,10 +37,11 @@ def history_rules(settings: Settings) -> HistoryRules:
 def select_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Selected:
     """Selects the histories that are due in some partitions."""
     keys = list(keys)
-    rules = history_rules(settings)
     selections: dict[str, HistorySelection] = {}
     hashes: dict[str, str] = {}
     with warehouse.reading() as reader, watch.measure("model"):
+        settings = settings_table.in_force(reader, settings)
+        rules = history_rules(settings)
         wanted = freshness.ready_runs(reader, settings, Stage.HISTORY, keys)
         for app in sorted({from_key(key)[0] for key in keys}) if wanted else ():
             facts = histories.facts(reader, app)

@@ -1,10 +1,12 @@
-"""Current settings: which detector and ω make a verdict the current one. A log of changes, the last one is in force."""
+"""Current settings: all that results depend on and somebody set. A log of changes, the last one is in force."""
 
 from __future__ import annotations
 
 from perfreg_assets.settings import ENVIRONMENT_PREFIX, SettingError, Settings
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import now_utc
+
+ALWAYS_KEPT = {"detector", "omega", "localisation"}
 
 
 def current(reader: Reader) -> dict[str, str]:
@@ -13,11 +15,16 @@ def current(reader: Reader) -> dict[str, str]:
 
 
 def in_force(reader: Reader, settings: Settings) -> Settings:
-    """The settings with what the warehouse has in force put in: detector, ω and localisation."""
+    """The settings with what the warehouse has in force put in.
+
+    Detector, ω and localisation are always the warehouse's. Of the others, a variable or argument of the process that
+    differs from the release's default goes before the warehouse: for trying something out.
+    """
     given = current(reader)
     variables = {ENVIRONMENT_PREFIX + name.upper(): value for name, value in given.items()}
     parsed = Settings.from_environment(variables)
-    return settings.with_values(**{name: getattr(parsed, name) for name in given})
+    tried = settings.given - ALWAYS_KEPT
+    return settings.with_values(**{name: getattr(parsed, name) for name in given if name not in tried})
 
 
 def change(writer: Writer, name: str, value: str, note: str | None = None) -> bool:
@@ -26,8 +33,8 @@ def change(writer: Writer, name: str, value: str, note: str | None = None) -> bo
     Raises:
         SettingError: the name is no setting, or the value is outside its type or range.
     """
-    if not hasattr(Settings(), name) or not value.strip():
-        raise SettingError(f"{name} = {value!r}: not a setting with a value; `perfreg settings` lists them")
+    if name not in Settings.kept_names() or not value.strip():
+        raise SettingError(f"{name} = {value!r}: not a setting that the warehouse keeps, with a value")
     parsed = getattr(Settings.from_environment({ENVIRONMENT_PREFIX + name.upper(): value}), name)
     text = ",".join(parsed) if isinstance(parsed, tuple) else str(parsed)
     if current(writer).get(name) == text:

@@ -122,3 +122,6 @@ CREATE TABLE core.attachments (
     PRIMARY KEY (run_id, file_name)
 );
 COMMENT ON TABLE core.attachments IS 'A row is a file of the run folder beside run.json and trace: a screenshot, video or log, registered by reference.';
+
+-- ---- localisation follows the detector in force unless somebody chose a way ------------------------
+UPDATE core.settings SET "value" = 'detector' WHERE name = 'localisation' AND note = 'default of the release';

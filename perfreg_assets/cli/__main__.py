@@ -1,0 +1,5 @@
+"""`python -m perfreg_assets.cli`."""
+
+from perfreg_assets.cli import main
+
+main()

@@ -1,0 +1,146 @@
+"""`perfreg collect`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.catalogue import AXES
+from perfreg_assets.cli.root import command
+from perfreg_assets.settings import Settings
+
+
+@command("collect", example="perfreg collect --app com.rig.notes --apk notes-1.6.0.apk --time-limit 600")
+@click.option("--app", help="Application id; with --apk it may be left out.")
+@click.option(
+    "--apk", "apks", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Repeatable."
+)
+@click.option("--app-version", help="The version that is expected; another one is refused.")
+@click.option("--device", "serial", help="adb serial; default: the only attached device.")
+@click.option(
+    "--explorer",
+    type=click.Choice(["monkey", "droidbot", "fastbot2", "command"]),
+    default="monkey",
+    show_default=True,
+)
+@click.option("--explorer-command", help="The explorer's program with its arguments, as one text; see README.")
+@click.option("--strategy", help="Name of the strategy S; default: the explorer's name.")
+@click.option("--time-limit", type=float, default=600.0, show_default=True, help="T, seconds.")
+@click.option("--action-interval", type=float, default=2.0, show_default=True, help="I, seconds between actions.")
+@click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Sessions per build.")
+@click.option("--seed", "seeds", type=click.IntRange(0), multiple=True, help="Repeatable: one per repeat.")
+@click.option(
+    "--for",
+    "axes",
+    metavar="AXIS,…",
+    help="Record, besides scheduler, memory and CPU frequency, all that the series of some axes are made of: "
+    f"{', '.join(AXES)}. What changes the load by itself (syscalls, heap, atrace) only by --data-source.",
+)
+@click.option("--data-source", "sources", multiple=True, help="Repeatable; default: scheduler, memory, CPU frequency.")
+@click.option("--max-bytes-per-minute", type=float, help="A trace that grows faster ends the session.")
+@click.option("--keep-data", is_flag=True, help="Do not clear the app's data before the session.")
+@click.option("--reconnect-timeout", type=float, help="Seconds that a device which went away is waited for.")
+@click.option("--max-battery-celsius", type=float, help="Wait until the battery is cooler.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Any other field of the configuration.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Where run folders go; default: the inbox."
+)
+@click.option("--sweep", "sweep_only", is_flag=True, help="Only clean up what earlier collections left on devices.")
+def collect(settings: Settings, sweep_only: bool, serial: str | None, **options: Any) -> None:
+    """Explores an app on a device while Perfetto records; leaves run folders, and nothing on the device."""
+    from perfreg_assets.collection.sweep import sweep
+
+    if sweep_only:
+        swept = sweep(settings, serial=serial)
+        for text in swept.cleaned:
+            terminal.say(f"cleaned    {text}")
+        for text in (*swept.remaining, *swept.unlisted):
+            terminal.say(f"remaining  {text}")
+        sys.exit(1 if swept.remaining or swept.unlisted else 0)
+    if not _collect(settings, serial, **options):
+        sys.exit(1)
+
+
+def _collect(
+    settings: Settings, serial: str | None, app: str | None, apks: tuple[Path, ...], out: Path | None, **options: Any
+) -> bool:
+    """Whether every session left a run folder; each session is a row of the warehouse either way."""
+    import dataclasses
+
+    from perfreg_assets.collection.batch import collect_batch
+    from perfreg_assets.collection.builds import read_build
+    from perfreg_assets.warehouse import collections as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if app is None and not apks:
+        raise ValueError("name the app with --app, or a build with --apk")
+    config = _collection_config(app or read_build(apks[0]).app, serial, **options)
+    with terminal.progress("collect") as show:
+        batch = collect_batch(
+            config,
+            apks,
+            settings=settings,
+            runs_out=(out or settings.inbox_dir).absolute(),
+            progress=lambda progress: show(str(progress)),
+        )
+    ends = [outcome.result or outcome.error for outcome in batch.outcomes]
+    records = [end.record for end in ends if end is not None]
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record)) for record in records])
+    for outcome in batch.outcomes:
+        if outcome.error is not None:
+            terminal.fail(f"[{outcome.error.reason}] {outcome.error}")
+        elif outcome.result is not None:
+            result = outcome.result
+            terminal.say(
+                f"{result.run_folder}   {result.step_count} steps, {result.state_count} states, "
+                f"{result.record.trace_bytes or 0:,} bytes, stopped by {result.stop_reason}"
+                + (f"; still on the device: {', '.join(result.leftovers)}" if result.leftovers else "")
+            )
+    if batch.skipped:
+        terminal.fail(f"{batch.skipped} sessions were not begun")
+    return batch.is_complete
+
+
+def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
+    import dataclasses
+    import json
+    import shlex
+
+    from perfreg_assets.collection.config import CollectionConfig
+    from perfreg_assets.collection.perfetto_config import choose_sources
+
+    further: dict[str, Any] = {}
+    for text in options["options"]:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise ValueError(f"--option {text}: write NAME=VALUE")
+        try:
+            parsed = json.loads(value)
+        except ValueError:
+            parsed = value  # plain text needs no quotes
+        further[name] = tuple(parsed) if isinstance(parsed, list) else parsed
+    given = {
+        "version_name": options["app_version"],
+        "explorer": options["explorer"],
+        "explorer_command": tuple(shlex.split(options["explorer_command"] or "")),
+        "strategy": options["strategy"],
+        "time_limit_s": options["time_limit"],
+        "action_interval_s": options["action_interval"],
+        "repeats": options["repeats"],
+        "seeds": options["seeds"] or None,
+        "data_sources": choose_sources(options["axes"], options["sources"]) or None,
+        "max_battery_celsius": options["max_battery_celsius"],
+        "max_bytes_per_minute": options["max_bytes_per_minute"],
+        "reconnect_timeout_s": options["reconnect_timeout"],
+        "clear_data": False if options["keep_data"] else None,
+        **further,
+    }
+    unknown = sorted(set(further) - {spec.name for spec in dataclasses.fields(CollectionConfig)})
+    if unknown:
+        raise ValueError(f"--option {', '.join(unknown)}: not a field of the collection's configuration")
+    return CollectionConfig(app=app, serial=serial, **{key: value for key, value in given.items() if value is not None})

@@ -1,0 +1,55 @@
+"""`perfreg status` and `perfreg doctor`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.root import command
+from perfreg_assets.settings import Settings
+
+
+@command("status", example="perfreg status --format json")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def status(settings: Settings, form: str) -> None:
+    """Shows what does not hold any more and why: run by run the earliest step that is due, and pages to be written.
+
+    Under `perfreg ui` the next tick asks for just that; `perfreg ingest` of anything, or a changed setting, does too.
+    """
+    from perfreg_assets.assets.outstanding import STEPS, outstanding
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        found = outstanding(reader, settings)
+    rows = [
+        {"run_id": one.run_id, "version": one.partition_key, "due": STEPS[one.stage][0], "why": one.why}
+        for one in found.due
+    ]
+    known = {one.run_id for one in found.due}
+    rows += [
+        {"run_id": run_id, "version": key, "due": "reports", "why": "its page would come out different"}
+        for run_id, key in found.pages.items()
+        if run_id not in known
+    ]
+    columns = ("run_id", "version", "due", "why")
+    if form == "json":
+        click.echo(terminal.as_json(rows))
+    elif form == "csv":
+        click.echo(terminal.as_csv(rows, columns), nl=False)
+    else:
+        terminal.table(rows, columns)
+    terminal.note(f"{len(found.due)} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
+
+
+@command("doctor", example="perfreg doctor")
+def doctor(settings: Settings) -> None:
+    """Checks this installation: the kernels against tslearn and stumpy, the trace engine, the warehouse."""
+    from perfreg_assets.model.health import examine
+
+    with terminal.progress("doctor") as show:
+        rows = examine(settings, progress=show)
+    terminal.table(rows, ("check", "state", "detail"))
+    if any(row["state"] == "failed" for row in rows):
+        sys.exit(1)

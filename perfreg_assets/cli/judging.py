@@ -1,0 +1,138 @@
+"""Commands that change what is judged and how: ω, settings, reviews, exclusions."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.root import command, main
+from perfreg_assets.cli.upkeep import bring_up_to_date
+from perfreg_assets.detection import detector_names
+from perfreg_assets.settings import Settings
+
+
+@command("reevaluate", example="perfreg reevaluate --omega 0.5")
+@click.option("--omega", type=click.FloatRange(0, 100), help="IQRs above Q3.")
+@click.option(
+    "--level", type=click.FloatRange(0, 0.25, min_open=True), help="Or: nominal false-alarm level per run, 0.05 say."
+)
+@click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
+@click.option("--make-current", is_flag=True, help="From now on this ω and detector are the current ones (logged).")
+@click.option("--note", help="Why; kept with the change.")
+def reevaluate(
+    settings: Settings,
+    omega: float | None,
+    level: float | None,
+    detector: str | None,
+    make_current: bool,
+    note: str | None,
+) -> None:
+    """Gives the verdicts of the whole history at another ω: one SQL pass, nothing is measured again."""
+    from perfreg_assets.methods.calibration import omega_of_level
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse import verdicts as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if (omega is None) == (level is None):
+        raise ValueError("give either --omega or --level")
+    chosen = omega if omega is not None else omega_of_level(float(level or 0))
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        current = settings_table.in_force(writer, settings)
+        name = detector or current.detector
+        begin = time.perf_counter()
+        count = table.evaluate(writer, chosen, name)
+        seconds = time.perf_counter() - begin
+        flips = table.flips(writer, (current.detector, current.omega), (name, chosen))
+        if make_current:
+            table.make_current(writer, omega=chosen, detector=name, note=note)
+    terminal.say(
+        f"{count} verdicts at ω = {chosen:g} by {name} in {seconds:.3f} s; against ω = {current.omega:g} by "
+        f"{current.detector}: {flips['appeared']} alarms more, {flips['vanished']} fewer"
+    )
+    if make_current:
+        bring_up_to_date(settings)
+
+
+@main.group("settings")
+def settings_group() -> None:
+    """The current ω and detector, kept in the warehouse; and every parameter with its source."""
+
+
+@command("list", example="perfreg settings list", group=settings_group)
+def settings_list(settings: Settings) -> None:
+    """Lists every parameter: value, unit, allowed range, source, variable; and what the warehouse has in force."""
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    rows = [{**row, "value": getattr(settings, row["name"])} for row in Settings.describe()]
+    terminal.table(rows, ("name", "value", "unit", "allowed", "source", "variable"))
+    if settings.published_warehouse.exists():
+        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+            current = settings_table.current(reader)
+        terminal.say()
+        terminal.table([{"in force": name, "value": value} for name, value in current.items()], ("in force", "value"))
+
+
+@command("set", example='perfreg settings set omega 0.5 --note "fewer misses"', group=settings_group)
+@click.argument("name", type=click.Choice(Settings.kept_names()), metavar="NAME")
+@click.argument("value")
+@click.option("--note", help="Why; kept with the change.")
+def settings_set(settings: Settings, name: str, value: str, note: str | None) -> None:
+    """Changes a setting that results depend on: logged, in force for everybody who uses this warehouse, and everything
+    that depends on it is computed again. Verdicts at other ω stay. `perfreg settings list` names them all."""
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse import verdicts as verdict_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        changed = settings_table.change(writer, name, value, note)
+        verdict_table.evaluate_current(writer)  # so that every run has a current verdict
+    terminal.say(f"{name} = {value}" if changed else f"{name} was {value} already")
+    bring_up_to_date(settings)
+
+
+@command("review", example='perfreg review notes-026 --status rejected --note "battery was low"')
+@click.argument("run_id")
+@click.option("--status", type=click.Choice(["confirmed", "rejected", "accepted"]), required=True)
+@click.option("--note")
+@click.option("--reviewer", default=lambda: os.environ.get("USER"))
+def review(settings: Settings, run_id: str, status: str, note: str | None, reviewer: str | None) -> None:
+    """Says what a person found: confirmed (out of future histories), rejected (false alarm), accepted (new normal)."""
+    from perfreg_assets.warehouse import reviews
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        reviews.add(writer, run_id, status, note=note, reviewer=reviewer)
+    terminal.say(f"{run_id}: {status}")
+    bring_up_to_date(settings)
+
+
+@command("exclude", example='perfreg exclude notes-017 --reason "the device was charging"')
+@click.argument("run_id")
+@click.option("--reason", required=True, help="Why; it stands beside the run from then on.")
+def exclude(settings: Settings, run_id: str, reason: str) -> None:
+    """Takes a run out of the histories of later ones; nothing is deleted."""
+    _set_excluded(settings, run_id, reason)
+
+
+@command("include", example="perfreg include notes-017")
+@click.argument("run_id")
+def include(settings: Settings, run_id: str) -> None:
+    """Takes an exclusion back."""
+    _set_excluded(settings, run_id, None)
+
+
+def _set_excluded(settings: Settings, run_id: str, reason: str | None) -> None:
+    from perfreg_assets.warehouse import runs
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        if reason is None:
+            runs.include(writer, run_id)
+        else:
+            runs.exclude(writer, run_id, reason)
+    terminal.say(f"{run_id}: {'in histories again' if reason is None else 'in no history'}")
+    bring_up_to_date(settings)

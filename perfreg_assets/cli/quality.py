@@ -1,0 +1,61 @@
+"""`perfreg evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.root import command
+from perfreg_assets.detection import detector_names
+from perfreg_assets.settings import Settings
+
+
+@command(
+    "evaluate",
+    example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --omega 0 0.5 1 1.5 --out result.json",
+)
+@click.argument("dataset", type=click.Path(path_type=Path))
+@click.option("--protocol", type=click.Choice(["thesis", "aa", "chronological"]), default="thesis", show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=30, show_default=True, help="Histories drawn per app.")
+@click.option("--history", type=click.IntRange(2), default=12, show_default=True, help="Runs drawn as history.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--omega", "omegas", type=float, multiple=True, help="One or several: --omega 0 0.5 1 1.5.")
+@click.option(
+    "--level", "levels", type=float, multiple=True, help="Nominal false-alarm levels of the default detector."
+)
+@click.option("--detector", "detectors", type=click.Choice(detector_names()), multiple=True, help="Repeatable.")
+@click.option("--localisation-repeats", type=click.IntRange(0), help="Repeats that are localised as well; 0: none.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The result as JSON.")
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="The reliability curve as PNG.")
+@click.option("--keep", is_flag=True, help="Store the result in the warehouse as well.")
+def evaluate(
+    settings: Settings, dataset: Path, out: Path | None, picture: Path | None, keep: bool, **options: Any
+) -> None:
+    """Measures quality on a labelled data set: the thesis' protocol, its printed tables beside ours."""
+    import json
+
+    from perfreg_assets.evaluation import evaluate as evaluation
+    from perfreg_assets.evaluation.reliability import plot_reliability
+    from perfreg_assets.evaluation.show import print_tables
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.warehouse import evaluations
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    given.setdefault("omegas", tuple(sorted({*evaluation.OMEGAS, settings.omega})))
+    with terminal.progress("evaluate") as show, compilation_notice():
+        result = evaluation.evaluate(
+            dataset, settings=settings, progress=lambda done, total, what: show(f"{done}/{total} {what}"), **given
+        )
+    print_tables(result, sys.stdout)
+    if out is not None:
+        out.write_text(json.dumps(result, allow_nan=False, indent=1))
+    if picture is not None:
+        plot_reliability([result], picture)
+    if keep:
+        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+            terminal.say(f"kept as {evaluations.add(writer, result)}")

@@ -1,0 +1,121 @@
+"""Commands that read the warehouse: verdicts, SQL, the dictionary, exports."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.catalogue import axis_of
+from perfreg_assets.cli.root import command
+from perfreg_assets.detection import detector_names
+from perfreg_assets.settings import Settings
+
+SOME_ANOMALOUS = 3
+NOTHING_JUDGED = 4
+VERDICT_COLUMNS = (
+    *("run_id", "version_name", "axis", "series", "state", "distance", "threshold", "excess_ratio", "explanation"),
+)
+
+
+@command("verdicts", example="perfreg verdicts --app com.rig.notes --app-version 1.5.0 --format json")
+@click.option("--app", help="Only this application id.")
+@click.option("--app-version", help="Only this version name.")
+@click.option("--omega", type=float, help="At this ω instead of the current one; nothing is stored.")
+@click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def verdicts(
+    settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None, form: str
+) -> None:
+    """Shows verdicts. Exit status: 0 something was judged and nothing is anomalous, 3 something is anomalous, 4 nothing
+    could be judged, other: an error. How many runs are in which state is said on stderr."""
+    rows = _verdict_rows(settings, app, app_version, omega, detector)
+    if form == "json":
+        click.echo(terminal.as_json(rows))
+    elif form == "csv":
+        click.echo(terminal.as_csv(rows, list(rows[0]) if rows else VERDICT_COLUMNS), nl=False)
+    else:
+        terminal.table([{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows], VERDICT_COLUMNS)
+    states = Counter(row["state"] for row in rows if row["series"] == "*")
+    terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
+    if any(row["is_anomalous"] for row in rows):
+        sys.exit(SOME_ANOMALOUS)
+    if all(row["is_anomalous"] is None for row in rows):
+        sys.exit(NOTHING_JUDGED)
+
+
+def _verdict_rows(
+    settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None
+) -> list[dict[str, Any]]:
+    """Rows of marts.verdicts with `axis`, the one of a series, and `axes`, all of the run with their states ('*')."""
+    from perfreg_assets.warehouse import verdicts as table
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.distances import RUN_LEVEL
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        rows = table.listing(reader, app=app, version_name=app_version, omega=omega, detector=detector)
+        axes = table.axis_states(reader, app=app, version_name=app_version, omega=omega, detector=detector)
+    return [
+        {
+            **row,
+            "axis": None if row["series"] == RUN_LEVEL else axis_of(row["series"]),
+            "axes": axes.get(row["run_id"], {}) if row["series"] == RUN_LEVEL else None,
+        }
+        for row in rows
+    ]
+
+
+def _told(axes: dict[str, str] | None) -> str:
+    return ", ".join(f"{axis} {state}" for axis, state in (axes or {}).items())
+
+
+def show_verdicts(settings: Settings) -> None:
+    """A line per run: what the current verdict is, on which axis and why."""
+    rows = [row for row in _verdict_rows(settings, None, None, None, None) if row["series"] == "*"]
+    terminal.say()
+    shown = [{**row, "axes": _told(row["axes"])} for row in rows]
+    terminal.table(shown, ("run_id", "version_name", "state", "axes", "explanation"))
+
+
+@command("sql", example='perfreg sql "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"')
+@click.argument("query")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def sql(settings: Settings, query: str, form: str) -> None:
+    """Runs a query on the published warehouse, read-only; the tables people query are in schema marts."""
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.queries import run_query
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        rows, columns = run_query(reader, query)
+    if form == "json":
+        click.echo(terminal.as_json(rows))
+    elif form == "csv":
+        click.echo(terminal.as_csv(rows, columns), nl=False)
+    else:
+        terminal.table(rows, columns)
+
+
+@command("dictionary", example="perfreg dictionary > dictionary.md")
+def dictionary(settings: Settings) -> None:
+    """Prints the data dictionary of the marts as Markdown."""
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.dictionary import markdown
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        click.echo(markdown(reader))
+
+
+@command("export", example="perfreg export otava/")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def export(settings: Settings, folder: Path) -> None:
+    """Writes per-version figures as CSV, with a configuration for Apache Otava to look for change points in them."""
+    from perfreg_assets.warehouse import otava
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        for path in otava.export(reader, folder):
+            terminal.say(str(path))

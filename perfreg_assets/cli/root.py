@@ -1,0 +1,82 @@
+"""The command group and what all its commands share: `--warehouse`, `--debug`, one line per expected problem."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfreg_assets import __version__, terminal
+from perfreg_assets.reasons import Rejected
+from perfreg_assets.settings import SettingError, Settings
+
+
+class _Command(click.Command):
+    """Takes several values after one repeatable option, `--omega 0 0.5 1`, as the public contract writes it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        lists = {
+            name for param in self.params if isinstance(param, click.Option) and param.multiple for name in param.opts
+        }
+        spread: list[str] = []
+        current: str | None = None
+        for position, text in enumerate(args):
+            if current is not None and position and args[position - 1] != current and _is_number(text):
+                spread.append(current)
+            elif text in lists:
+                current = text
+            elif not _is_number(text):
+                current = None
+            spread.append(text)
+        return super().parse_args(ctx, spread)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def command(
+    name: str, *, example: str, group: click.Group | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A subcommand with `--warehouse` and `--debug`; expected problems become one line and exit status 1."""
+
+    def decorate(body: Callable[..., Any]) -> click.Command:
+        @click.option(
+            "--warehouse",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="DuckDB file; default perfreg.duckdb here, or PERFREG_WAREHOUSE.",
+        )
+        @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+        @functools.wraps(body)
+        def run(warehouse: Path | None, debug: bool, **options: Any) -> None:
+            try:
+                body(Settings.from_environment(warehouse=warehouse), **options)
+            except (Rejected, SettingError, ValueError, OSError) as error:
+                if debug:
+                    raise
+                terminal.fail(str(error))
+                sys.exit(1)
+            except Exception as error:  # a defect: named as one, its traceback is one option away
+                if debug:
+                    raise
+                terminal.fail(f"unexpected {type(error).__name__}: {str(error).splitlines()[0]}; --debug shows where")
+                sys.exit(1)
+
+        run.__doc__ = f"{body.__doc__}\n\n\b\nExample:\n  {example}"
+        return (group or main).command(name, cls=_Command)(run)
+
+    return decorate
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="perfreg")
+def main() -> None:
+    """Finds performance regressions of Android apps in Perfetto traces: whether, where, and why."""

@@ -1,0 +1,47 @@
+"""What commands that change something do afterwards: bring everything up to date, and say what was done."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from perfreg_assets import terminal
+from perfreg_assets.settings import Settings
+
+
+def project_of(settings: Settings) -> tuple[Any, Any]:
+    """Dagster's definitions and the project resource for these settings."""
+    from perfreg_assets.assets.project import Project
+    from perfreg_assets.definitions import build_defs
+
+    project = Project.of(settings)
+    return build_defs(resources={"project": project}), project
+
+
+def bring_up_to_date(settings: Settings) -> None:
+    """Computes what is due and says what was done; exit status 1 when something failed."""
+    from perfreg_assets.automation import upkeep
+
+    defs, project = project_of(settings)
+    with terminal.progress("perfreg") as show:
+        result = upkeep.bring_up_to_date(defs, project, progress=show)
+    tell_upkeep(result.done, result.left)
+
+
+_DONE = {
+    "selected_now": "histories selected",
+    "runs_measured_now": "runs measured",
+    "localised_now": "series localised",
+    "pages_written_now": "pages written",
+}
+
+
+def tell_upkeep(done: Any, left: Any) -> None:
+    told = [f"{done.counts[name]} {what}" for name, what in _DONE.items() if done.counts.get(name)]
+    terminal.say(", ".join(told) if told else "nothing was due")
+    for failure in done.failures:
+        terminal.fail(failure)
+    if left.keys:
+        terminal.fail(f"still due: {len(left.due)} runs, {len(left.pages)} pages; `perfreg status` says what and why")
+    if done.failures or left.keys:
+        sys.exit(1)
