@@ -48,16 +48,16 @@ def check_kernels(seed: int = 0) -> list[KernelCheck]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="h5py not installed")  # tslearn could read HDF5 too
         dtw = import_module("tslearn.metrics").dtw
-    checks: tuple[tuple[str, Callable[[Floats, Floats], Floats], Callable[[Floats, Floats], Floats]], ...] = (
-        ("DTW, tslearn", lambda a, b: np.array([dtw_distance(a, b)]), lambda a, b: np.array([dtw(a, b)])),
-        ("DBA, tslearn", lambda a, b: dba([a, b]).values, lambda a, b: dba([a, b], backend="tslearn").values),
-        ("matrix profile, stumpy", _profile("numba", True), _profile("stumpy", True)),
-        ("raw matrix profile, stumpy", _profile("numba", False), _profile("stumpy", False)),
-    )
-    rows = []
-    for name, own, theirs in checks:
-        largest = float(np.max([np.max(np.abs(own(a, b) - theirs(a, b))) for a, b in pairs]))
-        rows.append(KernelCheck(name, largest, TOLERANCE, largest <= TOLERANCE))
+        checks: tuple[tuple[str, Callable[[Floats, Floats], Floats], Callable[[Floats, Floats], Floats]], ...] = (
+            ("DTW, tslearn", lambda a, b: np.array([dtw_distance(a, b)]), lambda a, b: np.array([dtw(a, b)])),
+            ("DBA, tslearn", lambda a, b: dba([a, b]).values, lambda a, b: dba([a, b], backend="tslearn").values),
+            ("matrix profile, stumpy", _profile("numba", True), _profile("stumpy", True)),
+            ("raw matrix profile, stumpy", _profile("numba", False), _profile("stumpy", False)),
+        )
+        rows = []
+        for name, own, theirs in checks:
+            largest = float(np.max([np.max(np.abs(own(a, b) - theirs(a, b))) for a, b in pairs]))
+            rows.append(KernelCheck(name, largest, TOLERANCE, largest <= TOLERANCE))
     return rows
 
 
