@@ -24,6 +24,7 @@ class BoxPlot:
     low: float
     high: float
     limit: float | None
+    limit_name: str
     title: str
 
     @property
@@ -60,6 +61,9 @@ def box_plot(series: SeriesView) -> BoxPlot | None:
         low=float(min(inside.min(), q1)),
         high=float(max(inside.max(), q3)),
         limit=shown.threshold * factor if shown.threshold is not None else None,
+        limit_name="limit"
+        if series.verdict and series.verdict.detector == shown.detector
+        else f"{shown.detector} limit",
         title=f"distance, {unit.axis}" if is_distance else "score",
     )
 

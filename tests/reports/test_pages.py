@@ -327,9 +327,7 @@ def test_the_state_of_each_axis_stands_in_its_column_and_in_the_filter(builders)
 
 
 def test_the_heat_map_has_the_series_of_an_axis_side_by_side(builders):
-    overview = replace(
-        _overview(builders, 20), series_axes={"cpu_app": "cpu", "rss_app": "memory", "cpu_total": "cpu"}
-    )
+    overview = replace(_overview(builders, 20), series_axes={"cpu_app": "cpu", "rss_app": "memory", "cpu_total": "cpu"})
     page = render_index(overview)
     assert re.findall(r'colspan="(\d)"><span>(\w+)', page)[:2] == [("2", "CPU"), ("1", "Memory")]
     assert re.findall(r'<th scope="col" title="(\w+)"', page)[:3] == ["cpu_app", "cpu_total", "rss_app"]

@@ -260,7 +260,7 @@
     };
     if (b.limit !== null) {
       look.shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: b.limit, y1: b.limit, line: { color: t.alert, width: 1, dash: "dash" } });
-      look.annotations.push({ xref: "paper", x: 1, y: b.limit, xanchor: "right", yanchor: "bottom", text: "limit", showarrow: false, bgcolor: t.page, font: { size: 10, color: t.muted } });
+      look.annotations.push({ xref: "paper", x: 1, y: b.limit, xanchor: "right", yanchor: "bottom", text: b.limit_name, showarrow: false, bgcolor: t.page, font: { size: 10, color: t.muted } });
     }
     return Plotly.react(element, traces, look, config);
   }
