@@ -12,10 +12,12 @@ from perfreg_assets import bundled
 _SHOWN = {
     "runs": ("runs", "traces"),
     "time_series": ("time_series",),
+    "measurements": ("time_series",),
     "history_sets": ("history_sets",),
     "barycenters": ("barycenters",),
     "distances": ("distances",),
     "verdicts": ("verdicts",),
+    "axis_verdicts": ("verdicts",),
     "discords": ("discords",),
     "collections": ("collections",),
     "evaluations": ("evaluation",),

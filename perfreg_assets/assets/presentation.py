@@ -1,15 +1,62 @@
-"""Metadata that Dagster's UI shows beside a materialisation: columns with their comments, a picture, a link."""
+"""Metadata that Dagster's UI shows beside a materialisation: columns with their comments, states, a picture, a link."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import dagster as dg
 
+from perfreg_assets.reports import wording
 from perfreg_assets.reports.charts import markdown_image
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.pictures import picture_of_worst
+from perfreg_assets.reports.templating import limit_multiple
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.dictionary import columns_of
 
 PICTURED_PARTITIONS = 20  # a picture takes 0.2 s: a backfill of the whole history does without
+
+TABLED_RUNS = 50  # of a partition: metadata is kept for every materialisation
+
+
+def axis_table(whole: Mapping[str, str], axes: Iterable[Mapping[str, Any]]) -> dict[str, dg.MetadataValue]:
+    """The latest runs of a partition × axes as a Markdown table; empty if no run has a verdict.
+
+    Args:
+        whole: run_id → state of its verdict, oldest run first.
+        axes: rows of `warehouse.verdicts.axis_states` of these runs.
+    """
+    if not whole:
+        return {}
+    states = {(row["run_id"], row["axis"]): row for row in axes}
+    columns = sorted({axis for _, axis in states}, key=wording.axis_place)
+    lines = [_row(["Run", "Verdict", *map(wording.axis_label, columns)]), _row(["---"] * (2 + len(columns)))]
+    for run_id in list(whole)[-TABLED_RUNS:]:
+        lines.append(_row([run_id, _state(whole[run_id]), *(_axis(states.get((run_id, axis))) for axis in columns)]))
+    if len(whole) > TABLED_RUNS:
+        lines.append(f"\n{len(whole) - TABLED_RUNS} earlier runs are in `marts.axis_verdicts`.")
+    return {"axes": dg.MetadataValue.md("\n".join(lines))}
+
+
+def _axis(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    if row["state"] == "anomalous" and row["excess_ratio"] is not None:
+        return f"{_state(row['state'])} ({row['series']} {limit_multiple(row['excess_ratio'])}× the limit)"
+    return f"{_state(row['state'])} ({row['series']})" if row["state"] == "series_missing" else _state(row["state"])
+
+
+def _state(state: str) -> str:
+    return f"{wording.STATE_SYMBOLS[state]} {wording.STATE_LABELS[state]}"
+
+
+def _row(cells: Iterable[str]) -> str:
+    """Names come from runs and apps: none ends its cell or becomes a link."""
+    clean = (cell.replace("\n", " ").translate(_NO_MARKUP) for cell in cells)
+    return f"| {' | '.join(clean)} |"
+
+
+_NO_MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\|[]<>*`_"})
 
 
 def of_partitions(

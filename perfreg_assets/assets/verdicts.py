@@ -42,10 +42,13 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     warehouse, keys = project.open(), list(context.partition_keys)
     judged = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    axes: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with watch.measure("warehouse"), warehouse.reading() as reader:
         everyone = [run_id for ids in judged.run_ids.values() for run_id in ids]
         for row in table.figures(reader, everyone, judged.omega, judged.detector):
             rows[to_key(row["app"], row["version_name"])].append(row)
+        for row in table.axis_states(reader, everyone, judged.omega, judged.detector):
+            axes[to_key(row["app"], row["version_name"])].append(row)
         shown = presentation.of_partitions(reader, judged.run_ids, project.settings(), "marts.verdicts")
     for key in keys:
         context.add_asset_metadata(
@@ -54,6 +57,9 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
                 "omega": judged.omega,
                 "detector": judged.detector,
                 **_figures(rows[key]),
+                **presentation.axis_table(
+                    {row["run_id"]: row["state"] for row in rows[key] if row["series"] == RUN_LEVEL}, axes[key]
+                ),
                 **shown.get(key, {}),
                 **watch.metadata(len(keys)),
             },

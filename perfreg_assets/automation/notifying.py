@@ -30,7 +30,14 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
 
     outcome = notify(
         [
-            Regression(row["notification_key"], row["run_id"], row["app"], row["version_name"], row["explanation"])
+            Regression(
+                notification_key=row["notification_key"],
+                run_id=row["run_id"],
+                app=row["app"],
+                version_name=row["version_name"],
+                explanation=row["explanation"],
+                axes=tuple(row["axes"]),
+            )
             for row in pending
         ],
         webhook_url=settings.webhook_url,

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import Distances, SeriesView
+from perfreg_assets.reports.box_plot import BoxPlot, box_plot
+from perfreg_assets.reports.data import SeriesView
 
 RUN_COLOUR = "#0072B2"
 HISTORY_COLOUR = "#66727F"
@@ -27,10 +28,10 @@ def draw_series(series: SeriesView, *, title: str | None = None, width_px: int =
     """PNG of one series; the box plot is drawn when its distances are known. A missing series says so."""
     figure = Figure(figsize=(width_px / 100, height_px / 100), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
-    box = next((d for d in series.distances if d.detector == "iqr" and len(d.history_distances) > 1), None)
+    box = box_plot(series)
     if box is not None:
         axes, side = figure.subplots(1, 2, width_ratios=[5, 1])
-        _draw_box(side, box, series)
+        _draw_box(side, box, is_anomalous=bool(series.verdict and series.verdict.is_anomalous))
     else:
         axes = figure.subplots()
     _draw_time(axes, series, title or wording.series_label(series.name))
@@ -92,18 +93,12 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
     _calm(axes)
 
 
-def _draw_box(axes: Axes, box: Distances, series: SeriesView) -> None:
-    unit = wording.unit_of(series.name, series.unit)  # a DTW distance has the unit of its series
-    history = np.asarray(box.history_distances, dtype=float) * unit.factor
-    q1, q3 = box.q1 * unit.factor, box.q3 * unit.factor
-    inside = history[(history >= q1 - 1.5 * (q3 - q1)) & (history <= q3 + 1.5 * (q3 - q1))]
-    inside = inside if len(inside) else history
+def _draw_box(axes: Axes, box: BoxPlot, *, is_anomalous: bool) -> None:
     axes.bxp(
         [
             {
-                "q1": q1, "med": float(np.median(history)), "q3": q3,
-                "whislo": float(min(inside.min(), q1)), "whishi": float(max(inside.max(), q3)),
-                "fliers": history[(history < inside.min()) | (history > inside.max())],
+                "q1": box.q1, "med": box.median, "q3": box.q3, "whislo": box.low, "whishi": box.high,
+                "fliers": box.history[(box.history < box.low) | (box.history > box.high)],
             }
         ],
         positions=[0], widths=0.5,
@@ -111,12 +106,12 @@ def _draw_box(axes: Axes, box: Distances, series: SeriesView) -> None:
         whiskerprops={"color": HISTORY_COLOUR}, capprops={"color": HISTORY_COLOUR},
         flierprops={"markersize": 3, "markeredgecolor": HISTORY_COLOUR},
     )  # fmt: skip
-    is_anomalous = series.verdict is not None and series.verdict.is_anomalous
-    axes.plot([0], [box.distance * unit.factor], "D", color=ALERT_COLOUR if is_anomalous else RUN_COLOUR, markersize=7)
-    if box.threshold is not None:
-        axes.axhline(box.threshold * unit.factor, color=ALERT_COLOUR, linestyle="--", linewidth=1)
-    axes.set_title(f"DTW distance, {unit.axis}", loc="left", fontsize=8, color=TEXT_COLOUR)
-    axes.set_ylim(bottom=0)
+    axes.plot([0], [box.distance], "D", color=ALERT_COLOUR if is_anomalous else RUN_COLOUR, markersize=7)
+    if box.limit is not None:
+        axes.axhline(box.limit, color=ALERT_COLOUR, linestyle="--", linewidth=1)
+    axes.set_title(box.title, loc="left", fontsize=8, color=TEXT_COLOUR)
+    if box.low >= 0:
+        axes.set_ylim(bottom=min(0.0, box.distance))
     axes.set_xticks([])
     _calm(axes)
 

@@ -68,6 +68,21 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisVerdict:
+    """The current state of one axis of a run (cpu, memory, …) with the series that decides it, as the mart says it.
+
+    `excess_ratio`: d over its threshold; None where nothing was judged or the threshold is not positive.
+    """
+
+    run_id: str
+    axis: str
+    state: str
+    series: str
+    excess_ratio: float | None = None
+    explanation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Distances:
     """D(H) and d of one series by one detector; `threshold` at the ω in force."""
 
@@ -224,6 +239,7 @@ class RunDetail:
     next_run_id: str | None = None
     metrics: tuple[MetricView, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+    axes: tuple[AxisVerdict, ...] = ()
 
     @property
     def start_ns(self) -> int | None:
@@ -240,7 +256,21 @@ class RunDetail:
 
     @property
     def judged_series(self) -> tuple[SeriesView, ...]:
-        return tuple(one for one in self.judged if isinstance(one, SeriesView))
+        """Without those that neither the run nor its history has: there is nothing to show of them."""
+        return tuple(one for one in self.judged if isinstance(one, SeriesView) and not self.is_nowhere(one))
+
+    @property
+    def absent(self) -> tuple[SeriesView, ...]:
+        """What the trace does not have and the history does not ask for."""
+        return tuple(one for one in self.series if one.values is None and (one.verdict is None or self.is_nowhere(one)))
+
+    def is_lacking(self, one: SeriesView | MetricView) -> bool:
+        """The run does not have it although its history has."""
+        return self.run_verdict is not None and one.name in self.run_verdict.missing_series
+
+    def is_nowhere(self, one: SeriesView | MetricView) -> bool:
+        """Neither the run nor its history has it."""
+        return one.verdict is not None and one.verdict.state == "series_missing" and not self.is_lacking(one)
 
     @property
     def ordered_metrics(self) -> tuple[MetricView, ...]:
@@ -278,13 +308,18 @@ class TrendPoint:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Everything on the index: all runs, their current verdicts per series (without '*') and the trends."""
+    """Everything on the index: all runs, their current verdicts per series (without '*') and axis, and the trends.
+
+    `series_axes`: the axis of each series that has a verdict.
+    """
 
     runs: tuple[Run, ...]
     verdicts: tuple[Verdict, ...]
     trends: tuple[TrendPoint, ...]
     omega: float | None
     detector: str | None
+    axes: tuple[AxisVerdict, ...] = ()
+    series_axes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import RUN_LEVEL, Overview, Run, TrendPoint, Verdict
+from perfreg_assets.reports.data import RUN_LEVEL, AxisVerdict, Overview, Run, TrendPoint, Verdict
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.templating import embed_json, numbers, render
 
@@ -19,11 +19,15 @@ _EPOCH = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """One version and series: d over its limit in the worst run, counts of runs, and why none is judged if none is."""
+    """One version and series: d over its limit in the worst run, counts of runs, and why none is judged if none is.
+
+    `lacking`: runs that do not have the series although their history has.
+    """
 
     ratio: float | None
     anomalous: int
     judged: int
+    lacking: int
     state: str | None
 
 
@@ -36,9 +40,13 @@ class HeatRow:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Versions of one app (newest first) by judged series."""
+    """Versions of one app (newest first) by judged series, those of an axis side by side.
+
+    `axes`: name of each axis and how many of the series are its.
+    """
 
     app: str
+    axes: tuple[tuple[str, int], ...]
     series: tuple[str, ...]
     rows: tuple[HeatRow, ...]
 
@@ -46,11 +54,16 @@ class HeatMap:
 def render_index(overview: Overview) -> str:
     """The index page as HTML text."""
     by_run: dict[str, list[Verdict]] = defaultdict(list)
+    lacking: set[tuple[str, str]] = set()
     for verdict in overview.verdicts:
         if verdict.series != RUN_LEVEL:
             by_run[verdict.run_id].append(verdict)
+        lacking.update((verdict.run_id, name) for name in verdict.missing_series)
     runs = sorted(overview.runs, key=lambda r: (r.started_at or _EPOCH, r.run_id), reverse=True)
-    maps = heat_maps(runs, by_run)
+    states: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in overview.axes:
+        states[one.run_id][one.axis] = one.state
+    maps = heat_maps(runs, by_run, lacking, overview.series_axes)
     return render(
         "index.html.j2",
         {
@@ -58,12 +71,13 @@ def render_index(overview: Overview) -> str:
             "page": "index",
             "sums": _sums(runs),
             "maps": maps,
-            "runs": [_run_row(run, by_run[run.run_id]) for run in runs],
+            "runs": [_run_row(run, by_run[run.run_id], states[run.run_id]) for run in runs],
+            "axes": _axis_filters(overview.axes),
+            "detector": wording.detector_text(overview.detector),
             "apps": sorted({run.app or UNKNOWN for run in runs}),
             "versions": list(dict.fromkeys(run.version_name or UNKNOWN for run in runs)),
             "series": sorted({v.series for group in by_run.values() for v in group}),
             "omega": overview.omega,
-            "detector": overview.detector,
             "payload": embed_json({"trends": trend_payload(overview.trends, {m.app for m in maps})}),
         },
     )
@@ -87,25 +101,45 @@ def run_state(run: Run) -> str:
     return run.verdict or "not_judged"
 
 
-def heat_maps(runs: Sequence[Run], by_run: dict[str, list[Verdict]]) -> list[HeatMap]:
-    """One map per app; `runs` newest first decides the order of versions."""
+def _axis_filters(verdicts: Sequence[AxisVerdict]) -> list[tuple[str, list[str]]]:
+    """Each axis with the states that some run has there."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for one in verdicts:
+        found[one.axis].add(one.state)
+    return [(axis, sorted(found[axis])) for axis in sorted(found, key=wording.axis_place)]
+
+
+def heat_maps(
+    runs: Sequence[Run],
+    by_run: Mapping[str, Sequence[Verdict]],
+    lacking: Collection[tuple[str, str]],
+    series_axes: Mapping[str, str],
+) -> list[HeatMap]:
+    """One map per app; `runs` newest first decides the order of versions.
+
+    Args:
+        lacking: (run_id, series) of what runs do not have although their history has.
+    """
     apps: dict[str, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         if run.state != "quarantined":
             apps[run.app or UNKNOWN][run.version_name or UNKNOWN].append(run)
     maps = []
     for app in sorted(apps):
-        series = sorted({v.series for group in apps[app].values() for run in group for v in by_run.get(run.run_id, ())})
+        names = {v.series for group in apps[app].values() for run in group for v in by_run.get(run.run_id, ())}
+        axis_of = {name: series_axes.get(name, "other") for name in names}
+        series = sorted(names, key=lambda name: (wording.axis_place(axis_of[name]), name))
+        widths = Counter(axis_of[name] for name in series)  # in the order of their first series
         rows = []
         for version, group in apps[app].items():
             verdicts = [v for run in group for v in by_run.get(run.run_id, ())]
-            cells = tuple(_cell([v for v in verdicts if v.series == name]) for name in series)
+            cells = tuple(_cell([v for v in verdicts if v.series == name], lacking) for name in series)
             rows.append(HeatRow(version, len(group), cells))
-        maps.append(HeatMap(app, tuple(series), tuple(rows)))
+        maps.append(HeatMap(app, tuple(widths.items()), tuple(series), tuple(rows)))
     return maps
 
 
-def _cell(verdicts: Sequence[Verdict]) -> HeatCell:
+def _cell(verdicts: Sequence[Verdict], lacking: Collection[tuple[str, str]]) -> HeatCell:
     judged = [v for v in verdicts if v.is_anomalous is not None]
     ratios = [v.limit_ratio for v in judged if v.limit_ratio is not None]
     states = sorted({v.state for v in verdicts if v.is_anomalous is None})
@@ -113,11 +147,12 @@ def _cell(verdicts: Sequence[Verdict]) -> HeatCell:
         ratio=max(ratios, default=None),
         anomalous=sum(bool(v.is_anomalous) for v in judged),
         judged=len(judged),
+        lacking=sum((v.run_id, v.series) in lacking for v in verdicts),
         state=None if judged else (states[0] if states else None),
     )
 
 
-def _run_row(run: Run, verdicts: Iterable[Verdict]) -> dict[str, Any]:
+def _run_row(run: Run, verdicts: Iterable[Verdict], axes: Mapping[str, str]) -> dict[str, Any]:
     verdicts = list(verdicts)
     ratios = [v.limit_ratio for v in verdicts if v.limit_ratio is not None]
     return {
@@ -127,6 +162,7 @@ def _run_row(run: Run, verdicts: Iterable[Verdict]) -> dict[str, Any]:
         "version": run.version_name or UNKNOWN,
         "started_at": run.started_at,
         "state": run_state(run),
+        "axes": axes,
         "flagged": sorted(v.series for v in verdicts if v.is_anomalous),
         "ratio": max(ratios, default=None),
         "review": run.review_status,

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from perfreg_assets.catalogue import definition_of, is_known
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports.data import (
     RUN_LEVEL,
     Attachment,
+    AxisVerdict,
     Band,
     Discord,
     Distances,
@@ -37,7 +39,8 @@ from perfreg_assets.reports.data import (
     TrendPoint,
     Verdict,
 )
-from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
+from perfreg_assets.reports.loading_metrics import load_measurements, load_metric_names, metric_views
+from perfreg_assets.reports.wording import axis_place
 from perfreg_assets.run import PathStep
 from perfreg_assets.warehouse.connection import Reader
 
@@ -104,6 +107,25 @@ def load_verdicts(reader: Reader, run_ids: Sequence[str] | None = None) -> list[
     ]
 
 
+_AXES = """
+SELECT run_id, axis, state, series, excess_ratio, explanation FROM marts.axis_verdicts WHERE is_current
+"""
+
+
+def load_axis_verdicts(reader: Reader, run_ids: Sequence[str] | None = None) -> list[AxisVerdict]:
+    """Current states of axes, of all runs or of some; a run's in the order of the catalogue."""
+    chosen, values = ("", []) if run_ids is None else (f"AND {_OF}", [list(run_ids)])
+    found = [AxisVerdict(**row) for row in reader.dicts(f"{_AXES} {chosen}", values)]
+    return sorted(found, key=lambda one: (one.run_id, axis_place(one.axis)))
+
+
+def _axis_of(series: str, metrics: set[str]) -> str:
+    """As marts.axis_verdicts has it: what the app or its test reports of itself is in no catalogue."""
+    if is_known(series):
+        return definition_of(series).axis
+    return "app" if series in metrics else "other"
+
+
 def load_localised(reader: Reader) -> set[tuple[str, str]]:
     """(run_id, series) that have suspicious windows."""
     return {(run_id, series) for run_id, series in reader.rows("SELECT DISTINCT run_id, series FROM marts.discords")}
@@ -155,7 +177,16 @@ def load_overview(reader: Reader) -> Overview:
         for row in reader.dicts(_TRENDS, [judged])
     ]
     detector, omega = load_settings(reader)
-    return Overview(tuple(runs.values()), tuple(verdicts), tuple(trends), omega, detector)
+    metrics = load_metric_names(reader)
+    return Overview(
+        runs=tuple(runs.values()),
+        verdicts=tuple(verdicts),
+        trends=tuple(trends),
+        omega=omega,
+        detector=detector,
+        axes=tuple(load_axis_verdicts(reader)),
+        series_axes={series: _axis_of(series, metrics) for series in judged},
+    )
 
 
 _QUALITY = """
@@ -221,6 +252,8 @@ _HASHES = {
     "verdicts": """SELECT run_id, bit_xor(hash(series, detector, omega, state, distance, q1, q3, direction,
                    critical_omega, missing_series, explanation))
                    FROM marts.verdicts WHERE is_current GROUP BY run_id""",
+    "axes": """SELECT run_id, bit_xor(hash(axis, state, series, excess_ratio, explanation))
+               FROM marts.axis_verdicts WHERE is_current GROUP BY run_id""",
     "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, threshold, history_distances,
                     input_hash, parameters_hash, engine_version, code_version))
                     FROM marts.distances WHERE is_latest GROUP BY run_id""",
@@ -297,6 +330,9 @@ def load_details(
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
     tables = _Tables.load(reader, ids)
     attachments = _attachments(reader, ids)
+    axes: dict[str, list[AxisVerdict]] = defaultdict(list)
+    for verdict in load_axis_verdicts(reader, ids):
+        axes[verdict.run_id].append(verdict)
     details = []
     for run_id in ids:
         near = beside[run_id]
@@ -320,6 +356,7 @@ def load_details(
                 previous_run_id=near.previous,
                 next_run_id=near.next,
                 attachments=tuple(attachments[run_id]),
+                axes=tuple(axes[run_id]),
             )
         )
     return details

@@ -19,6 +19,7 @@ from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnection
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.links import page_name
+from perfreg_assets.reports.wording import axis_label
 
 LOG = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ class Regression:
     app: str
     version_name: str
     explanation: str
+    axes: tuple[str, ...] = ()
+    """The axes that are anomalous, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,9 @@ def build_message(regression: Regression, *, reports_url: str, image_url: str | 
     Names come from apps: `&`, `<` and `>` are escaped as Slack asks, so a name cannot mention people or forge a link.
     """
     link = f"{reports_url.rstrip('/')}/runs/{page_name(regression.run_id)}.html"
-    title = f"Performance regression: {_escape(regression.app)} {_escape(regression.version_name)}"
+    worse = ", ".join(axis_label(axis) for axis in regression.axes)
+    what = f"Performance regression ({_escape(worse)})" if worse else "Performance regression"
+    title = f"{what}: {_escape(regression.app)} {_escape(regression.version_name)}"
     summary = _escape(regression.explanation)[:HEADLINE_CHARACTERS]
     blocks: list[dict[str, Any]] = [
         {"type": "section", "text": {"type": "mrkdwn", "text": f"*{title}*"[:HEADLINE_CHARACTERS]}},

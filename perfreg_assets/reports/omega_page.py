@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import RUN_LEVEL, OmegaOverview
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.templating import embed_json, render
@@ -21,7 +22,7 @@ def render_omega_page(overview: OmegaOverview) -> str:
             "root": "",
             "page": "omega",
             "omega": overview.omega,
-            "detector": overview.detector,
+            "detector": wording.detector_text(overview.detector),
             "maximum": OMEGA_MAXIMUM,
             "judged": len(rows),
             "measured": _measured(overview),

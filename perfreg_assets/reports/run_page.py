@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from perfreg_assets.reports import wording
+from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.data import Attachment, Discord, Distances, History, Run, RunDetail, SeriesView
 from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
@@ -46,6 +48,7 @@ def render_run_page(
             "previous": _page_link(detail.previous_run_id),
             "next": _page_link(detail.next_run_id),
             "headline": wording.headline(detail),
+            "axes": _axes(detail),
             "due": due,
             "perfetto_links": _perfetto_links(detail, server),
             "length": _length(detail),
@@ -53,12 +56,11 @@ def render_run_page(
             "excluded": _excluded(detail.history),
             "judged": items[: len(judged)],
             "unjudged": items[len(judged) :],
-            "absent": [
-                (s.name, wording.series_label(s.name), s.missing_reason) for s in detail.unjudged if s.values is None
-            ],
+            "absent": [(s.name, wording.series_label(s.name), _absence(detail, s)) for s in detail.absent],
             "attachments": _attachments(detail),
             "metrics": metric_rows(detail.ordered_metrics),
             "similarity": _similarity(detail),
+            "rule": detail.run_verdict.explanation if detail.run_verdict else None,
             "provenance": _provenance(detail, code_version),
             "page_name": page_name,
             "has_history": any(s.band is not None or s.barycenter is not None for s in ordered),
@@ -122,6 +124,27 @@ def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:
     return {"top": whole, "where": ""}
 
 
+def _axes(detail: RunDetail) -> list[dict[str, Any]]:
+    """A chip per axis, with the way to the series or metric that decides it."""
+    metrics = {metric.name for metric in detail.metrics}
+    return [
+        {
+            "state": one.state,
+            "label": wording.axis_label(one.axis),
+            "series": wording.series_label(one.series),
+            "ratio": max(one.excess_ratio, 0.0) if one.excess_ratio is not None and one.state != "improved" else None,
+            "explanation": one.explanation,
+            "target": f"{'metric' if one.series in metrics else 'series'}-{one.series}",
+        }
+        for one in detail.axes
+    ]
+
+
+def _absence(detail: RunDetail, series: SeriesView) -> str:
+    reason = series.missing_reason or "No reason was recorded."
+    return f"{reason} Its history does not have it either." if detail.is_nowhere(series) else reason
+
+
 def _excluded(history: History | None) -> list[tuple[str, int]]:
     if history is None:
         return []
@@ -130,7 +153,7 @@ def _excluded(history: History | None) -> list[tuple[str, int]]:
 
 
 def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, server: str) -> dict[str, Any]:
-    verdict, box = series.verdict, _box_of(series)
+    verdict, box = series.verdict, box_plot(series)
     height = CHART_HEIGHT_PX + AXIS_HEIGHT_PX
     height += STRIP_HEIGHT_PX if has_path else 0
     height += PROFILE_HEIGHT_PX if _has_profile(series) else 0
@@ -143,14 +166,14 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
         "ratio": verdict.limit_ratio if verdict else None,
         "distance": verdict.distance if verdict else None,
         "threshold": verdict.threshold if verdict else None,
-        "measure": "distance" if verdict and verdict.detector == "iqr" else "score",
+        "measure": wording.scale_of(verdict.detector) if verdict else None,
         "explanation": _explanation(series),
         "missing": (series.missing_reason or "The trace does not have it.") if series.values is None else None,
         "height": height,
         "alt": _chart_text(series, label),
         "is_spread": bool(verdict and verdict.is_anomalous and not series.discords),
         "has_box": box is not None,
-        "box_alt": _box_text(box) if box else "",
+        "box_alt": box.text if box else "",
         "discords": [
             {
                 "start_s": window.start_s,
@@ -201,19 +224,6 @@ def _chart_text(series: SeriesView, label: str) -> str:
     return text + " Arrow keys read single values."
 
 
-def _box_of(series: SeriesView) -> Distances | None:
-    """The distances that the box plot shows: the DTW distances of the IQR rule where they are known."""
-    known = [d for d in series.distances if len(d.history_distances) > 1]
-    return next((d for d in known if d.detector == "iqr"), known[0] if known else None)
-
-
-def _box_text(box: Distances) -> str:
-    return (
-        f"Box plot: distances of {len(box.history_distances)} history runs, quartiles {wording.number(box.q1)} "
-        f"and {wording.number(box.q3)}; this run {wording.number(box.distance)}."
-    )
-
-
 def _series_payload(series: SeriesView) -> dict[str, Any]:
     unit = wording.unit_of(series.name, series.unit)
     payload: dict[str, Any] = {
@@ -243,37 +253,14 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
             "high": series.profile.threshold_high,
             "title": "probability" if series.profile.window_s <= series.interval_s else "profile",
         }
-    box = _box_of(series)
+    box = box_plot(series)
     if box is not None:
-        payload["box"] = _box_payload(box, series)
+        payload["box"] = {**asdict(box), "history": numbers(box.history)}
     return payload
 
 
 def _discord_payload(window: Discord) -> list[float]:
     return [window.start_s, window.end_s, round(window.confidence, 4)]
-
-
-def _box_payload(box: Distances, series: SeriesView) -> dict[str, Any]:
-    """Five numbers and the points, in the unit they are drawn in: a DTW distance has the unit of its series."""
-    unit = wording.unit_of(series.name, series.unit)
-    is_dtw = box.detector == "iqr"
-    factor = unit.factor if is_dtw else 1.0
-    history = np.asarray(box.history_distances, dtype=float) * factor
-    q1, q3 = box.q1 * factor, box.q3 * factor
-    inside = history[(history >= q1 - 1.5 * (q3 - q1)) & (history <= q3 + 1.5 * (q3 - q1))]
-    inside = inside if len(inside) else history
-    return {
-        "history": numbers(history),
-        "distance": box.distance * factor,
-        "q1": q1,
-        "median": float(np.median(history)),
-        "q3": q3,
-        "low": float(min(inside.min(), q1)),
-        "high": float(max(inside.max(), q3)),
-        "limit": box.threshold * factor if box.threshold is not None else None,
-        "title": f"DTW distance, {unit.axis}" if is_dtw else "score",
-        "limit_name": "IQR limit" if is_dtw else "limit",
-    }
 
 
 def _path_payload(path: Sequence[PathStep], start_ns: int | None, span_s: float) -> dict[str, Any] | None:
@@ -337,7 +324,7 @@ def _provenance(detail: RunDetail, code_version: str) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if first is not None and first.verdict is not None:
         rows += [
-            ("Detector", first.verdict.detector),
+            ("Detector", wording.detector_text(first.verdict.detector)),
             ("ω", f"{first.verdict.omega:g}"),
             ("Interval", f"{first.interval_s:g} s"),
         ]

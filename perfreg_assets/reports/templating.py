@@ -103,6 +103,7 @@ def _environment() -> jinja2.Environment:
         moment=moment,
         series_label=wording.series_label,
         series_short=wording.series_short,
+        axis_label=wording.axis_label,
         viridis=viridis_step,
         limit_step=limit_step,
         multiple=limit_multiple,

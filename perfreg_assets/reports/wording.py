@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfreg_assets.catalogue import DisplayUnit, definition_of, display_unit
+from perfreg_assets import detection
+from perfreg_assets.catalogue import AXES, DisplayUnit, definition_of, display_unit
 from perfreg_assets.reasons import Reason
-from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView
+from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView, Verdict
 
 STATE_LABELS = {
     "anomalous": "Anomalous",
@@ -32,6 +33,19 @@ STATE_SYMBOLS = {
     "quarantined": "✕",
     "not_judged": "○",
 }
+AXIS_LABELS = {
+    "cpu": "CPU",
+    "memory": "Memory",
+    "frames": "Frames",
+    "io": "I/O",
+    "network": "Network",
+    "gpu": "GPU",
+    "thermal": "Temperature",
+    "energy": "Energy",
+    "startup": "Start",
+    "app": "The app’s own",
+    "other": "Other",
+}
 REVIEW_LABELS = {
     "confirmed": "Confirmed regression",
     "rejected": "False alarm",
@@ -50,6 +64,28 @@ def series_label(name: str) -> str:
 def series_short(name: str) -> str:
     """The series as the subject of a sentence or a column."""
     return definition_of(name).short
+
+
+def axis_label(axis: str) -> str:
+    """The axis as a heading; one of a later release keeps its own name."""
+    return AXIS_LABELS.get(axis, axis)
+
+
+def axis_place(axis: str) -> tuple[int, str]:
+    """Axes are shown in this order: the catalogue's, then those that it does not know."""
+    return (AXES.index(axis) if axis in AXES else len(AXES), axis)
+
+
+def scale_of(detector: str) -> detection.Scale:
+    """What the distances of a detector are; those of one that is not registered any more count as scores."""
+    known = detection.detectors().get(detector)
+    return known.scale if known else "score"
+
+
+def detector_text(detector: str | None) -> str:
+    """The detector's name with what it is."""
+    known = detection.detectors().get(detector or "")
+    return f"{detector}, {known.summary}" if known else detector or "–"
 
 
 def unit_of(name: str, unit: str) -> DisplayUnit:
@@ -100,44 +136,58 @@ def headline(detail: RunDetail) -> Headline:
     if run.state == "incomplete_trace":
         reason = run.reason or run.explanation
         return Headline("incomplete_trace", "This run cannot be judged: its trace is not whole.", reason)
+    if detail.run_verdict is None:
+        return Headline("not_judged", "This run has not been judged yet.", run.explanation)
     judged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is not None]
     version = run.version_name or "this version"
-    return _judged(detail, judged, version) if judged else _nothing_judged(detail, version)
+    if not judged:
+        return _nothing_judged(detail, detail.run_verdict, version)
+    return _judged(detail, detail.run_verdict, judged, version)
 
 
-def _judged(detail: RunDetail, judged: Sequence[View], version: str) -> Headline:
-    """The run level decides, because it allows for the number of series; single series explain it."""
-    unjudged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is None]
+def _judged(detail: RunDetail, whole: Verdict, judged: Sequence[View], version: str) -> Headline:
+    """The run level decides, because it allows for the number of series and for gaps; single series explain it."""
     count = detail.history.size if detail.history else None
     runs = f"the last {count} comparable runs" if count else "its comparable runs"
-    gap = _gap(unjudged)
+    gap = _gap(detail)
     anomalous = [s for s in judged if s.verdict and s.verdict.is_anomalous]
     improved = [s for s in judged if s.verdict and s.verdict.state == "improved"]
-    state = _run_state(detail, anomalous, improved)
-    if state == "anomalous" and anomalous:
+    if whole.state == "anomalous" and anomalous:
         change = describe_change(anomalous[0])
         subject = "it" if len(anomalous) == 1 else series_short(anomalous[0].name)
         text = f"{_subject(anomalous)} of {version} {_is(anomalous)} outside what {runs} did"
         found = Headline("anomalous", f"{text}: {subject} {change}." if change else f"{text}.", gap)
-    elif state == "anomalous":
+    elif whole.state == "anomalous":
         text = f"{version} as a whole is outside what {runs} did."
-        found = Headline("anomalous", text, (detail.run_verdict.explanation if detail.run_verdict else None) or gap)
-    elif state == "improved" and improved:
+        found = Headline("anomalous", text, _joined(whole.explanation, gap))
+    elif whole.state == "series_missing":
+        lacking = [s for s in detail.judged if detail.is_lacking(s)]
+        names = _enumerate([series_short(name) for name in whole.missing_series])
+        are, them = ("is", "it") if len(whole.missing_series) == 1 else ("are", "them")
+        text = (
+            f"{names} {are} missing from this run although its history has {them}, "
+            f"so {version} is not judged as a whole."
+        )
+        found = Headline("series_missing", text, _joined(_reasons(lacking), _beside(judged, runs), gap))
+    elif whole.state == "improved" and improved:
         text = f"{_subject(improved)} of {version} {_is(improved)} better than in {runs}."
         found = Headline("improved", text, gap)
-    elif unjudged:
-        text = f"{_subject(judged)} of {version} stayed within what {runs} did; the rest was not judged."
-        found = Headline("series_missing", text, gap)
     else:
-        found = Headline(state, f"{version} stayed within what {runs} did.", _single(anomalous, judged))
+        subject = f"{_subject(judged)} of {version}" if gap else version
+        found = Headline(
+            whole.state, f"{subject} stayed within what {runs} did.", _joined(_single(anomalous, judged), gap)
+        )
     return found
 
 
-def _run_state(detail: RunDetail, anomalous: Sequence[View], improved: Sequence[View]) -> str:
-    run_level = detail.run_verdict
-    if run_level is not None and run_level.is_anomalous is not None:
-        return run_level.state
-    return "anomalous" if anomalous else "improved" if improved else "normal"
+def _beside(judged: Sequence[View], runs: str) -> str:
+    """What the judged series are, each by itself, in a run that is not judged as a whole."""
+    states: dict[str, list[View]] = {}
+    for series in judged:
+        if series.verdict is not None:
+            states.setdefault(STATE_LABELS[series.verdict.state].lower(), []).append(series)
+    told = "; ".join(f"{_subject(group)} {_is(group)} {state}" for state, group in states.items())
+    return f"Against {runs}, {told}."
 
 
 def _single(anomalous: Sequence[View], judged: Sequence[View]) -> str | None:
@@ -159,34 +209,57 @@ def _is(series: Sequence[View]) -> str:
     return "is" if len(series) == 1 else "are"
 
 
-def _nothing_judged(detail: RunDetail, version: str) -> Headline:
-    history = detail.history
-    states = {s.verdict.state for s in detail.judged if s.verdict}
-    if history is not None and (history.state == "not_enough_history" or states == {"not_enough_history"}):
+def _nothing_judged(detail: RunDetail, whole: Verdict, version: str) -> Headline:
+    history, gap = detail.history, _gap(detail)
+    if whole.state == "not_enough_history":
+        if history is None or history.state != "not_enough_history":
+            text = f"Not judged: too few comparable runs have these series. This says nothing about {version}."
+            return Headline(whole.state, text, whole.explanation)
         have = f"{history.size} comparable earlier run{'s' if history.size != 1 else ''}"
-        return Headline(
-            "not_enough_history",
-            f"Not judged: {have} of the {history.minimum} needed. This says nothing good or bad about {version}.",
-            None,
-        )
-    if "series_missing" in states:
-        return Headline(
-            "series_missing",
-            "This run cannot be judged: its trace lacks the series that are compared.",
-            _gap([s for s in detail.judged if s.verdict and s.verdict.state == "series_missing"]),
-        )
-    state = next(iter(sorted(states)), "not_judged")
-    return Headline(
-        state if state in STATE_LABELS else "not_judged", "This run has not been judged yet.", detail.run.explanation
+        text = f"Not judged: {have} of the {history.minimum} needed. This says nothing good or bad about {version}."
+        return Headline(whole.state, text, gap)
+    if whole.state == "series_missing":
+        lacking = [s for s in detail.judged if detail.is_lacking(s)]
+        text = "This run cannot be judged: its trace lacks the series that are compared."
+        return Headline(whole.state, text, _joined(_named(lacking), gap))
+    return Headline(whole.state, "This run was not judged.", whole.explanation)
+
+
+def _gap(detail: RunDetail) -> str | None:
+    """What else was not judged: missing although the history has it, in neither, or known from too few runs."""
+    unjudged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is None]
+    state = detail.run_verdict.state if detail.run_verdict else None
+    nowhere = [s for s in unjudged if detail.is_nowhere(s)]
+    lacking = [s for s in unjudged if detail.is_lacking(s)]
+    few = [s for s in unjudged if s.verdict and s.verdict.state not in ("series_missing", state)]
+    return _joined(
+        f"Missing although the history has {'it' if len(lacking) == 1 else 'them'}, so not judged: {_named(lacking)}"
+        if lacking and state != "series_missing"
+        else None,
+        f"Not judged: {_named(few)}" if few else None,
+        f"Neither this run nor its history has {_subject(nowhere)}." if nowhere else None,
     )
 
 
-def _gap(series: Sequence[View]) -> str | None:
+def _named(series: Sequence[View]) -> str | None:
+    """`Memory (the trace has none).`"""
     if not series:
         return None
-    names = _enumerate([series_short(s.name) for s in series])
-    reasons = sorted({s.missing_reason.rstrip(".") for s in series if s.missing_reason})
-    return f"Not judged: {names}" + (f" ({'; '.join(reasons)})" if reasons else "") + "."
+    reasons = _reasons(series)
+    return f"{_subject(series)} ({reasons.rstrip('.')})." if reasons else f"{_subject(series)}."
+
+
+def _reasons(series: Sequence[View]) -> str | None:
+    told = sorted({f"{reason[0].upper()}{reason[1:].rstrip('.')}." for s in series if (reason := _why_not(s))})
+    return _joined(*told)
+
+
+def _why_not(series: View) -> str | None:
+    return series.missing_reason or (series.verdict.explanation if series.verdict else None)
+
+
+def _joined(*sentences: str | None) -> str | None:
+    return " ".join(sentence for sentence in sentences if sentence) or None
 
 
 def _enumerate(names: list[str]) -> str:

@@ -14,8 +14,15 @@ from perfreg_assets.warehouse.rows import now_utc
 
 _PENDING = """
 SELECT verdicts.run_id, verdicts.app, verdicts.version_name, verdicts.detector, verdicts.omega, verdicts.explanation,
-       verdicts.run_id || '/' || verdicts.detector AS notification_key
+       verdicts.run_id || '/' || verdicts.detector AS notification_key,
+       coalesce(worse.axes, []) AS axes
 FROM marts.run_verdicts AS verdicts
+LEFT JOIN (
+    SELECT given.run_id, list(given.axis ORDER BY given.excess_ratio DESC NULLS LAST, given.axis) AS axes
+    FROM marts.axis_verdicts AS given
+    WHERE given.is_current AND given.is_anomalous
+    GROUP BY given.run_id
+) AS worse ON worse.run_id = verdicts.run_id
 WHERE verdicts.is_current AND verdicts.is_anomalous
   AND NOT EXISTS (SELECT 1 FROM core.notifications AS sent WHERE sent.run_id = verdicts.run_id)
   AND NOT EXISTS (SELECT 1 FROM core.reviews AS seen WHERE seen.run_id = verdicts.run_id)
@@ -24,7 +31,10 @@ ORDER BY verdicts.started_at, verdicts.run_id
 
 
 def pending(reader: Reader) -> list[dict[str, Any]]:
-    """Runs that are anomalous by their current verdict, were not reviewed and have no notice yet, oldest first."""
+    """Runs that are anomalous by their current verdict, were not reviewed and have no notice yet, oldest first.
+
+    `axes`: the anomalous ones, the worst first.
+    """
     return reader.dicts(_PENDING)
 
 

@@ -163,6 +163,19 @@ def figures(reader: Reader, run_ids: Iterable[str], omega: float, detector: str)
     return reader.dicts(_FIGURES, {"omega": float(omega), "detector": detector, "run_ids": list(run_ids)})
 
 
+_AXES = """
+SELECT run_id, app, version_name, axis, state, series, excess_ratio
+FROM marts.axis_verdicts_at($omega)
+WHERE detector = $detector AND is_latest AND run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+ORDER BY started_at, run_id, axis
+"""
+
+
+def axis_states(reader: Reader, run_ids: Iterable[str], omega: float, detector: str) -> list[dict[str, Any]]:
+    """The state of each axis of some runs at ω, with the series that decides it; oldest run first."""
+    return reader.dicts(_AXES, {"omega": float(omega), "detector": detector, "run_ids": list(run_ids)})
+
+
 _FLIPS = """
 SELECT
     count(*) FILTER (later.is_anomalous AND earlier.is_anomalous IS DISTINCT FROM true),

@@ -15,6 +15,7 @@ import pytest
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason
+from perfreg_assets.reports import wording
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import verdicts as verdict_table
 
@@ -131,6 +132,16 @@ def test_metadata_shows_numbers_pictures_and_columns(recorded):
     assert metadata["runs"].value == 6
     assert metadata["judged_runs"].value == 4
     assert "data:image/png;base64," in metadata["preview"].value
+    header, _, *lines = metadata["axes"].value.splitlines()
+    assert header == "| Run | Verdict | CPU | Memory |"
+    verdicts = {
+        row["run_id"]: row["run_verdict"] for row in recorded.rows("SELECT run_id, run_verdict FROM marts.runs")
+    }
+    assert len(lines) == 6
+    for line in lines:
+        run_id, verdict, *states = (cell.strip() for cell in line.strip("|").split("|"))
+        assert wording.STATE_LABELS[verdicts[run_id]] in verdict
+        assert ("Anomalous" in verdict) == any("Anomalous" in state for state in states)
     assert {column.name for column in metadata["dagster/column_schema"].value.columns} >= {
         "run_id",
         "distance",

@@ -70,6 +70,7 @@ def test_each_new_regression_is_posted_once(filled, webhook, monkeypatch):
     posted = {run_id for run_id in expected for message in messages if f"/{run_id}.html" in json.dumps(message)}
     assert posted == expected - reviewed
     assert posted
+    assert all(message["text"].startswith("Performance regression (") for message in messages), "names the axes"
     count = len(messages)
     tick(filled)
     assert len(messages) == count

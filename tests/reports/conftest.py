@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.reports.data import (
+    AxisVerdict,
     Band,
     Discord,
     Distances,
@@ -148,9 +149,14 @@ def make_detail(kind: str = "anomalous", *, n: int = 180) -> RunDetail:
             make_series("cpu_total", n=n),
             make_series("rss_app", state="anomalous", n=n, leak=0.6e6),
         )
-        return RunDetail(
-            run, make_verdict("*", "anomalous"), series + extra, path, history, matrix, "shop-039", "shop-041"
+        axes = (
+            AxisVerdict(run.run_id, "cpu", "normal", "cpu_total", 0.33, "cpu_total is normal"),
+            AxisVerdict(run.run_id, "memory", "anomalous", "rss_app", 1.52, "rss_app is anomalous: score 4.1"),
         )
+        return RunDetail(
+            run, make_verdict("*", "anomalous"), series + extra, path, history, matrix, "shop-039", "shop-041",
+            axes=axes,
+        )  # fmt: skip
     if kind == "normal":
         series = tuple(make_series(name, n=n) for name in names)
         return RunDetail(run, make_verdict("*", "normal"), series + extra, path, history, matrix, "shop-039", None)
@@ -165,7 +171,18 @@ def make_detail(kind: str = "anomalous", *, n: int = 180) -> RunDetail:
             make_series("rss_app"), values=None, verdict=make_verdict("rss_app", kind), band=None, barycenter=None,
             distances=(), missing_reason="The trace has no mem.rss counters of the app.",
         )  # fmt: skip
-        return RunDetail(run, make_verdict("*", kind), (make_series("cpu_app"), gone), path, history, matrix)
+        whole = make_verdict(
+            "*", kind, missing_series=("rss_app",), distance=0.9, q1=-0.6745, q3=0.6745, threshold=2.698,
+            explanation="The run as a whole is not judged, missing although the history has it: rss_app; of what was "
+            "judged (cpu_app) the score 0.9 is not above 2.698 = q3 0.6745 + ω 1.5 × (q3 − q1) 1.349.",
+        )  # fmt: skip
+        axes = (
+            AxisVerdict(run.run_id, "cpu", "normal", "cpu_app", 0.33),
+            AxisVerdict(
+                run.run_id, "memory", kind, "rss_app", None, "Not judged, missing although the history has it."
+            ),
+        )
+        return RunDetail(run, whole, (make_series("cpu_app"), gone), path, history, matrix, axes=axes)
     reason = "trace.perfetto-trace.gz: The trace ends inside a packet; it was cut short, copy or record it again."
     if kind == "incomplete_trace":
         run = replace(run, state=kind, reason_code="trace_truncated", reason=reason)

@@ -204,6 +204,47 @@ def test_the_filter_is_in_the_address_and_survives_reloading(page, served):
     assert len(_rows(page)) == page.locator("[data-runs] tbody tr").count()
 
 
+def test_runs_are_filtered_by_the_state_of_an_axis(page, served):
+    with served.warehouse.reading() as reader:
+        rows = reader.rows(
+            "SELECT run_id FROM marts.axis_verdicts WHERE is_current AND axis = 'cpu' AND state = 'improved'"
+        )
+    _open(page, served.address)
+    page.get_by_label("Axis").select_option(label="CPU: improved")
+    assert rows
+    assert {row.split()[0] for row in _rows(page)} == {run_id for (run_id,) in rows}
+    assert page.url.endswith("#axis=cpu.improved")
+    assert page.get_by_role("img", name="CPU: improved").count() == len(rows)
+    page.reload()
+    page.wait_for_selector("body[data-ready=yes]")
+    assert len(_rows(page)) == len(rows)
+
+
+def test_the_chip_of_an_axis_leads_to_its_series_with_the_keyboard_alone(page, served):
+    _open(page, f"{served.address}/runs/{served.run}.html")
+    chip = page.get_by_role("list", name="State of each axis").get_by_role("link", name=re.compile("Memory: anomalous"))
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if chip.evaluate("(link) => document.activeElement === link"):
+            break
+    else:
+        pytest.fail("Tab never reaches the chip")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(500)
+    top = page.locator("#series-rss_app").evaluate("(article) => article.getBoundingClientRect().top")
+    assert -1 <= top < 900
+
+
+def test_the_chip_of_a_series_that_nobody_has_opens_the_list_of_those(page, tmp_path, detail):
+    contents = detail("series_missing")
+    whole = replace(contents.run_verdict, state="normal", is_anomalous=False, missing_series=())
+    _open(page, _site_with(tmp_path, render_run_page(replace(contents, run_verdict=whole))))
+    told = page.get_by_text("Its history does not have it either.")
+    assert not told.is_visible()
+    page.get_by_role("link", name=re.compile("Memory: series missing")).click()
+    assert told.is_visible()
+
+
 def test_a_filter_that_matches_nothing_says_so(page, served):
     _open(page, served.address)
     page.get_by_label("Run", exact=True).fill("no such run")
@@ -298,7 +339,7 @@ def test_pages_work_from_a_folder_without_a_server(page, sample_site, name):
         assert page.get_by_text("Opens once").is_visible()
 
 
-@pytest.mark.parametrize("name", ["", "omega.html", *(f"runs/notes-00{i}.html" for i in ("00", "16", "20"))])
+@pytest.mark.parametrize("name", ["", "omega.html", *(f"runs/notes-00{i}.html" for i in ("00", "14", "16", "20"))])
 def test_nothing_sticks_out_on_a_phone(browser, served, name):
     context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     page = context.new_page()
@@ -312,7 +353,7 @@ def test_dark_is_dark_and_light_is_light_with_enough_contrast(browser, served):
     for scheme in ("light", "dark"):
         context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
         page = context.new_page()
-        for name in (f"runs/{served.run}.html", ""):
+        for name in (f"runs/{served.run}.html", "runs/notes-0014.html", ""):
             _open(page, f"{served.address}/{name}")
             low = page.evaluate(CONTRAST)
             assert low == [], (scheme, name, low)
@@ -329,7 +370,7 @@ CONTRAST = """() => {
   const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
   const hasText = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
   const found = [];
-  for (const e of document.querySelectorAll("h1,h2,h3,p,dt,dd,th,td,a,button,code,small,caption,li,.badge")) {
+  for (const e of document.querySelectorAll("h1,h2,h3,p,dt,dd,th,td,a,button,code,small,caption,li,.badge,.is,td i")) {
     if (e.disabled || e.getAttribute("aria-disabled") || !e.checkVisibility() || !hasText(e)) continue;
     let back = [255, 255, 255];
     for (let at = e; at; at = at.parentElement) {

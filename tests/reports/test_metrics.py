@@ -142,10 +142,11 @@ def test_an_anomalous_metric_is_in_the_sentence_at_the_top(detail, builders):
     missing = replace(
         contents,
         metrics=(metric(builders, "series_missing", value=None),),
-        run_verdict=builders.verdict(RUN_LEVEL, "series_missing"),
+        run_verdict=builders.verdict(RUN_LEVEL, "series_missing", missing_series=(COLD,)),
     )
     assert headline(missing).tone == "series_missing"
-    assert "the app had no cold launch" in (headline(missing).detail or "")
+    assert headline(missing).text.startswith("Cold start is missing from this run although its history has it")
+    assert (headline(missing).detail or "").startswith("The app had no cold launch. Against")
 
 
 def test_names_reasons_and_units_of_metrics_are_text(detail, builders):

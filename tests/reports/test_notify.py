@@ -14,7 +14,7 @@ from perfreg_assets.reports.notify import Regression, build_message, notify, pos
 from perfreg_assets.warehouse import notifications
 
 REGRESSION = Regression(
-    "shop-004/default", "shop-004", "com.rig.shop", "1.5.0", "Memory grows 0.6 MB/s from second 12."
+    "shop-004/default", "shop-004", "com.rig.shop", "1.5.0", "Memory grows 0.6 MB/s from second 12.", ("memory", "io")
 )
 
 
@@ -78,7 +78,7 @@ def pauses() -> list[float]:
 def test_the_message_has_summary_blocks_and_the_link():
     message = build_message(REGRESSION, reports_url="https://perf.example/site/")
     assert message["text"] == (
-        "Performance regression: com.rig.shop 1.5.0: Memory grows 0.6 MB/s from second 12. "
+        "Performance regression (Memory, I/O): com.rig.shop 1.5.0: Memory grows 0.6 MB/s from second 12. "
         "https://perf.example/site/runs/shop-004.html"
     )
     assert [block["type"] for block in message["blocks"]] == ["section", "section", "context"]
@@ -233,12 +233,21 @@ def test_the_warehouse_table_makes_it_once_across_processes(webhook, own_sample,
     def pending() -> list[Regression]:
         with own_sample.reading() as reader:
             return [
-                Regression(row["notification_key"], row["run_id"], row["app"], row["version_name"], row["explanation"])
+                Regression(
+                    **{name: row[name] for name in ("notification_key", "run_id", "app", "version_name")},
+                    explanation=row["explanation"],
+                    axes=tuple(row["axes"]),
+                )
                 for row in notifications.pending(reader)
             ]
 
     found = pending()
     assert found
+    with own_sample.reading() as reader:
+        worse = set(reader.rows("SELECT run_id, axis FROM marts.axis_verdicts WHERE is_current AND is_anomalous"))
+    assert {(one.run_id, axis) for one in found for axis in one.axes} == {
+        (run_id, axis) for run_id, axis in worse if run_id in {one.run_id for one in found}
+    }
     for _ in range(2):
         notify(
             found, webhook_url=webhook.url, reports_url="http://127.0.0.1:9001", attempts=1, timeout_s=5,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.reports.data import (
+    AxisVerdict,
     FalseAlarmRate,
     HistoryMember,
     OmegaOverview,
@@ -99,7 +100,7 @@ def test_the_page_carries_run_barycenter_band_discords_path_profile_and_distance
     assert (memory["profile"]["low"], memory["profile"]["high"]) == (2.4, 4.1)
     assert memory["box"]["history"] == pytest.approx([v / 1e6 for v in source.distances[0].history_distances])
     assert memory["box"]["limit"] == pytest.approx((10.2 + 1.5 * 2.1) / 1e6), "in MB, as the series is drawn"
-    assert memory["box"]["title"] == "DTW distance, MB"
+    assert memory["box"]["title"] == "distance, MB"
     assert len(payload["series"]) == 9
     assert set(payload["path"]["screens"]) == {"list", "note", "chart", "settings", "search"}
 
@@ -119,6 +120,38 @@ def test_series_that_the_trace_does_not_have_are_listed_with_the_reason_not_draw
     page = render_run_page(replace(detail("normal"), series=(*detail("normal").series, gone)))
     assert "CPU cycles of the app cycles_app the trace has no CPU frequencies" in _visible(page)
     assert "cycles_app" not in {s["name"] for s in json.loads(_read(page).payload)["series"]}
+
+
+def test_each_axis_has_a_chip_with_its_state_in_words_and_the_way_to_the_series_that_decides(detail):
+    page = render_run_page(detail("anomalous"))
+    chips = re.search(r'<ul class="axes".*?</ul>', page, re.DOTALL)[0]
+    text = _visible(chips)
+    assert "● CPU : normal CPU of all processes 0.33× the limit" in text
+    assert "▲ Memory : anomalous Memory of the app (RSS) 1.52× the limit" in text
+    targets = [a["href"][1:] for tag, a in _read(chips).tags if tag == "a"]
+    assert targets == ["series-cpu_total", "series-rss_app"]
+    assert {a.get("id") for _, a in _read(page).tags} >= set(targets)
+    assert "rss_app is anomalous: score 4.1" in chips, "the mart's words"
+
+
+def test_a_run_without_its_memory_says_so_before_anything_else(detail):
+    page = render_run_page(detail("series_missing"))
+    text = _visible(page)
+    assert re.search(r"<h1[^>]*>Memory is missing from this run although its history has it", page)
+    assert "stayed within" not in text
+    assert "◌ Memory : series missing" in text
+    assert "of what was judged (cpu_app) the score 0.9 is not above" in text
+
+
+def test_what_neither_run_nor_history_has_is_listed_and_gets_no_section(detail):
+    contents = detail("series_missing")
+    whole = replace(contents.run_verdict, state="normal", is_anomalous=False, missing_series=())
+    page = render_run_page(replace(contents, run_verdict=whole))
+    assert '<section class="verdict normal"' in page
+    assert "1 series that this trace does not have" in page
+    assert "no mem.rss counters of the app. Its history does not have it either." in _visible(page)
+    assert '<article class="series series_missing"' not in page
+    assert '<div id="series-rss_app">' in page, "the chip of its axis leads there"
 
 
 def test_history_near_misses_and_reasons_are_listed(detail):
@@ -244,7 +277,12 @@ def _overview(builders, count: int, app: str = "com.rig.shop") -> Overview:
                     state,
                 )
             )
-    return Overview(tuple(runs), tuple(verdicts), tuple(trends), 1.5, "default")
+    axes = tuple(
+        AxisVerdict(run.run_id, axis, run.verdict or "normal", name)
+        for run in runs
+        for axis, name in (("cpu", "cpu_app"), ("memory", "rss_app"), ("startup", "startup_full_display_cold"))
+    )
+    return Overview(tuple(runs), tuple(verdicts), tuple(trends), 1.5, "default", axes)
 
 
 def test_an_index_of_1000_runs_is_under_a_megabyte(builders):
@@ -265,6 +303,44 @@ def test_the_newest_version_stands_first_and_links_to_its_runs(builders):
     page = render_index(_overview(builders, 20))
     rows = re.findall(r'<th scope="row"><bdi>([^<]*)</bdi></th><td class="runs"><a href="([^"]*)"', page)
     assert rows[0] == ("1.19.0", "#app=com.rig.shop&amp;version=1.19.0")
+
+
+def test_the_state_of_each_axis_stands_in_its_column_and_in_the_filter(builders):
+    overview = _overview(builders, 20)
+    axes = tuple(
+        AxisVerdict(run.run_id, axis, "anomalous" if run.verdict == "anomalous" and axis == "memory" else state, "x")
+        for run in overview.runs
+        for axis, state in (("memory", "normal"), ("cpu", "improved"))
+    )
+    page = render_index(replace(overview, axes=axes[1:]))  # the oldest run has no verdict on memory
+    assert re.findall(r'data-axis="(\w+)">([^<]*)', page) == [("cpu", "CPU"), ("memory", "Memory")]
+    assert page.count('<td class="ax anomalous"><i role="img" title="Memory: anomalous">▲</i></td>') == 2
+    assert page.count('<td class="ax normal"><i role="img" title="Memory: normal">●</i></td>') == 17
+    assert page.count('<td class="ax"></td>') == 1
+    filters = re.search(r'<select name="axis">.*?</select>', page)[0]
+    assert re.findall(r'value="([^"]*)">([^<]*)', filters) == [
+        ("", "Any state"),
+        ("cpu.improved", "CPU: improved"),
+        ("memory.anomalous", "Memory: anomalous"),
+        ("memory.normal", "Memory: normal"),
+    ]
+
+
+def test_the_heat_map_has_the_series_of_an_axis_side_by_side(builders):
+    overview = replace(_overview(builders, 20), series_axes={"cpu_app": "cpu", "rss_app": "memory", "cpu_total": "cpu"})
+    page = render_index(overview)
+    assert re.findall(r'colspan="(\d)"><span>(\w+)', page)[:2] == [("2", "CPU"), ("1", "Memory")]
+    assert re.findall(r'<th scope="col" title="(\w+)"', page)[:3] == ["cpu_app", "cpu_total", "rss_app"]
+
+
+def test_a_version_whose_runs_lack_a_series_says_so_beside_those_that_were_judged(builders):
+    overview = _overview(builders, 20)
+    whole = builders.verdict("*", "series_missing", run_id="shop-00003", missing_series=("rss_app",))
+    gone = builders.verdict("rss_app", "series_missing", run_id="shop-00003")
+    kept = [v for v in overview.verdicts if (v.run_id, v.series) != ("shop-00003", "rss_app")]
+    runs = tuple(replace(run, version_name="1.0") for run in overview.runs)
+    page = render_index(replace(overview, runs=runs, verdicts=(*kept, gone, whole)))
+    assert "<small>▲ 2 of 19</small><small>◌ missing in 1</small>" in page
 
 
 def test_trends_are_ordered_by_version_even_when_runs_alternate(builders):

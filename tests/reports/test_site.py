@@ -6,6 +6,7 @@ import json
 import os
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 from perfreg_assets.reports import loading, site
 from perfreg_assets.reports.site import MANIFEST, build_site
 from perfreg_assets.reports.templating import asset_files
-from perfreg_assets.warehouse import reviews
+from perfreg_assets.warehouse import distances, reviews
+from perfreg_assets.warehouse.connection import Writer
 
 
 def _stamps(folder: Path) -> dict[str, int]:
@@ -52,10 +54,6 @@ def test_pages_say_what_the_marts_say(sample_site):
     warehouse, out = sample_site
     with warehouse.reading() as reader:
         rows = reader.rows("SELECT run_id, coalesce(run_verdict, state), state FROM marts.runs")
-        partly = {
-            row[0]
-            for row in reader.rows("SELECT run_id FROM marts.verdicts WHERE is_current AND state = 'series_missing'")
-        }
         windows = reader.rows("SELECT run_id, start_ns, end_ns FROM marts.discords")
         flips = reader.rows(
             "SELECT count(DISTINCT run_id) FROM marts.verdict_flips(1.5, 0.5) "
@@ -71,8 +69,6 @@ def test_pages_say_what_the_marts_say(sample_site):
         tone = re.search(r'<section class="verdict (\w+)"', (out / "runs" / f"{run_id}.html").read_text("utf-8"))
         assert tone is not None
         expected = state if state in ("quarantined", "incomplete_trace") else verdict
-        if run_id in partly and expected != "anomalous":
-            expected = "series_missing"
         assert tone[1] == expected, run_id
     assert windows
     for run_id, start_ns, end_ns in windows:
@@ -80,6 +76,46 @@ def test_pages_say_what_the_marts_say(sample_site):
     payload = json.loads(re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))[1])
     turning = sum(1 for row in payload["rows"] if row[4] is not None and 0.5 < row[4] <= 1.5)
     assert turning == flips[0][0], "the page's sliders flip what the SQL macro flips"
+
+
+def _lose_memory(writer: Writer, run_id: str) -> None:
+    """As if its trace had no memory counters, though those of its history have."""
+    unmeasured = dict.fromkeys(("distance", "q1", "q3", "improvement", "p_value", "history_distances"))
+    missing = {"state": "series_missing", "state_reason": "The trace has no memory counters.", **unmeasured}
+    rows = {row.series: row for row in distances.find(writer, [run_id], "default")}
+    rows["*"] = replace(rows["*"], missing_series=("rss_app",))
+    rows["rss_app"] = replace(rows["rss_app"], **missing)
+    distances.upsert(writer, list(rows.values()))
+
+
+def test_the_page_of_a_run_without_the_memory_of_its_history_is_not_that_of_a_normal_one(own_sample, tmp_path):
+    page = tmp_path / "reports" / "runs" / "notes-0009.html"
+    _build(own_sample, tmp_path / "reports")
+    assert '<section class="verdict normal"' in page.read_text("utf-8")
+    with own_sample.writing() as writer:
+        _lose_memory(writer, "notes-0009")
+    assert "runs/notes-0009.html" in _build(own_sample, tmp_path / "reports")
+    text = page.read_text("utf-8")
+    assert '<section class="verdict series_missing"' in text
+    assert '<h1 id="headline">Memory is missing from this run although its history has it' in text
+    assert "stayed within" not in text
+    assert re.search(r'<li class="series_missing"><a href="#series-rss_app" title="Not judged, missing although', text)
+    assert re.search(r'<li class="normal"><a href="#series-cpu_', text)
+    index = (tmp_path / "reports" / "index.html").read_text("utf-8")
+    row = re.search(r'<tr[^>]*><td><a href="runs/notes-0009.html">.*', index)[0]
+    assert 'data-v="series_missing"' in row
+    assert 'title="Memory: series missing"' in row
+
+
+def test_a_changed_state_of_an_axis_rewrites_the_page(own_sample, tmp_path):
+    out = tmp_path / "reports"
+    _build(own_sample, out)
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.series_definitions SET axis = 'energy' WHERE definition_name = 'rss_app'")
+        judged = {row[0] for row in writer.rows("SELECT run_id FROM marts.axis_verdicts WHERE axis = 'energy'")}
+    assert judged
+    assert set(_build(own_sample, out)) >= {f"runs/{run_id}.html" for run_id in judged}
+    assert "Energy</bdi>: anomalous" in (out / "runs" / "notes-0016.html").read_text("utf-8")
 
 
 def test_a_second_build_writes_nothing(sample_site):

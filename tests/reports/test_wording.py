@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfreg_assets.catalogue import DisplayUnit
+from perfreg_assets import detection
+from perfreg_assets.catalogue import AXES, DisplayUnit
 from perfreg_assets.reports import wording
 
 
@@ -65,19 +66,76 @@ def test_not_enough_history_says_how_many_are_there_and_needed(detail):
     assert "nothing good or bad about 1.5.0" in text
 
 
-def test_a_missing_series_beside_a_normal_one_is_named_with_its_reason(detail):
+def test_a_run_that_lacks_what_its_history_has_says_that_first_and_never_that_it_stayed_within(detail):
     found = wording.headline(detail("series_missing"))
-    assert "the rest was not judged" in found.text
-    assert found.detail == "Not judged: Memory (The trace has no mem.rss counters of the app)."
+    assert found.tone == "series_missing"
+    assert found.text == (
+        "Memory is missing from this run although its history has it, so 1.5.0 is not judged as a whole."
+    )
+    assert found.detail == (
+        "The trace has no mem.rss counters of the app. Against the last 12 comparable runs, CPU is normal."
+    )
+
+
+def test_every_series_that_is_missing_is_named(detail):
+    contents = detail("series_missing")
+    frames = replace(
+        contents.series[1], name="frames_app", missing_reason="the trace has no frames",
+        verdict=replace(contents.series[1].verdict, series="frames_app"),
+    )  # fmt: skip
+    whole = replace(contents.run_verdict, missing_series=("frames_app", "rss_app"))
+    found = wording.headline(replace(contents, series=(*contents.series, frames), run_verdict=whole))
+    assert found.text.startswith("Frames and Memory are missing from this run although its history has them, so 1.5.0")
+    assert found.detail.startswith("The trace has no frames. The trace has no mem.rss counters of the app. Against")
+
+
+def test_what_its_history_lacks_too_is_told_and_leaves_the_verdict_as_it_is(detail):
+    contents = detail("series_missing")
+    whole = replace(contents.run_verdict, state="normal", is_anomalous=False, missing_series=())
+    found = wording.headline(replace(contents, run_verdict=whole))
+    assert found.tone == "normal"
+    assert found.text == "CPU of 1.5.0 stayed within what the last 12 comparable runs did."
+    assert found.detail == "Neither this run nor its history has Memory."
+
+
+def test_a_series_known_from_too_few_runs_is_named_beside_what_was_judged(detail, builders):
+    contents = detail("normal")
+    few = builders.verdict("rss_app", "not_enough_history", explanation="Only 3 of 12 have it on this grid.")
+    cpu, total, memory = contents.series[:3]
+    found = wording.headline(replace(contents, series=(cpu, total, replace(memory, verdict=few))))
+    assert found.tone == "normal"
+    assert found.text.startswith("CPU and Total CPU of 1.5.0 stayed within")
+    assert found.detail == "Not judged: Memory (Only 3 of 12 have it on this grid)."
 
 
 def test_a_missing_series_beside_an_anomalous_one_is_still_named(detail, builders):
-    gone = detail("series_missing").series[1]
+    contents = detail("series_missing")
     worse = builders.series("cpu_app", state="anomalous")
-    found = wording.headline(replace(detail("series_missing"), series=(worse, gone)))
+    whole = replace(contents.run_verdict, state="anomalous", is_anomalous=True)
+    found = wording.headline(replace(contents, series=(worse, contents.series[1]), run_verdict=whole))
     assert found.tone == "anomalous"
-    assert found.detail is not None
-    assert "Not judged: Memory" in found.detail
+    assert found.text.startswith("CPU of 1.5.0 is outside")
+    assert found.detail == (
+        "Missing although the history has it, so not judged: Memory (The trace has no mem.rss counters of the app)."
+    )
+
+
+def test_a_run_of_which_everything_is_missing_cannot_be_judged(detail):
+    contents = detail("series_missing")
+    whole = replace(contents.run_verdict, distance=None, q1=None, q3=None, threshold=None)
+    found = wording.headline(replace(contents, series=contents.series[1:], run_verdict=whole))
+    assert found.tone == "series_missing"
+    assert found.text == "This run cannot be judged: its trace lacks the series that are compared."
+    assert found.detail == "Memory (The trace has no mem.rss counters of the app)."
+
+
+def test_too_few_runs_with_the_series_are_not_called_a_short_history(detail, builders):
+    contents = detail("not_enough_history")
+    whole = builders.verdict("*", "not_enough_history", explanation="Only 3 of the 12 have cpu_app.")
+    found = wording.headline(replace(contents, history=builders.history(), run_verdict=whole))
+    assert found.tone == "not_enough_history"
+    assert "12" not in found.text
+    assert found.detail == "Only 3 of the 12 have cpu_app."
 
 
 def test_a_run_that_only_the_run_level_finds_is_anomalous(detail, builders):
@@ -113,6 +171,24 @@ def test_a_change_needs_values_and_a_history(builders):
     assert wording.describe_change(replace(series, band=None)) is None
     assert wording.describe_change(replace(series, values=None)) is None
     assert wording.describe_change(replace(series, values=np.full(180, np.nan))) is None
+
+
+def test_every_axis_of_the_catalogue_has_a_name_for_people():
+    assert set(wording.AXIS_LABELS) == {*AXES, "other"}
+    assert wording.axis_label("later") == "later"
+    assert sorted(["other", "later", "memory", "cpu"], key=wording.axis_place) == ["cpu", "memory", "later", "other"]
+
+
+def test_a_detector_is_told_by_what_its_registry_says(builders):
+    try:
+        detection.register(replace(detection.definition_of("iqr"), name="third", summary="a third one"))
+        assert wording.detector_text("third") == "third, a third one"
+        assert wording.scale_of("third") == "distance"
+    finally:
+        detection.unregister("third")
+    assert wording.detector_text("third") == "third", "one of an earlier release"
+    assert wording.scale_of("third") == "score"
+    assert wording.detector_text(None) == "–"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 (() => {
   const form = document.querySelector("[data-filters]");
   if (!form) { document.body.dataset.ready = "yes"; return; }
+  const axes = [...document.querySelectorAll("[data-axis]")].map((head) => head.dataset.axis);
   const rows = [...document.querySelectorAll("[data-runs] tbody tr")].map((row) => ({
     row, id: row.cells[0].textContent.toLowerCase(), app: row.cells[1].textContent, version: row.cells[2].textContent,
     anomalous: row.cells[3].dataset.v === "anomalous", series: (row.dataset.s || "").split(" "),
+    axes: [...row.querySelectorAll(".ax")].map((cell, i) => `${axes[i]}.${cell.classList[1]}`),
   }));
-  const FIELDS = ["app", "version", "series", "q"];
+  const FIELDS = ["app", "version", "axis", "series", "q"];
 
   function state() {
     const found = Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value]));
@@ -18,7 +20,7 @@
     const part = f.q.trim().toLowerCase();
     let count = 0;
     for (const r of rows) {
-      const shown = (!f.app || r.app === f.app) && (!f.version || r.version === f.version) && (!f.series || r.series.includes(f.series))
+      const shown = (!f.app || r.app === f.app) && (!f.version || r.version === f.version) && (!f.axis || r.axes.includes(f.axis)) && (!f.series || r.series.includes(f.series))
         && (!part || r.id.includes(part)) && (!f.anomalous || r.anomalous);
       r.row.hidden = !shown;
       count += shown;
@@ -42,7 +44,7 @@
     }
     if (!values.size && location.hash) return;   // an anchor, not a filter
     for (const name of FIELDS) form.elements[name].value = values.get(name) || "";
-    for (const name of ["app", "version", "series"]) if (form.elements[name].selectedIndex < 0) form.elements[name].selectedIndex = 0;
+    for (const name of ["app", "version", "axis", "series"]) if (form.elements[name].selectedIndex < 0) form.elements[name].selectedIndex = 0;
     form.elements.anomalous.checked = values.get("anomalous") === "1";
     apply();
   }
