@@ -11,7 +11,7 @@ from perfreg_assets.evaluation.evaluate import OMEGAS, evaluate
 from perfreg_assets.warehouse import evaluations
 
 
-class EvaluationConfig(dg.Config):  # type: ignore[misc]
+class EvaluationConfig(dg.Config):
     """Data set (public format 2; empty: the bundled simulated one) and protocol; see `perfreg evaluate --help`."""
 
     dataset: str = ""
@@ -22,7 +22,9 @@ class EvaluationConfig(dg.Config):  # type: ignore[misc]
 
 
 @dg.asset(group_name="quality", kinds={"duckdb", "python"}, metadata={"dagster/table_name": "marts.evaluations"})
-def evaluation(context: dg.AssetExecutionContext, config: EvaluationConfig, project: Project) -> dg.MaterializeResult:
+def evaluation(
+    context: dg.AssetExecutionContext, config: EvaluationConfig, project: Project
+) -> dg.MaterializeResult[None]:
     """Detectors measured by the thesis' protocol on labelled data: precision, recall, F1, false-positive rate and more.
 
     A history of k runs is drawn at random from the normal runs, all others are judged, R times [thesis 5].

@@ -13,7 +13,7 @@ from perfreg_assets.partitions import to_key
 from perfreg_assets.warehouse import runs as run_table
 
 
-class RunsConfig(dg.Config):  # type: ignore[misc]
+class RunsConfig(dg.Config):
     """Run folders to take in; none: the partition's registered runs are listed again."""
 
     folders: list[str] = []

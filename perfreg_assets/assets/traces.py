@@ -23,7 +23,7 @@ border is split over all intervals it covers, empty intervals are 0, and the sum
 in bytes, the last sample held. What the trace lacks is a series with a reason and without values."""
 
 
-class InspectionConfig(dg.Config):  # type: ignore[misc]
+class InspectionConfig(dg.Config):
     """`again`: read the traces again even where nothing changed since the last time."""
 
     again: bool = False
@@ -54,7 +54,7 @@ class InspectionConfig(dg.Config):  # type: ignore[misc]
 )
 def traces_and_time_series(
     context: dg.AssetExecutionContext, config: InspectionConfig, project: Project
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[dg.MaterializeResult[None]]:
     settings, warehouse = project.settings(), project.open()
     for key in context.partition_keys:
         watch = Stopwatch()

@@ -16,7 +16,7 @@ from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse.distances import RUN_LEVEL
 
 
-class VerdictConfig(dg.Config):  # type: ignore[misc]
+class VerdictConfig(dg.Config):
     """ω and detector for this run or backfill; empty: the current ones of the warehouse's settings."""
 
     omega: float | None = None

@@ -32,7 +32,7 @@ COLLECTIONS = dg.AssetSpec(
 )
 
 
-class CollectConfig(dg.Config):  # type: ignore[misc]
+class CollectConfig(dg.Config):
     """Configuration C and its bounds. `options` are the further fields of CollectionConfig, by name."""
 
     app: str

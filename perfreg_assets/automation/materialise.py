@@ -44,9 +44,11 @@ class Materialised:
     def __iadd__(self, other: Materialised) -> Materialised:
         self.seconds += other.seconds
         self.failures += other.failures
-        for mine, theirs in ((self.steps, other.steps), (self.parts, other.parts), (self.counts, other.counts)):
-            for name, value in theirs.items():
-                mine[name] = mine.get(name, 0) + value  # type: ignore[operator,assignment]
+        for name, count in other.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        for mine, theirs in ((self.steps, other.steps), (self.parts, other.parts)):
+            for name, seconds in theirs.items():
+                mine[name] = mine.get(name, 0.0) + seconds
         return self
 
 

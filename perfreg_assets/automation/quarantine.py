@@ -9,7 +9,7 @@ from perfreg_assets.collection import registry
 from perfreg_assets.partitions import to_key
 
 
-class QuarantineConfig(dg.Config):  # type: ignore[misc]
+class QuarantineConfig(dg.Config):
     """Folders that could not be read as a run."""
 
     folders: list[str]

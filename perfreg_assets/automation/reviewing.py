@@ -6,7 +6,7 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.warehouse import reviews
 
 
-class ReviewConfig(dg.Config):  # type: ignore[misc]
+class ReviewConfig(dg.Config):
     """confirmed: a regression, kept out of future histories; rejected: a false alarm; accepted: the new normal."""
 
     run_id: str

@@ -181,7 +181,7 @@ class AdbServer:
     def connect(self, serial: str, *, timeout_s: float = 5.0) -> str:
         """Asks the server to connect to `host:port`; returns its answer, which is not proof of anything."""
         try:
-            return self._client.connect(serial, timeout=timeout_s)
+            return str(self._client.connect(serial, timeout=timeout_s))
         except (AdbError, OSError) as error:
             return str(error)
 

@@ -35,7 +35,7 @@ REQUIRED = ("app", "version_name", *(f"config.{name}" for name in _CONFIG), "sta
 
 
 def _problem(reason: Reason, what: str) -> PydanticCustomError:
-    return PydanticCustomError(reason.code, "{what}", {"what": what})  # type: ignore[arg-type]
+    return PydanticCustomError(reason.code, "{what}", {"what": what})
 
 
 def _said(text: str) -> str:

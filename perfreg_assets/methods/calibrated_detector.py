@@ -14,6 +14,7 @@ What each part brings is measured in README, How good is it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -253,7 +254,8 @@ def _drops(level: _Component) -> tuple[Floats, Floats]:
     """How far levels lie below (positive) or above (negative) the history's, beyond what is tolerated, in its sd."""
 
     def beyond(scores: Floats) -> Floats:
-        return np.clip(np.sign(scores) * np.maximum(np.abs(scores) - TOLERATED_DROP, 0), -LARGEST_DROP, LARGEST_DROP)
+        drop: Floats = np.sign(scores) * np.maximum(np.abs(scores) - TOLERATED_DROP, 0)
+        return np.clip(drop, -LARGEST_DROP, LARGEST_DROP)
 
     known = level.known
     own = np.array([_standard(np.delete(known, index), float(value)) for index, value in enumerate(known)])
@@ -262,4 +264,4 @@ def _drops(level: _Component) -> tuple[Floats, Floats]:
 
 def _standard(known: Floats, value: float) -> float:
     spread = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
-    return (value - float(known.mean())) / (max(spread, SMALLEST_LOG_SD) * np.sqrt(1 + 1 / len(known)))
+    return (value - float(known.mean())) / (max(spread, SMALLEST_LOG_SD) * math.sqrt(1 + 1 / len(known)))

@@ -56,7 +56,8 @@ def dtw_distances(series: Sequence[ArrayLike], target: ArrayLike, *, radius: int
     if not checked:
         raise ValueError("there are no series; at least one is needed")
     flat, offsets = pack(checked)
-    return np.sqrt(dtw_kernels.squared_distances(flat, offsets, as_rows(goal), checked_radius(radius)))
+    squared: Floats = dtw_kernels.squared_distances(flat, offsets, as_rows(goal), checked_radius(radius))
+    return np.sqrt(squared)
 
 
 def dtw_pairwise(series: Sequence[ArrayLike], *, radius: int | None = None) -> Floats:
@@ -67,7 +68,8 @@ def dtw_pairwise(series: Sequence[ArrayLike], *, radius: int | None = None) -> F
     """
     checked = as_all_values(series)
     flat, offsets = pack(checked)
-    return np.sqrt(dtw_kernels.squared_pairwise(flat, offsets, dimensions(checked[0]), checked_radius(radius)))
+    squared: Floats = dtw_kernels.squared_pairwise(flat, offsets, dimensions(checked[0]), checked_radius(radius))
+    return np.sqrt(squared)
 
 
 def align(x: ArrayLike, y: ArrayLike, *, radius: int | None = None) -> Alignment:

@@ -195,7 +195,7 @@ def _sweep(x: Any, y: Any, reach: int, bound: float, steps: Any, origin: Any) ->
                 high -= 1
         low_2, high_2, low_1, high_1 = low_1, high_1, low, high
         best_2, best_1, best = best_1, best, best_2
-    return best_1[n]
+    return float(best_1[n])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

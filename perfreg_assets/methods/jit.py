@@ -111,20 +111,13 @@ def compilation_notice(write: Callable[[str], None] | None = None) -> Iterator[N
         write: receives whole lines (a log); default: stderr, where a terminal gets one line that counts up.
     """
     event: Any = import_module("numba.core.event")
-    listener_base: Any = event.Listener
     notice = _CompilationNotice(write)
-
-    class Listener(listener_base):
-        """Numba's hook; "numba:compile" is sent for real compilations only, not for loads from the disk cache."""
-
-        def on_start(self, event: Any) -> None:
-            notice.started(event.data["dispatcher"].py_func.__name__)
-
-        def on_end(self, event: Any) -> None:
-            notice.ended()
-
-    listener = Listener()
-    event.register("numba:compile", listener)
+    hooks = {
+        "on_start": lambda self, told: notice.started(told.data["dispatcher"].py_func.__name__),
+        "on_end": lambda self, told: notice.ended(),
+    }
+    listener = type("Listener", (event.Listener,), hooks)()
+    event.register("numba:compile", listener)  # sent for real compilations only, not for loads from the disk cache
     try:
         yield
     finally:

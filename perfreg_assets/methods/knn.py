@@ -37,7 +37,8 @@ def nearest_mean(distances: Floats) -> Floats:
     """Mean of the smallest three along the last axis, (…, k) → (…,); fewer where there are fewer finite ones."""
     ordered = np.sort(distances, axis=-1)[..., :NEIGHBOURS]
     finite = np.isfinite(ordered)
-    return np.where(finite, ordered, 0.0).sum(axis=-1) / np.maximum(finite.sum(axis=-1), 1)
+    mean: Floats = np.where(finite, ordered, 0.0).sum(axis=-1) / np.maximum(finite.sum(axis=-1), 1)
+    return mean
 
 
 def _radius(series: Sequence[Floats]) -> int:

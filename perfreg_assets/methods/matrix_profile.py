@@ -57,9 +57,9 @@ def ab_join(
     # Levels cancel in both distances; without them the products keep more digits (memory is 10^8 bytes +- 10^5).
     level = b[0]
     a, b = a - level, b - level
-    if not normalize:
-        return _raw(a, b, window)
-    return _normalized(a, b, window, *_moments(a, window), *_moments(b, window))
+    moments = (*_moments(a, window), *_moments(b, window)) if normalize else ()
+    found: Floats = (_normalized if normalize else _raw)(a, b, window, *moments)
+    return found
 
 
 def _moments(values: Floats, window: int) -> tuple[Floats, Floats, Floats]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
-from perfreg_assets.reports.data import RunDetail, SeriesView
+from perfreg_assets.reports.data import RUN_LEVEL, RunDetail, SeriesView
 from perfreg_assets.reports.loading_metrics import load_metric_names
 from perfreg_assets.reports.wording import series_label
 from perfreg_assets.warehouse.connection import Reader
@@ -30,7 +30,7 @@ class Picture:
 def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> Picture | None:
     """The judged series that is farthest beyond its threshold, one with windows first; None when none was judged."""
     runs = loading.load_runs(reader)
-    without_course = {loading.RUN_LEVEL, *load_metric_names(reader)}
+    without_course = {RUN_LEVEL, *load_metric_names(reader)}
     verdicts = [
         verdict
         for verdict in loading.load_verdicts(reader)

@@ -95,7 +95,7 @@ def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, end_ns: int) -> np.n
         ts, dur, cpu: (n,) int64.
         end_ns: of the trace.
     """
-    end = ts + dur
+    end: np.ndarray = ts + dur
     is_open = dur < 0
     if is_open.any():
         order = np.lexsort((ts, cpu))

@@ -32,7 +32,8 @@ class Clock:
     def integral(self, at: np.ndarray) -> np.ndarray:
         """∫ f dt up to each time in kHz·ns, modulo 2^64: meaningful as a difference of two nearby times."""
         k = np.maximum(np.searchsorted(self._ts, at, side="right") - 1, 0)
-        return self._integral[k] + (at - self._ts[k]) * self._khz[k]
+        integral: np.ndarray = self._integral[k] + (at - self._ts[k]) * self._khz[k]
+        return integral
 
 
 def load_clocks(session: TraceSession) -> dict[int, Clock] | str:

@@ -96,7 +96,8 @@ class Pieces:
 
     @property
     def duration_ns(self) -> np.ndarray:
-        return self.end_ns - self.start_ns
+        duration: np.ndarray = self.end_ns - self.start_ns
+        return duration
 
 
 def split(starts: np.ndarray, ends: np.ndarray, grid: Grid, *, pieces_max: int | None = None) -> Pieces:

@@ -71,7 +71,8 @@ def _with_rest(process: AppProcess, processes: pd.DataFrame, threads: pd.DataFra
 def belongs_to(names: pd.Series, app: str) -> np.ndarray:
     """Boolean array: the name is the app's or that of one of its sub-processes. A plain comparison of texts."""
     texts = names.fillna("")
-    return (texts == app).to_numpy(bool) | texts.str.startswith(app + ":").to_numpy(bool)
+    found: np.ndarray = (texts == app).to_numpy(bool) | texts.str.startswith(app + ":").to_numpy(bool)
+    return found
 
 
 def app_threads(threads: pd.DataFrame, processes: tuple[AppProcess, ...]) -> list[int]:
@@ -83,11 +84,13 @@ def app_threads(threads: pd.DataFrame, processes: tuple[AppProcess, ...]) -> lis
 
 def idle_threads(threads: pd.DataFrame) -> np.ndarray:
     """utids of the cores' idle tasks."""
-    return threads["utid"].to_numpy()[_is_idle(threads)]
+    idle: np.ndarray = threads["utid"].to_numpy()[_is_idle(threads)]
+    return idle
 
 
 def _is_idle(threads: pd.DataFrame) -> np.ndarray:
-    return (threads["tid"] == 0).fillna(False).to_numpy(bool)
+    is_idle: np.ndarray = (threads["tid"] == 0).fillna(False).to_numpy(bool)
+    return is_idle
 
 
 def _or_none(value: object) -> int | None:

@@ -79,7 +79,9 @@ def _mean_number(rows: pd.DataFrame, scope: Scope) -> Values:
     ts, dur = rows["ts"].to_numpy(), rows["dur"].to_numpy(np.int64)
     limit = ts.size + (grid.count + 1) * rows["track"].nunique()
     pieces = split(ts, np.where(dur < 0, scope.contents.end_ns, ts + dur), grid, pieces_max=limit)
-    total = add_up(pieces.duration_ns, np.zeros(pieces.bin.size, dtype=np.int64), pieces.bin, (1, grid.count))[0]
+    total: np.ndarray = add_up(
+        pieces.duration_ns, np.zeros(pieces.bin.size, dtype=np.int64), pieces.bin, (1, grid.count)
+    )[0]
     return total / grid.interval_ns
 
 
@@ -112,7 +114,8 @@ def _level(combine: Literal["sum", "mean", "max"], before: Literal["first", "zer
         courses = [(part["ts"].to_numpy(), part["value"].to_numpy(np.float64)) for part in tracks]
         if combine == "max":
             courses = [_highest(courses, before == "first")]
-        total = np.sum([_step_integral(ts, values, before == "first", grid) for ts, values in courses], axis=0)
+        integrals = [_step_integral(ts, values, before == "first", grid) for ts, values in courses]
+        total: np.ndarray = np.sum(integrals, axis=0)
         return total / grid.interval_ns / (len(tracks) if combine == "mean" else 1)
 
     return apply
@@ -160,7 +163,8 @@ def sum_at(ts: np.ndarray, amounts: np.ndarray, grid: Grid) -> np.ndarray:
     """Sum of int64 amounts in each interval, those outside the grid left out."""
     inside = (ts >= grid.start_ns) & (ts < grid.end_ns)
     bins = (ts[inside] - grid.start_ns) // grid.interval_ns
-    return add_up(amounts[inside], np.zeros(bins.size, dtype=np.int64), bins, (1, grid.count))[0]
+    total: np.ndarray = add_up(amounts[inside], np.zeros(bins.size, dtype=np.int64), bins, (1, grid.count))[0]
+    return total
 
 
 _LEVELS: Schema = {"ts": "Int64", "track": "Int64", "value": "float64"}

@@ -76,7 +76,8 @@ def _membership(utid: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """As np.isin, by a table: utids are small consecutive numbers."""
     table = np.zeros(int(max(utid.max(initial=0), wanted.max(initial=0))) + 1, dtype=bool)
     table[wanted] = True
-    return table[utid]
+    is_member: np.ndarray = table[utid]
+    return is_member
 
 
 def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[Series]:

@@ -124,7 +124,7 @@ def _from_arrow(column: pa.ChunkedArray, hint: Any) -> list[Any]:
             None if item.values is None else item.values.to_numpy(zero_copy_only=False).astype(np.float64)
             for item in column
         ]
-    plain = column.to_pylist()
+    plain: list[Any] = column.to_pylist()
     if _is_json(hint):
         return [None if value is None else json.loads(value) for value in plain]
     if kind is datetime:
