@@ -89,7 +89,7 @@ class Reason(StrEnum):
         "package_missing",
         "No process of the app is in the trace; check the application id and that the app ran.",
     )
-    ENGINE_UNAVAILABLE = "engine_unavailable", "No trace processor could be started; see README, section on engines."
+    ENGINE_UNAVAILABLE = "engine_unavailable", "No trace processor could be started; see docs/operating.md."
     ENGINE_TIMEOUT = (
         "engine_timeout",
         "The trace processor took longer than allowed; raise engine_timeout_s or shorten the trace.",

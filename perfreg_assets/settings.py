@@ -75,7 +75,7 @@ class Settings:
 
     # ---- trace engine and gate -------------------------------------------------------------------
     trace_processor: str | None = _parameter(
-        None, unit="path", source="explicit trace processor; default: search order in README"
+        None, unit="path", source="explicit trace processor; default: search order in docs/operating.md"
     )
     allow_engine_download: bool = _parameter(False, unit="yes/no", source="no network at run time unless asked for")
     engine_timeout_s: float = _parameter(
@@ -144,7 +144,7 @@ class Settings:
         30, unit="iterations", minimum=1, maximum=1000, source="a fixed point after 13 to 21 (measured)", is_kept=True
     )
     detector: str = _parameter(
-        "default", unit="name", choices=detection.detector_names, source="README, How good is it", is_kept=True
+        "default", unit="name", choices=detection.detector_names, source="docs/quality.md", is_kept=True
     )
     omega: float = _parameter(
         0.75,
@@ -170,7 +170,7 @@ class Settings:
         detection.OF_DETECTOR,
         unit="name",
         choices=detection.localisation_names,
-        source="README, How good is it",
+        source="docs/quality.md",
         is_kept=True,
     )
     discord_window_s: float = _parameter(

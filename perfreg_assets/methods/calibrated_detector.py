@@ -9,7 +9,7 @@
 4. The sum is judged beside the history's own sums by a prediction interval (Student's t) and given as a
    standard-normal score, see `calibration`.
 
-What each part brings is measured in README, How good is it.
+What each part brings is measured in docs/quality.md.
 """
 
 from __future__ import annotations

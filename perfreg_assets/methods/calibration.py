@@ -21,7 +21,7 @@ from scipy import special
 from perfreg_assets.methods.inputs import Floats
 
 QUARTILE = float(special.ndtri(0.75))  # 0.6745
-HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see README)
+HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see docs/quality.md)
 SMALLEST_LOG_SD = 0.02  # of the logarithm of a distance, range or value: 2 % more is never unusual
 DISTURBED_SD = 6.0
 DISTURBED_LOG = math.log(2)  # twice the median; natural tails are far below

@@ -4,7 +4,7 @@ d = DTW(run, B(H)) against D(H) = {DTW(u, B(H)) : u in H}, Tukey's rule d > Q3 +
 second time with DBSCAN and stays anomalous only in no cluster (AND: the check can only take alarms away).
 
 B(H) was fitted to the very runs that D(H) is made of, so D(H) is too small for a new run: 50 to 65 % of normal runs
-lie above Q3 instead of 27 % (README, How good is it). That is the thesis' rule and stays here as it is. So does that
+lie above Q3 instead of 27 % (docs/quality.md). That is the thesis' rule and stays here as it is. So does that
 a distance has no direction: a run far on the better side is anomalous as well, and none is an improvement.
 """
 

@@ -134,7 +134,7 @@ def test_unknown_protocols_and_detectors_are_refused(write, small_rows):
 
 
 def test_false_alarms_of_default_are_near_nominal_on_the_bundled_sets(data_dir):
-    """3 repeats only: the whole figure, with 30, is in the README."""
+    """3 repeats only: the whole figure, with 30, is in docs/quality.md."""
     for name in ("simulated_noise1", "simulated_noise2"):
         dataset = read_dataset(data_dir / f"{name}.parquet")
         draws = random_draws(dataset, history=12, repeats=3, seed=0, with_anomalous=False)
