@@ -10,7 +10,7 @@ import numpy as np
 
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import box_plot
-from perfreg_assets.reports.data import Attachment, Discord, Distances, History, Run, RunDetail, SeriesView
+from perfreg_assets.reports.data import Attachment, AxisVerdict, Discord, Distances, History, Run, RunDetail, SeriesView
 from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.templating import embed_json, numbers, render
@@ -132,12 +132,21 @@ def _axes(detail: RunDetail) -> list[dict[str, Any]]:
             "state": one.state,
             "label": wording.axis_label(one.axis),
             "series": wording.series_label(one.series),
+            "beside": _beside(detail, one),
             "ratio": max(one.excess_ratio, 0.0) if one.excess_ratio is not None and one.state != "improved" else None,
             "explanation": one.explanation,
             "target": f"{'metric' if one.series in metrics else 'series'}-{one.series}",
         }
         for one in detail.axes
     ]
+
+
+def _beside(detail: RunDetail, one: AxisVerdict) -> str | None:
+    if one.state != "series_missing" or detail.run_verdict is None:
+        return None
+    return (
+        "which the history has" if one.series in detail.run_verdict.missing_series else "nor does the history have it"
+    )
 
 
 def _absence(detail: RunDetail, series: SeriesView) -> str:
@@ -167,8 +176,8 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
         "distance": verdict.distance if verdict else None,
         "threshold": verdict.threshold if verdict else None,
         "measure": wording.scale_of(verdict.detector) if verdict else None,
-        "explanation": _explanation(series),
-        "missing": (series.missing_reason or "The trace does not have it.") if series.values is None else None,
+        "explanation": _explanation(series) if series.values is not None else None,
+        "missing": _missing(series) if series.values is None else None,
         "height": height,
         "alt": _chart_text(series, label),
         "is_spread": bool(verdict and verdict.is_anomalous and not series.discords),
@@ -185,6 +194,14 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
             for window in sorted(series.discords, key=lambda w: w.start_s)
         ],
     }
+
+
+def _missing(series: SeriesView) -> str:
+    """Why there is nothing to draw; an unjudged run of another kind says nothing about the series."""
+    reason = series.missing_reason or "No reason was recorded."
+    if series.verdict is None or series.verdict.state != "series_missing":
+        return reason
+    return f"Missing although the history has it, so it was not judged. {reason[0].upper()}{reason[1:]}"
 
 
 def _has_profile(series: SeriesView) -> bool:

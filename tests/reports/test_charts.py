@@ -9,8 +9,11 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from PIL import Image
 
+from perfreg_assets import detection
+from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.charts import ALERT_COLOUR, draw_series, markdown_image
 from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.templating import asset_files
@@ -40,6 +43,32 @@ def test_windows_and_the_runs_own_distance_are_marked_only_when_anomalous(builde
     assert _near(bad, ALERT_COLOUR) > 40 > _near(good, ALERT_COLOUR) - 200  # the limit's line is in both
     shaded = (bad[:, :, 0] - bad[:, :, 2] > 40).sum()
     assert shaded > 5 * (good[:, :, 0] - good[:, :, 2] > 40).sum()
+
+
+def test_a_box_plot_is_named_by_the_scale_and_says_whose_limit_it_shows(builders):
+    series = builders.series("rss_app")  # judged by the default detector
+    by_distance = box_plot(series)
+    assert (by_distance.title, by_distance.limit_name) == ("distance, MB", "iqr limit")
+    assert by_distance.distance == pytest.approx(series.distances[0].distance / 1e6), "as the series is drawn"
+    by_score = box_plot(replace(series, distances=series.distances[1:]))
+    assert (by_score.title, by_score.limit_name) == ("score", "limit")
+    assert by_score.distance == series.distances[1].distance, "a score has no unit"
+    forgotten = replace(series.distances[0], detector="of an earlier release")
+    assert box_plot(replace(series, distances=(forgotten,))).title == "score"
+    assert box_plot(replace(series, distances=())) is None
+
+
+def test_a_registered_third_detector_is_drawn_by_its_scale(builders):
+    series = builders.series("rss_app")
+    own = replace(series.distances[1], detector="third")
+    try:
+        detection.register(replace(detection.definition_of("iqr"), name="third"))
+        verdict = replace(series.verdict, detector="third")
+        drawn = box_plot(replace(series, distances=(*series.distances, own), verdict=verdict))
+    finally:
+        detection.unregister("third")
+    assert (drawn.title, drawn.limit_name) == ("distance, MB", "limit")
+    assert drawn.distance == pytest.approx(own.distance / 1e6)
 
 
 def test_the_same_series_gives_the_same_bytes(builders):

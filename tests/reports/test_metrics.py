@@ -229,7 +229,7 @@ def test_metrics_are_loaded_with_history_limits_and_verdict_and_are_no_series(me
     assert len(own.history) == len(ids)
     assert (hot.value, hot.verdict, hot.missing_reason) == (None, None, "the app had no cold launch")
     text = visible(render_run_page(detail))
-    assert "This series is missing" not in text
+    assert "so it was not judged." not in text, "that is said of series only"
     assert "Takes 3 s" in text or "Takes 3.0 s" in text
 
 

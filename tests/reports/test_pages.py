@@ -139,7 +139,8 @@ def test_a_run_without_its_memory_says_so_before_anything_else(detail):
     text = _visible(page)
     assert re.search(r"<h1[^>]*>Memory is missing from this run although its history has it", page)
     assert "stayed within" not in text
-    assert "◌ Memory : series missing" in text
+    assert "◌ Memory : series missing Memory of the app (RSS) , which the history has" in text
+    assert "Missing although the history has it, so it was not judged. The trace has no mem.rss counters" in text
     assert "of what was judged (cpu_app) the score 0.9 is not above" in text
 
 
