@@ -121,7 +121,9 @@ def test_a_run_is_taken_out_of_histories_with_a_reason_and_back(warehouse):
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         run_id = reader.value("SELECT min(run_id) FROM marts.runs WHERE state = 'complete'")
     told = run("exclude", run_id, "--reason", "charging", warehouse=warehouse)
-    assert (told.exit_code, told.stdout.strip()) == (0, f"{run_id}: in no history, from the next selection on")
+    assert told.exit_code == 0
+    assert told.stdout.splitlines()[0] == f"{run_id}: in no history"
+    assert "pages written" in told.stdout.splitlines()[1]
     assert facts(run_id) == [(True, "charging")]
     assert run("include", run_id, warehouse=warehouse).exit_code == 0
     assert facts(run_id) == [(False, None)]

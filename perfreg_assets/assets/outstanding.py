@@ -26,7 +26,8 @@ STEPS: dict[Stage | None, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Outstanding:
-    """`due`: a row per run with something due. `pages`: run → partition, of pages that would come out different."""
+    """`due`: a row per run with something due. `pages`: run (or `OVERVIEW`) → partition, of pages that would come out
+    different; index and ω page belong to no version and are written with the latest one's."""
 
     due: tuple[Due, ...]
     pages: dict[str, str]
@@ -62,9 +63,14 @@ class Outstanding:
 def outstanding(reader: Reader, settings: Settings) -> Outstanding:
     """Everything that is due."""
     due = freshness.due(reader, settings)
-    late = site.due_pages(reader, settings.reports_dir, server=settings.reports_address, due=_reasons(due))
+    late, is_overview_late = site.due_pages(
+        reader, settings.reports_dir, server=settings.reports_address, due=_reasons(due)
+    )
     key_of = {run.run_id: run.partition_key for run in states.registered(reader)}
-    return Outstanding(tuple(due), {run_id: key_of[run_id] for run_id in late if run_id in key_of})
+    pages = {run_id: key_of[run_id] for run_id in late if run_id in key_of}
+    if is_overview_late and key_of:
+        pages[site.OVERVIEW] = list(key_of.values())[-1]
+    return Outstanding(tuple(due), pages)
 
 
 def write_pages(reader: Reader, settings: Settings) -> list[str]:

@@ -29,7 +29,7 @@ def status(settings: Settings, form: str) -> None:
     ]
     known = {one.run_id for one in found.due}
     rows += [
-        {"run_id": run_id, "version": key, "due": "reports", "why": "its page would come out different"}
+        {"run_id": run_id, "version": key, "due": "reports", "why": "the page would come out different"}
         for run_id, key in found.pages.items()
         if run_id not in known
     ]

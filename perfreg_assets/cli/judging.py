@@ -9,7 +9,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command, main
-from perfreg_assets.cli.upkeep import bring_up_to_date
+from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages
 from perfreg_assets.detection import detector_names
 from perfreg_assets.settings import Settings
 
@@ -54,6 +54,8 @@ def reevaluate(
     )
     if make_current:
         bring_up_to_date(settings)
+    else:
+        refresh_pages(settings)
 
 
 @main.group("settings")
@@ -110,7 +112,7 @@ def review(settings: Settings, run_id: str, status: str, note: str | None, revie
     bring_up_to_date(settings)
 
 
-@command("exclude", example='perfreg exclude notes-017 --reason "the device was charging"')
+@command("exclude", example='perfreg exclude notes-015 --reason "the device was charging"')
 @click.argument("run_id")
 @click.option("--reason", required=True, help="Why; it stands beside the run from then on.")
 def exclude(settings: Settings, run_id: str, reason: str) -> None:
@@ -118,7 +120,7 @@ def exclude(settings: Settings, run_id: str, reason: str) -> None:
     _set_excluded(settings, run_id, reason)
 
 
-@command("include", example="perfreg include notes-017")
+@command("include", example="perfreg include notes-015")
 @click.argument("run_id")
 def include(settings: Settings, run_id: str) -> None:
     """Takes an exclusion back."""

@@ -58,7 +58,11 @@ def _verdict_rows(
 
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
         rows = table.listing(reader, app=app, version_name=app_version, omega=omega, detector=detector)
-        axes = table.axis_states(reader, app=app, version_name=app_version, omega=omega, detector=detector)
+        axes: dict[str, dict[str, str]] = {}
+        for one in rows[:1]:  # all rows are of one detector and ω
+            run_ids = {row["run_id"] for row in rows}
+            for found in table.axis_states(reader, run_ids, one["omega"], one["detector"]):
+                axes.setdefault(found["run_id"], {})[found["axis"]] = found["state"]
     return [
         {
             **row,

@@ -28,6 +28,16 @@ def bring_up_to_date(settings: Settings) -> None:
     tell_upkeep(result.done, result.left)
 
 
+def refresh_pages(settings: Settings) -> None:
+    """Writes the pages that would come out different, after a change that no verdict in force depends on."""
+    from perfreg_assets.assets.outstanding import write_pages
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        written = write_pages(reader, settings)
+    terminal.say(f"{len(written)} pages written")
+
+
 _DONE = {
     "selected_now": "histories selected",
     "runs_measured_now": "runs measured",

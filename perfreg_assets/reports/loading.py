@@ -189,6 +189,15 @@ def load_overview(reader: Reader) -> Overview:
     )
 
 
+def overview_facts(reader: Reader) -> list[Any]:
+    """What the overviews show that no run's page does: settings in force, the ω that were evaluated, quality."""
+    return [
+        reader.rows("SELECT name, value FROM marts.settings WHERE is_current ORDER BY name"),
+        reader.rows("SELECT DISTINCT omega FROM core.verdicts ORDER BY omega"),
+        reader.value("SELECT max(evaluated_at) FROM core.evaluations"),
+    ]
+
+
 _QUALITY = """
 SELECT dataset, detector, omega, precision, recall, f1, false_positive_rate
 FROM marts.evaluations

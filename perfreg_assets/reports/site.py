@@ -26,6 +26,9 @@ from perfreg_assets.warehouse.lock import file_lock
 
 MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
+OVERVIEW_PAGES = ("index.html", "omega.html")
+OVERVIEW = "overview"
+"""In the manifest, beside the pages: the hash of what index and ω page were made of."""
 GROUP_SIZE = 20
 """Run pages loaded at once: about 20 × 12 series × 13 runs of arrays."""
 
@@ -54,11 +57,19 @@ def build_site(
 
 def due_pages(
     reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
-) -> list[str]:
-    """Runs whose page is not there or would come out different."""
+) -> tuple[list[str], bool]:
+    """(runs whose page is not there or would come out different, whether index or ω page may)."""
     pages = _read_manifest(out_dir)
     wanted = _run_pages(reader, loading.load_runs(reader), server, due or {})
-    return [run_id for page, (run_id, digest) in wanted.items() if not _is_current(out_dir, pages, page, digest)]
+    late = [run_id for page, (run_id, digest) in wanted.items() if not _is_current(out_dir, pages, page, digest)]
+    overview = _overview_digest(reader, wanted)
+    is_current = all((out_dir / page).is_file() for page in OVERVIEW_PAGES) and pages.get(OVERVIEW) == overview
+    return late, not is_current
+
+
+def _overview_digest(reader: Reader, wanted: Mapping[str, tuple[str, str]]) -> str:
+    """Of what index and ω page are made of, without making them: all runs' pages, and what is said of no run."""
+    return _digest(repr((sorted(wanted.items()), loading.overview_facts(reader))))
 
 
 def _run_pages(
@@ -104,6 +115,7 @@ def _build(reader: Reader, out_dir: Path, server: str, due: Mapping[str, str]) -
             _write(out_dir / page, text)
             pages[page] = digest
             changed.append(page)
+    pages[OVERVIEW] = _overview_digest(reader, wanted)
     changed += _remove_vanished(out_dir, pages, set(wanted))
     _write(out_dir / MANIFEST, json.dumps({"format": MANIFEST_FORMAT, "pages": dict(sorted(pages.items()))}, indent=0))
     return changed

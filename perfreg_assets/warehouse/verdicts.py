@@ -112,42 +112,10 @@ def listing(
 
     An ω that was never evaluated is computed on the fly, without being stored.
     """
-    return reader.dicts(_LISTING, {**_chosen(reader, app, version_name, omega, detector), "series": series})
-
-
-_AXES = """
-SELECT run_id, axis, state FROM marts.axis_verdicts_at($omega)
-WHERE detector = $detector AND is_latest AND ($app IS NULL OR app = $app)
-  AND ($version_name IS NULL OR version_name = $version_name)
-ORDER BY run_id, axis
-"""
-
-
-def axis_states(
-    reader: Reader,
-    *,
-    app: str | None = None,
-    version_name: str | None = None,
-    omega: float | None = None,
-    detector: str | None = None,
-) -> dict[str, dict[str, str]]:
-    """run_id -> axis -> state, chosen as `listing` does."""
-    found: dict[str, dict[str, str]] = {}
-    for run_id, axis, state in reader.rows(_AXES, _chosen(reader, app, version_name, omega, detector)):
-        found.setdefault(run_id, {})[axis] = state
-    return found
-
-
-def _chosen(
-    reader: Reader, app: str | None, version_name: str | None, omega: float | None, detector: str | None
-) -> dict[str, Any]:
     current = settings_table.current(reader)
-    return {
-        "app": app,
-        "version_name": version_name,
-        "omega": float(current["omega"]) if omega is None else float(omega),
-        "detector": detector or current["detector"],
-    }
+    named = {"detector": detector or current["detector"], "app": app, "version_name": version_name, "series": series}
+    chosen = float(current["omega"]) if omega is None else float(omega)
+    return reader.dicts(_LISTING, {**named, "omega": chosen})
 
 
 _FIGURES = """

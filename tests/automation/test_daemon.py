@@ -180,11 +180,12 @@ def test_new_builds_are_collected_and_judged_without_anyone_touching_anything(ui
     arrives("1.6.0", 160)
     rows = running.wait_for(
         "three judged sessions of the second build",
-        "SELECT run_id, state, run_verdict, history_size FROM marts.runs WHERE version_name = '1.6.0'",
+        "SELECT run_id, state, run_verdict, history_size, step_count, load_sources, run_explanation FROM marts.runs "
+        "WHERE version_name = '1.6.0'",
         lambda rows: len(rows) == 3 and all(row["run_verdict"] for row in rows),
     )
     assert {row["state"] for row in rows} == {"complete"}
-    assert {row["run_verdict"] for row in rows} <= {"normal", "anomalous", "improved"}
+    assert {row["run_verdict"] for row in rows} <= {"normal", "anomalous", "improved"}, rows
     assert {row["history_size"] for row in rows} == {3}
     collected = running.rows("SELECT state, leftover_path, bytes_per_minute FROM marts.collections")
     assert [row["state"] for row in collected] == ["collected"] * 6

@@ -15,7 +15,7 @@ import pytest
 from perfreg_assets.reports import loading, site
 from perfreg_assets.reports.site import MANIFEST, build_site
 from perfreg_assets.reports.templating import asset_files
-from perfreg_assets.warehouse import distances, reviews
+from perfreg_assets.warehouse import distances, reviews, verdicts
 from perfreg_assets.warehouse.connection import Writer
 
 
@@ -158,14 +158,20 @@ def test_changed_samples_rewrite_the_run_and_those_that_have_it_in_their_history
 def test_due_pages_are_those_that_a_build_would_write_and_a_page_says_what_is_out_of_date(own_sample, tmp_path):
     out = tmp_path / "reports"
     with own_sample.reading() as reader:
-        everyone = site.due_pages(reader, out)
+        everyone, is_overview_due = site.due_pages(reader, out)
+        assert is_overview_due
         build_site(reader, out)
-        assert site.due_pages(reader, out) == []
+        assert site.due_pages(reader, out) == ([], False)
         due = {"shop-0004": "no windows of cpu_app yet"}
-        assert site.due_pages(reader, out, due=due) == ["shop-0004"]
+        assert site.due_pages(reader, out, due=due)[0] == ["shop-0004"]
         assert build_site(reader, out, due=due) == ["runs/shop-0004.html"]
         assert "computed again: no windows of cpu_app yet" in (out / "runs" / "shop-0004.html").read_text("utf-8")
         assert build_site(reader, out) == ["runs/shop-0004.html"]
+    with own_sample.writing() as writer:
+        verdicts.evaluate(writer, 2.5, "default")  # the ω page lists it, no run's page does
+    with own_sample.reading() as reader:
+        assert site.due_pages(reader, out) == ([], True)
+    assert "omega.html" in _build(own_sample, out)
     assert "shop-0004" in everyone
     assert "computed again" not in (out / "runs" / "shop-0004.html").read_text("utf-8")
 
