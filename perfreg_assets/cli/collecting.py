@@ -27,7 +27,7 @@ from perfreg_assets.settings import Settings
     default="monkey",
     show_default=True,
 )
-@click.option("--explorer-command", help="The explorer's program with its arguments, as one text; see README.")
+@click.option("--explorer-command", help="The explorer's program with its arguments, as one text; docs/collecting.md.")
 @click.option("--strategy", help="Name of the strategy S; default: the explorer's name.")
 @click.option("--time-limit", type=float, default=600.0, show_default=True, help="T, seconds.")
 @click.option("--action-interval", type=float, default=2.0, show_default=True, help="I, seconds between actions.")
