@@ -127,7 +127,8 @@ def _judged(detail: RunDetail, judged: Sequence[View], version: str) -> Headline
         found = Headline("improved", text, gap)
     elif unjudged:
         text = f"{_subject(judged)} of {version} stayed within what {runs} did; the rest was not judged."
-        found = Headline("series_missing", text, gap)
+        told = detail.run_verdict is not None and detail.run_verdict.is_anomalous is not None
+        found = Headline(state if told else "series_missing", text, gap)
     else:
         found = Headline(state, f"{version} stayed within what {runs} did.", _single(anomalous, judged))
     return found
