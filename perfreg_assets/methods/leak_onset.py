@@ -74,7 +74,8 @@ def find_onset(differences: Floats, interval_s: float, chance_gain: float) -> On
     sharpness = chance_gain if chance_gain > 0 else gains[best]
     weights = np.exp((gains - gains[best]) / sharpness)
     begun = np.ones(count)
-    begun[: len(gains)] = np.cumsum(weights) / weights.sum()
+    total = np.cumsum(weights)
+    begun[: len(gains)] = total / total[-1]  # not weights.sum(), rounded otherwise: at most 1
     return Onset(float(gains[best]), float(heights[best]), begun[np.minimum(np.arange(length) // width, count - 1)])
 
 

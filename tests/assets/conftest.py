@@ -14,11 +14,13 @@ import pytest
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import jobs
 from perfreg_assets.automation.materialise import Materialised, materialise
+from perfreg_assets.automation.upkeep import Upkeep, bring_up_to_date
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.collection import registry
 from perfreg_assets.definitions import build_defs
 from perfreg_assets.partitions import to_key
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 
@@ -35,6 +37,13 @@ class Site:
     def rows(self, sql: str, parameters: Any = ()) -> list[dict[str, Any]]:
         with self.warehouse.reading() as reader:
             return reader.dicts(sql, parameters)
+
+    def bring_up_to_date(self) -> Upkeep:
+        project = Project.of(self.settings)
+        return bring_up_to_date(build_defs(resources={"project": project}), project)
+
+    def page(self, run_id: str) -> str:
+        return (self.settings.reports_dir / "runs" / f"{run_id}.html").read_text()
 
     def ingest(self, *paths: Path) -> tuple[Materialised | None, list[registry.Registration]]:
         project = Project.of(self.settings)
@@ -94,3 +103,22 @@ def run_folder(tmp_path) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def demo(make_site) -> Site:
+    """The seventeen bundled runs as `perfreg demo` compares them: paths 0.6 similar or more."""
+    site = make_site()
+    with site.warehouse.writing() as writer:
+        settings_table.change(writer, "path_similarity_minimum", "0.6")
+    done, refused = site.ingest(demo_runs_dir())
+    assert done is not None
+    assert (done.failures, refused) == ([], [])
+    return site
+
+
+@pytest.fixture
+def demo_copy(demo, tmp_path) -> Site:
+    """One to change."""
+    shutil.copytree(demo.settings.warehouse.parent, tmp_path / "demo")
+    return Site(Settings(warehouse=tmp_path / "demo" / demo.settings.warehouse.name, lock_timeout_s=30))

@@ -59,3 +59,13 @@ def test_the_typical_course_holds_its_last_value_where_runs_have_ended():
     assert len(typical) == 120
     assert typical[0] == pytest.approx(2.0)
     np.testing.assert_array_equal(typical[60:], typical[60])
+
+
+def test_the_course_of_a_probability_rises_to_1_and_no_further():
+    generator = np.random.default_rng(2)
+    for _ in range(200):
+        course = generator.uniform(0, 0.01) * np.maximum(np.arange(70) - generator.integers(10, 50), 0)
+        begun = find_onset(course + generator.normal(0, 0.01, 70), 1.0, 1e-5).begun
+        assert begun.min() >= 0
+        assert begun.max() <= 1
+        assert (np.diff(begun) >= 0).all()

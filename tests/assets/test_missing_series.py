@@ -1,0 +1,117 @@
+"""A run without a series that its history has is not called normal, whichever run and series it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import chain, combinations
+
+import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.catalogue import definition_of, judged_by_default
+from perfreg_assets.reasons import Reason
+from perfreg_assets.warehouse import series as series_table
+
+SERIES = judged_by_default()
+SOME = list(chain.from_iterable(combinations(SERIES, count) for count in range(1, len(SERIES) + 1)))
+VERDICTS = "SELECT run_id, series, state, explanation FROM marts.verdicts WHERE is_current"
+AXES = "SELECT run_id, axis, state FROM marts.axis_verdicts WHERE is_current"
+
+
+def judged_runs(site):
+    rows = site.rows("SELECT run_id FROM marts.runs WHERE run_verdict IN ('anomalous', 'normal', 'improved')")
+    return {row["run_id"] for row in rows}
+
+
+def strip(site, run_ids, names):
+    """What the warehouse would hold had the recordings not had these series."""
+    with site.warehouse.writing() as writer:
+        found = series_table.find(writer, run_ids, names)
+        assert len(found) == len(run_ids) * len(names)
+        rows = [
+            series_table.SeriesRow(
+                run_id=run_id, series=name, unit=row.unit, interval_s=row.interval_s, start_ns=row.start_ns,
+                values=None, is_missing=True, reason_code=Reason.SERIES_MISSING.code, reason="it was not recorded",
+                code_version=row.code_version,
+            )
+            for (run_id, name), row in found.items()
+        ]  # fmt: skip
+        series_table.upsert(writer, rows, keep_others=True)
+
+
+@pytest.mark.parametrize("names", SOME, ids=" and ".join)
+def test_no_recorded_run_is_normal_or_improved_without_a_judged_series(demo, demo_copy, names):
+    runs = judged_runs(demo)
+    assert len(runs) >= 5
+    histories = demo.rows("SELECT run_id, history_run_id FROM marts.history_sets")
+    # Each of them is stripped as if alone.
+    assert not runs & {row["history_run_id"] for row in histories if row["run_id"] in runs}
+    whole = {(row["run_id"], row["series"]): row["state"] for row in demo.rows(VERDICTS)}
+    strip(demo_copy, runs, names)
+    done = demo_copy.bring_up_to_date()
+    assert (done.done.failures, done.left.keys) == ([], [])
+    verdicts = {(row["run_id"], row["series"]): row for row in demo_copy.rows(VERDICTS)}
+    axes = {(row["run_id"], row["axis"]): row["state"] for row in demo_copy.rows(AXES)}
+    judged = set(SERIES) - set(names)
+    for run_id in runs:
+        state, told = (verdicts[run_id, "*"][key] for key in ("state", "explanation"))
+        alarms = {name for name in judged if verdicts[run_id, name]["state"] == "anomalous"}
+        assert state == ("anomalous" if alarms else "series_missing"), run_id
+        assert all(verdicts[run_id, name]["state"] == "series_missing" for name in names)
+        for name in names:
+            axis = definition_of(name).axis
+            others = {other for other in alarms if definition_of(other).axis == axis}
+            assert axes[run_id, axis] == ("anomalous" if others else "series_missing")
+        if judged:
+            assert all(name in told for name in names), told
+            assert all(name in told for name in judged) or alarms, told
+    # The runs whose only alarm was in what is gone now are those that would have passed for normal.
+    lost = {run_id for run_id in runs if any(whole[run_id, name] == "anomalous" for name in names)}
+    assert lost or set(names) <= {"cpu_total"}
+
+
+def without_memory(source):
+    """A recorded trace without what it says about memory."""
+    trace = Trace.FromString(gzip.decompress(source.read_bytes()))
+    count = 0
+    for packet in trace.packet:
+        if packet.HasField("process_stats"):
+            packet.ClearField("process_stats")
+            count += 1
+        if packet.HasField("ftrace_events"):
+            kept = [event for event in packet.ftrace_events.event if not event.HasField("rss_stat")]
+            count += len(packet.ftrace_events.event) - len(kept)
+            del packet.ftrace_events.event[:]
+            packet.ftrace_events.event.extend(kept)
+    assert count
+    return trace.SerializeToString()
+
+
+def test_a_leak_whose_memory_was_not_recorded_is_not_normal(demo_copy, run_folder, tmp_path):
+    leaking = "notes-020"
+    by_series = {row["series"]: row["state"] for row in demo_copy.rows(VERDICTS) if row["run_id"] == leaking}
+    assert {name for name, state in by_series.items() if state == "anomalous"} == {"rss_app", "*"}
+    document = json.loads((demo_runs_dir() / leaking / "run.json").read_text())
+    stripped = tmp_path / "stripped.pftrace"
+    stripped.write_bytes(without_memory(demo_runs_dir() / leaking / document["trace"]))
+    done, refused = demo_copy.ingest(run_folder("stripped", source=leaking, trace=stripped))
+    assert (done.failures, refused) == ([], [])
+    assert demo_copy.rows("SELECT state FROM marts.runs WHERE run_id = 'stripped'") == [{"state": "complete"}]
+    verdicts = {row["series"]: row for row in demo_copy.rows(VERDICTS) if row["run_id"] == "stripped"}
+    assert verdicts["*"]["state"] == "series_missing"
+    assert verdicts["rss_app"]["state"] == "series_missing"
+    assert {verdicts[name]["state"] for name in ("cpu_app", "cpu_total")} <= {"normal", "improved"}
+    assert (
+        "missing although the history has it: rss_app; of what was judged (cpu_app, cpu_total)"
+        in (verdicts["*"]["explanation"])
+    )
+    axes = {row["axis"]: row["state"] for row in demo_copy.rows(AXES) if row["run_id"] == "stripped"}
+    assert axes["memory"] == "series_missing"
+    assert axes["cpu"] in ("normal", "improved")
+    page = demo_copy.page("stripped")
+    assert '<section class="verdict series_missing"' in page
+    top = page.split('id="headline">')[1].split("</section>")[0]
+    assert "Memory" in top, top
+    assert "the rest was not judged" in top, top
