@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from click.testing import CliRunner
 
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import main
+from perfreg_assets.methods.self_check import KernelCheck
+from perfreg_assets.model import health
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
@@ -121,9 +125,8 @@ def test_a_run_is_taken_out_of_histories_with_a_reason_and_back(warehouse):
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         run_id = reader.value("SELECT min(run_id) FROM marts.runs WHERE state = 'complete'")
     told = run("exclude", run_id, "--reason", "charging", warehouse=warehouse)
-    assert told.exit_code == 0
-    assert told.stdout.splitlines()[0] == f"{run_id}: in no history"
-    assert "pages written" in told.stdout.splitlines()[1]
+    assert (told.exit_code, told.stdout.splitlines()[0]) == (0, f"{run_id}: in no history")
+    assert "histories selected" in told.stdout.splitlines()[1]
     assert facts(run_id) == [(True, "charging")]
     assert run("include", run_id, warehouse=warehouse).exit_code == 0
     assert facts(run_id) == [(False, None)]
@@ -170,14 +173,50 @@ def test_a_folder_that_is_no_run_is_quarantined_and_counted_and_the_exit_status_
     assert result.stderr.count("[run_json_missing]") == 2
 
 
-def test_ingest_takes_a_run_to_its_verdict(tmp_path):
+def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):
     warehouse = tmp_path / "perfreg.duckdb"
     result = run("ingest", demo_runs_dir() / "notes-000", warehouse=warehouse)
     assert result.exit_code == 0, result.output
     assert "1 runs of 1 versions, 0 quarantined" in result.stdout
-    rows = json.loads(run("verdicts", "--format", "json", warehouse=warehouse).stdout)
+    told = run("verdicts", "--format", "json", warehouse=warehouse)
+    rows = json.loads(told.stdout)
     assert {row["series"] for row in rows} == {"*", "cpu_app", "cpu_total", "rss_app"}
     assert {row["state"] for row in rows} == {"not_enough_history"}
+    assert (told.exit_code, told.stderr) == (4, "1 not_enough_history\n")  # nothing could be judged
+    settled = run("status", "--format", "json", warehouse=warehouse)
+    assert (settled.exit_code, json.loads(settled.stdout), settled.stderr) == (0, [], "nothing is due\n")
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        settings_table.change(writer, "history_size", "7")
+    due = run("status", "--format", "json", warehouse=warehouse)
+    assert due.exit_code == 0
+    assert [(row["run_id"], row["due"]) for row in json.loads(due.stdout)] == [("notes-000", "history_sets")]
+    assert "1 runs" in due.stderr
+    monkeypatch.setattr(health, "check_kernels", lambda: [KernelCheck("DTW, tslearn", 0.0, 1e-9, is_ok=True)])
+    healthy = run("doctor", warehouse=warehouse)
+    assert healthy.exit_code == 0, healthy.output
+    assert "1 runs, schema version" in healthy.stdout
+
+
+def test_verdicts_count_every_state_on_stderr_and_exit_with_0_when_something_was_judged(filled):
+    told = run("verdicts", "--omega", "90", "--format", "json", warehouse=filled)
+    states = Counter(row["state"] for row in json.loads(told.stdout) if row["series"] == "*")
+    assert states["normal"] + states["improved"] > 0
+    assert told.exit_code == 0
+    assert told.stderr.strip() == ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+
+
+def test_verdicts_of_nothing_exit_with_4(filled):
+    told = run("verdicts", "--app", "com.rig.absent", warehouse=filled)
+    assert (told.exit_code, told.stderr) == (4, "no runs\n")
+
+
+def test_doctor_names_what_failed_and_exits_with_1(tmp_path, monkeypatch):
+    monkeypatch.setattr(health, "check_kernels", lambda: [KernelCheck("DTW, tslearn", 0.5, 1e-9, is_ok=False)])
+    told = run("doctor", warehouse=tmp_path / "perfreg.duckdb")
+    assert told.exit_code == 1
+    assert "kernel DTW, tslearn" in told.stdout
+    (warehouse,) = [line for line in told.stdout.splitlines() if line.startswith("warehouse perfreg.read.duckdb")]
+    assert " failed " in warehouse
 
 
 def test_several_values_may_follow_one_repeatable_option():

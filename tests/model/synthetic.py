@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets.assets.outstanding import Outstanding
 from perfreg_assets.model import averaging, freshness, inspecting, judging, localising, measuring, selecting
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
@@ -145,11 +146,12 @@ class Project:
     def settle(self) -> None:
         """Works off what is due until nothing is."""
         for _ in range(40):
-            keys = list(dict.fromkeys(one.partition_key for one in self.due()))
-            if not keys:
+            due = Outstanding(tuple(self.due()), {})
+            if not due.keys:
                 return
-            for step in self.steps().values():
-                step(keys)
+            for name in due.assets:
+                if name in self.steps():
+                    self.steps()[name](due.keys)
         raise AssertionError(f"still due: {self.due()}")
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
