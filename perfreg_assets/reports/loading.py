@@ -190,9 +190,9 @@ def load_overview(reader: Reader) -> Overview:
 
 
 def overview_facts(reader: Reader) -> list[Any]:
-    """What the overviews show that no run's page does: settings in force, the ω that were evaluated, quality."""
+    """What the overviews show that no run's page does: detector and ω in force, the ω that were evaluated, quality."""
     return [
-        reader.rows("SELECT name, value FROM marts.settings WHERE is_current ORDER BY name"),
+        load_settings(reader),
         reader.rows("SELECT DISTINCT omega FROM core.verdicts ORDER BY omega"),
         reader.value("SELECT max(evaluated_at) FROM core.evaluations"),
     ]

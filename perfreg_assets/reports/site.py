@@ -60,27 +60,36 @@ def due_pages(
 ) -> tuple[list[str], bool]:
     """(runs whose page is not there or would come out different, whether index or ω page may)."""
     pages = _read_manifest(out_dir)
-    wanted = _run_pages(reader, loading.load_runs(reader), server, due or {})
-    late = [run_id for page, (run_id, digest) in wanted.items() if not _is_current(out_dir, pages, page, digest)]
-    overview = _overview_digest(reader, wanted)
-    is_current = all((out_dir / page).is_file() for page in OVERVIEW_PAGES) and pages.get(OVERVIEW) == overview
-    return late, not is_current
+    prints = _fingerprints(reader, loading.load_runs(reader), server)
+    late = [
+        run_id
+        for page, (run_id, digest) in _run_pages(prints, due or {}).items()
+        if not _is_current(out_dir, pages, page, digest)
+    ]
+    is_overview_there = all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
+    return late, not is_overview_there or pages.get(OVERVIEW) != _overview_digest(reader, prints)
 
 
-def _overview_digest(reader: Reader, wanted: Mapping[str, tuple[str, str]]) -> str:
-    """Of what index and ω page are made of, without making them: all runs' pages, and what is said of no run."""
-    return _digest(repr((sorted(wanted.items()), loading.overview_facts(reader))))
-
-
-def _run_pages(
-    reader: Reader, runs: Mapping[str, Run], server: str, due: Mapping[str, str]
-) -> dict[str, tuple[str, str]]:
-    """Page → (run, hash of everything the page is made of)."""
+def _fingerprints(reader: Reader, runs: Mapping[str, Run], server: str) -> dict[str, str]:
+    """Run → hash of everything its page is made of."""
     salt = f"{code_hash()} {server}"
     return {
-        f"runs/{page_name(run_id)}.html": (run_id, _digest(f"{salt} {due.get(run_id)} {fingerprint}"))
+        run_id: _digest(f"{salt} {fingerprint}")
         for run_id, fingerprint in loading.run_fingerprints(reader, runs).items()
     }
+
+
+def _run_pages(prints: Mapping[str, str], due: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Page → (run, hash of everything the page is made of and of what it says is out of date)."""
+    return {
+        f"runs/{page_name(run_id)}.html": (run_id, _digest(f"{due.get(run_id)} {fingerprint}"))
+        for run_id, fingerprint in prints.items()
+    }
+
+
+def _overview_digest(reader: Reader, prints: Mapping[str, str]) -> str:
+    """Of what index and ω page are made of, without making them: all runs' pages, and what is said of no run."""
+    return _digest(repr((sorted(prints.items()), loading.overview_facts(reader))))
 
 
 def _is_current(out_dir: Path, pages: Mapping[str, str], page: str, digest: str) -> bool:
@@ -92,7 +101,8 @@ def _build(reader: Reader, out_dir: Path, server: str, due: Mapping[str, str]) -
     changed: list[str] = []
     _copy_assets(out_dir)
     runs = loading.load_runs(reader)
-    wanted = _run_pages(reader, runs, server, due)
+    prints = _fingerprints(reader, runs, server)
+    wanted = _run_pages(prints, due)
     stale = [
         (page, run_id, digest)
         for page, (run_id, digest) in wanted.items()
@@ -115,7 +125,7 @@ def _build(reader: Reader, out_dir: Path, server: str, due: Mapping[str, str]) -
             _write(out_dir / page, text)
             pages[page] = digest
             changed.append(page)
-    pages[OVERVIEW] = _overview_digest(reader, wanted)
+    pages[OVERVIEW] = _overview_digest(reader, prints)
     changed += _remove_vanished(out_dir, pages, set(wanted))
     _write(out_dir / MANIFEST, json.dumps({"format": MANIFEST_FORMAT, "pages": dict(sorted(pages.items()))}, indent=0))
     return changed
