@@ -84,6 +84,16 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: s
     out().print(drawn)
 
 
+def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], form: str) -> None:
+    """Rows as 'json' with all their keys, or their `columns` as 'csv' or as a 'table'."""
+    if form == "json":
+        sys.stdout.write(as_json(rows) + "\n")
+    elif form == "csv":
+        sys.stdout.write(as_csv(rows, columns))
+    else:
+        table(rows, columns)
+
+
 def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps([dict(row) for row in rows], default=_plain, ensure_ascii=False, indent=1)
 

@@ -34,12 +34,7 @@ def status(settings: Settings, form: str) -> None:
         if run_id not in known
     ]
     columns = ("run_id", "version", "due", "why")
-    if form == "json":
-        click.echo(terminal.as_json(rows))
-    elif form == "csv":
-        click.echo(terminal.as_csv(rows, columns), nl=False)
-    else:
-        terminal.table(rows, columns)
+    terminal.show(rows, columns, form)
     terminal.note(f"{len(found.due)} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
 
 

@@ -34,12 +34,8 @@ def verdicts(
     """Shows verdicts. Exit status: 0 something was judged and nothing is anomalous, 3 something is anomalous, 4 nothing
     could be judged, other: an error. How many runs are in which state is said on stderr."""
     rows = _verdict_rows(settings, app, app_version, omega, detector)
-    if form == "json":
-        click.echo(terminal.as_json(rows))
-    elif form == "csv":
-        click.echo(terminal.as_csv(rows, list(rows[0]) if rows else VERDICT_COLUMNS), nl=False)
-    else:
-        terminal.table([{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows], VERDICT_COLUMNS)
+    told = [{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows] if form == "table" else rows
+    terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
     states = Counter(row["state"] for row in rows if row["series"] == "*")
     terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
     if any(row["is_anomalous"] for row in rows):
@@ -95,12 +91,7 @@ def sql(settings: Settings, query: str, form: str) -> None:
 
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
         rows, columns = run_query(reader, query)
-    if form == "json":
-        click.echo(terminal.as_json(rows))
-    elif form == "csv":
-        click.echo(terminal.as_csv(rows, columns), nl=False)
-    else:
-        terminal.table(rows, columns)
+    terminal.show(rows, columns, form)
 
 
 @command("dictionary", example="perfreg dictionary > dictionary.md")
