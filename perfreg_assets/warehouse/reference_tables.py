@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
 from typing import Any
 
 import duckdb
@@ -25,10 +25,24 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def fill(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Makes the tables say what this release and its registered detectors say; True when one did not."""
-    replaced = [name for name, rows in _facts().items() if _replace(connection, name, rows)]
-    return bool(replaced)
+NAME = "reference_tables"  # under which their hash is remembered, beside those of the marts' files
+
+
+def sha256() -> str:
+    """Of all that the tables should hold: the same for the same release and registered detectors."""
+    return hashlib.sha256(repr(_facts()).encode()).hexdigest()
+
+
+def fill(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes the tables say what this release and its registered detectors say."""
+    for name, rows in _facts().items():
+        columns = _COLUMNS[name]
+        taken = ", ".join(f"unnest(?::{kind}[])" for kind in columns.values())
+        connection.execute(f"DELETE FROM {name}")
+        connection.execute(
+            f"INSERT INTO {name} ({', '.join(columns)}) SELECT {taken}",
+            [list(values) for values in zip(*rows, strict=True)],
+        )
 
 
 def _facts() -> dict[str, list[tuple[Any, ...]]]:
@@ -45,17 +59,3 @@ def _facts() -> dict[str, list[tuple[Any, ...]]]:
         ],
         "core.reasons": [(reason.code, reason.sentence) for reason in Reason],
     }
-
-
-def _replace(connection: duckdb.DuckDBPyConnection, name: str, rows: Sequence[tuple[Any, ...]]) -> bool:
-    columns = _COLUMNS[name]
-    there = connection.execute(f"SELECT {', '.join(columns)} FROM {name} ORDER BY 1").fetchall()
-    if there == sorted(rows, key=lambda row: row[0]):
-        return False
-    connection.execute(f"DELETE FROM {name}")
-    taken = ", ".join(f"unnest(?::{kind}[])" for kind in columns.values())
-    connection.execute(
-        f"INSERT INTO {name} ({', '.join(columns)}) SELECT {taken}",
-        [list(values) for values in zip(*rows, strict=True)],
-    )
-    return True
