@@ -10,6 +10,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
+RUN_LEVEL = "*"
+"""The name in the column `series` under which the verdict on the whole run stands."""
+
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 """What a run id may be: it is a folder name, a page's name and a part of an address."""
 

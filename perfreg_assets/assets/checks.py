@@ -10,6 +10,7 @@ import dagster as dg
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.partitions import DIMENSION
+from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import findings
 
 LATEST_RUNS = 50
@@ -43,21 +44,21 @@ def traces_are_complete(context: dg.AssetCheckExecutionContext, project: Project
 @dg.asset_check(asset="time_series", blocking=True, description="No NaN, no infinity, no empty series: blocks judging.")
 def samples_are_finite(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
-        found = findings.of_partitions(reader, _keys(context), codes=["not_finite", "empty"])
+        found = findings.of_partitions(reader, _keys(context), codes=[Reason.SERIES_NOT_FINITE, Reason.SERIES_EMPTY])
     return _result(found, severity=dg.AssetCheckSeverity.ERROR, what="series with samples that are not numbers")
 
 
 @dg.asset_check(asset="time_series", description="The explorations lasted as long as configuration C says.")
 def durations_match_the_configuration(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
-        found = findings.of_partitions(reader, _keys(context), codes=["time_limit_missed", "trace_too_short"])
+        found = findings.of_partitions(reader, _keys(context), codes=[Reason.TIME_LIMIT_MISSED, Reason.TRACE_TOO_SHORT])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs with another duration")
 
 
 @dg.asset_check(asset="history_sets", description="Each run has enough comparable earlier runs to be judged.")
 def histories_are_large_enough(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     with project.open().reading() as reader:
-        found = findings.of_partitions(reader, _keys(context), codes=["not_enough_history"])
+        found = findings.of_partitions(reader, _keys(context), codes=[Reason.NOT_ENOUGH_HISTORY])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs without enough history")
 
 

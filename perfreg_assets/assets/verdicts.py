@@ -12,8 +12,8 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.model.judging import judge
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
+from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import verdicts as table
-from perfreg_assets.warehouse.distances import RUN_LEVEL
 
 
 class VerdictConfig(dg.Config):

@@ -13,6 +13,7 @@ from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
+from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
 
 SOME_ANOMALOUS = 3
@@ -50,7 +51,6 @@ def _verdict_rows(
     """Rows of marts.verdicts with `axis`, the one of a series, and `axes`, all of the run with their states ('*')."""
     from perfreg_assets.warehouse import verdicts as table
     from perfreg_assets.warehouse.connection import Warehouse
-    from perfreg_assets.warehouse.distances import RUN_LEVEL
 
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
         rows = table.listing(reader, app=app, version_name=app_version, omega=omega, detector=detector)

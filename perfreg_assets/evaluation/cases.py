@@ -16,8 +16,8 @@ from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.multiple_testing import combine, correct
 from perfreg_assets.methods.samples import Sample, Score
 from perfreg_assets.methods.states import UNKNOWN, state_codes
+from perfreg_assets.run import RUN_LEVEL
 
-RUN_LEVEL = "*"
 SMALLEST_HISTORY = 3  # runs of an app that have a series at all
 
 Progress = Callable[[int, int, str], None]

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets import detection
-from perfreg_assets.evaluation.cases import RUN_LEVEL, Case
+from perfreg_assets.evaluation.cases import Case
 from perfreg_assets.evaluation.metrics import BOOTSTRAPS, COVERAGE
 from perfreg_assets.methods.calibration import omega_of_level
 from perfreg_assets.methods.omega_rule import is_anomalous
+from perfreg_assets.run import RUN_LEVEL
 
 LEVELS = (0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets import detection
-from perfreg_assets.evaluation.cases import RUN_LEVEL, Case
+from perfreg_assets.evaluation.cases import Case
 from perfreg_assets.evaluation.metrics import Labelled, ranking_figures, verdict_figures
 from perfreg_assets.methods.calibration import level_of_omega, omega_of_level
 from perfreg_assets.methods.omega_rule import critical_omega, is_anomalous
+from perfreg_assets.run import RUN_LEVEL
 
 ALL = "all"
 CORRECTIONS: dict[detection.RunRule, str] = {

@@ -19,13 +19,14 @@ from perfreg_assets.model.comparisons import SCORED, Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
+from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import distances as table
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.barycenters import BarycenterRow
 from perfreg_assets.warehouse.connection import Warehouse
-from perfreg_assets.warehouse.distances import RUN_LEVEL, DistanceRow
+from perfreg_assets.warehouse.distances import DistanceRow
 
 # When no series of a run can be judged, the run's own state is the first of these that occurs.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")

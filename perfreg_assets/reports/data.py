@@ -15,9 +15,6 @@ import numpy as np
 from perfreg_assets import run
 from perfreg_assets.run import PathStep
 
-RUN_LEVEL = "*"
-"""The series name under which the verdict on the run itself is stored."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Run(run.Run):

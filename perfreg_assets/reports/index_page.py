@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import RUN_LEVEL, AxisVerdict, Overview, Run, TrendPoint, Verdict
+from perfreg_assets.reports.data import AxisVerdict, Overview, Run, TrendPoint, Verdict
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.templating import embed_json, numbers, render
+from perfreg_assets.run import RUN_LEVEL
 
 UNKNOWN = "(unknown)"
 _EPOCH = datetime.min.replace(tzinfo=UTC)

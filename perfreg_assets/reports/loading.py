@@ -19,7 +19,6 @@ import pyarrow as pa
 from perfreg_assets.catalogue import definition_of, is_known
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports.data import (
-    RUN_LEVEL,
     Attachment,
     AxisVerdict,
     Band,
@@ -41,7 +40,7 @@ from perfreg_assets.reports.data import (
 )
 from perfreg_assets.reports.loading_metrics import load_measurements, load_metric_names, metric_views
 from perfreg_assets.reports.wording import axis_place
-from perfreg_assets.run import PathStep
+from perfreg_assets.run import RUN_LEVEL, PathStep
 from perfreg_assets.warehouse.connection import Reader
 
 MATRIX_SIZE = 15

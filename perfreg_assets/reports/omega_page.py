@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import RUN_LEVEL, OmegaOverview
+from perfreg_assets.reports.data import OmegaOverview
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.templating import embed_json, render
+from perfreg_assets.run import RUN_LEVEL
 
 OMEGA_MAXIMUM = 5.0
 """Right end of the sliders; the thesis' range is 0 to 1.5."""

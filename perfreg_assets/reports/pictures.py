@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
-from perfreg_assets.reports.data import RUN_LEVEL, RunDetail, SeriesView
+from perfreg_assets.reports.data import RunDetail, SeriesView
 from perfreg_assets.reports.loading_metrics import load_metric_names
 from perfreg_assets.reports.wording import series_label
+from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.connection import Reader
 
 

@@ -13,8 +13,6 @@ from perfreg_assets.warehouse import verdicts
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, load, now_utc, to_arrow
 
-RUN_LEVEL = "*"  # the series name under which the verdict on the whole run is stored
-
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceRow:

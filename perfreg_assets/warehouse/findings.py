@@ -33,7 +33,7 @@ def of_partitions(
     reader: Reader, keys: Iterable[str], *, scopes: Iterable[str] = (), codes: Iterable[str] = ()
 ) -> list[Finding]:
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
-    named = {"keys": list(keys), "scopes": list(scopes), "codes": list(codes)}
+    named = {"keys": list(keys), "scopes": list(scopes), "codes": [str(code) for code in codes]}
     return [Finding(*row) for row in reader.rows(_OF_PARTITIONS, named)]
 
 

@@ -15,13 +15,14 @@ from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.methods.multiple_testing import correct
 from perfreg_assets.methods.omega_rule import is_anomalous
 from perfreg_assets.reports import loading
-from perfreg_assets.reports.data import RUN_LEVEL, Distances, MetricView
+from perfreg_assets.reports.data import Distances, MetricView
 from perfreg_assets.reports.index_page import render_index
 from perfreg_assets.reports.metric_limits import metric_limits
 from perfreg_assets.reports.metric_rows import metric_rows
 from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.wording import headline
+from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import distances, measurements, verdicts
 from perfreg_assets.warehouse.measurements import RUN, MeasurementRow
 
