@@ -9,7 +9,7 @@ own concern (`reports.site.due_pages`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -43,25 +43,41 @@ class Due:
     why: str
 
 
-def due(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> list[Due]:
-    """What is due of the runs of some partitions (default: all), oldest run first."""
+def due(
+    reader: Reader, settings: Settings, keys: Iterable[str] | None = None, *, upto: Stage = Stage.DISCORD
+) -> list[Due]:
+    """What is due of the runs of some partitions (default: all), oldest run first.
+
+    Args:
+        upto: later stages are not looked at.
+    """
     settings = settings_table.in_force(reader, settings)
     registered = states.registered(reader, keys)
     key_of = {run.run_id: run.partition_key for run in registered}
-    found = _traces(registered, settings)
-    found |= _histories(reader, [run for run in registered if run.run_id not in found], settings)
-    planned = comparisons.plan(reader, [run_id for run_id in key_of if run_id not in found], settings)
-    found |= _barycenters(reader, planned, settings)
-    found |= _distances(reader, _without(planned, found), settings)
-    judged = _without(planned, found)
-    found |= _verdicts(reader, judged, settings)
-    found |= _windows(reader, _without(judged, found), settings)
+    found: _Found = {}
+    for stage, looked_at in _stages(reader, registered, settings, found):
+        found |= looked_at
+        if stage is upto:
+            break
     return [Due(run_id, key_of[run_id], *found[run_id]) for run_id in key_of if run_id in found]
 
 
 def ready_runs(reader: Reader, settings: Settings, stage: Stage, keys: Iterable[str]) -> set[str]:
     """Runs of some partitions that wait for this stage and nothing before it: what a step works on."""
-    return {one.run_id for one in due(reader, settings, keys) if one.stage is stage}
+    return {one.run_id for one in due(reader, settings, keys, upto=stage) if one.stage is stage}
+
+
+def _stages(
+    reader: Reader, registered: Sequence[states.Registered], settings: Settings, found: _Found
+) -> Iterator[tuple[Stage, _Found]]:
+    """Each stage with the runs that are due at it, of those that were due at none before (`found` grows meanwhile)."""
+    yield Stage.TRACE, _traces(registered, settings)
+    yield Stage.HISTORY, _histories(reader, [run for run in registered if run.run_id not in found], settings)
+    planned = comparisons.plan(reader, [run.run_id for run in registered if run.run_id not in found], settings)
+    yield Stage.BARYCENTER, _barycenters(reader, planned, settings)
+    yield Stage.DISTANCE, _distances(reader, _without(planned, found), settings)
+    yield Stage.VERDICT, _verdicts(reader, _without(planned, found), settings)
+    yield Stage.DISCORD, _windows(reader, _without(planned, found), settings)
 
 
 _Found = dict[str, tuple[Stage, str]]
