@@ -23,6 +23,7 @@ from perfreg_assets.run import RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import attachments as attachment_table
 from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -92,6 +93,7 @@ def register(folders: Sequence[Path], settings: Settings, warehouse: Warehouse, 
             if row is not None:
                 known[row.run_id] = rows[row.run_id] = row
         run_table.upsert(writer, list(rows.values()))
+        trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
         attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations
 

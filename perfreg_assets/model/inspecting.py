@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.measurements import rows_of_run
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
+from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
@@ -44,6 +45,8 @@ def inspect_due(
 ) -> Inspected:
     """Reads the traces of some partitions that were not read yet, or by other code or with other parameters.
 
+    A trace that was read before and whose file is gone by now keeps what was read of it.
+
     Args:
         again: read all of them.
         inspect: what reads one trace; tests bring their own.
@@ -59,6 +62,10 @@ def inspect_due(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = dict(zip((row.run_id for row in rows), pool.map(lambda row: inspect(row, settings), rows), strict=True))
     with watch.measure("warehouse"), warehouse.writing() as writer:
+        gone = _gone(writer, rows, found)
+        trace_table.note_gone(writer, gone, is_gone=True)
+        rows = [row for row in rows if row.run_id not in gone]
+        found = {row.run_id: found[row.run_id] for row in rows}
         trace_table.upsert(writer, [_trace_row(row, found[row.run_id].health, settings) for row in rows])
         series_table.forget(writer, [row.run_id for row in rows])
         series_table.upsert(
@@ -78,6 +85,19 @@ def inspect_due(
         for part, seconds in inspection.health.seconds.items():
             watch.add(part, seconds)
     return Inspected({run_id: inspection.health for run_id, inspection in found.items()})
+
+
+def _gone(reader: Reader, rows: Iterable[run_table.RunRow], found: Mapping[str, Inspection]) -> set[str]:
+    """Runs whose file is not there, though the same one was read before."""
+    missing = {
+        row.run_id: row.trace_sha256 for row in rows if found[row.run_id].health.reason is Reason.TRACE_FILE_MISSING
+    }
+    before = trace_table.find(reader, missing) if missing else {}
+    return {
+        run_id
+        for run_id, trace in before.items()
+        if trace.trace_sha256 == missing[run_id] and trace.reason_code != Reason.TRACE_FILE_MISSING.code
+    }
 
 
 def read_trace(row: run_table.RunRow, settings: Settings) -> Inspection:

@@ -21,6 +21,7 @@ class Registered:
     read_sha256: str | None
     read_code_version: str | None
     read_parameters_hash: str | None
+    is_trace_gone: bool
 
 
 def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Registered]:
@@ -28,7 +29,7 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
     chosen = None if keys is None else list(keys)
     found = reader.rows(
         "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, "
-        "traces.code_version, traces.parameters_hash "
+        "traces.code_version, traces.parameters_hash, coalesce(traces.is_trace_gone, false) "
         "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",

@@ -36,6 +36,7 @@ class TraceRow:
     engine_version: str | None = None
     engine_seconds: float | None = None
     parameters_hash: str | None = None
+    is_trace_gone: bool | None = None
     code_version: str = __version__
     checked_at: datetime = field(default_factory=now_utc)
 
@@ -52,3 +53,11 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, TraceRow]:
     """run_id -> trace, for runs whose trace was checked."""
     rows = load(reader, TRACES, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
     return {row.run_id: row for row in rows}
+
+
+def note_gone(writer: Writer, run_ids: Iterable[str], *, is_gone: bool) -> None:
+    """Says of runs whose trace was read before that the file is not there any more, or is there again."""
+    writer.execute(
+        "UPDATE core.traces SET is_trace_gone = ? WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
+        [is_gone, list(run_ids)],
+    )

@@ -24,6 +24,9 @@ FROM (
     SELECT run_id, 'trace', NULL, reason_code, reason, true
     FROM core.traces WHERE NOT is_complete
     UNION ALL
+    SELECT run_id, 'trace', NULL, 'trace_file_missing', 'The file is gone; what was read of it before stays.', false
+    FROM core.traces WHERE is_trace_gone
+    UNION ALL
     SELECT runs.run_id, 'trace', NULL, 'not_checked', NULL, true
     FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
     WHERE NOT runs.is_quarantined AND traces.run_id IS NULL

@@ -41,7 +41,7 @@ SELECT
     histories.history_size,
     runs.is_excluded,
     runs.exclude_reason,
-    runs.trace_file IS NOT NULL AND NOT runs.is_quarantined AS has_trace,
+    runs.trace_file IS NOT NULL AND NOT runs.is_quarantined AND NOT coalesce(traces.is_trace_gone, false) AS has_trace,
     runs.trace_file,
     coalesce(traces.trace_bytes, runs.trace_bytes) AS trace_bytes,
     coalesce(traces.trace_sha256, runs.trace_sha256) AS trace_sha256,

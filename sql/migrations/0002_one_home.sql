@@ -83,6 +83,7 @@ ALTER TABLE core.runs ADD COLUMN explored_state_count INTEGER;
 UPDATE core.runs SET explored_state_count = len(list_distinct(list_transform(path, lambda step: step.state_hash)));
 ALTER TABLE core.traces ADD COLUMN load_sources VARCHAR[];
 ALTER TABLE core.traces ADD COLUMN parameters_hash VARCHAR;
+ALTER TABLE core.traces ADD COLUMN is_trace_gone BOOLEAN;
 ALTER TABLE core.history_sets ADD COLUMN input_hash VARCHAR;
 ALTER TABLE core.profiles ADD COLUMN input_hash VARCHAR;
 

@@ -16,6 +16,9 @@ from synthetic import Disturbed, Project, reader_of, row, snapshot
 from perfreg_assets.assets.outstanding import STEPS, Outstanding
 from perfreg_assets.automation.upkeep import LONGEST_PAUSE_S, Asked, due_requests
 from perfreg_assets.model.freshness import Stage
+from perfreg_assets.reasons import Reason
+from perfreg_assets.traces.gate import TraceHealth
+from perfreg_assets.traces.inspection import Inspection
 
 REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
 RUNS = [row(number, version="1" if number < 6 else "2") for number in range(12)]
@@ -124,6 +127,36 @@ def test_a_series_that_is_judged_no_more_has_no_current_verdict(make):
     project.settle()
     current = project.rows("SELECT DISTINCT series FROM marts.verdicts WHERE is_current ORDER BY ALL")
     assert [one["series"] for one in current] == ["*", "cpu_app", "rss_app"]
+
+
+def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
+    project = make("gone")
+    project.arrive(*RUNS)
+    project.settle()
+    before = project.rows("SELECT run_id, series, state, distance FROM marts.verdicts WHERE is_current ORDER BY ALL")
+    read = project.inspect
+
+    def inspect(run, settings):
+        if run.run_id in ("made-002", "made-008"):
+            lost = TraceHealth(is_complete=False, reason=Reason.TRACE_FILE_MISSING, detail="trace")
+            return Inspection(lost, [], [])
+        return read(run, settings)
+
+    project.inspect = inspect
+    project.settings = project.settings.with_values(duration_tolerance_ratio=0.2)  # everything is to be read again
+    assert {one.stage for one in project.due()} == {Stage.TRACE}
+    project.settle()
+    after = project.rows("SELECT run_id, series, state, distance FROM marts.verdicts WHERE is_current ORDER BY ALL")
+    assert after == before
+    found = project.rows("SELECT run_id FROM marts.data_quality WHERE reason_code = 'trace_file_missing' ORDER BY 1")
+    assert [one["run_id"] for one in found] == ["made-002", "made-008"]
+    project.arrive(row(12, version="2"))  # its file was never there
+    project.inspect = lambda run, settings: Inspection(
+        TraceHealth(is_complete=False, reason=Reason.TRACE_FILE_MISSING, detail="trace"), [], []
+    )
+    project.settle()
+    (new,) = project.rows("SELECT state, reason_code FROM marts.runs WHERE run_id = 'made-012'")
+    assert new == {"state": "incomplete_trace", "reason_code": "trace_file_missing"}
 
 
 # ---- order does not matter -----------------------------------------------------------------------
