@@ -51,8 +51,3 @@ def find(reader: Reader, subject_kind: str, subject_ids: Iterable[str]) -> dict[
     """(subject_id, metric) -> measurement, those without a value too."""
     rows = load(reader, _MEASUREMENTS, _OF_SUBJECTS, [subject_kind, list(subject_ids)])
     return {(row.subject_id, row.metric): row for row in rows}
-
-
-def of_metric(reader: Reader, subject_kind: str, metric: str) -> list[MeasurementRow]:
-    """All measurements of a metric, in order of their subjects' ids."""
-    return load(reader, _MEASUREMENTS, "subject_kind = ? AND metric = ? ORDER BY subject_id", [subject_kind, metric])
