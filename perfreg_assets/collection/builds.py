@@ -10,8 +10,11 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from perfreg_assets import validation
 from perfreg_assets.collection.config import check_app_id
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -70,21 +73,26 @@ def _from_manifest(path: Path) -> tuple[str, str, int | None]:
     return package, version_name or "", int(code) if code.isdigit() else None
 
 
+class _SideCar(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    package: str
+    version_name: str
+    version_code: Annotated[int, Field(ge=0)] | None = None
+
+
 def _from_side_car(path: Path) -> tuple[str, str, int | None]:
     try:
         if path.stat().st_size > _SIDE_CAR_MAX_BYTES:
             raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name} is larger than {_SIDE_CAR_MAX_BYTES:,} bytes")
-        document: Any = json.loads(path.read_bytes())
+        found = _SideCar.model_validate(json.loads(path.read_bytes()))
+    except ValidationError as error:
+        first = validation.problems(error)[0]
+        what = f"key {first.place}" if first.place else "its content"
+        raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name}: {what} has to be {first.expected}") from error
     except (OSError, ValueError) as error:
         raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name}: {error}") from error
-    if not isinstance(document, dict):
-        raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name} is not a JSON object")
-    package, name, code = (document.get(key) for key in ("package", "version_name", "version_code"))
-    if not isinstance(package, str) or not isinstance(name, str):
-        raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name} needs the texts package and version_name")
-    if code is not None and (isinstance(code, bool) or not isinstance(code, int) or code < 0):
-        raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name}: version_code is not a whole number")
-    return package, name, code
+    return found.package, found.version_name, found.version_code
 
 
 def check_build(build: Build, *, app: str, version_name: str | None) -> None:

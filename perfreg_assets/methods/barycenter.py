@@ -11,12 +11,10 @@ no bit of the result.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +23,6 @@ from perfreg_assets.methods import dtw_kernels
 from perfreg_assets.methods.dtw import checked_radius, refuse_huge_path
 from perfreg_assets.methods.inputs import Floats, as_all_values, as_rows, pack
 
-ALGORITHM = "dba/1"  # part of the input hash: raise it when the same inputs give another barycenter
 BACKENDS = ("numba", "tslearn")
 
 
@@ -87,24 +84,6 @@ def dba(
         flat, offsets, as_rows(start), max_iterations, float(tolerance), checked_radius(radius)
     )
     return Barycenter(np.ascontiguousarray(center.T).reshape(start.shape), float(inertia), int(iterations))
-
-
-def input_hash(series: Sequence[ArrayLike], **parameters: Any) -> str:
-    """SHA-256 (hex) of what a barycenter is computed from: the series as a set, the parameters, the algorithm.
-
-    Equal for every order of the series; two runs with the same history set share one barycenter.
-
-    Args:
-        parameters: everything else that changes the result (JSON types).
-
-    Raises:
-        ValueError: as `dba` for its series.
-    """
-    digest = hashlib.sha256()
-    for content in sorted(_content(values) for values in as_all_values(series)):
-        digest.update(content)
-    digest.update(json.dumps([ALGORITHM, parameters], sort_keys=True, allow_nan=False).encode())
-    return digest.hexdigest()
 
 
 def in_canonical_order(series: Sequence[Floats]) -> list[Floats]:

@@ -56,12 +56,11 @@ class SeriesHash:
 
 
 _OF_RUN = Table("core.time_series", SeriesRow, ("run_id",))
-_OF_SERIES = Table("core.time_series", SeriesRow, ("run_id", "series"))
 
 
-def upsert(writer: Writer, rows: Sequence[SeriesRow], *, keep_others: bool = False) -> int:
-    """Stores all series of the runs in `rows`; with `keep_others` only the series named there are replaced."""
-    return replace(writer, _OF_SERIES if keep_others else _OF_RUN, rows)
+def upsert(writer: Writer, rows: Sequence[SeriesRow]) -> int:
+    """Stores all series of the runs in `rows`, in place of those they had."""
+    return replace(writer, _OF_RUN, rows)
 
 
 def find(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from itertools import chain, combinations
 
 import pytest
@@ -28,17 +29,13 @@ def judged_runs(site):
 def strip(site, run_ids, names):
     """What the warehouse would hold had the recordings not had these series."""
     with site.warehouse.writing() as writer:
-        found = series_table.find(writer, run_ids, names)
-        assert len(found) == len(run_ids) * len(names)
-        rows = [
-            series_table.SeriesRow(
-                run_id=run_id, series=name, unit=row.unit, interval_s=row.interval_s, start_ns=row.start_ns,
-                values=None, is_missing=True, reason_code=Reason.SERIES_MISSING.code, reason="it was not recorded",
-                code_version=row.code_version,
-            )
-            for (run_id, name), row in found.items()
-        ]  # fmt: skip
-        series_table.upsert(writer, rows, keep_others=True)
+        found = series_table.find(writer, run_ids)
+        stripped = {(run_id, name) for run_id in run_ids for name in names}
+        assert stripped <= found.keys()
+        gone = {"values": None, "values_hash": None, "start_ns": None, "is_missing": True}
+        why = {"reason_code": Reason.SERIES_MISSING.code, "reason": "it was not recorded"}
+        rows = [replace(row, **gone, **why) if key in stripped else row for key, row in found.items()]
+        series_table.upsert(writer, rows)
 
 
 @pytest.mark.parametrize("names", SOME, ids=" and ".join)
