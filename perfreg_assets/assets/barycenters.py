@@ -25,7 +25,7 @@ def barycenters(context: dg.AssetExecutionContext, project: Project) -> None:
     an identical history is never averaged twice.
     """
     watch = Stopwatch()
-    warehouse, keys = project.open(), list(context.partition_keys)
+    warehouse, keys = project.open_in(context), list(context.partition_keys)
     averaged = average_due(warehouse, project.settings(), keys, watch)
     context.log.info("%d runs averaged, %d barycenters new", len(averaged.series_count), averaged.new_count)
     with warehouse.reading() as reader:

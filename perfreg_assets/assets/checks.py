@@ -36,28 +36,28 @@ def _keys(context: dg.AssetCheckExecutionContext) -> list[str]:
 
 @dg.asset_check(asset="traces", description="Every trace is whole; runs with another one are never judged.")
 def traces_are_complete(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
-    with project.open().reading() as reader:
+    with project.open_in(context).reading() as reader:
         found = findings.of_partitions(reader, _keys(context), scopes=["trace"])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="traces that are not complete")
 
 
 @dg.asset_check(asset="time_series", blocking=True, description="No NaN, no infinity, no empty series: blocks judging.")
 def samples_are_finite(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
-    with project.open().reading() as reader:
+    with project.open_in(context).reading() as reader:
         found = findings.of_partitions(reader, _keys(context), codes=[Reason.SERIES_NOT_FINITE, Reason.SERIES_EMPTY])
     return _result(found, severity=dg.AssetCheckSeverity.ERROR, what="series with samples that are not numbers")
 
 
 @dg.asset_check(asset="time_series", description="The explorations lasted as long as configuration C says.")
 def durations_match_the_configuration(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
-    with project.open().reading() as reader:
+    with project.open_in(context).reading() as reader:
         found = findings.of_partitions(reader, _keys(context), codes=[Reason.TIME_LIMIT_MISSED, Reason.TRACE_TOO_SHORT])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs with another duration")
 
 
 @dg.asset_check(asset="history_sets", description="Each run has enough comparable earlier runs to be judged.")
 def histories_are_large_enough(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
-    with project.open().reading() as reader:
+    with project.open_in(context).reading() as reader:
         found = findings.of_partitions(reader, _keys(context), codes=[Reason.NOT_ENOUGH_HISTORY])
     return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs without enough history")
 
@@ -66,7 +66,7 @@ def histories_are_large_enough(context: dg.AssetCheckExecutionContext, project: 
     asset="verdicts", description="Share of alarms among the latest runs that nobody confirmed, at the current ω."
 )
 def false_alarms_are_few(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
-    with project.open().reading() as reader:
+    with project.open_in(context).reading() as reader:
         counted = findings.false_alarms(reader, LATEST_RUNS)
     if counted is None:
         return dg.AssetCheckResult(passed=True, description="nothing was judged yet", metadata={"runs": 0})
@@ -81,7 +81,7 @@ def false_alarms_are_few(context: dg.AssetCheckExecutionContext, project: Projec
 
 @dg.asset_check(asset="verdicts", description="Every table, view and column that data teams query has a comment.")
 def everything_is_commented(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
-    with project.open().reading() as reader:
+    with project.open_in(context).reading() as reader:
         names = findings.uncommented(reader)
     return dg.AssetCheckResult(passed=not names, metadata={"uncommented": ", ".join(names) or "none"})
 

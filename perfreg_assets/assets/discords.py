@@ -28,7 +28,7 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     are left out. In seconds and in trace nanoseconds.
     """
     watch = Stopwatch()
-    settings, warehouse, keys = project.settings(), project.open(), list(context.partition_keys)
+    settings, warehouse, keys = project.settings(), project.open_in(context), list(context.partition_keys)
     localised = localise_due(warehouse, settings, keys, watch)
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)

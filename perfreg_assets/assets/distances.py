@@ -27,7 +27,7 @@ def distances(context: dg.AssetExecutionContext, project: Project) -> None:
     verdict at any ω is one SQL expression: d > q3 + ω (q3 - q1).
     """
     watch = Stopwatch()
-    warehouse, keys = project.open(), list(context.partition_keys)
+    warehouse, keys = project.open_in(context), list(context.partition_keys)
     measured = measure_due(warehouse, project.settings(), keys, watch)
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)

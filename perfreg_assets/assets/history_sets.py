@@ -26,7 +26,7 @@ def history_sets(context: dg.AssetExecutionContext, project: Project) -> None:
     them is the state `not_enough_history`, with the counts that explain it.
     """
     watch = Stopwatch()
-    warehouse, keys = project.open(), list(context.partition_keys)
+    warehouse, keys = project.open_in(context), list(context.partition_keys)
     selected = select_due(warehouse, project.settings(), keys, watch)
     for run_id, selection in selected.selections.items():
         context.log.info("%s: %s", run_id, selection.explanation)

@@ -9,6 +9,11 @@ import dagster as dg
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
+LAST_STEP = dg.AssetKey("reports")
+
+PUBLISH_EVERY_S = 30.0
+"""While a run goes on: people who query see a long backfill advance, and a short one at its end."""
+
 
 class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
     """Places of one project. Empty values follow the `PERFREG_*` variables and then the defaults."""
@@ -39,3 +44,14 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
     def open(self) -> Warehouse:
         settings = self.settings()
         return Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s)
+
+    def open_in(self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Warehouse:
+        """The warehouse as a step of a Dagster run uses it: where the run ends with `reports`, it is published there.
+
+        Raises:
+            Rejected: see `Warehouse`.
+        """
+        if LAST_STEP not in context.job_def.asset_layer.executable_asset_keys:
+            return self.open()
+        settings = self.settings()
+        return Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s, publish_every_s=PUBLISH_EVERY_S)

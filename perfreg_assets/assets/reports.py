@@ -25,7 +25,10 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     """
     watch = Stopwatch()
     settings = project.settings()
-    with project.open().reading() as reader, watch.measure("report"):
+    warehouse = project.open()
+    with watch.measure("warehouse"):
+        warehouse.publish()
+    with warehouse.reading() as reader, watch.measure("report"):
         run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
         changed = write_pages(reader, settings)
     context.log.info("%d pages written: %s", len(changed), ", ".join(changed[:20]))

@@ -35,7 +35,7 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
     hold is quarantined with a reason code, and the rest goes on. The same folder given twice is one run.
     """
     watch = Stopwatch()
-    settings, warehouse = project.settings(), project.open()
+    settings, warehouse = project.settings(), project.open_in(context)
     quarantined: dict[str, int] = {}
     with watch.measure("register"):
         for outcome in registry.register([Path(name) for name in config.folders], settings, warehouse, to_key):

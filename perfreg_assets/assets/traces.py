@@ -55,7 +55,7 @@ class InspectionConfig(dg.Config):
 def traces_and_time_series(
     context: dg.AssetExecutionContext, config: InspectionConfig, project: Project
 ) -> Iterator[dg.MaterializeResult[None]]:
-    settings, warehouse = project.settings(), project.open()
+    settings, warehouse = project.settings(), project.open_in(context)
     for key in context.partition_keys:
         watch = Stopwatch()
         inspected = inspect_due(warehouse, settings, [key], watch, again=config.again)

@@ -39,7 +39,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     `{"ops": {"verdicts": {"config": {"omega": 0.5}}}}`.
     """
     watch = Stopwatch()
-    warehouse, keys = project.open(), list(context.partition_keys)
+    warehouse, keys = project.open_in(context), list(context.partition_keys)
     judged = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     axes: dict[str, list[dict[str, Any]]] = defaultdict(list)

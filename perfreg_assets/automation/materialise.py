@@ -17,6 +17,7 @@ from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
 
 RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 
@@ -89,6 +90,22 @@ def materialise(
         "loggers": {PROGRESS: {"config": {}}},
         "ops": {name: {"config": value} for name, value in (op_config or {}).items() if name in wanted},
     }
+    try:
+        result += _run_ranges(job, keys, config, assets, progress)
+    finally:  # whatever ended it: what its steps wrote is for everybody to read
+        Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).publish()
+    result.seconds = time.perf_counter() - begin
+    return result
+
+
+def _run_ranges(
+    job: dg.JobDefinition,
+    keys: Sequence[str],
+    config: dict[str, Any],
+    assets: Sequence[str] | None,
+    progress: Progress | None,
+) -> Materialised:
+    result = Materialised()
     with dg.DagsterInstance.get() as instance, watched(progress):
         instance.add_dynamic_partitions(DIMENSION, list(keys))
         for first, last in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
@@ -107,7 +124,6 @@ def materialise(
                     error = event.step_failure_data.error
                     result.failures.append(_innermost(error) if error else f"{event.step_key} failed")
             _add_figures(result, run)
-    result.seconds = time.perf_counter() - begin
     return result
 
 

@@ -19,6 +19,7 @@ from perfreg_assets.automation.upkeep import due_requests, read_memory, write_me
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Rejected
+from perfreg_assets.warehouse.connection import Warehouse
 
 PARTITION = "dagster/partition"
 PARTITIONS_PER_RUN = 50
@@ -96,6 +97,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
     settings, warehouse = project.settings(), project.open()
     if not warehouse.published.exists():
         return dg.SensorResult(skip_reason=dg.SkipReason("there is no warehouse yet"))
+    _publish_what_was_left(context.instance, warehouse)
     with warehouse.reading() as reader:
         found = outstanding(reader, settings)
     order = list(context.instance.get_dynamic_partitions(DIMENSION))
@@ -117,6 +119,12 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
         dynamic_partitions_requests=[app_versions.build_add_request(unknown)] if unknown else [],
         skip_reason=None if requests else dg.SkipReason(_why_idle(found, busy)),
     )
+
+
+def _publish_what_was_left(instance: dg.DagsterInstance, warehouse: Warehouse) -> None:
+    """A run that failed or was killed before its last step wrote what nobody can read yet."""
+    if warehouse.has_unpublished and not instance.get_runs_count(dg.RunsFilter(statuses=list(_UNFINISHED))):
+        warehouse.publish()
 
 
 def under_way(instance: dg.DagsterInstance, order: Sequence[str], job_name: str) -> set[str]:

@@ -4,6 +4,10 @@ A writer takes the file lock, opens the warehouse, migrates it if needed, runs o
 puts a copy at `<name>.read.duckdb` by an atomic rename. When anything fails nothing is published and the
 transaction is as if it had never begun. Readers open the published copy only.
 
+The steps of one job write one after the other and read what the one before wrote: they publish at the end of the job,
+and meanwhile only so often that people see a long backfill advance. A marker beside the file says that something
+waits to be published, whatever became of the job.
+
 `Reader` and `Writer` take SQL from code with bound parameters. Identifiers never come from data.
 """
 
@@ -88,17 +92,24 @@ class Writer(Reader):
 
 
 class Warehouse:
-    """One DuckDB file and its published copy."""
+    """One DuckDB file and its published copy.
 
-    def __init__(self, path: Path, *, lock_timeout_s: float) -> None:
+    Args:
+        publish_every_s: 0: every write is published. Else, for the steps of a job, it is published only if the last
+            time is longer ago, and readings see the latest write; whoever ends the job calls `publish`.
+    """
+
+    def __init__(self, path: Path, *, lock_timeout_s: float, publish_every_s: float = 0.0) -> None:
         self.path = Path(path).absolute()
+        self._publish_every_s = publish_every_s
+        self._unpublished = self.path.with_name(f"{self.path.name}.unpublished")
         self.published = self.path.with_name(f"{self.path.stem}.read{self.path.suffix}")
         self._lock = self.path.with_name(f"{self.path.name}.lock")
         self._lock_timeout_s = lock_timeout_s
 
     @contextmanager
     def writing(self, *, expected_bytes: int = 0) -> Iterator[Writer]:
-        """One transaction on the warehouse, published when the block ends without an exception.
+        """One transaction on the warehouse, published (or due to be) when the block ends without an exception.
 
         Args:
             expected_bytes: about how much the block will add; checked against the free space beforehand.
@@ -115,23 +126,67 @@ class Warehouse:
                     migrations.migrate(connection)
                     connection.execute("BEGIN TRANSACTION")
                     yield Writer(connection)
+                    self._unpublished.touch()
                     connection.execute("COMMIT")
                     # Closing would do this as well, but swallows its errors.
                     connection.execute("CHECKPOINT")
                 finally:
                     # An open transaction is rolled back by closing: nothing of a failed block stays.
                     connection.close()
-            publish(self.path, self.published)
+            if self._is_publishing_due():
+                self._publish()
+
+    @property
+    def has_unpublished(self) -> bool:
+        """Something was written and not published yet, by a job that is under way or was cut short."""
+        return self._unpublished.exists()
+
+    def publish(self) -> bool:
+        """Publishes what was written and is not published yet. Whether there was any.
+
+        Raises:
+            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL.
+        """
+        if not self.has_unpublished:
+            return False
+        with file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)):
+            if not self.has_unpublished:  # another process did while we waited
+                return False
+            self._publish()
+        return True
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """The published state at this moment; it does not change while the block runs.
 
+        Within a job: the state as last written. No writer comes in between then, so load and leave.
+
         Raises:
-            Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE.
+            Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE, within a job WAREHOUSE_LOCKED.
         """
+        if self._publish_every_s and self.has_unpublished:
+            with (
+                file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)),
+                self._attached(self.path) as reader,
+            ):
+                yield reader
+            return
         if not self.published.is_file():
             raise Rejected(Reason.WAREHOUSE_MISSING, f"{self.published} does not exist")
+        with self._attached(self.published) as reader:
+            yield reader
+
+    def _is_publishing_due(self) -> bool:
+        if not self._publish_every_s or not self.published.exists():
+            return True
+        return time.time() - self.published.stat().st_mtime >= self._publish_every_s
+
+    def _publish(self) -> None:
+        publish(self.path, self.published)
+        self._unpublished.unlink(missing_ok=True)
+
+    @contextmanager
+    def _attached(self, path: Path) -> Iterator[Reader]:
         # Within a process DuckDB gives every connection to the same path the database that is open already: a
         # second reader would see the state that the first one opened, replaced since. Attaching does not.
         with tempfile.TemporaryDirectory(prefix="perfreg-read-") as spill:
@@ -139,9 +194,9 @@ class Warehouse:
             try:
                 connection.execute("SET TimeZone = 'UTC'")
                 try:
-                    connection.execute(f"ATTACH {_literal(str(self.published))} AS perfreg (READ_ONLY)")
+                    connection.execute(f"ATTACH {_literal(str(path))} AS perfreg (READ_ONLY)")
                 except duckdb.Error as error:
-                    raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.published} ({_first_line(error)})") from error
+                    raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
                 connection.execute("USE perfreg")
                 _shut_in(connection)
                 yield Reader(connection)
