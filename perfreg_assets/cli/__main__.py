@@ -1,5 +1,5 @@
 """`python -m perfreg_assets.cli`."""
 
-from perfreg_assets.cli import main
+from perfreg_assets.cli import run
 
-main()
+run()

@@ -31,8 +31,7 @@ def demo(settings: Settings) -> None:
             settings_table.change(writer, name, DEMO_SIMILARITY, note="demo: its sessions are 70 s short")
         terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable in this warehouse (setting {name})")
 
-    _ingest(settings, [bundled.demo_runs_dir()])
-    show_verdicts(settings)
+    show_verdicts(settings, _ingest(settings, [bundled.demo_runs_dir()]))
     picture = settings.home_dir / "demo.png"
     with warehouse.reading() as reader:
         worst = picture_of_worst(reader)
@@ -49,11 +48,11 @@ def demo(settings: Settings) -> None:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
     """Takes in run folders (or folders of them) and materialises everything downstream."""
-    _ingest(settings, list(paths))
-    show_verdicts(settings)
+    show_verdicts(settings, _ingest(settings, list(paths)))
 
 
-def _ingest(settings: Settings, paths: list[Path]) -> None:
+def _ingest(settings: Settings, paths: list[Path]) -> set[str]:
+    """The runs that were given, whether new or known already."""
     from perfreg_assets.automation import jobs
     from perfreg_assets.automation.materialise import Materialised, materialise
     from perfreg_assets.automation.upkeep import bring_up_to_date
@@ -68,9 +67,10 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
     done = Materialised()
     with terminal.progress("perfreg") as show:
         folders, rejected = registry.sort_out(registry.find_run_folders(paths), settings, to_key)
+        runs = [run for of_key in folders.values() for run in of_key]
         refused = registry.register(rejected, settings, project.open(), to_key) if rejected else []
         if folders:
-            given = [str(path.absolute()) for paths in folders.values() for path in paths]
+            given = [str(run.folder.absolute()) for run in runs]
             done += materialise(
                 defs,
                 jobs.EVERYTHING_JOB,
@@ -81,7 +81,7 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
             )
         upkeep = bring_up_to_date(defs, project, progress=show)
     done += upkeep.done
-    names = [path.name for paths in folders.values() for path in paths] + [outcome.folder.name for outcome in refused]
+    names = [run.folder.name for run in runs] + [outcome.folder.name for outcome in refused]
     with project.open().reading() as reader:
         quarantined = run_table.quarantined(reader, names)
     for name, code, reason in quarantined:
@@ -93,3 +93,4 @@ def _ingest(settings: Settings, paths: list[Path]) -> None:
         f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
     )
     tell_upkeep(done, upkeep.left)
+    return {run.run_id for run in runs}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def verdicts(
 ) -> None:
     """Shows verdicts. Exit status: 0 something was judged and nothing is anomalous, 3 something is anomalous, 4 nothing
     could be judged, other: an error. How many runs are in which state is said on stderr."""
-    rows = _verdict_rows(settings, app, app_version, omega, detector)
+    rows = _verdict_rows(settings, app=app, version_name=app_version, omega=omega, detector=detector)
     told = [{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows] if form == "table" else rows
     terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
     states = Counter(row["state"] for row in rows if row["series"] == "*")
@@ -45,15 +46,14 @@ def verdicts(
         sys.exit(NOTHING_JUDGED)
 
 
-def _verdict_rows(
-    settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None
-) -> list[dict[str, Any]]:
-    """Rows of marts.verdicts with `axis`, the one of a series, and `axes`, all of the run with their states ('*')."""
+def _verdict_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
+    """Rows of marts.verdicts, chosen as by `warehouse.verdicts.listing`, with `axis`, the one of a series, and `axes`,
+    all of the run with their states ('*')."""
     from perfreg_assets.warehouse import verdicts as table
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
-        rows = table.listing(reader, app=app, version_name=app_version, omega=omega, detector=detector)
+        rows = table.listing(reader, **chosen)
         axes: dict[str, dict[str, str]] = {}
         for one in rows[:1]:  # all rows are of one detector and ω
             run_ids = {row["run_id"] for row in rows}
@@ -73,9 +73,9 @@ def _told(axes: dict[str, str] | None) -> str:
     return ", ".join(f"{axis} {state}" for axis, state in (axes or {}).items())
 
 
-def show_verdicts(settings: Settings) -> None:
-    """A line per run: what the current verdict is, on which axis and why."""
-    rows = [row for row in _verdict_rows(settings, None, None, None, None) if row["series"] == "*"]
+def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
+    """A line for each of some runs: what the current verdict is, on which axis and why."""
+    rows = _verdict_rows(settings, series=RUN_LEVEL, run_ids=run_ids)
     terminal.say()
     shown = [{**row, "axes": _told(row["axes"])} for row in rows]
     terminal.table(shown, ("run_id", "version_name", "state", "axes", "explanation"))

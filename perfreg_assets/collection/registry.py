@@ -58,8 +58,10 @@ def find_run_folders(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def sort_out(folders: Iterable[Path], settings: Settings, key_of: KeyOf) -> tuple[dict[str, list[Path]], list[Path]]:
-    """(folders by partition key in order of their start, folders that cannot be read as a run). No trace is read."""
+def sort_out(
+    folders: Iterable[Path], settings: Settings, key_of: KeyOf
+) -> tuple[dict[str, list[RunFolder]], list[Path]]:
+    """(runs by partition key in order of their start, folders that cannot be read as a run). No trace is read."""
     readable: list[tuple[RunFolder, str]] = []
     unreadable: list[Path] = []
     for folder in folders:
@@ -69,9 +71,9 @@ def sort_out(folders: Iterable[Path], settings: Settings, key_of: KeyOf) -> tupl
             unreadable.append(folder)
         else:
             readable.append((run, key_of(run.app, run.version_name)))
-    by_key: dict[str, list[Path]] = {}
+    by_key: dict[str, list[RunFolder]] = {}
     for run, key in sorted(readable, key=lambda pair: (pair[0].started_at, pair[0].folder.name)):
-        by_key.setdefault(key, []).append(run.folder)
+        by_key.setdefault(key, []).append(run)
     return by_key, unreadable
 
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import base64
 import io
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import BoxPlot, box_plot
 from perfreg_assets.reports.data import SeriesView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 RUN_COLOUR = "#0072B2"
 HISTORY_COLOUR = "#66727F"
@@ -26,6 +27,10 @@ TEXT_COLOUR = "#1B2127"
 
 def draw_series(series: SeriesView, *, title: str | None = None, width_px: int = 760, height_px: int = 260) -> bytes:
     """PNG of one series; the box plot is drawn when its distances are known. A missing series says so."""
+    # Half a second of import, only for those who draw: most processes that load the assets do not.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     figure = Figure(figsize=(width_px / 100, height_px / 100), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     box = box_plot(series)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 import numpy as np
-from scipy import optimize
 
 from perfreg_assets.catalogue import SeriesDefinition
 from perfreg_assets.detection import RunRule
@@ -57,6 +57,7 @@ def _crossing(excess: Callable[[float], float], known: np.ndarray, sign: int) ->
             return None
         if excess(outside) > 0:
             near = 1e-9 * abs(outside - inside)
+            optimize = import_module("scipy.optimize")  # half a second, only for those who have metrics
             return float(optimize.brentq(excess, *sorted((inside, outside)), xtol=near, rtol=1e-9))
         inside = outside
     return None

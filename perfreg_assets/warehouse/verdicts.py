@@ -95,8 +95,9 @@ LEFT JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND g
 WHERE judged.detector = $detector AND judged.is_latest
   AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
   AND ($series IS NULL OR judged.series = $series)
-ORDER BY judged.app, judged.started_at, judged.run_id, judged.series
 """
+_OF_RUNS = "AND judged.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
+_IN_ORDER = "ORDER BY judged.app, judged.started_at, judged.run_id, judged.series"
 
 
 def listing(
@@ -107,15 +108,19 @@ def listing(
     omega: float | None = None,
     detector: str | None = None,
     series: str | None = None,
+    run_ids: Iterable[str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Verdicts as rows of marts.verdicts, oldest run first; at the current detector and ω by default.
+    """Verdicts as rows of marts.verdicts, oldest run first; at the current detector and ω by default, of all runs.
 
     An ω that was never evaluated is computed on the fly, without being stored.
     """
     current = settings_table.current(reader)
     named = {"detector": detector or current["detector"], "app": app, "version_name": version_name, "series": series}
     chosen = float(current["omega"]) if omega is None else float(omega)
-    return reader.dicts(_LISTING, {**named, "omega": chosen})
+    values: dict[str, Any] = {**named, "omega": chosen}
+    if run_ids is None:
+        return reader.dicts(f"{_LISTING} {_IN_ORDER}", values)
+    return reader.dicts(f"{_LISTING} {_OF_RUNS} {_IN_ORDER}", {**values, "run_ids": list(run_ids)})
 
 
 _FIGURES = """

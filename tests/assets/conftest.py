@@ -52,7 +52,7 @@ class Site:
         refused = registry.register(bad, self.settings, project.open(), to_key) if bad else []
         if not folders:
             return None, refused
-        given = [str(path) for of_key in folders.values() for path in of_key]
+        given = [str(run.folder) for of_key in folders.values() for run in of_key]
         return (
             materialise(
                 build_defs(resources={"project": project}),

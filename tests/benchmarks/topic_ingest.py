@@ -50,5 +50,5 @@ def _ingest(folders: list[Path]) -> Materialised:
             jobs.EVERYTHING_JOB,
             list(by_key),
             settings,
-            op_config={"runs": {"folders": [str(path) for paths in by_key.values() for path in paths]}},
+            op_config={"runs": {"folders": [str(run.folder) for runs in by_key.values() for run in runs]}},
         )

@@ -171,7 +171,7 @@ def test_a_trace_is_read_once_on_the_way_in(folder, settings, warehouse):
     sys.addaudithook(listen)
     try:
         by_key, unreadable = registry.sort_out([folder], settings, to_key)
-        assert (list(by_key.values()), unreadable) == ([[folder]], [])
+        assert ([[run.folder for run in runs] for runs in by_key.values()], unreadable) == ([[folder]], [])
         assert opened == []
         assert register(folder, settings, warehouse).is_new
         assert len(opened) == 1, opened

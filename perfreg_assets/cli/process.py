@@ -1,0 +1,48 @@
+"""The process of a command: how it begins and ends.
+
+Most of a short command's time goes into loading libraries. Python's garbage collector goes through all that was loaded
+so far again and again meanwhile, and once more at the end, and finds nothing: of the 7.4 CPU seconds that taking in one
+run took, 2.4 went there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+import threading
+
+from perfreg_assets.cli.root import main
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+"""Python's default is 700, or 2,000 from 3.14 on: right for small programs, not for 2,000 modules."""
+
+
+def run() -> None:
+    """The console script `perfreg`."""
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
+    try:
+        main()
+    except SystemExit as end:
+        _leave(end.code)
+
+
+def _leave(code: str | int | None) -> None:
+    """Ends the process like `sys.exit`, without taking apart every object first.
+
+    Everything that has to be done at an end is done: threads that are waited for, exit handlers, what was printed.
+    """
+    if isinstance(code, str) or any(_is_waited_for(thread) for thread in threading.enumerate()):
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:  # whoever was to read it is gone; click ends so as well
+        code = 1
+    os._exit(code or 0)
+
+
+def _is_waited_for(thread: threading.Thread) -> bool:
+    return thread is not threading.main_thread() and not thread.daemon
