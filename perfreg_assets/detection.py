@@ -118,6 +118,9 @@ register(
         run_rule="any",
         localisation="thesis",
         implementation="perfreg_assets.methods.iqr_detector:IqrDetector",
-        parameters=("dbscan_eps", "dbscan_min_samples", "barycenter_backend", "barycenter_iterations"),
+        parameters=(
+            *("recheck", "dbscan_eps", "dbscan_min_samples", "lof_neighbors", "lof_threshold"),
+            *("barycenter_backend", "barycenter_iterations"),
+        ),
     )
 )

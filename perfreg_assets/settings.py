@@ -154,6 +154,13 @@ class Settings:
         source="detector default: 1 normal run in 22 (level .046); thesis: 0 to 1.5",
         is_kept=True,
     )
+    recheck: str = _parameter(
+        "dbscan",
+        unit="name",
+        choices=("dbscan", "lof"),
+        source="thesis 4.2.2, of memory by detector iqr; lof: runs in groups of differing density",
+        is_kept=True,
+    )
     dbscan_eps: float = _parameter(
         2.0,
         unit="standard deviations",
@@ -163,6 +170,12 @@ class Settings:
     )
     dbscan_min_samples: int = _parameter(
         3, unit="runs", minimum=1, source="smallest cluster that is more than a pair", is_kept=True
+    )
+    lof_neighbors: int = _parameter(
+        3, unit="runs", minimum=1, source="chosen on the simulated runs of noise 1", is_kept=True
+    )
+    lof_threshold: float = _parameter(
+        1.5, unit="factor", minimum=1, source="chosen on the simulated runs of noise 1", is_kept=True
     )
 
     # ---- localisation ----------------------------------------------------------------------------

@@ -17,9 +17,9 @@ import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition
 from perfreg_assets.methods.barycenter import Barycenter, dba
-from perfreg_assets.methods.dbscan_recheck import dbscan_is_outlier
 from perfreg_assets.methods.dtw import dtw_distance, dtw_distances
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.memory_recheck import dbscan_is_outlier, lof_is_outlier
 from perfreg_assets.methods.samples import Sample, Score, checked_values
 from perfreg_assets.methods.scalar_values import tukey
 
@@ -29,12 +29,16 @@ class IqrDetector:
     """The thesis' rule; see `Detector`.
 
     Attributes:
-        dbscan_eps, dbscan_min_samples: of the second check; the thesis gives none.
+        recheck: which second check, "dbscan" (the thesis) or "lof".
+        dbscan_eps, dbscan_min_samples, lof_neighbors, lof_threshold: of the second check; the thesis gives none.
         barycenter_backend, barycenter_iterations: see `dba`.
     """
 
+    recheck: str = "dbscan"
     dbscan_eps: float = 2.0
     dbscan_min_samples: int = 3
+    lof_neighbors: int = 3
+    lof_threshold: float = 1.5
     barycenter_backend: str = "numba"
     barycenter_iterations: int = 30
     name: str = "iqr"
@@ -92,11 +96,7 @@ class IqrDetector:
         distance = dtw_distance(judged, center.values)
         # Interpolated linearly, as DuckDB's quantile_cont does.
         q1, q3 = (float(quartile) for quartile in np.quantile(own, [0.25, 0.75], method="linear"))
-        recheck = (
-            dbscan_is_outlier(judged, known, eps=self.dbscan_eps, min_samples=self.dbscan_min_samples)
-            if series.kind == "memory"
-            else None
-        )
+        recheck = self._is_outlier(judged, known) if series.kind == "memory" else None
         low, high = float(own.min()), float(own.max())
         # Means, not medians: extra work shows as short bursts, which a median does not see.
         is_higher = judged.mean() >= np.median([run.mean() for run in known])
@@ -115,3 +115,8 @@ class IqrDetector:
                 f"{low:.4g} to {high:.4g} away"
             ),
         )
+
+    def _is_outlier(self, judged: Floats, known: list[Floats]) -> bool:
+        if self.recheck == "lof":
+            return lof_is_outlier(judged, known, neighbors=self.lof_neighbors, threshold=self.lof_threshold)
+        return dbscan_is_outlier(judged, known, eps=self.dbscan_eps, min_samples=self.dbscan_min_samples)

@@ -122,7 +122,7 @@ def test_importing_methods_is_quick_and_loads_no_heavy_library():
 
 def test_the_default_kernels_load_neither_stumpy_nor_tslearn(shared_cache):
     code = (
-        "import sys; from perfreg_assets.methods import history, detectors, dbscan_recheck, warmup; warmup.warm_up();"
+        "import sys; from perfreg_assets.methods import history, detectors, memory_recheck, warmup; warmup.warm_up();"
         "heavy = {'stumpy', 'tslearn', 'sklearn', 'pandas'} & set(sys.modules); assert not heavy, heavy"
     )
     run(code, NUMBA_CACHE_DIR=shared_cache[0])
