@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 
+from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.statements import statement
 
@@ -48,8 +48,8 @@ class TraceContents:
 
     start_ns: int
     end_ns: int
-    processes: pd.DataFrame
-    threads: pd.DataFrame
+    processes: Table
+    threads: Table
     sched: SchedSlices
 
     @property
@@ -66,7 +66,7 @@ def load_contents(session: TraceSession) -> TraceContents:
     Raises:
         Rejected: ENGINE_…
     """
-    bounds = session.arrays(statement("trace_bounds"), {"start_ts": "int64", "end_ts": "int64"})
+    bounds = session.query(statement("trace_bounds"), {"start_ts": "int64", "end_ts": "int64"})
     start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
     processes = session.query(statement("processes"), _PROCESS_SCHEMA)
     threads = session.query(statement("threads"), _THREAD_SCHEMA)
@@ -75,11 +75,11 @@ def load_contents(session: TraceSession) -> TraceContents:
 
 def _load_sched(session: TraceSession, start_ns: int, end_ns: int) -> SchedSlices:
     """In pages of time, so that no single answer gets too large for the protocol."""
-    count = int(session.arrays(statement("sched_slice_count"), {"slice_count": "int64"})["slice_count"][0])
+    count = int(session.query(statement("sched_slice_count"), {"slice_count": "int64"})["slice_count"][0])
     page_count = 1 + count // _PAGE_ROWS
     edges = [start_ns + (end_ns + 1 - start_ns) * page // page_count for page in range(page_count + 1)]
     pages = [
-        session.arrays(statement("sched_slices", first_ns=begin, last_ns=end - 1), _SLICE_SCHEMA)
+        session.query(statement("sched_slices", first_ns=begin, last_ns=end - 1), _SLICE_SCHEMA)
         for begin, end in pairwise(edges)
     ]
     ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
 import pytest
 
 from perfreg_assets.catalogue import SERIES
@@ -128,7 +129,7 @@ def test_recorded_launches_take_as_long_as_their_slices_say(
 ):
     with open_trace(data_folder / "android-traces" / f"{trace}.perfetto-trace.gz", settings) as session:
         found = {each.metric: each for each in startup_times(session, app=TARGET, start_ns=0, end_ns=FOREVER)}
-        slices = session.query(SLICES, SLICE_SCHEMA)
+        slices = pd.DataFrame(session.query(SLICES, SLICE_SCHEMA).columns)
     (launch_ns,) = slices.loc[[bool(re.fullmatch(launch, name)) for name in slices["name"]], "ts"]
     expected = {f"startup_initial_display_{kind}": initial_s, f"startup_full_display_{kind}": full_s}
     assert values(found) == {name: value for name, value in expected.items() if value is not None}

@@ -7,8 +7,9 @@ import threading
 import pytest
 import wasmtime
 
-from perfreg_assets.traces import wasm_code
-from perfreg_assets.traces.wasm_code import cache_folders, find_wasm, load_module
+from perfreg_assets.traces import wasm_compiling
+from perfreg_assets.traces.wasm_code import load_module
+from perfreg_assets.traces.wasm_files import cache_folders, find_wasm
 
 
 @pytest.fixture
@@ -63,8 +64,8 @@ def test_code_of_another_wasmtime_is_compiled_anew(small, tmp_path, capsys):
     (kept,) = folder.glob("*.cwasm")
     foreign = b"code of another release"
     key = kept.name.split(".")[:-2]
-    kept.rename(folder / wasm_code._name(".".join(key), foreign))
-    (folder / wasm_code._name(".".join(key), foreign)).write_bytes(foreign)
+    kept.rename(folder / wasm_compiling._name(".".join(key), foreign))
+    (folder / wasm_compiling._name(".".join(key), foreign)).write_bytes(foreign)
     assert load(small, [folder]) == (42, str(folder))
     assert "is not usable here" in capsys.readouterr().err
 
