@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -26,16 +28,9 @@ class Engines:
     """
 
     def __init__(self, settings: Settings) -> None:
-        """
-        Raises:
-            Rejected: ENGINE_UNAVAILABLE.
-        """
-        self.choice: EngineChoice = choose_engine(settings)
-        self._memory_bytes = settings.engine_memory_bytes
-        self._caches = cache_folders(settings.home_dir if settings.home else None)
-        self._narrow = narrow_of(self.choice.path) if self.choice.kind == "wasm" else None
+        self._settings = settings
         self._budget = MemoryBudget(free_bytes())
-        self._preforks: dict[bool, WasmPrefork] = {}
+        self._preforks: dict[Path, WasmPrefork] = {}
         self._lock = threading.Lock()
 
     def room_for(self, unpacked_bytes: int) -> AbstractContextManager[None]:
@@ -51,20 +46,27 @@ class Engines:
         Raises:
             Rejected: ENGINE_UNAVAILABLE.
         """
+        memory_bytes = self._settings.engine_memory_bytes
         if self.choice.kind != "wasm":
-            return NativeProcess(self.choice, self._memory_bytes)
-        is_narrow = self._narrow is not None and not is_wide
-        return WasmProcess(self._prefork(is_narrow), self.choice, self._memory_bytes, is_narrow=is_narrow)
+            return NativeProcess(self.choice, memory_bytes)
+        narrow = None if is_wide else narrow_of(self.choice.path)
+        prefork = self._prefork(narrow or self.choice.path)
+        return WasmProcess(prefork, self.choice, memory_bytes, is_narrow=narrow is not None)
 
-    def _prefork(self, is_narrow: bool) -> WasmPrefork:
+    @cached_property
+    def choice(self) -> EngineChoice:
+        """Which engine it is; looked for when the first one is wanted."""
+        return choose_engine(self._settings)
+
+    def _prefork(self, wasm: Path) -> WasmPrefork:
         with self._lock:
-            known = self._preforks.get(is_narrow)
+            known = self._preforks.get(wasm)
             if known is not None and known.process.poll() is None:
                 return known
             if known is not None:
                 known.close()
-            wasm = self._narrow if is_narrow and self._narrow else self.choice.path
-            self._preforks[is_narrow] = made = WasmPrefork(self.choice, wasm, self._caches)
+            caches = cache_folders(self._settings.home_dir if self._settings.home else None)
+            self._preforks[wasm] = made = WasmPrefork(self.choice, wasm, caches)
             return made
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ def expected_bytes(unpacked_bytes: int) -> int:
 
 
 def free_bytes() -> int:
-    """What engines may take now: a share of the machine's available memory, or of the container's where that is less."""
+    """What engines may take now: a share of what the machine has left, or the container where that is less."""
     free = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
