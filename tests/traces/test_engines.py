@@ -109,7 +109,7 @@ def test_both_builds_find_the_same_in_every_trace(path, settings, monkeypatch):
 # ---- a batch -----------------------------------------------------------------------------------------
 def test_what_happens_to_one_engine_does_not_happen_to_its_neighbours(settings, make_trace, tmp_path):
     path = make_trace().process(10, "app").schedule([(0, 10, 0, 5)]).write(tmp_path / "t.pftrace")
-    hurried = settings.with_values(engine_timeout_s=1)
+    hurried = settings.with_values(engine_timeout_s=3)
     outcomes = {}
     with Engines(settings) as engines:
         neighbours = [start_engine(settings, engines) for _ in range(2)]
