@@ -226,7 +226,7 @@ def check_trace(
 
 def _data_sources(session: TraceSession, contents: TraceContents) -> tuple[str, ...]:
     types = session.query(statement("track_types"), {"type": "string"})["type"]
-    memory = session.query(statement("memory_sample_count"), {"sample_count": "int64"})["sample_count"][0]
+    memory = session.query(statement("memory_samples"), {"has_samples": "int64"})["has_samples"][0]
     found = {str(name) for name in types if name != _MEMORY}  # that type covers counters other than memory as well
     return tuple(sorted(found | ({"sched"} if contents.sched.count else set()) | ({_MEMORY} if memory else set())))
 

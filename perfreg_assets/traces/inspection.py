@@ -125,7 +125,13 @@ def _look_inside(
                 losses=health.losses,
             )
             # A collection launches the app before the exploration begins, so that part of the recording counts too.
-            measurements = startup_times(session, app=app, start_ns=min(contents.start_ns, start_ns), end_ns=end_ns)
+            measurements = startup_times(
+                session,
+                app=app,
+                start_ns=min(contents.start_ns, start_ns),
+                end_ns=end_ns,
+                has_slices=contents.has_slices,
+            )
             found = Inspection(health, series, measurements)
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
