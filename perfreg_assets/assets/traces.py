@@ -55,19 +55,18 @@ class InspectionConfig(dg.Config):
 def traces_and_time_series(
     context: dg.AssetExecutionContext, config: InspectionConfig, project: Project
 ) -> Iterator[dg.MaterializeResult[None]]:
-    settings, warehouse = project.settings(), project.open_in(context)
-    for key in context.partition_keys:
-        watch = Stopwatch()
-        inspected = inspect_due(warehouse, settings, [key], watch, again=config.again)
-        for run_id, health in inspected.found.items():
-            context.log.info("%s: %s", run_id, health.detail if health.reason else "trace complete")
-        with warehouse.reading() as reader:
-            run_ids = run_table.ids_of_partitions(reader, [key])[key]
+    settings, warehouse, keys = project.settings(), project.open_in(context), list(context.partition_keys)
+    watch = Stopwatch()
+    inspected = inspect_due(warehouse, settings, keys, watch, again=config.again)
+    for run_id, health in inspected.found.items():
+        context.log.info("%s: %s", run_id, health.detail if health.reason else "trace complete")
+    seconds = watch.metadata(share=len(keys))
+    with warehouse.reading() as reader:
+        for key, run_ids in run_table.ids_of_partitions(reader, keys).items():
+            now = sum(run_id in inspected.found for run_id in run_ids)
             for name, summary in summaries(reader, run_ids).items():
                 context.add_asset_metadata(
-                    {**summary, "inspected_now": len(inspected.found), **watch.metadata()},
-                    asset_key=name,
-                    partition_key=key,
+                    {**summary, "inspected_now": now, **seconds}, asset_key=name, partition_key=key
                 )
     yield dg.MaterializeResult(asset_key="traces")
     yield dg.MaterializeResult(asset_key="time_series")

@@ -57,13 +57,13 @@ def _ingest(settings: Settings, paths: list[Path]) -> set[str]:
     from perfreg_assets.automation.materialise import Materialised, materialise
     from perfreg_assets.automation.upkeep import bring_up_to_date
     from perfreg_assets.collection import registry
-    from perfreg_assets.methods.warmup import warm_up
+    from perfreg_assets.methods.compiled import ensure_compiled
     from perfreg_assets.partitions import to_key
     from perfreg_assets.warehouse import runs as run_table
 
     begin = time.perf_counter()
     defs, project = project_of(settings)
-    warm_up()
+    ensure_compiled()
     done = Materialised()
     with terminal.progress("perfreg") as show:
         folders, rejected = registry.sort_out(registry.find_run_folders(paths), settings, to_key)

@@ -19,8 +19,7 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import ArrayLike
 
-from perfreg_assets.methods import dtw_kernels
-from perfreg_assets.methods.dtw import checked_radius, refuse_huge_path
+from perfreg_assets.methods.dtw import checked_radius, dtw_kernels, refuse_huge_path
 from perfreg_assets.methods.inputs import Floats, as_all_values, as_rows, pack
 
 BACKENDS = ("numba", "tslearn")

@@ -16,11 +16,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.lazy import LazyModule
 
-QUARTILE = float(special.ndtri(0.75))  # 0.6745
+special = LazyModule("scipy.special")
+
+QUARTILE = 0.6744897501960817  # of the standard normal distribution, the upper one
 HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see docs/quality.md)
 SMALLEST_LOG_SD = 0.02  # of the logarithm of a distance, range or value: 2 % more is never unusual
 DISTURBED_SD = 6.0

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from perfreg_assets.methods import dtw_kernels
 from perfreg_assets.methods.inputs import Floats, as_all_values, as_rows, as_values, dimensions, pack
+from perfreg_assets.methods.lazy import LazyModule
+
+dtw_kernels = LazyModule("perfreg_assets.methods.dtw_kernels")
 
 LARGEST_PATH_CELLS = 4_000_000_000  # one byte each: two series of 63,000 samples
 

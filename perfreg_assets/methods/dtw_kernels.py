@@ -25,10 +25,47 @@ _FLAGS = {"nnan", "nsz"}  # inputs are finite; +inf is used, so not "ninf"
 
 
 @njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
-def _local_costs(x: Any, y_reversed: Any, dims: int, cost: Any, low: int, width: int, shift: int) -> None:
-    """A diagonal's local costs in the first `dims` dimensions."""
+def _accumulate_1d(
+    x: Any, y_reversed: Any, best_2: Any, best_1: Any, best: Any, low: int, width: int, shift: int
+) -> None:
+    """One diagonal in one dimension: `best` = squared difference + cheapest of the three predecessors.
+
+    Apart from `_accumulate`, because reading the local costs from an array as well costs a third (measured).
+    """
+    xs = x[low - 1 : low - 1 + width]
+    ys = y_reversed[shift + low : shift + low + width]
+    diagonal = best_2[low - 1 : low - 1 + width]
+    up = best_1[low - 1 : low - 1 + width]
+    left = best_1[low : low + width]
+    out = best[low : low + width]
+    for i in range(width):
+        difference = xs[i] - ys[i]
+        out[i] = difference * difference + min(diagonal[i], up[i], left[i])
+
+
+@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
+def _accumulate_1d_with_steps(
+    x: Any, y_reversed: Any, best_2: Any, best_1: Any, best: Any, steps: Any, low: int, width: int, shift: int
+) -> None:
+    """As `_accumulate_1d`; `steps` as in `_accumulate_with_steps`."""
+    xs = x[low - 1 : low - 1 + width]
+    ys = y_reversed[shift + low : shift + low + width]
+    diagonal = best_2[low - 1 : low - 1 + width]
+    up = best_1[low - 1 : low - 1 + width]
+    left = best_1[low : low + width]
+    out = best[low : low + width]
+    for i in range(width):
+        difference = xs[i] - ys[i]
+        cheaper = min(diagonal[i], up[i])
+        out[i] = difference * difference + min(cheaper, left[i])
+        steps[i] = np.uint8(up[i] < diagonal[i]) + np.uint8(2) * np.uint8(left[i] < cheaper)
+
+
+@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
+def _local_costs(x: Any, y_reversed: Any, cost: Any, low: int, width: int, shift: int) -> None:
+    """A diagonal's local costs over all dimensions."""
     c = cost[low : low + width]
-    for q in range(dims):
+    for q in range(x.shape[0]):
         xs = x[q, low - 1 : low - 1 + width]
         ys = y_reversed[q, shift + low : shift + low + width]
         if q == 0:
@@ -42,50 +79,31 @@ def _local_costs(x: Any, y_reversed: Any, dims: int, cost: Any, low: int, width:
 
 
 @njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
-def _accumulate(
-    x: Any, y_reversed: Any, cost: Any, best_2: Any, best_1: Any, best: Any, low: int, width: int, shift: int
-) -> None:
-    """One diagonal: `best` = squared difference + `cost` + cheapest of the three predecessors."""
-    xs = x[low - 1 : low - 1 + width]
-    ys = y_reversed[shift + low : shift + low + width]
-    extra = cost[low : low + width]
+def _accumulate(cost: Any, best_2: Any, best_1: Any, best: Any, low: int, width: int) -> None:
+    """One diagonal: `best` = local `cost` + cheapest of the three predecessors."""
+    local = cost[low : low + width]
     diagonal = best_2[low - 1 : low - 1 + width]
     up = best_1[low - 1 : low - 1 + width]
     left = best_1[low : low + width]
     out = best[low : low + width]
     for i in range(width):
-        difference = xs[i] - ys[i]
-        out[i] = (extra[i] + difference * difference) + min(diagonal[i], up[i], left[i])
+        out[i] = local[i] + min(diagonal[i], up[i], left[i])
 
 
 @njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
-def _accumulate_with_steps(
-    x: Any,
-    y_reversed: Any,
-    cost: Any,
-    best_2: Any,
-    best_1: Any,
-    best: Any,
-    steps: Any,
-    low: int,
-    width: int,
-    shift: int,
-) -> None:
+def _accumulate_with_steps(cost: Any, best_2: Any, best_1: Any, best: Any, steps: Any, low: int, width: int) -> None:
     """As `_accumulate`; `steps` = 0 diagonal, 1 up (i - 1), 2 or 3 left (j - 1).
 
     Ties: diagonal before up before left, as tslearn.
     """
-    xs = x[low - 1 : low - 1 + width]
-    ys = y_reversed[shift + low : shift + low + width]
-    extra = cost[low : low + width]
+    local = cost[low : low + width]
     diagonal = best_2[low - 1 : low - 1 + width]
     up = best_1[low - 1 : low - 1 + width]
     left = best_1[low : low + width]
     out = best[low : low + width]
     for i in range(width):
-        difference = xs[i] - ys[i]
         cheaper = min(diagonal[i], up[i])
-        out[i] = (extra[i] + difference * difference) + min(cheaper, left[i])
+        out[i] = local[i] + min(cheaper, left[i])
         steps[i] = np.uint8(up[i] < diagonal[i]) + np.uint8(2) * np.uint8(left[i] < cheaper)
 
 
@@ -158,7 +176,10 @@ def _sweep(x: Any, y: Any, reach: int, bound: float, steps: Any, origin: Any) ->
     dims, n = x.shape
     m = y.shape[1]
     y_reversed = _reversed(y)
-    cost = np.zeros(n + 3)
+    x_only, y_only = x[0], y_reversed[0]  # out of the loop: a view costs 4 ns, which is 16 cells
+    is_kept = steps.shape[0] > 0
+    kept = steps
+    cost = np.empty(n + 3 if dims > 1 else 0)
     best_2 = np.full(n + 3, np.inf)
     best_1 = np.full(n + 3, np.inf)
     best = np.full(n + 3, np.inf)
@@ -176,17 +197,20 @@ def _sweep(x: Any, y: Any, reach: int, bound: float, steps: Any, origin: Any) ->
         width = high - low + 1
         shift = m - diagonal
         if width > 0:
-            if dims > 1:
-                _local_costs(x, y_reversed, dims - 1, cost, low, width, shift)
-            if steps.shape[0] == 0:
-                _accumulate(x[dims - 1], y_reversed[dims - 1], cost, best_2, best_1, best, low, width, shift)
-            else:
+            if is_kept:
                 kept = steps[used : used + width]
                 origin[diagonal] = used - low
                 used += width
-                _accumulate_with_steps(
-                    x[dims - 1], y_reversed[dims - 1], cost, best_2, best_1, best, kept, low, width, shift
-                )
+            if dims > 1:
+                _local_costs(x, y_reversed, cost, low, width, shift)
+                if is_kept:
+                    _accumulate_with_steps(cost, best_2, best_1, best, kept, low, width)
+                else:
+                    _accumulate(cost, best_2, best_1, best, low, width)
+            elif is_kept:
+                _accumulate_1d_with_steps(x_only, y_only, best_2, best_1, best, kept, low, width, shift)
+            else:
+                _accumulate_1d(x_only, y_only, best_2, best_1, best, low, width, shift)
             while low <= high and best[low] > bound:
                 best[low] = np.inf
                 low += 1

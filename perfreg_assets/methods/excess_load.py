@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.lazy import LazyModule
+
+kernels = LazyModule("perfreg_assets.methods.excess_load_kernels")
 
 BURST_S = (3.0, 6.0)
 SHARES = (0.03, 0.1, 0.3)
@@ -94,38 +96,8 @@ def find_excess(usual: UsualDifferences, differences: Floats, expected: Floats, 
         for burst in BURST_S:
             leave = min(interval_s / burst, 0.9)
             for share in SHARES:
-                evidence, probability = _forward_backward(plain, lifted, min(share / (1 - share) * leave, 0.9), leave)
+                enter = min(share / (1 - share) * leave, 0.9)
+                evidence, probability = kernels.forward_backward(plain, lifted, enter, leave)
                 if evidence - total > best[0]:
                     best = (float(evidence - total), float(height), probability)
     return Excess(*best)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _forward_backward(usual: Any, excess: Any, enter: float, leave: float) -> Any:
-    """Log likelihood of the samples, and probability (n,) of the excess state; transition probabilities per sample."""
-    n = usual.shape[0]
-    filtered = np.empty(n)
-    probability = np.empty(n)
-    total = 0.0
-    ahead = enter / (enter + leave)
-    for t in range(n):
-        high = max(usual[t], excess[t])
-        u = np.exp(usual[t] - high) * (1.0 - ahead)
-        e = np.exp(excess[t] - high) * ahead
-        total += np.log(u + e) + high
-        filtered[t] = e / (u + e)
-        ahead = (1.0 - filtered[t]) * enter + filtered[t] * (1.0 - leave)
-    after_usual = 1.0
-    after_excess = 1.0
-    for t in range(n - 1, -1, -1):
-        e = filtered[t] * after_excess
-        probability[t] = e / (e + (1.0 - filtered[t]) * after_usual)
-        high = max(usual[t], excess[t])
-        u = np.exp(usual[t] - high) * after_usual
-        e = np.exp(excess[t] - high) * after_excess
-        after_usual = (1.0 - enter) * u + enter * e
-        after_excess = leave * u + (1.0 - leave) * e
-        scale = after_usual + after_excess
-        after_usual /= scale
-        after_excess /= scale
-    return total, probability

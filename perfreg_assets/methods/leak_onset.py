@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import njit
 
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.lazy import LazyModule
+
+kernels = LazyModule("perfreg_assets.methods.leak_onset_kernels")
 
 SHORTEST_TEETH_S = 10.0
 MOST_POINTS = 400  # longer courses are averaged down: a leak has no detail of single seconds
-LAST_ONSET_POINTS = 10  # fewer points after it show no shape
 SMOOTHING_S = 15.0
 
 
@@ -66,7 +66,7 @@ def find_onset(differences: Floats, interval_s: float, chance_gain: float) -> On
     count = length // width
     points = np.ascontiguousarray(differences[: count * width].reshape(count, width).mean(axis=1))
     shortest = max(3, round(SHORTEST_TEETH_S / (interval_s * width)))
-    gains, heights = _gains(points, shortest)
+    gains, heights = kernels.gains_of_shapes(points, shortest)
     gains = gains / count
     if not len(gains) or not gains.max() > 0:
         return Onset(0.0, 0.0, np.zeros(length))
@@ -77,44 +77,3 @@ def find_onset(differences: Floats, interval_s: float, chance_gain: float) -> On
     total = np.cumsum(weights)
     begun[: len(gains)] = total / total[-1]  # not weights.sum(), rounded otherwise: at most 1
     return Onset(float(gains[best]), float(heights[best]), begun[np.minimum(np.arange(length) // width, count - 1)])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _gains(values: Any, shortest_teeth: int) -> Any:
-    """Per onset the largest gain of a rising shape, and the height of that shape."""
-    n = values.shape[0]
-    onsets = max(n - LAST_ONSET_POINTS, 0)
-    gains = np.zeros(onsets)
-    heights = np.zeros(onsets)
-    mean = values.mean()
-    for onset in range(onsets):
-        tail = n - onset
-        teeth = 0  # 0: ramp, -1: step, else samples per tooth
-        while True:
-            top = 1.0 if teeth < 0 else float((tail if teeth == 0 else teeth) - 1)
-            total = 0.0
-            squares = 0.0
-            product = 0.0
-            for i in range(tail):
-                if teeth < 0:
-                    shape = 1.0
-                elif teeth == 0:
-                    shape = float(i)
-                else:
-                    shape = float(i % teeth)
-                total += shape
-                squares += shape * shape
-                product += shape * (values[onset + i] - mean)
-            spread = squares - total * total / n
-            if spread > 1e-9 and product > 0.0 and product * product / spread > gains[onset]:
-                gains[onset] = product * product / spread
-                heights[onset] = product / spread * top
-            if teeth < 0:
-                break
-            if teeth == 0:
-                teeth = shortest_teeth
-            else:
-                teeth += max(1, teeth // 12)
-            if teeth > tail // 2:
-                teeth = -1
-    return gains, heights

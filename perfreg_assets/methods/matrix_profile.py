@@ -11,20 +11,18 @@ sqrt(window), whatever their levels. A window is constant when all its samples a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from perfreg_assets.methods.inputs import Floats, as_univariate
 from perfreg_assets.methods.jit import load_stumpy
+from perfreg_assets.methods.lazy import LazyModule
+
+kernels = LazyModule("perfreg_assets.methods.matrix_profile_kernels")
 
 BACKENDS = ("numba", "stumpy")
 SMALLEST_WINDOW = 3  # stumpy's limit: two samples have no shape
-
-_FLAGS = {"nnan", "nsz"}  # inputs are finite; nothing is reordered, so the bits are the same on every processor
 
 
 def ab_join(
@@ -58,7 +56,7 @@ def ab_join(
     level = b[0]
     a, b = a - level, b - level
     moments = (*_moments(a, window), *_moments(b, window)) if normalize else ()
-    found: Floats = (_normalized if normalize else _raw)(a, b, window, *moments)
+    found: Floats = (kernels.normalized if normalize else kernels.raw)(a, b, window, *moments)
     return found
 
 
@@ -70,119 +68,3 @@ def _moments(values: Floats, window: int) -> tuple[Floats, Floats, Floats]:
     is_constant = (windows.max(axis=1) == windows.min(axis=1)) | (deviation == 0.0)  # squares of 1e-200 vanish
     inverse = np.where(is_constant, 0.0, 1.0 / np.where(is_constant, 1.0, deviation))
     return mean, sliding_window_view(values, window - 1).mean(axis=1), inverse
-
-
-@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
-def _next_covariances(
-    before: Any, after: Any, leaving: Any, entering: Any, factor: float, left: float, entered: float
-) -> None:
-    """Row i of the covariances from row i - 1: `after[j] = before[j - 1]` without the sample that left."""
-    previous = before[:-1]
-    current = after[1:]
-    for j in range(current.shape[0]):
-        current[j] = previous[j] + factor * (entering[j] * entered - leaving[j] * left)
-
-
-@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
-def _correlations(covariances: Any, inverse: Any, constant: Any, scale: float, out: Any) -> float:
-    """Fills the correlations with one window of the target; returns the largest."""
-    best = -2.0
-    for j in range(out.shape[0]):
-        out[j] = covariances[j] * inverse[j] * scale + constant[j]
-        best = max(best, out[j])
-    return best
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _index_of(values: Any, wanted: float) -> int:
-    for j in range(values.shape[0]):
-        if values[j] == wanted:
-            return j
-    return 0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _normalized(
-    a: Any, b: Any, window: int, mean_a: Any, short_a: Any, inverse_a: Any, mean_b: Any, short_b: Any, inverse_b: Any
-) -> Any:
-    rows = a.shape[0] - window + 1
-    columns = b.shape[0] - window + 1
-    # For the step into column j (from j - 1): what enters and leaves, from the mean of the samples both windows share.
-    entering = b[window:] - short_b[1:columns]
-    leaving = b[: columns - 1] - short_b[1:columns]
-    # A constant window correlates .5 with one that is not (stumpy), which makes the distance sqrt(window).
-    constant = np.where(inverse_b == 0.0, 0.5, 0.0)
-    has_constant = inverse_b.min() == 0.0
-    factor = (window - 1) / (window * window)
-    row = np.empty(columns)
-    next_row = np.empty(columns)
-    correlations = np.empty(columns)
-    profile = np.empty(rows)
-    for i in range(rows):
-        if i > 0:
-            shared = short_a[i]
-            _next_covariances(row, next_row, leaving, entering, factor, a[i - 1] - shared, a[i + window - 1] - shared)
-            row, next_row = next_row, row
-        for j in range(columns if i == 0 else 1):
-            total = 0.0
-            for k in range(window):
-                total += (a[i + k] - mean_a[i]) * (b[j + k] - mean_b[j])
-            row[j] = total / window
-        if inverse_a[i] == 0.0:
-            profile[i] = 0.0 if has_constant else np.sqrt(window)
-            continue
-        best = _correlations(row, inverse_b, constant, inverse_a[i], correlations)
-        j = _index_of(correlations, best)
-        if inverse_b[j] == 0.0:
-            profile[i] = np.sqrt(window)
-            continue
-        total = 0.0
-        for k in range(window):
-            difference = (a[i + k] - mean_a[i]) * inverse_a[i] - (b[j + k] - mean_b[j]) * inverse_b[j]
-            total += difference * difference
-        profile[i] = np.sqrt(total)
-    return profile
-
-
-@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
-def _next_squares(before: Any, after: Any, leaving: Any, entering: Any, left: float, entered: float) -> float:
-    """Row i of the squared distances from row i - 1 (not column 0); returns the smallest."""
-    previous = before[:-1]
-    current = after[1:]
-    best = np.inf
-    for j in range(current.shape[0]):
-        old = leaving[j] - left
-        new = entering[j] - entered
-        current[j] = previous[j] - old * old + new * new
-        best = min(best, current[j])
-    return best
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _raw(a: Any, b: Any, window: int) -> Any:
-    rows = a.shape[0] - window + 1
-    columns = b.shape[0] - window + 1
-    entering = b[window:].copy()
-    leaving = b[: columns - 1].copy()
-    row = np.empty(columns)
-    next_row = np.empty(columns)
-    profile = np.empty(rows)
-    for i in range(rows):
-        best = np.inf
-        if i > 0:
-            best = _next_squares(row, next_row, leaving, entering, a[i - 1], a[i + window - 1])
-            row, next_row = next_row, row
-        for j in range(columns if i == 0 else 1):
-            total = 0.0
-            for k in range(window):
-                difference = a[i + k] - b[j + k]
-                total += difference * difference
-            row[j] = total
-            best = min(best, total)
-        j = _index_of(row, best)
-        total = 0.0
-        for k in range(window):
-            difference = a[i + k] - b[j + k]
-            total += difference * difference
-        profile[i] = np.sqrt(total)
-    return profile

@@ -14,10 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
-from scipy import special
-
 from perfreg_assets.detection import RunRule
-from perfreg_assets.methods.calibration import LARGEST_SCORE, p_of_score, score_of_p
+from perfreg_assets.methods.calibration import LARGEST_SCORE, p_of_score, score_of_p, special
 from perfreg_assets.methods.omega_rule import critical_omega, state
 from perfreg_assets.methods.samples import Score
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 from perfreg_assets.model import freshness, inputs
 from perfreg_assets.model.freshness import Stage
@@ -14,6 +17,7 @@ from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
@@ -23,6 +27,9 @@ from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import settings_table, timings
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
+
+_BLOCK_RUNS = 64
+"""Runs that are read before their results are committed: what a process that is killed has done in vain."""
 
 Inspect = Callable[[run_table.RunRow, Settings], Inspection]
 
@@ -45,6 +52,9 @@ def inspect_due(
 ) -> Inspected:
     """Reads the traces of some partitions that were not read yet, or by other code or with other parameters.
 
+    Traces are read side by side, as many as this process may use cores and as fit into the memory that is free, each
+    with an engine process of its own. Neither order nor number changes a result.
+
     A trace that was read before and whose file is gone by now keeps what was read of it.
 
     Args:
@@ -52,15 +62,42 @@ def inspect_due(
         inspect: what reads one trace; tests bring their own.
     """
     keys = list(keys)
-    inspect = inspect or read_trace
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         wanted = None if again else freshness.ready_runs(reader, settings, Stage.TRACE, keys)
         rows = [
             row for key in keys for row in run_table.of_partition(reader, key) if wanted is None or row.run_id in wanted
         ]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = dict(zip((row.run_id for row in rows), pool.map(lambda row: inspect(row, settings), rows), strict=True))
+    found: dict[str, TraceHealth] = {}
+    with Engines(settings) if rows and inspect is None else nullcontext() as engines:
+        look = inspect or partial(read_trace, engines=engines)
+        with ThreadPoolExecutor(_usable_cores()) as pool:
+            for block in _blocks(rows):
+                inspections = pool.map(lambda row: look(row, settings), block)
+                found |= _keep(warehouse, settings, watch, block, list(inspections))
+    return Inspected(found)
+
+
+def _blocks(rows: Iterable[run_table.RunRow]) -> Iterator[list[run_table.RunRow]]:
+    rest = iter(rows)
+    while block := list(islice(rest, _BLOCK_RUNS)):
+        yield block
+
+
+def _usable_cores() -> int:
+    """Cores that this process may use, which a container may limit."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _keep(
+    warehouse: Warehouse,
+    settings: Settings,
+    watch: Stopwatch,
+    rows: Sequence[run_table.RunRow],
+    inspections: Sequence[Inspection],
+) -> dict[str, TraceHealth]:
+    """Writes what was found in some runs' traces, in one transaction."""
+    found = {row.run_id: inspection for row, inspection in zip(rows, inspections, strict=True)}
     with watch.measure("warehouse"), warehouse.writing() as writer:
         gone = _gone(writer, rows, found)
         trace_table.note_gone(writer, gone, is_gone=True)
@@ -84,7 +121,7 @@ def inspect_due(
     for inspection in found.values():
         for part, seconds in inspection.health.seconds.items():
             watch.add(part, seconds)
-    return Inspected({run_id: inspection.health for run_id, inspection in found.items()})
+    return {run_id: inspection.health for run_id, inspection in found.items()}
 
 
 def _gone(reader: Reader, rows: Iterable[run_table.RunRow], found: Mapping[str, Inspection]) -> set[str]:
@@ -100,8 +137,12 @@ def _gone(reader: Reader, rows: Iterable[run_table.RunRow], found: Mapping[str, 
     }
 
 
-def read_trace(row: run_table.RunRow, settings: Settings) -> Inspection:
-    """Gate, series and measurements of a registered run's trace."""
+def read_trace(row: run_table.RunRow, settings: Settings, engines: Engines | None = None) -> Inspection:
+    """Gate, series and measurements of a registered run's trace.
+
+    Args:
+        engines: see `inspect_trace`.
+    """
     assert row.app is not None
     assert row.trace_file is not None
     assert row.time_limit_s is not None
@@ -116,6 +157,7 @@ def read_trace(row: run_table.RunRow, settings: Settings) -> Inspection:
         expected_bytes=row.trace_bytes,
         expected_sha256=row.trace_sha256,
         settings=settings,
+        engines=engines,
     )
 
 

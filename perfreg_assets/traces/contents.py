@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 
+from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.statements import statement
 
+_BOUNDS_SCHEMA = {"start_ts": "int64", "end_ts": "int64", "sched_count": "int64", "has_slices": "int64"}
 _SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
 _PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
 _THREAD_SCHEMA = {"utid": "int64", "tid": "Int64", "upid": "Int64", "end_ts": "Int64"}
@@ -44,13 +45,14 @@ class SchedSlices:
 @dataclass(frozen=True)
 class TraceContents:
     """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts.
-    `threads`: utid, tid, upid, end_ts."""
+    `threads`: utid, tid, upid, end_ts. `has_slices`: apps or system told what they did (atrace and the like)."""
 
     start_ns: int
     end_ns: int
-    processes: pd.DataFrame
-    threads: pd.DataFrame
+    processes: Table
+    threads: Table
     sched: SchedSlices
+    has_slices: bool
 
     @property
     def recorded_ns(self) -> tuple[int, int]:
@@ -66,20 +68,20 @@ def load_contents(session: TraceSession) -> TraceContents:
     Raises:
         Rejected: ENGINE_…
     """
-    bounds = session.arrays(statement("trace_bounds"), {"start_ts": "int64", "end_ts": "int64"})
+    bounds = session.query(statement("trace_bounds"), _BOUNDS_SCHEMA)
     start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
     processes = session.query(statement("processes"), _PROCESS_SCHEMA)
     threads = session.query(statement("threads"), _THREAD_SCHEMA)
-    return TraceContents(start_ns, end_ns, processes, threads, _load_sched(session, start_ns, end_ns))
+    sched = _load_sched(session, start_ns, end_ns, int(bounds["sched_count"][0]))
+    return TraceContents(start_ns, end_ns, processes, threads, sched, bool(bounds["has_slices"][0]))
 
 
-def _load_sched(session: TraceSession, start_ns: int, end_ns: int) -> SchedSlices:
+def _load_sched(session: TraceSession, start_ns: int, end_ns: int, count: int) -> SchedSlices:
     """In pages of time, so that no single answer gets too large for the protocol."""
-    count = int(session.arrays(statement("sched_slice_count"), {"slice_count": "int64"})["slice_count"][0])
     page_count = 1 + count // _PAGE_ROWS
     edges = [start_ns + (end_ns + 1 - start_ns) * page // page_count for page in range(page_count + 1)]
     pages = [
-        session.arrays(statement("sched_slices", first_ns=begin, last_ns=end - 1), _SLICE_SCHEMA)
+        session.query(statement("sched_slices", first_ns=begin, last_ns=end - 1), _SLICE_SCHEMA)
         for begin, end in pairwise(edges)
     ]
     ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)

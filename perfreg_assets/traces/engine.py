@@ -1,34 +1,26 @@
-"""A loaded trace that answers PerfettoSQL: the official `perfetto` client against an engine of our own start.
-
-The client is used for the protocol; starting, limits and ending are ours, because the stock launcher polls once a
-second, has no limits, leaves the engine behind when Python is killed, and drops errors met at the end of a trace.
-"""
+"""A loaded trace that answers PerfettoSQL, on an engine of our own start and with limits on its time and memory."""
 
 from __future__ import annotations
 
 import http.client
 import logging
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-import numpy as np
-import pandas as pd
-from google.protobuf.message import DecodeError
-from perfetto.trace_processor import TraceProcessor
+from typing import Self
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import columns
-from perfreg_assets.traces.engine_choice import EngineChoice, choose_engine, logger
+from perfreg_assets.traces.engine_choice import EngineChoice, logger
 from perfreg_assets.traces.engine_process import EngineProcess
+from perfreg_assets.traces.engines import NARROW_BYTES, Engines
+from perfreg_assets.traces.rpc_client import RpcClient
 from perfreg_assets.traces.trace_file import unpacked_chunks
 
-__all__ = ["EngineChoice", "QueryError", "TraceSession", "choose_engine", "open_trace", "start_engine"]
+__all__ = ["QueryError", "TraceSession", "open_trace", "start_engine"]
 
 _announced: set[tuple[EngineChoice, str]] = set()
 
@@ -46,24 +38,42 @@ def open_trace(path: Path, settings: Settings) -> TraceSession:
     session = start_engine(settings)
     try:
         session.load(unpacked_chunks(path, settings.trace_max_bytes))
+    except BaseException as error:
+        session.close()
+        if not session.lacks_addresses(error):
+            raise
+    else:
+        return session
+    session = start_engine(settings, is_wide=True)
+    try:
+        session.load(unpacked_chunks(path, settings.trace_max_bytes))
     except BaseException:
         session.close()
         raise
     return session
 
 
-def start_engine(settings: Settings) -> TraceSession:
+def start_engine(settings: Settings, engines: Engines | None = None, *, is_wide: bool = False) -> TraceSession:
     """An engine without a trace.
+
+    Args:
+        engines: of the batch that it is for; without, it is the only one.
+        is_wide: it must be able to address more than 4 GiB, see `TraceSession.lacks_addresses`.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE.
     """
     begin = time.perf_counter()
-    process = EngineProcess(choose_engine(settings), settings)
+    own = Engines(settings) if engines is None else None
+    process: EngineProcess | None = None
     try:
-        session = TraceSession(process, settings)
+        process = (engines or own or Engines(settings)).start(is_wide=is_wide)
+        session = TraceSession(process, settings, own)
     except BaseException:
-        process.close()
+        if process is not None:
+            process.close()
+        if own is not None:
+            own.close()
         raise
     session.start_seconds = time.perf_counter() - begin
     return session
@@ -76,19 +86,24 @@ class TraceSession:
     time not counted. After the engine is gone every call raises the same `Rejected` that says why.
     """
 
-    def __init__(self, process: EngineProcess, settings: Settings) -> None:
+    def __init__(self, process: EngineProcess, settings: Settings, engines: Engines | None = None) -> None:
+        """
+        Args:
+            engines: to be closed with the session.
+        """
         self._process = process
+        self._engines = engines
         self._limit_s = settings.engine_timeout_s
         self._left_s = settings.engine_timeout_s
-        self._is_timed_out = threading.Event()
+        self._may_widen = process.is_narrow and settings.engine_memory_bytes > NARROW_BYTES
         self._failure: Rejected | None = None
-        self._client = TraceProcessor(addr=process.address)
+        self._client = RpcClient(process.address)
         self.kind = process.choice.kind
         self.start_seconds = 0.0
         self.load_seconds = 0.0
         self.query_seconds = 0.0
         with self._working("while telling its version"):
-            self.version: str = self._client.http.status().human_readable_version
+            self.version: str = self._client.version(self._left_s)
         first = (process.choice, self.version) not in _announced
         _announced.add((process.choice, self.version))
         logger.log(
@@ -98,6 +113,11 @@ class TraceSession:
             self.version,
             process.choice.path,
         )
+
+    def lacks_addresses(self, error: BaseException) -> bool:
+        """Whether the session failed because the engine can address 4 GiB only, while more memory is allowed: an engine
+        started with `is_wide` may succeed."""
+        return self._may_widen and isinstance(error, Rejected) and error.reason is Reason.ENGINE_MEMORY
 
     @property
     def engine_seconds(self) -> float:
@@ -112,17 +132,15 @@ class TraceSession:
                 raises.
         """
         begin = time.perf_counter()
-        backend, end = self._client.http, self._client.protos.TraceProcessorRpc().finalize_data_result
         with self._working("while loading the trace"):
             for chunk in chunks:
-                if error := backend.parse(chunk).error:
+                if error := self._client.parse(chunk, self._remaining_s(begin)):
                     raise _refused(error)
-            end.ParseFromString(backend.notify_eof())  # the stock client drops this answer
-            if end.error:
-                raise _refused(end.error)
+            if error := self._client.notify_end(self._remaining_s(begin)):
+                raise _refused(error)
         self.load_seconds += time.perf_counter() - begin
 
-    def query(self, sql: str, schema: columns.Schema) -> pd.DataFrame:
+    def query(self, sql: str, schema: columns.Schema) -> columns.Table:
         """The rows of the last statement with exactly the declared columns and types (see `columns.Schema`).
 
         Raises:
@@ -130,54 +148,48 @@ class TraceSession:
             columns.SchemaError: the result is not as declared.
             Rejected: ENGINE_TIMEOUT, ENGINE_MEMORY or ENGINE_CRASHED; the session is over.
         """
-        result = self._execute(sql)
-        return columns.frame(result.column_names, result.batch, schema)
+        return self._execute(sql).table(schema)
 
-    def arrays(self, sql: str, schema: columns.Schema) -> dict[str, np.ndarray]:
-        """As `query`, as plain arrays: for many rows."""
-        result = self._execute(sql)
-        return columns.arrays(result.column_names, result.batch, schema)
-
-    def _execute(self, sql: str) -> Any:
+    def _execute(self, sql: str) -> columns.QueryResult:
         begin = time.perf_counter()
         with self._working("in a query"):
-            result = self._client.http.execute_query(sql)
+            result = columns.QueryResult.of(self._client.query(sql, self._remaining_s(begin)))
         self.query_seconds += time.perf_counter() - begin
         if result.error:
             raise QueryError(result.error)
         return result
+
+    def _remaining_s(self, begin: float) -> float:
+        return self._left_s - (time.perf_counter() - begin)
 
     @contextmanager
     def _working(self, what: str) -> Iterator[None]:
         """Within: the engine works, on the clock. Any break of the connection becomes the reason why."""
         if self._failure is not None:
             raise self._failure
-        begin = time.monotonic()
-        timer = threading.Timer(max(self._left_s, 0.0), self._expire)
-        timer.daemon = True
-        timer.start()
+        begin = time.perf_counter()
         try:
+            if self._left_s <= 0:
+                raise TimeoutError
             yield
-        except (OSError, http.client.HTTPException, DecodeError) as error:
-            failure = self._process.failure(what)
-            if self._is_timed_out.is_set():
-                failure = Rejected(
+        except (OSError, http.client.HTTPException, columns.BrokenResultError) as error:
+            if isinstance(error, TimeoutError):
+                self._process.kill()
+                self._failure = Rejected(
                     Reason.ENGINE_TIMEOUT, f"the engine worked for {self._limit_s:g} s and was ended {what}"
                 )
-            self._failure = failure
-            raise failure from error
+            else:
+                self._failure = self._process.failure(what)
+            raise self._failure from error
         finally:
-            timer.cancel()
-            self._left_s -= time.monotonic() - begin
-
-    def _expire(self) -> None:
-        self._is_timed_out.set()
-        self._process.kill()
+            self._left_s -= time.perf_counter() - begin
 
     def close(self) -> None:
         """Ends the engine. Safe to call twice; later queries say that the session is closed."""
         self._client.close()
         self._process.close()
+        if self._engines is not None:
+            self._engines.close()
         if self._failure is None:
             self._failure = Rejected(Reason.ENGINE_UNAVAILABLE, "the trace session is closed")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces.wasm_code import find_wasm
+from perfreg_assets.traces.wasm_files import find_wasm
 
 WASM = "wasm"  # as value of the setting `trace_processor`: the WebAssembly engine, whatever else is installed
 _BINARY = "trace_processor_shell"

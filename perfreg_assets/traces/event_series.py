@@ -20,13 +20,14 @@ def frame_series(scope: Scope) -> list[Series]:
     """
     names, grid = ("frames_app", "frames_janky_app"), scope.grid
     table = scope.rows("frames", {"ts": "int64", "upid": "Int64", "jank_type": "string"})
-    if isinstance(table, str) or table.empty:
+    if isinstance(table, str) or not len(table):
         why = table if isinstance(table, str) else "the trace has no frame timeline (Android 12 and later)"
         return [grid.missing(name, why) for name in names]
-    table = table[table["upid"].isin(scope.upids).to_numpy(bool)]
-    labels = table["jank_type"].fillna("").str.split(", ")
-    is_janky = np.array([not _APP_JANK.isdisjoint(kinds) for kinds in labels], dtype=bool)
-    ts = table["ts"].to_numpy()
+    upid = table["upid"]
+    table = table.take(np.isin(upid.values, scope.upids) & ~upid.is_null)
+    labels = [text or "" for text in table["jank_type"]]
+    is_janky = np.array([not _APP_JANK.isdisjoint(text.split(", ")) for text in labels], dtype=bool)
+    ts = table["ts"]
     return [
         grid.series(name, count(ts[chosen], grid) / grid.interval_s)
         for name, chosen in zip(names, (np.ones(ts.size, dtype=bool), is_janky), strict=True)
@@ -47,15 +48,14 @@ def network_series(scope: Scope) -> list[Series]:
         "net_received": "Received",
         "net_sent": "Transmitted",
     }
-    if isinstance(table, str) or table.empty:
+    if isinstance(table, str) or not len(table):
         why = table if isinstance(table, str) else "the trace has no network packets (Android 14 and later)"
         return [grid.missing(name, why) for name in names]
     is_app = belongs_to(table["package_name"], scope.app)
     out = []
     for name, direction in names.items():
-        chosen = (table["direction"] == direction).fillna(False).to_numpy(bool)
+        chosen = table["direction"] == direction
         chosen &= is_app | (not name.endswith("_app"))
-        rows = table[chosen]
-        amount = sum_at(rows["ts"].to_numpy(), rows["bytes"].fillna(0).to_numpy(np.int64), grid)
+        amount = sum_at(table["ts"][chosen], table["bytes"].values[chosen], grid)
         out.append(grid.series(name, amount / grid.interval_s))
     return out

@@ -38,7 +38,7 @@ class Clock:
 
 def load_clocks(session: TraceSession) -> dict[int, Clock] | str:
     """Frequency of each core that has one, or why there is none."""
-    samples = session.arrays(statement("cpu_frequency"), {"ts": "int64", "cpu": "int64", "khz": "float64"})
+    samples = session.query(statement("cpu_frequency"), {"ts": "int64", "cpu": "int64", "khz": "float64"})
     if samples["ts"].size == 0:
         return "the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)"
     clocks: dict[int, Clock] = {}

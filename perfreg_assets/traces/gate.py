@@ -22,11 +22,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pandas as pd
-
 from perfreg_assets.catalogue import EVERYTHING, loss_counter
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.contents import TraceContents, load_contents
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.framing import PacketFraming
@@ -216,7 +215,7 @@ def check_trace(
         data_sources=sources,
         process_count=len(contents.processes),
         app_processes=tuple(sorted({process.name for process in processes})),
-        stats={str(name): int(value) for name, value in stats.groupby("name")["value"].sum().items()},
+        stats={name: int(rows["value"].sum()) for name, rows in stats.groups("name")},
         losses={text: spoilt for text, (spoilt, _) in losses.items()},
         load_sources=recording.load_sources,
         window_ns=window,
@@ -227,7 +226,7 @@ def check_trace(
 
 def _data_sources(session: TraceSession, contents: TraceContents) -> tuple[str, ...]:
     types = session.query(statement("track_types"), {"type": "string"})["type"]
-    memory = session.arrays(statement("memory_sample_count"), {"sample_count": "int64"})["sample_count"][0]
+    memory = session.query(statement("memory_samples"), {"has_samples": "int64"})["has_samples"][0]
     found = {str(name) for name in types if name != _MEMORY}  # that type covers counters other than memory as well
     return tuple(sorted(found | ({"sched"} if contents.sched.count else set()) | ({_MEMORY} if memory else set())))
 
@@ -239,17 +238,17 @@ def _source_problem(sources: tuple[str, ...]) -> Rejected | None:
     return Rejected(Reason.SOURCE_MISSING, f"neither sched/sched_switch nor process memory; the trace has {has}")
 
 
-def _losses(stats: pd.DataFrame, recording: Recording, slice_count: int) -> dict[str, tuple[tuple[str, ...], bool]]:
+def _losses(stats: Table, recording: Recording, slice_count: int) -> dict[str, tuple[tuple[str, ...], bool]]:
     """`name = value` of each counter that is above what is tolerated → (data sources it spoils, events are gone)."""
     found: dict[str, tuple[tuple[str, ...], bool]] = {}
-    for name, rows in stats.groupby("name"):
-        counter = loss_counter(str(name))
+    for name, rows in stats.groups("name"):
+        counter = loss_counter(name)
         value = int(rows["value"].sum())
         if value <= counter.tolerated_share * slice_count:
             continue
         spoilt = counter.spoils
         if counter.is_per_buffer:
-            buffers = {None if pd.isna(number) else int(number) for number in rows["idx"]}
+            buffers = set(rows["idx"].tolist())
             spoilt = tuple(sorted(set().union(*(recording.sources_of_buffer(number) for number in buffers))))
         if spoilt:
             is_loss = counter.is_loss or (rows["severity"] == "data_loss").any()

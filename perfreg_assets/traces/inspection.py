@@ -1,9 +1,11 @@
-"""Gate, series and measurements of one trace with one start of the engine."""
+"""Gate, series and measurements of one trace with one start of the engine (two, if 4 GiB are too little for it)."""
 
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, start_engine
+from perfreg_assets.traces.engines import Engines, wants_wide
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_facts, check_file, check_trace
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.measurement import Measurement
@@ -37,6 +40,7 @@ def inspect_trace(
     expected_bytes: int | None = None,
     expected_sha256: str | None = None,
     known: FileFacts | None = None,
+    engines: Engines | None = None,
 ) -> Inspection:
     """What the trace is worth, and its series and measurements if it is complete.
 
@@ -48,25 +52,55 @@ def inspect_trace(
         exploration: (start_ns, end_ns) in trace time; None if run.json does not say, then the recorded span counts.
         expected_bytes, expected_sha256: from run.json, if stated there.
         known: what `check_file` found in this file before; if it has not changed since, it is not read again for that.
+        engines: of the batch that the trace belongs to; without, one is started for it.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE only, which is this machine's fault and not the trace's.
     """
     begin = time.perf_counter()
     facts: FileFacts | None = None
-    health: TraceHealth | None = None
-    series: list[Series] = []
-    measurements: list[Measurement] = []
-    session: TraceSession | None = None
-    file_s = 0.0
     try:
         if known is not None and known.still_hold(path):
             facts = known
             check_facts(facts, expected_bytes=expected_bytes, expected_sha256=expected_sha256)
         else:
             facts = check_file(path, expected_bytes=expected_bytes, expected_sha256=expected_sha256, settings=settings)
-        file_s = time.perf_counter() - begin
-        session = start_engine(settings)
+    except Rejected as error:
+        health = _incomplete(error, None, facts, None)
+        return Inspection(replace(health, seconds=_seconds(begin, time.perf_counter() - begin, 0.0)), [], [])
+    file_s = time.perf_counter() - begin
+    look = partial(
+        _look_inside, path, facts, app=app, exploration=exploration, time_limit_s=time_limit_s, settings=settings
+    )
+    with engines.room_for(facts.unpacked_bytes) if engines else nullcontext():
+        begin = time.perf_counter() - file_s  # the wait for others is nobody's work
+        found, engine_s, lacks_addresses = look(engines, is_wide=wants_wide(facts.unpacked_bytes))
+        if lacks_addresses:
+            found, again_s, _ = look(engines, is_wide=True)
+            engine_s += again_s
+    return found._replace(health=replace(found.health, seconds=_seconds(begin, file_s, engine_s)))
+
+
+def _seconds(begin: float, file_s: float, engine_s: float) -> dict[str, float]:
+    return {"file": file_s, "engine": engine_s, "series": time.perf_counter() - begin - file_s - engine_s}
+
+
+def _look_inside(
+    path: Path,
+    facts: FileFacts,
+    engines: Engines | None,
+    *,
+    app: str,
+    exploration: tuple[int, int] | None,
+    time_limit_s: float,
+    settings: Settings,
+    is_wide: bool,
+) -> tuple[Inspection, float, bool]:
+    """With one engine: what it gives, the seconds spent waiting for it, and whether a wide one may do better."""
+    health: TraceHealth | None = None
+    lacks_addresses = False
+    session = start_engine(settings, engines, is_wide=is_wide)
+    try:
         session.load(unpacked_chunks(path, settings.trace_max_bytes))
         contents = load_contents(session)
         health = check_trace(
@@ -78,6 +112,7 @@ def inspect_trace(
             settings=settings,
             contents=contents,
         )
+        found = Inspection(health, [], [])
         if health.is_complete and health.window_ns is not None:
             start_ns, end_ns = health.window_ns
             series = extract_series(
@@ -90,19 +125,22 @@ def inspect_trace(
                 losses=health.losses,
             )
             # A collection launches the app before the exploration begins, so that part of the recording counts too.
-            measurements = startup_times(session, app=app, start_ns=min(contents.start_ns, start_ns), end_ns=end_ns)
+            measurements = startup_times(
+                session,
+                app=app,
+                start_ns=min(contents.start_ns, start_ns),
+                end_ns=end_ns,
+                has_slices=contents.has_slices,
+            )
+            found = Inspection(health, series, measurements)
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise
-        health = _incomplete(error, health, facts, session)
-        series, measurements = [], []
+        lacks_addresses = session.lacks_addresses(error)
+        found = Inspection(_incomplete(error, health, facts, session), [], [])
     finally:
-        if session is not None:
-            session.close()
-    engine_s = session.engine_seconds if session else 0.0
-    file_s = file_s or time.perf_counter() - begin
-    seconds = {"file": file_s, "engine": engine_s, "series": time.perf_counter() - begin - file_s - engine_s}
-    return Inspection(replace(health, seconds=seconds), series, measurements)
+        session.close()
+    return found, session.engine_seconds, lacks_addresses
 
 
 def _incomplete(

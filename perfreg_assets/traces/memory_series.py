@@ -37,10 +37,8 @@ def memory_series(scope: Scope) -> list[Series]:
     """
     table = scope.session.query(statement("process_memory", upids=scope.upids), _SCHEMA)
     samples = {
-        str(name): samples_by_process(
-            rows["upid"].to_numpy(), rows["ts"].to_numpy(), rows["value"].to_numpy(), scope.processes
-        )
-        for name, rows in table.groupby("name", sort=True)
+        str(name): samples_by_process(rows["upid"], rows["ts"], rows["value"], scope.processes)
+        for name, rows in table.groups("name")
     }
     return [_series(name, counter, samples, scope.processes, scope.grid) for name, counter in _COUNTERS.items()]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
+
+from perfreg_assets.traces.columns import Table
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class AppProcess:
     end_ns: int | None
 
 
-def find_app(processes: pd.DataFrame, threads: pd.DataFrame, app: str) -> tuple[AppProcess, ...]:
+def find_app(processes: Table, threads: Table, app: str) -> tuple[AppProcess, ...]:
     """The app's processes: those named as the app, and its sub-processes `app:…`.
 
     Several may have the same name, at once or one after the other; all of them count. A process ends with its last
@@ -35,63 +36,72 @@ def find_app(processes: pd.DataFrame, threads: pd.DataFrame, app: str) -> tuple[
         app: application id.
     """
     found: list[AppProcess] = []
-    for row in processes[belongs_to(processes["name"], app)].itertuples(index=False):
-        if not any(row.upid in known.upids for known in found):
-            alone = AppProcess((int(row.upid),), (), str(row.name), _or_none(row.start_ts), _or_none(row.end_ts))
-            found.append(_with_rest(alone, processes, threads))
+    own = processes.take(belongs_to(processes["name"], app))
+    for upid, name, start_ns, end_ns in zip(
+        own["upid"].tolist(), own["name"], own["start_ts"].tolist(), own["end_ts"].tolist(), strict=True
+    ):
+        if not any(upid in known.upids for known in found):
+            found.append(_with_rest(AppProcess((upid,), (), name, start_ns, end_ns), processes, threads))
     return tuple(found)
 
 
-def _with_rest(process: AppProcess, processes: pd.DataFrame, threads: pd.DataFrame) -> AppProcess:
+def _with_rest(process: AppProcess, processes: Table, threads: Table) -> AppProcess:
     """The process with what it did after its main thread had ended."""
     upid = process.upids[0]
-    own = threads[(threads["upid"] == upid).fillna(False).to_numpy(bool)]
-    others_left = own["tid"][own["end_ts"].isna().to_numpy(bool)].dropna()
-    if process.end_ns is None or others_left.empty:
+    own = threads.take(threads["upid"].equals(upid))
+    is_left = own["end_ts"].is_null & ~own["tid"].is_null
+    if process.end_ns is None or not is_left.any():
         return process
-    later = threads[threads["upid"].isna().to_numpy(bool) & (threads["utid"] > own["utid"].max()).to_numpy(bool)]
-    orphans = later[later["tid"].isin(others_left).to_numpy(bool)]
-    pid = processes.loc[(processes["upid"] == upid).to_numpy(bool), "pid"].iloc[0]
-    same = processes[(processes["upid"] > upid).to_numpy(bool) & (processes["pid"] == pid).fillna(False).to_numpy(bool)]
-    is_another = (same["start_ts"].notna() | (same["name"].fillna(process.name) != process.name)).to_numpy(bool)
-    rest = same["upid"].to_numpy()[np.cumsum(is_another) == 0]  # until the pid is used again
-    if not rest.size and orphans.empty:
+    left = own["tid"].values[is_left]
+    tid = threads["tid"]
+    orphans = threads.take(
+        threads["upid"].is_null & (threads["utid"] > own["utid"].max()) & np.isin(tid.values, left) & ~tid.is_null
+    )
+    (pid,) = processes["pid"].take(processes["upid"] == upid).tolist()
+    has_pid = processes["pid"].equals(pid) if pid is not None else np.zeros(len(processes), bool)
+    same = processes.take((processes["upid"] > upid) & has_pid)
+    has_other_name = np.array([name not in (None, process.name) for name in same["name"]], bool)
+    is_another = ~same["start_ts"].is_null | has_other_name
+    rest = same["upid"][np.cumsum(is_another) == 0]  # until the pid is used again
+    if not rest.size and not len(orphans):
         return process
-    ends = [_or_none(end) for end in orphans["end_ts"]]
+    ends = orphans["end_ts"].tolist()
     last_ns = max((end for end in ends if end is not None), default=process.end_ns)
     goes_on = None in ends or not ends
     return replace(
         process,
         upids=(upid, *(int(one) for one in rest)),
-        orphans=tuple(int(utid) for utid in orphans["utid"]),
+        orphans=tuple(orphans["utid"].tolist()),
         end_ns=None if goes_on else max(process.end_ns, last_ns),
     )
 
 
-def belongs_to(names: pd.Series, app: str) -> np.ndarray:
-    """Boolean array: the name is the app's or that of one of its sub-processes. A plain comparison of texts."""
-    texts = names.fillna("")
-    found: np.ndarray = (texts == app).to_numpy(bool) | texts.str.startswith(app + ":").to_numpy(bool)
+def belongs_to(names: np.ndarray, app: str) -> np.ndarray:
+    """Boolean array: the name is the app's or that of one of its sub-processes. A plain comparison of texts.
+
+    Args:
+        names: (n,) of objects, str or None.
+    """
+    part = app + ":"
+    found = (name == app or (name is not None and name.startswith(part)) for name in names)
+    return np.fromiter(found, bool, len(names))
+
+
+def app_threads(threads: Table, processes: tuple[AppProcess, ...]) -> list[int]:
+    """utids of the threads of some processes, those that were left without one among them."""
+    upid = threads["upid"]
+    is_app = np.isin(upid.values, [upid for process in processes for upid in process.upids]) & ~upid.is_null
+    is_app |= np.isin(threads["utid"], [utid for process in processes for utid in process.orphans])
+    found: list[int] = threads["utid"][is_app & ~_is_idle(threads)].tolist()
     return found
 
 
-def app_threads(threads: pd.DataFrame, processes: tuple[AppProcess, ...]) -> list[int]:
-    """utids of the threads of some processes, those that were left without one among them."""
-    is_app = threads["upid"].isin([upid for process in processes for upid in process.upids]).to_numpy(bool)
-    is_app |= threads["utid"].isin([utid for process in processes for utid in process.orphans]).to_numpy(bool)
-    return [int(utid) for utid in threads["utid"].to_numpy()[is_app & ~_is_idle(threads)]]
-
-
-def idle_threads(threads: pd.DataFrame) -> np.ndarray:
+def idle_threads(threads: Table) -> np.ndarray:
     """utids of the cores' idle tasks."""
-    idle: np.ndarray = threads["utid"].to_numpy()[_is_idle(threads)]
+    idle: np.ndarray = threads["utid"][_is_idle(threads)]
     return idle
 
 
-def _is_idle(threads: pd.DataFrame) -> np.ndarray:
-    is_idle: np.ndarray = (threads["tid"] == 0).fillna(False).to_numpy(bool)
+def _is_idle(threads: Table) -> np.ndarray:
+    is_idle: np.ndarray = threads["tid"].equals(0)
     return is_idle
-
-
-def _or_none(value: object) -> int | None:
-    return None if value is pd.NA else int(value)  # type: ignore[call-overload]

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from perfreg_assets.catalogue import definition_of
-from perfreg_assets.traces.columns import Schema
+from perfreg_assets.traces.columns import Schema, Table
 from perfreg_assets.traces.grid import Grid, Series, add_up, split
 from perfreg_assets.traces.memory_series import held_by_all, samples_by_process
 from perfreg_assets.traces.scope import Scope
@@ -33,7 +32,7 @@ class Reduction:
     """A way from rows to values. `apply` is given the rows with a `ts`, columns as in `schema`."""
 
     schema: Schema
-    apply: Callable[[pd.DataFrame, Scope], Values]
+    apply: Callable[[Table, Scope], Values]
 
 
 @dataclass(frozen=True)
@@ -52,32 +51,32 @@ class RowRule:
         definition, grid = definition_of(self.series), scope.grid
         is_numbered = definition.numbered(0) != definition.name
         table = scope.rows(self.statement, self.reduction.schema)
-        if isinstance(table, str) or table.empty:
+        if isinstance(table, str) or not len(table):
             why = table if isinstance(table, str) else self.absent
             return [grid.missing(definition.numbered(0), why)]
-        events = table[table["ts"].notna()]
+        events = table.take(~table["ts"].is_null)
         parts = (
-            [(definition.numbered(int(number)), rows) for number, rows in events.groupby("track")]
+            [(definition.numbered(int(number)), rows) for number, rows in events.groups("track")]
             if is_numbered
             else [(definition.name, events)]
         )
         out = []
         for name, rows in parts:
-            values = self.reduction.apply(rows.astype({"ts": np.int64}), scope)
+            values = self.reduction.apply(rows, scope)
             out.append(grid.missing(name, values) if isinstance(values, str) else grid.series(name, values))
         return out
 
 
 # ---- ways of reduction -------------------------------------------------------------------------------
-def _events_per_second(rows: pd.DataFrame, scope: Scope) -> Values:
-    return count(rows["ts"].to_numpy(), scope.grid) / scope.grid.interval_s
+def _events_per_second(rows: Table, scope: Scope) -> Values:
+    return count(rows["ts"].values, scope.grid) / scope.grid.interval_s
 
 
-def _mean_number(rows: pd.DataFrame, scope: Scope) -> Values:
+def _mean_number(rows: Table, scope: Scope) -> Values:
     """How many were under way on average; dur -1: until the trace's end. Rows of one track do not overlap."""
     grid = scope.grid
-    ts, dur = rows["ts"].to_numpy(), rows["dur"].to_numpy(np.int64)
-    limit = ts.size + (grid.count + 1) * rows["track"].nunique()
+    ts, dur = rows["ts"].values, rows["dur"].values
+    limit = ts.size + (grid.count + 1) * np.unique(rows["track"].values).size
     pieces = split(ts, np.where(dur < 0, scope.contents.end_ns, ts + dur), grid, pieces_max=limit)
     total: np.ndarray = add_up(
         pieces.duration_ns, np.zeros(pieces.bin.size, dtype=np.int64), pieces.bin, (1, grid.count)
@@ -85,13 +84,13 @@ def _mean_number(rows: pd.DataFrame, scope: Scope) -> Values:
     return total / grid.interval_ns
 
 
-def _busy_share(rows: pd.DataFrame, scope: Scope) -> Values:
+def _busy_share(rows: Table, scope: Scope) -> Values:
     """As `_mean_number`, each row counting by the share of its duration in which it was busy, spread evenly."""
     grid = scope.grid
-    ts, dur = rows["ts"].to_numpy(), rows["dur"].to_numpy(np.int64)
-    limit = ts.size + (grid.count + 1) * rows["track"].nunique()
+    ts, dur = rows["ts"].values, rows["dur"].values
+    limit = ts.size + (grid.count + 1) * np.unique(rows["track"].values).size
     pieces = split(ts, ts + dur, grid, pieces_max=limit)
-    share = rows["busy_ns"].to_numpy() / np.maximum(dur, 1)
+    share = rows["busy_ns"] / np.maximum(dur, 1)
     return np.bincount(pieces.bin, pieces.duration_ns * share[pieces.row], grid.count) / grid.interval_ns
 
 
@@ -103,15 +102,15 @@ def _level(combine: Literal["sum", "mean", "max"], before: Literal["first", "zer
             comes late.
     """
 
-    def apply(rows: pd.DataFrame, scope: Scope) -> Values:
+    def apply(rows: Table, scope: Scope) -> Values:
         grid = scope.grid
-        tracks = [part for _, part in rows.groupby("track")]
+        tracks = [part for _, part in rows.groups("track")]
         if not tracks:
             return np.zeros(grid.count)
-        late_ns = int(rows["ts"].min()) - grid.start_ns
+        late_ns = int(rows["ts"].values.min()) - grid.start_ns
         if before == "first" and late_ns > max(grid.interval_ns, _UNKNOWN_HEAD_RATIO * (grid.end_ns - grid.start_ns)):
             return f"its first sample comes {late_ns / 1e9:.1f} s late"
-        courses = [(part["ts"].to_numpy(), part["value"].to_numpy(np.float64)) for part in tracks]
+        courses = [(part["ts"].values, part["value"]) for part in tracks]
         if combine == "max":
             courses = [_highest(courses, before == "first")]
         integrals = [_step_integral(ts, values, before == "first", grid) for ts, values in courses]
@@ -143,10 +142,8 @@ def _step_integral(ts: np.ndarray, values: np.ndarray, is_first_before: bool, gr
 def _held(what: str) -> Callable[..., Values]:
     """Memory of the app's processes, the column `track` being a process's upid."""
 
-    def apply(rows: pd.DataFrame, scope: Scope) -> Values:
-        samples = samples_by_process(
-            rows["track"].to_numpy(np.int64), rows["ts"].to_numpy(), rows["value"].to_numpy(), scope.processes
-        )
+    def apply(rows: Table, scope: Scope) -> Values:
+        samples = samples_by_process(rows["track"].values, rows["ts"].values, rows["value"], scope.processes)
         if not samples:
             return f"the trace has no {what} of the app"
         return held_by_all(what, samples, scope.processes, scope.grid)

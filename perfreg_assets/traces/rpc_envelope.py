@@ -1,10 +1,10 @@
-"""The protobuf wire format, as little of it as the trace processor's RPC envelope needs."""
+"""The protobuf wire format, as little of it as the trace processor's RPC needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-LENGTH_DELIMITED = 2
+_VARINT, _FIXED_64, LENGTH_DELIMITED, _FIXED_32 = 0, 1, 2, 5
 
 
 def varint(value: int) -> bytes:
@@ -26,24 +26,35 @@ def field(number: int, value: int | str | bytes) -> bytes:
 
 
 def fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """(number, value) of each field; only varint and length-delimited fields, which is all the envelope has."""
-    position = 0
+    """(number, value) of each field: integers as int, everything else as its bytes (fixed-width numbers too).
+
+    Raises:
+        ValueError: the message ends within a field, or has a field of a type that protobuf gave up.
+    """
+    position, end = 0, len(message)
 
     def read() -> int:
         nonlocal position
         value = shift = 0
-        while True:
+        while position < end:
             byte = message[position]
             position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
             shift += 7
+        raise ValueError("a message that ends within a number")
 
-    while position < len(message):
-        tag, value = read(), read()
-        if tag & 7 == LENGTH_DELIMITED:
-            yield tag >> 3, message[position : position + value]
-            position += value
-        else:
-            yield tag >> 3, value
+    while position < end:
+        tag = read()
+        kind = tag & 7
+        if kind == _VARINT:
+            yield tag >> 3, read()
+            continue
+        if kind not in (_FIXED_64, LENGTH_DELIMITED, _FIXED_32):
+            raise ValueError(f"a field of wire type {kind}")
+        length = read() if kind == LENGTH_DELIMITED else 8 if kind == _FIXED_64 else 4
+        if position + length > end:
+            raise ValueError("a message that ends within a field")
+        yield tag >> 3, message[position : position + length]
+        position += length

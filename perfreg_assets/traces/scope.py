@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
-from perfreg_assets.traces.columns import Schema
+from perfreg_assets.traces.columns import Schema, Table
 from perfreg_assets.traces.contents import TraceContents
 from perfreg_assets.traces.engine import QueryError, TraceSession
 from perfreg_assets.traces.frequency import Clock, load_clocks
@@ -52,7 +51,7 @@ class Scope:
         table = self.session.query(statement("app_users"), {"name": "string", "uid": "int64"})
         return sorted({int(uid) for uid in table["uid"][belongs_to(table["name"], self.app)]})
 
-    def rows(self, name: str, schema: Schema) -> pd.DataFrame | str:
+    def rows(self, name: str, schema: Schema) -> Table | str:
         """The rows of a statement, or why there are none.
 
         A statement may have the placeholders `:upids`, `:utids` and `:uids`: the app's. An engine of another release

@@ -27,7 +27,7 @@ EXIT_MEMORY = 97
 EXIT_NOT_STARTED = 127
 
 _POLL_S = 0.1
-_PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG = 1
 _LIFELINE = 0  # standard input
 
 
@@ -49,7 +49,7 @@ def _become(command: list[str]) -> None:
     """In the child: turns into the engine; never returns."""
     try:
         if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), _LIFELINE)
         os.execv(command[0], command)
     except OSError as error:

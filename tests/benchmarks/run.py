@@ -41,14 +41,33 @@ def collect(names: Sequence[str], *, quick: bool) -> list[Row]:
     return found
 
 
+VECTORS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512vl", "asimd", "sve")
+"""Features, as Linux names them, that decide how many numbers a core works on at once."""
+
+
+def processor(info: str) -> dict[str, str]:
+    """What a table's ratios depend on: model, family, clock, caches and vector features, from /proc/cpuinfo."""
+    facts: dict[str, str] = {}
+    for line in info.splitlines():
+        name, _, value = line.partition(":")
+        facts.setdefault(name.strip(), value.strip())
+    flags = set((facts.get("flags") or facts.get("Features") or "").split())
+    numbers = [facts[name] for name in ("cpu family", "model", "stepping") if name in facts]
+    return {
+        "cpu": facts.get("model name", platform.processor() or platform.machine()),
+        "family/model/stepping": "/".join(numbers) or "unknown",
+        "MHz": facts.get("cpu MHz", "unknown").partition(".")[0],
+        "cache": facts.get("cache size", "unknown"),
+        "vectors": " ".join(name for name in VECTORS if name in flags) or "unknown",
+    }
+
+
 def machine() -> dict[str, str]:
-    cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        cpu = next((line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), cpu)
     packages = ("numpy", "numba", "tslearn", "stumpy", "duckdb", "dagster")
     return {
-        "cpu": cpu,
+        **processor(info.read_text() if info.exists() else ""),
+        "kernels compiled for": os.environ.get("NUMBA_CPU_NAME") or "this processor",  # set by perfreg_assets.methods
         "cores": str(os.cpu_count()),
         "load": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
         "python": platform.python_version(),

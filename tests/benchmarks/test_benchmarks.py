@@ -64,3 +64,18 @@ def test_functions_are_sampled_in_turns_and_quick_ones_several_times(bench, monk
     found = measuring.medians(taking("slow", 1.0), taking("quick", 0.02), rounds=2)
     assert found == pytest.approx((1.0, 0.02))
     assert "".join(name[0] for name in calls[4:]) == "sqq" * 2
+
+
+def test_the_header_tells_what_the_ratios_depend_on(bench):
+    info = (
+        "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Intel(R) Xeon(R) CPU @ 2.50GHz\n"
+        "stepping\t: 7\ncpu MHz\t\t: 2499.998\ncache size\t: 36608 KB\nflags\t\t: fpu sse4_2 avx fma avx2 avx512f\n\n"
+        "processor\t: 1\nmodel name\t: Intel(R) Xeon(R) CPU @ 2.50GHz\n"
+    )
+    facts = bench("run").processor(info)
+    assert facts["cpu"] == "Intel(R) Xeon(R) CPU @ 2.50GHz"
+    assert facts["family/model/stepping"] == "6/85/7"
+    assert (facts["MHz"], facts["cache"]) == ("2499", "36608 KB")
+    assert facts["vectors"] == "sse4_2 avx avx2 fma avx512f"
+    assert bench("run").processor("")["vectors"] == "unknown"
+    assert bench("run").machine()["kernels compiled for"]

@@ -5,7 +5,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from perfreg_assets.methods.excess_load import UsualDifferences, _forward_backward, find_excess
+from perfreg_assets.methods.excess_load import UsualDifferences, find_excess
+from perfreg_assets.methods.excess_load_kernels import forward_backward
 
 
 def test_forward_backward_equals_the_sum_over_all_state_sequences():
@@ -21,7 +22,7 @@ def test_forward_backward_equals_the_sum_over_all_state_sequences():
             weight *= np.exp(sum(log_density[t, state] for t, state in enumerate(states)))
             total += weight
             inside += weight * np.array(states)
-        evidence, probability = _forward_backward(
+        evidence, probability = forward_backward(
             np.ascontiguousarray(log_density[:, 0]), np.ascontiguousarray(log_density[:, 1]), enter, leave
         )
         assert evidence == pytest.approx(np.log(total), rel=1e-12)

@@ -61,6 +61,30 @@ def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent_and_quick(share
     assert time.perf_counter() - started < 5
 
 
+def test_a_cache_that_is_known_to_be_warm_is_asked_nothing_and_no_library_is_loaded(shared_cache):
+    code = (
+        "import sys; from perfreg_assets.methods.compiled import ensure_compiled; ensure_compiled();"
+        "print('numba' in sys.modules)"
+    )
+    folder = shared_cache[0]
+    first = run(code, NUMBA_CACHE_DIR=folder)  # kernels are there, but nobody noted it
+    assert (first.stdout, first.stderr) == ("True\n", "")
+    assert run(code, NUMBA_CACHE_DIR=folder).stdout == "False\n"
+    (marker,) = folder.glob("compiled-*")
+    marker.rename(folder / "compiled-for-another-processor")
+    assert run(code, NUMBA_CACHE_DIR=folder).stdout == "True\n"
+    assert marker.exists()
+
+
+def test_files_with_kernels_are_imported_without_numba_and_scipy():
+    code = (
+        "import sys; from perfreg_assets.methods import barycenter, calibrated_detector, detectors, discords, dtw,"
+        " excess_load, history, iqr_detector, knn, leak_onset, localisation, matrix_profile, multiple_testing,"
+        " path_similarity; heavy = {'numba', 'llvmlite', 'scipy'} & set(sys.modules); assert not heavy, heavy"
+    )
+    run(code)
+
+
 def test_the_warm_up_reaches_every_kernel(shared_cache):
     assert shared_cache[1].stdout == ""
 

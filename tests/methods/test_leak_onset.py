@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from perfreg_assets.methods.leak_onset import _gains, find_onset, median_course
+from perfreg_assets.methods.leak_onset import find_onset, median_course
+from perfreg_assets.methods.leak_onset_kernels import gains_of_shapes
 
 
 def test_gains_equal_numpys_least_squares():
     generator = np.random.default_rng(0)
     values = generator.normal(size=60).cumsum()
-    gains, _ = _gains(values, 5)
+    gains, _ = gains_of_shapes(values, 5)
     constant = ((values - values.mean()) ** 2).sum()
     for onset in (0, 7, 30, 49):
         tail = np.arange(60 - onset)

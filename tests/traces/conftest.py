@@ -13,7 +13,7 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.rpc_envelope import field
-from perfreg_assets.traces.wasm_code import find_wasm
+from perfreg_assets.traces.wasm_files import find_wasm
 
 DATA = Path(__file__).parents[1] / "data"
 PACKAGE_ROOT = Path(__file__).parents[2]

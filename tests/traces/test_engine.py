@@ -18,8 +18,10 @@ import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces import engine_choice, engine_process
-from perfreg_assets.traces.engine import choose_engine, open_trace, start_engine
+from perfreg_assets.traces import engine_choice
+from perfreg_assets.traces.engine import open_trace, start_engine
+from perfreg_assets.traces.engine_choice import choose_engine
+from perfreg_assets.traces.engines import Engines
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e15) SELECT count(*) AS n FROM c"
 COUNT = {"n": "int64"}
@@ -154,7 +156,7 @@ def test_a_native_engine_is_driven_in_the_same_way(native_engine, session_folder
     ):
         assert (one.kind, other.kind) == ("wasm", "explicit")
         assert one.version == other.version
-        assert one.query(sql, COUNT).n[0] == other.query(sql, COUNT).n[0] == 190_555
+        assert one.query(sql, COUNT)["n"][0] == other.query(sql, COUNT)["n"][0] == 190_555
 
 
 def test_errors_met_at_the_end_of_a_trace_are_reported(session_folder, settings):
@@ -207,7 +209,7 @@ def test_several_engines_at_once_do_not_meet(settings, make_trace, tmp_path):
             make_trace().process(10, "com.rig.app").schedule([(0, 10, 10 * k + 1, 10 * k + 9) for k in range(count)])
         )
         with open_trace(maker.write(tmp_path / f"{count}.pftrace"), settings) as session:
-            return session.query("SELECT count(*) AS n FROM sched_slice WHERE utid != 0", COUNT).n[0]
+            return session.query("SELECT count(*) AS n FROM sched_slice WHERE utid != 0", COUNT)["n"][0]
 
     counts = [3, 50, 7, 120, 1, 33]
     with ThreadPoolExecutor(3) as pool:
@@ -230,7 +232,7 @@ def test_an_engine_that_works_too_long_is_ended_and_every_later_query_says_so(se
 def test_idle_time_is_not_working_time(settings):
     with start_engine(settings.with_values(engine_timeout_s=1)) as session:
         time.sleep(1.2)
-        assert session.query("SELECT 1 AS n", COUNT).n.tolist() == [1]
+        assert session.query("SELECT 1 AS n", COUNT)["n"].tolist() == [1]
 
 
 LARGE_TABLE = (
@@ -269,7 +271,7 @@ sys.path.insert(0, {root!r})
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engine import start_engine
 session = start_engine(Settings(trace_processor={engine!r}))
-print(session._process._process.pid, flush=True)
+print(session._process.group, flush=True)
 if {is_busy}:
     threading.Thread(target=lambda: session.query({sql!r}, {{"n": "int64"}}), daemon=True).start()
 time.sleep(120)
@@ -318,7 +320,7 @@ def test_the_engine_ends_with_its_parent(native_engine, is_native, is_busy, how)
 @pytest.mark.skipif(sys.platform != "linux", reason="parent-death signal")
 def test_the_engine_ends_when_its_supervisor_is_killed(settings):
     with start_engine(settings) as session:
-        group = session._process._process.pid
+        group = session._process.group
         os.kill(group, signal.SIGKILL)
         assert is_gone(group, within_s=3)
 
@@ -336,7 +338,7 @@ def test_closing_ends_the_engine_even_in_the_middle_of_a_query(settings):
     thread = threading.Thread(target=query)
     thread.start()
     time.sleep(0.3)
-    group = session._process._process.pid
+    group = session._process.group
     session._process.kill()
     thread.join(10)
     session.close()
@@ -346,13 +348,14 @@ def test_closing_ends_the_engine_even_in_the_middle_of_a_query(settings):
 
 def test_an_error_while_loading_closes_the_engine(settings, tmp_path, monkeypatch):
     started = []
-    original = engine_process.EngineProcess.__init__
+    original = Engines.start
 
-    def watched(self, *args):
-        original(self, *args)
-        started.append(self._process.pid)
+    def watched(self, **options):
+        process = original(self, **options)
+        started.append(process.group)
+        return process
 
-    monkeypatch.setattr(engine_process.EngineProcess, "__init__", watched)
+    monkeypatch.setattr(Engines, "start", watched)
     with pytest.raises(Rejected):
         open_trace(tmp_path / "missing.pftrace", settings)
     assert len(started) == 1
@@ -370,5 +373,5 @@ def test_the_first_start_says_that_it_compiles_and_where_it_is_kept(tmp_path, mo
     assert len(list((tmp_path / "home" / "cache" / "engine").glob("*.cwasm"))) == 1
     caplog.clear()
     with start_engine(settings) as session:
-        assert session.query("SELECT 1 AS n", COUNT).n.tolist() == [1]
+        assert session.query("SELECT 1 AS n", COUNT)["n"].tolist() == [1]
     assert "compiling" not in caplog.text

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from perfreg_assets import bundled, catalogue
@@ -180,7 +181,7 @@ def of_device(data_folder, settings, name, app, wanted, sql, schema, interval_s=
         contents = load_contents(session)
         start, end = contents.start_ns, contents.end_ns
         found = extract_series(session, app=app, start_ns=start, end_ns=end, interval_s=interval_s, contents=contents)
-        rows = session.query(sql, schema)
+        rows = pd.DataFrame(session.query(sql, schema).columns)
     return next(each for each in found if each.name == wanted), rows, start, end
 
 

