@@ -6,7 +6,6 @@ from typing import Any
 
 import dagster as dg
 
-from perfreg_assets.assets import checks
 from perfreg_assets.assets.barycenters import barycenters
 from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
@@ -51,7 +50,6 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             *mart_specs(),
             *dg.with_source_code_references(COMPUTED),
         ],
-        asset_checks=checks.ALL,
         jobs=[
             jobs.ingest_runs,
             jobs.judge_versions,

@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from synthetic import Disturbed, Project, reader_of, row, snapshot
 
 from perfreg_assets.assets.outstanding import STEPS, Outstanding
-from perfreg_assets.automation.upkeep import LONGEST_PAUSE_S, Asked, due_requests
+from perfreg_assets.automation.asking import LONGEST_PAUSE_S, earlier, tags
+from perfreg_assets.automation.upkeep import digest_of, due_requests
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.gate import TraceHealth
@@ -203,7 +204,7 @@ class Scheduler:
     def __init__(self, project, seed, arrivals):
         self.project, self.chance, self.arrivals = project, random.Random(seed), list(arrivals)
         self.running: list[tuple[list[str], list[str]]] = []
-        self.memory: dict[str, Asked] = {}
+        self.asked: list[tuple[dict[str, str], float]] = []
         self.clock = 0.0
         self.depth = 0
 
@@ -221,8 +222,9 @@ class Scheduler:
     def tick(self):
         due = Outstanding(tuple(self.project.due()), {})
         busy = {key for keys, _ in self.running for key in keys}
-        wanted, self.memory = due_requests(due, self.memory, busy=busy, now=self.clock)
+        wanted, _ = due_requests(due, earlier(self.asked), busy=busy, now=self.clock)
         for key in wanted:
+            self.asked.append((tags([digest_of(due, key)]), self.clock))
             self.running.append(([key], [name for name in due.of(key).assets if name in self.project.steps()]))
 
     def step(self, index):
@@ -264,14 +266,17 @@ def test_what_failed_is_asked_for_again_after_growing_pauses_and_never_while_it_
     project.arrive(RUNS[0])
     due = Outstanding(tuple(project.due()), {})
     key = RUNS[0].partition_key
-    wanted, memory = due_requests(due, {}, busy=set(), now=0.0)
-    assert wanted == [key]
-    assert due_requests(due, memory, busy={key}, now=1e6)[0] == []
+    assert due_requests(due, {}, busy=set(), now=0.0) == ([key], None)
+    runs = [(tags([digest_of(due, key)]), 0.0)]
+    assert due_requests(due, earlier(runs), busy={key}, now=1e6) == ([], None)
     asked, now = [], 0.0
     while now < 4000:
         now += 1
-        wanted, memory = due_requests(due, memory, busy=set(), now=now)
-        asked += [now] * len(wanted)
+        wanted, again_at = due_requests(due, earlier(runs), busy=set(), now=now)
+        assert wanted == [key] or again_at > now
+        if wanted:
+            asked.append(now)
+            runs.append((tags([digest_of(due, key)]), now))
     pauses = [later - earlier for earlier, later in zip([0.0, *asked], asked, strict=False)]
     assert pauses == sorted(pauses)
     assert max(pauses) <= LONGEST_PAUSE_S + 1
