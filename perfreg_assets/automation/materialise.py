@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from perfreg_assets import bundled
+from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
 from perfreg_assets.partitions import DIMENSION
@@ -51,17 +48,6 @@ class Materialised:
             for name, seconds in theirs.items():
                 mine[name] = mine.get(name, 0.0) + seconds
         return self
-
-
-def prepare_home(settings: Settings) -> Path:
-    """Makes Dagster's home with its configuration, if there is none, and points this process to it."""
-    home = settings.dagster_home
-    home.mkdir(parents=True, exist_ok=True)
-    settings.inbox_dir.mkdir(parents=True, exist_ok=True)
-    if not (home / "dagster.yaml").exists():
-        shutil.copyfile(bundled.dagster_yaml(), home / "dagster.yaml")
-    os.environ["DAGSTER_HOME"] = str(home)
-    return home
 
 
 def materialise(
