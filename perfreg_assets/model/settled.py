@@ -114,6 +114,9 @@ class Memory:
             content = self._path.read_bytes()
         except FileNotFoundError:
             content = b""
+        except OSError as error:
+            _LOG.warning("%s cannot be read (%s): freshness is decided anew", self._path, error)
+            content = b""
         if content[:_HEAD_BYTES] != self._head:
             return np.empty(0, np.uint64)
         whole = (len(content) - _HEAD_BYTES) // _NUMBER_BYTES

@@ -7,6 +7,7 @@ import random
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -16,6 +17,7 @@ from synthetic import Disturbed, Project, reader_of, row, snapshot
 from perfreg_assets.assets.outstanding import STEPS, Outstanding
 from perfreg_assets.automation.asking import LONGEST_PAUSE_S, earlier, tags
 from perfreg_assets.automation.upkeep import digest_of, due_requests
+from perfreg_assets.model import freshness, settled
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.gate import TraceHealth
@@ -158,6 +160,64 @@ def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
     project.settle()
     (new,) = project.rows("SELECT state, reason_code FROM marts.runs WHERE run_id = 'made-012'")
     assert new == {"state": "incomplete_trace", "reason_code": "trace_file_missing"}
+
+
+# ---- what is remembered --------------------------------------------------------------------------
+def decided_about(project, monkeypatch):
+    """The versions that a look decides about anew."""
+    asked = []
+    decide = freshness.due
+
+    def due(reader, settings, keys=None, **options):
+        asked.extend(sorted(keys))
+        return decide(reader, settings, keys, **options)
+
+    with monkeypatch.context() as patched, project.warehouse.reading() as reader:
+        patched.setattr(freshness, "due", due)
+        freshness.due_now(reader, project.settings)
+    return asked
+
+
+def test_only_versions_in_which_something_changed_are_decided_about(make, monkeypatch):
+    project = make("remembered")
+    project.arrive(*RUNS)
+    project.settle()
+    assert decided_about(project, monkeypatch) == []
+    new = row(12, version="3")
+    project.arrive(new)
+    assert decided_about(project, monkeypatch) == [new.partition_key]
+    project.settle()
+    assert decided_about(project, monkeypatch) == []
+    project.settings = project.settings.with_values(history_size=3)
+    assert len(decided_about(project, monkeypatch)) == 3
+
+
+def test_a_memory_that_is_damaged_or_cannot_be_written_costs_time_only(make, monkeypatch, caplog):
+    project = make("damaged")
+    project.arrive(*RUNS[:6])
+    project.settle()
+    memory = project.settings.home_dir / settled.FILE
+    whole = memory.read_bytes()
+    for content in (b"", whole[:20], whole[:-3], b"x" * len(whole)):
+        memory.write_bytes(content)
+        assert project.due() == []
+        assert decided_about(project, monkeypatch) == []
+    memory.unlink()
+    memory.mkdir()
+    assert project.due() == []
+    assert "decided anew" in caplog.text
+
+
+def test_the_memory_forgets_states_gone_by(make):
+    project = make("forgetting")
+    project.arrive(*RUNS[:4])
+    project.settle()
+    memory = settled.Memory(project.settings.home_dir, "ab" * 32)
+    now = np.arange(10, dtype=np.uint64)
+    for number in range(300):
+        memory.add(now + np.uint64(10 * number), alive=now + np.uint64(10 * number))
+    assert memory.knows(now + np.uint64(2990)).all()
+    assert (project.settings.home_dir / settled.FILE).stat().st_size < 32 + 8 * 1050
 
 
 # ---- order does not matter -----------------------------------------------------------------------
