@@ -6,8 +6,6 @@ So a run that some partition was last materialised by stays, with those events; 
 of its own (SQLite). Runs of other code locations are left alone, and those that people launched for assets by hand.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
