@@ -6,7 +6,6 @@ from typing import Any
 
 import dagster as dg
 
-from perfreg_assets.assets import checks
 from perfreg_assets.assets.barycenters import barycenters
 from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
@@ -19,6 +18,7 @@ from perfreg_assets.assets.runs import runs
 from perfreg_assets.assets.traces import traces_and_time_series
 from perfreg_assets.assets.verdicts import verdicts
 from perfreg_assets.automation import collecting, jobs, sensors
+from perfreg_assets.automation.forgetting import forgetting
 from perfreg_assets.automation.new_builds import new_builds_sensor
 from perfreg_assets.automation.notifying import new_regressions
 from perfreg_assets.automation.policies import with_policies
@@ -45,20 +45,22 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
     serials = Settings.from_environment().devices
     collecting_jobs = collecting.collect_jobs(serials)
+    known_jobs: list[jobs.Job] = [
+        jobs.ingest_runs,
+        jobs.judge_versions,
+        quarantine_folders,
+        review_run,
+        *collecting_jobs,
+    ]
+    forget_old_runs, nightly_forgetting = forgetting([job.name for job in known_jobs])
     return dg.Definitions(
         assets=[
             collecting.COLLECTIONS,
             *mart_specs(),
             *dg.with_source_code_references(COMPUTED),
         ],
-        asset_checks=checks.ALL,
-        jobs=[
-            jobs.ingest_runs,
-            jobs.judge_versions,
-            quarantine_folders,
-            review_run,
-            *collecting_jobs,
-        ],
+        jobs=[*known_jobs, forget_old_runs],
+        schedules=[nightly_forgetting],
         sensors=[
             sensors.run_folders,
             sensors.upkeep,

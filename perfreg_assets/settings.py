@@ -217,6 +217,22 @@ class Settings:
         50, unit="folders", minimum=1, maximum=10_000, source="a sensor tick must end within Dagster's 60 s"
     )
 
+    inbox_after: str = _parameter(
+        "move",
+        unit="name",
+        choices=("move", "delete", "keep"),
+        source="what becomes of a folder that was taken in: moved to inbox/.taken, deleted, or left where it is; the "
+        "run's own copy is in .perfreg/runs",
+    )
+
+    # ---- Dagster's own records -------------------------------------------------------------------
+    dagster_days_kept: float = _parameter(
+        30.0, unit="days", minimum=1, maximum=3650, source="logs of Dagster runs: longer than anybody asks why"
+    )
+    dagster_runs_kept: int = _parameter(
+        2000, unit="runs", minimum=10, maximum=1_000_000, source="SQLite takes about 0.3 MB per run: 0.6 GB"
+    )
+
     # ---- warehouse -------------------------------------------------------------------------------
     lock_timeout_s: float = _parameter(
         60.0, unit="s", minimum=0, source="a write with publishing takes about 0.1 to 0.5 s (measured)"
@@ -309,6 +325,11 @@ class Settings:
     @property
     def dagster_home(self) -> Path:
         return self.home_dir / "dagster"
+
+    @property
+    def stopping_file(self) -> Path:
+        """There while `perfreg ui` stops: sensors that wait in a tick end it."""
+        return self.dagster_home / "stopping"
 
     @classmethod
     def kept_names(cls) -> tuple[str, ...]:

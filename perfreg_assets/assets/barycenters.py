@@ -4,6 +4,7 @@ import dagster as dg
 
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.averaging import average_due
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.warehouse import runs as run_table
@@ -18,6 +19,7 @@ from perfreg_assets.warehouse import states
     deps=["history_sets", "time_series"],
     metadata={"dagster/table_name": "marts.barycenters"},
 )
+@retried
 def barycenters(context: dg.AssetExecutionContext, project: Project) -> None:
     """DTW barycenter B(H) of each judged series over the run's history (DBA, majorise-minimise) [thesis 4.2.1].
 

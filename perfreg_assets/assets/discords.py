@@ -5,6 +5,7 @@ import dagster as dg
 from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.localising import localise_due
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.warehouse import discords as table
@@ -19,6 +20,7 @@ from perfreg_assets.warehouse import runs as run_table
     deps=["verdicts", "barycenters", "time_series"],
     metadata={"dagster/table_name": "marts.discords"},
 )
+@retried
 def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     """Suspicious windows of the series that the current verdict calls anomalous, and only of those [thesis 4.3].
 

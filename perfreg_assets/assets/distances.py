@@ -4,6 +4,7 @@ import dagster as dg
 
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.comparisons import SCORED
 from perfreg_assets.model.measuring import measure_due
 from perfreg_assets.model.stopwatch import Stopwatch
@@ -19,6 +20,7 @@ from perfreg_assets.warehouse import runs as run_table
     deps=["barycenters", "time_series"],
     metadata={"dagster/table_name": "marts.distances"},
 )
+@retried
 def distances(context: dg.AssetExecutionContext, project: Project) -> None:
     """How far a run is from its history: d, and D(H) with its quartiles [thesis 4.2.2].
 

@@ -2,8 +2,10 @@
 
 import dagster as dg
 
+from perfreg_assets.assets import checks
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.selecting import select_due
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.warehouse import histories
@@ -17,8 +19,10 @@ from perfreg_assets.warehouse import runs as run_table
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["time_series"],
     metadata={"dagster/table_name": "marts.history_sets"},
+    check_specs=checks.specs("history_sets"),
 )
-def history_sets(context: dg.AssetExecutionContext, project: Project) -> None:
+@retried
+def history_sets(context: dg.AssetExecutionContext, project: Project) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """For each run its history H: the latest k = 12 comparable runs [thesis 4.2.3].
 
     Comparable: same configuration C and recording, no functional problems F, a whole trace, an earlier start, another
@@ -33,6 +37,7 @@ def history_sets(context: dg.AssetExecutionContext, project: Project) -> None:
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)
         sets = histories.find(reader, [run_id for ids in run_ids.values() for run_id in ids])
+        checked = checks.results(reader, "history_sets", keys)
     for key, ids in run_ids.items():
         mine = [sets[run_id] for run_id in ids if run_id in sets]
         context.add_asset_metadata(
@@ -46,3 +51,4 @@ def history_sets(context: dg.AssetExecutionContext, project: Project) -> None:
             },
             partition_key=key,
         )
+    return dg.MaterializeResult(check_results=checked)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
 
+from perfreg_assets.detection import detectors
 from perfreg_assets.model import freshness
 from perfreg_assets.model.freshness import Due, Stage
+from perfreg_assets.provenance import code_version, deciding_code
 from perfreg_assets.reports import site
+from perfreg_assets.reports.templating import code_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
@@ -39,10 +44,17 @@ class Outstanding:
 
     def of(self, key: str) -> Outstanding:
         """The part of one partition."""
-        return Outstanding(
-            tuple(one for one in self.due if one.partition_key == key),
-            {run_id: found for run_id, found in self.pages.items() if found == key},
-        )
+        return self._parts.get(key, Outstanding((), {}))
+
+    @cached_property
+    def _parts(self) -> dict[str, Outstanding]:
+        due: dict[str, list[Due]] = {}
+        pages: dict[str, dict[str, str]] = {}
+        for one in self.due:
+            due.setdefault(one.partition_key, []).append(one)
+        for run_id, key in self.pages.items():
+            pages.setdefault(key, {})[run_id] = key
+        return {key: Outstanding(tuple(due.get(key, ())), pages.get(key, {})) for key in self.keys}
 
     @property
     def assets(self) -> tuple[str, ...]:
@@ -62,20 +74,50 @@ class Outstanding:
 
 def outstanding(reader: Reader, settings: Settings) -> Outstanding:
     """Everything that is due."""
-    due = freshness.due(reader, settings)
+    due = freshness.due_now(reader, settings)
     late, is_overview_late = site.due_pages(
         reader, settings.reports_dir, server=settings.reports_address, due=_reasons(due)
     )
-    key_of = {run.run_id: run.partition_key for run in states.registered(reader)}
+    key_of = states.partitions_of(reader, late)
     pages = {run_id: key_of[run_id] for run_id in late if run_id in key_of}
-    if is_overview_late and key_of:
-        pages[site.OVERVIEW] = list(key_of.values())[-1]
+    if is_overview_late and (latest := states.latest_partition(reader)) is not None:
+        pages[site.OVERVIEW] = latest
     return Outstanding(tuple(due), pages)
+
+
+def witness(settings: Settings) -> str:
+    """16 hex digits that are the same while nothing can have become due: nothing was published, no setting or code is
+    another one, and no page was written or removed. Costs five looks at files.
+
+    Raises:
+        OSError: a place cannot be looked at.
+    """
+    places = (
+        settings.published_warehouse,
+        settings.reports_dir / site.MANIFEST,
+        settings.reports_dir / "runs",
+        *(settings.reports_dir / page for page in site.OVERVIEW_PAGES),
+    )
+    facts = (settings, detectors(), _code(), [_stamp(place) for place in places])
+    return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _stamp(place: Path) -> tuple[int, int, int] | None:
+    try:
+        found = place.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@cache
+def _code() -> tuple[str, ...]:
+    return code_version("methods"), code_version("traces"), deciding_code(), code_hash()
 
 
 def write_pages(reader: Reader, settings: Settings) -> list[str]:
     """Brings the site up to date; what is still due is said on the pages it concerns. The pages written."""
-    due = _reasons(freshness.due(reader, settings))
+    due = _reasons(freshness.due_now(reader, settings))
     return site.build_site(reader, settings.reports_dir, server=settings.reports_address, due=due)
 
 

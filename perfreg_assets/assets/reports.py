@@ -5,6 +5,7 @@ import dagster as dg
 from perfreg_assets.assets.outstanding import write_pages
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.warehouse import runs as run_table
@@ -17,6 +18,7 @@ from perfreg_assets.warehouse import runs as run_table
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["discords", "verdicts"],
 )
+@retried
 def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     """A page per run, the index over versions, and the page that compares ω: static files, readable offline.
 

@@ -1,22 +1,25 @@
 """`runs`: what was tested, and what was refused."""
 
-from pathlib import Path
-
 import dagster as dg
 
 from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
-from perfreg_assets.collection import registry
+from perfreg_assets.assets.retrying import retried
+from perfreg_assets.assets.taking_in import take_in
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
 from perfreg_assets.warehouse import runs as run_table
 
 
 class RunsConfig(dg.Config):
-    """Run folders to take in; none: the partition's registered runs are listed again."""
+    """Run folders to take in; none: the partition's registered runs are listed again.
+
+    `from_inbox`: they lie in the inbox, and leave it once they are registered (setting `inbox_after`).
+    """
 
     folders: list[str] = []
+    from_inbox: bool = False
 
 
 @dg.asset(
@@ -28,6 +31,7 @@ class RunsConfig(dg.Config):
     tags={"contract": "run_folder"},
     metadata={"dagster/table_name": "marts.runs"},
 )
+@retried
 def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project) -> None:
     """Test runs R = (C, U, F): configuration, version, functional problems, path [thesis 4].
 
@@ -38,7 +42,7 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
     settings, warehouse = project.settings(), project.open_in(context)
     quarantined: dict[str, int] = {}
     with watch.measure("register"):
-        for outcome in registry.register([Path(name) for name in config.folders], settings, warehouse, to_key):
+        for outcome in take_in(config.folders, settings, warehouse, context.log, from_inbox=config.from_inbox):
             key = to_key(outcome.app or "", outcome.version_name or "")
             for note in outcome.notes:
                 context.log.warning("%s: not kept: %s", outcome.run_id, note)

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from perfreg_assets.assets import checks
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.inspecting import inspect_due, summaries
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.warehouse import runs as run_table
@@ -50,8 +52,10 @@ class InspectionConfig(dg.Config):
             metadata={"dagster/table_name": "marts.time_series"},
         ),
     ],
+    check_specs=checks.specs("traces", "time_series"),
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=100),
 )
+@retried
 def traces_and_time_series(
     context: dg.AssetExecutionContext, config: InspectionConfig, project: Project
 ) -> Iterator[dg.MaterializeResult[None]]:
@@ -68,5 +72,7 @@ def traces_and_time_series(
                 context.add_asset_metadata(
                     {**summary, "inspected_now": now, **seconds}, asset_key=name, partition_key=key
                 )
-    yield dg.MaterializeResult(asset_key="traces")
-    yield dg.MaterializeResult(asset_key="time_series")
+    with warehouse.reading() as reader:
+        found = {name: checks.results(reader, name, context.partition_keys) for name in ("traces", "time_series")}
+    for name, results in found.items():
+        yield dg.MaterializeResult(asset_key=name, check_results=results)

@@ -6,9 +6,10 @@ from typing import Any
 
 import dagster as dg
 
-from perfreg_assets.assets import presentation
+from perfreg_assets.assets import checks, presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.judging import judge
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
@@ -30,8 +31,10 @@ class VerdictConfig(dg.Config):
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["distances"],
     metadata={"dagster/table_name": "marts.verdicts"},
+    check_specs=checks.specs("verdicts"),
 )
-def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: Project) -> None:
+@retried
+def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: Project) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Whether a run regressed: d > Q3 + ω·(Q3 − Q1), each series alone and the run as a whole [thesis 4.2.2].
 
     One SQL pass over stored distances: nothing is measured again for another ω, and verdicts at earlier ω stay.
@@ -50,6 +53,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
         for row in table.axis_states(reader, everyone, judged.omega, judged.detector):
             axes[to_key(row["app"], row["version_name"])].append(row)
         shown = presentation.of_partitions(reader, judged.run_ids, project.settings(), "marts.verdicts")
+        checked = checks.results(reader, "verdicts", keys)
     for key in keys:
         context.add_asset_metadata(
             {
@@ -68,6 +72,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
         for row in rows[key]:
             if row["is_anomalous"] and row["series"] != RUN_LEVEL:
                 context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])
+    return dg.MaterializeResult(check_results=checked)
 
 
 def _figures(rows: Sequence[dict[str, Any]]) -> dict[str, float]:

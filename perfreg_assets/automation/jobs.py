@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dagster as dg
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 PREPARE = dg.AssetSelection.assets("runs", "traces", "time_series")
 MODEL = dg.AssetSelection.assets("history_sets", "barycenters", "distances")
 JUDGE = dg.AssetSelection.assets("verdicts", "discords", "reports")
+
+Job = dg.JobDefinition | UnresolvedAssetJobDefinition
 
 INGEST_JOB = "ingest_runs"
 EVERYTHING_JOB = "judge_versions"

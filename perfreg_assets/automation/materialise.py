@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from perfreg_assets import bundled
+from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
 from perfreg_assets.partitions import DIMENSION
@@ -51,17 +48,6 @@ class Materialised:
             for name, seconds in theirs.items():
                 mine[name] = mine.get(name, 0.0) + seconds
         return self
-
-
-def prepare_home(settings: Settings) -> Path:
-    """Makes Dagster's home with its configuration, if there is none, and points this process to it."""
-    home = settings.dagster_home
-    home.mkdir(parents=True, exist_ok=True)
-    settings.inbox_dir.mkdir(parents=True, exist_ok=True)
-    if not (home / "dagster.yaml").exists():
-        shutil.copyfile(bundled.dagster_yaml(), home / "dagster.yaml")
-    os.environ["DAGSTER_HOME"] = str(home)
-    return home
 
 
 def materialise(
@@ -108,7 +94,7 @@ def _run_ranges(
     result = Materialised()
     with dg.DagsterInstance.get() as instance, watched(progress):
         instance.add_dynamic_partitions(DIMENSION, list(keys))
-        for first, last in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
+        for first, last, _ in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
             run = job.execute_in_process(
                 instance=instance,
                 run_config=config,
@@ -132,8 +118,10 @@ def range_tags(first: str, last: str) -> dict[str, str]:
     return {RANGE_START: first, RANGE_END: last}
 
 
-def ranges(wanted: Sequence[str], order: Sequence[str], *, longest: int | None = None) -> list[tuple[str, str]]:
-    """Contiguous runs of `wanted` within `order`, as (first, last), none of more than `longest` keys."""
+def ranges(
+    wanted: Iterable[str], order: Sequence[str], *, longest: int | None = None
+) -> list[tuple[str, str, Sequence[str]]]:
+    """Contiguous runs of `wanted` within `order`, as (first, last, all of them), none of more than `longest` keys."""
     place = {key: position for position, key in enumerate(order)}
     found: list[tuple[int, int]] = []
     for position in sorted(place[key] for key in set(wanted)):
@@ -141,7 +129,7 @@ def ranges(wanted: Sequence[str], order: Sequence[str], *, longest: int | None =
             found[-1] = (found[-1][0], position)
         else:
             found.append((position, position))
-    return [(order[first], order[last]) for first, last in found]
+    return [(order[first], order[last], order[first : last + 1]) for first, last in found]
 
 
 def _add_figures(result: Materialised, run: dg.ExecuteInProcessResult) -> None:

@@ -75,7 +75,7 @@ def new_builds_sensor(jobs: Sequence[dg.JobDefinition], serials: Sequence[str]) 
     @dg.sensor(
         name="new_builds",
         jobs=list(jobs),
-        minimum_interval_seconds=10,
+        minimum_interval_seconds=60,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=f"Collects each new APK of the builds folder; how is said in {PLAN} beside it.",
     )

@@ -9,7 +9,7 @@ from perfreg_assets.warehouse import notifications as table
 
 @dg.sensor(
     name="new_regressions",
-    minimum_interval_seconds=15,
+    minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Posts each new regression to the webhook, once, with a link to its page. Off unless one is set.",
 )

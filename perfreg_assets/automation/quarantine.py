@@ -1,12 +1,9 @@
 """The job that records folders which are no run: they belong to no app version, so no asset can take them."""
 
-from pathlib import Path
-
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
-from perfreg_assets.collection import registry
-from perfreg_assets.partitions import to_key
+from perfreg_assets.assets.taking_in import take_in
 
 
 class QuarantineConfig(dg.Config):
@@ -17,8 +14,7 @@ class QuarantineConfig(dg.Config):
 
 @dg.op(description="Records folders that cannot be read as a run, each with its reason code and one sentence.")
 def quarantine(context: dg.OpExecutionContext, config: QuarantineConfig, project: Project) -> None:
-    outcomes = registry.register([Path(name) for name in config.folders], project.settings(), project.open(), to_key)
-    for outcome in outcomes:
+    for outcome in take_in(config.folders, project.settings(), project.open(), context.log, from_inbox=True):
         if outcome.rejected:
             context.log.warning(
                 "quarantined %s [%s] %s", outcome.folder.name, outcome.rejected.reason, outcome.rejected

@@ -1,28 +1,43 @@
-"""Sensors: the inbox is watched, and what is due is asked for."""
+"""Sensors: the inbox is watched, and what is due is asked for.
+
+Both wait inside their ticks (`waiting`), keep a cursor of constant size, and read from Dagster's own runs what they
+asked for before (`asking`).
+"""
+
+from __future__ import annotations
 
 import hashlib
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
-from perfreg_assets.assets.outstanding import Outstanding, outstanding
+from perfreg_assets.assets.outstanding import Outstanding, outstanding, witness
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation import inbox
+from perfreg_assets.automation import asking, inbox
 from perfreg_assets.automation.jobs import ingest_runs, judge_versions
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
-from perfreg_assets.automation.upkeep import due_requests, read_memory, write_memory
+from perfreg_assets.automation.upkeep import digest_of, due_requests
+from perfreg_assets.automation.waiting import patience, wait_for
+from perfreg_assets.collection.inbox import Sighting, look
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Rejected
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
 PARTITION = "dagster/partition"
 PARTITIONS_PER_RUN = 50
+PARTITIONS_PER_QUICK_RUN = 200
+"""Where no trace is to be read."""
+REQUESTS_PER_TICK = 20
+_LOOK_S = 5.0
 _UNFINISHED = (
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.QUEUED,
@@ -32,57 +47,146 @@ _UNFINISHED = (
 )
 
 
+# ---- the inbox -----------------------------------------------------------------------------------
 @dg.sensor(
     name="run_folders",
-    jobs=[ingest_runs, quarantine_folders],
+    jobs=[judge_versions, ingest_runs, quarantine_folders],
     minimum_interval_seconds=5,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Takes new or changed run folders from the inbox once they are quiet; half-copied ones are left alone.",
 )
 def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """One request per contiguous range of versions. Those that are being judged are registered now, and judged by
+    `upkeep` afterwards."""
     settings = project.settings()
-    decision = inbox.decide(
-        inbox.look(settings.inbox_dir),
-        context.cursor,
-        now=time.time(),
-        settle_s=settings.inbox_settle_s,
-        limit=settings.inbox_folders_per_tick,
-    )
-    arrived: dict[str, list[tuple[str, Path]]] = {}  # partition key → (signature, folder)
-    refused: list[tuple[str, Path]] = []
+    watch = _Inbox(context, settings)
+    wait_for(watch.has_arrivals, settings, seconds=patience(context))
+    decision = watch.decision
+    arrived: dict[str, list[Sighting]] = {}
+    refused: list[Sighting] = []
     for sighting in decision.ready:
-        folder = settings.inbox_dir / sighting.name
-        contents = f"{sighting.name}|{sighting.signature}"
         try:
-            run = read_run_folder(folder, settings)
+            run = read_run_folder(settings.inbox_dir / sighting.name, settings)
         except Rejected as rejected:
             context.log.warning("%s will be quarantined: %s", sighting.name, rejected)
-            refused.append((contents, folder))
+            refused.append(sighting)
         else:
-            arrived.setdefault(to_key(run.app, run.version_name), []).append((contents, folder))
+            arrived.setdefault(to_key(run.app, run.version_name), []).append(sighting)
+    order = list(context.instance.get_dynamic_partitions(DIMENSION)) if arrived else []
+    unknown = sorted(arrived.keys() - set(order))
+    order += unknown
+    busy = under_way(unfinished(context.instance, judge_versions.name), order) if arrived else set[str]()
     requests = [
-        dg.RunRequest(
-            run_key=_run_key("ingest", found),
-            job_name=ingest_runs.name,
-            partition_key=key,
-            run_config=_folders("runs", found),
-        )
-        for key, found in arrived.items()
+        _taking(job.name, "runs", [one for key in keys for one in arrived[key]], settings, range_tags(first, last))
+        for job, wanted in ((judge_versions, arrived.keys() - busy), (ingest_runs, arrived.keys() & busy))
+        for first, last, keys in ranges(wanted, order, longest=PARTITIONS_PER_RUN)
     ]
     if refused:
-        requests.append(
-            dg.RunRequest(
-                run_key=_run_key("quarantine", refused),
-                job_name=quarantine_folders.name,
-                run_config=_folders("quarantine", refused),
-            )
-        )
+        requests.append(_taking(quarantine_folders.name, "quarantine", refused, settings, {}))
     return dg.SensorResult(
         run_requests=requests,
         cursor=decision.cursor,
-        dynamic_partitions_requests=[app_versions.build_add_request(sorted(arrived))] if arrived else [],
+        dynamic_partitions_requests=[app_versions.build_add_request(unknown)] if unknown else [],
         skip_reason=None if requests else dg.SkipReason(_why_nothing(decision, settings.inbox_dir)),
     )
+
+
+class _Inbox:
+    """Looks at the inbox: at its own time stamp each time, at every folder in it when that or a folder changes."""
+
+    def __init__(self, context: dg.SensorEvaluationContext, settings: Settings) -> None:
+        self._context, self._settings = context, settings
+        self._looked_at, self._stamp = float("-inf"), 0
+        self.decision = inbox.Decision((), "{}")
+
+    def has_arrivals(self) -> bool:
+        stamp = _stamp(self._settings.inbox_dir)
+        if self.decision.waiting or stamp != self._stamp or time.monotonic() - self._looked_at >= _LOOK_S:
+            self._stamp, self._looked_at = stamp, time.monotonic()
+            self.decision = self._decide()
+        return bool(self.decision.ready)
+
+    def _decide(self) -> inbox.Decision:
+        sightings = look(self._settings.inbox_dir)
+        is_new = any(not one.is_done for one in sightings)
+        return inbox.decide(
+            sightings,
+            self._context.cursor,
+            now=time.time(),
+            settle_s=self._settings.inbox_settle_s,
+            limit=self._settings.inbox_folders_per_tick,
+            asked=_not_yet_again(self._context.instance, "run_folders") if is_new else frozenset[str](),
+        )
+
+
+def _stamp(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _not_yet_again(instance: dg.DagsterInstance, sensor: str) -> set[str]:
+    """Digests of what the sensor asked for that is under way, or waits after runs without success."""
+    records = recent(instance, sensor)
+    pending = {
+        one
+        for record in records
+        if record.dagster_run.status in _UNFINISHED
+        for one in asking.of_tags(record.dagster_run.tags)
+    }
+    now = time.time()
+    return pending | {one for one, before in _earlier(records).items() if now < before.again_at}
+
+
+def _taking(
+    job_name: str, op: str, found: Sequence[Sighting], settings: Settings, tags: Mapping[str, str]
+) -> dg.RunRequest:
+    folders = [str(settings.inbox_dir / one.name) for one in found]
+    config: dict[str, Any] = {"folders": folders, **({"from_inbox": True} if op == "runs" else {})}
+    return dg.RunRequest(
+        job_name=job_name,
+        run_config={"ops": {op: {"config": config}}},
+        tags={**tags, **asking.tags(inbox.digest_of(one) for one in found)},
+    )
+
+
+def _why_nothing(decision: inbox.Decision, folder: object) -> str:
+    if decision.waiting:
+        return f"still being copied: {', '.join(decision.waiting[:5])}"
+    return f"nothing new in {folder}"
+
+
+# ---- what is due ---------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Seen:
+    """The cursor of `upkeep`: under which circumstances there was nothing to ask for.
+
+    Attributes:
+        witness: of warehouse, settings, code and pages (`assets.outstanding.witness`).
+        runs: hash of the unfinished runs where something waits for them.
+        until: when what failed may be asked for again (Unix seconds).
+    """
+
+    witness: str
+    runs: str | None = None
+    until: float | None = None
+
+    @classmethod
+    def read(cls, cursor: str | None) -> Seen | None:
+        """None for no cursor, and for that of an earlier release."""
+        try:
+            return cls(**json.loads(cursor)) if cursor else None
+        except TypeError:
+            return None
+
+    def holds(self, instance: dg.DagsterInstance, settings: Settings, warehouse: Warehouse) -> bool:
+        """Whether a look now would find nothing else."""
+        if is_left(instance, warehouse):
+            return False
+        if self.witness != witness(settings) or (self.until is not None and time.time() >= self.until):
+            return False
+        return self.runs is None or self.runs == _hash_of(unfinished(instance, judge_versions.name))
 
 
 @dg.sensor(
@@ -95,41 +199,87 @@ def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.Sen
 def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """One request per contiguous range of versions with the same stages due; none while a run for them is under way."""
     settings, warehouse = project.settings(), project.open()
+    seen = Seen.read(context.cursor)
+    if seen is not None and not wait_for(
+        lambda: not seen.holds(context.instance, settings, warehouse), settings, seconds=patience(context)
+    ):
+        return dg.SensorResult(cursor=context.cursor, skip_reason=dg.SkipReason("nothing changed since the last look"))
+    before = witness(settings)
     if not warehouse.published.exists():
-        return dg.SensorResult(skip_reason=dg.SkipReason("there is no warehouse yet"))
-    _publish_what_was_left(context.instance, warehouse)
+        return dg.SensorResult(cursor=_cursor(Seen(before)), skip_reason=dg.SkipReason("there is no warehouse yet"))
+    if is_left(context.instance, warehouse):
+        warehouse.publish()
+        before = witness(settings)
     with warehouse.reading() as reader:
         found = outstanding(reader, settings)
+    if not found.keys:
+        return dg.SensorResult(cursor=_cursor(Seen(before)), skip_reason=dg.SkipReason("nothing is due"))
     order = list(context.instance.get_dynamic_partitions(DIMENSION))
-    unknown = [key for key in found.keys if key not in set(order)]
+    unknown = sorted(set(found.keys) - set(order))
     order += unknown
-    busy = under_way(context.instance, order, judge_versions.name)
-    wanted, memory = due_requests(found, read_memory(context.cursor), busy=busy, now=time.time())
-    together: dict[tuple[str, ...], list[str]] = {}
-    for key in wanted:
-        together.setdefault(found.of(key).assets, []).append(key)
-    requests = [
-        dg.RunRequest(asset_selection=[dg.AssetKey(name) for name in assets], tags=range_tags(first, last))
-        for assets, keys in together.items()
-        for first, last in ranges(keys, order, longest=PARTITIONS_PER_RUN)
-    ]
+    records = unfinished(context.instance, judge_versions.name)
+    busy = under_way(records, order)
+    wanted, again_at = due_requests(found, _earlier(recent(context.instance, "upkeep")), busy=busy, now=time.time())
+    requests = due_runs(found, wanted, order)[:REQUESTS_PER_TICK]
     return dg.SensorResult(
         run_requests=requests,
-        cursor=write_memory(memory),
+        # After requests there is another look: what they make busy is not known yet.
+        cursor=_cursor(Seen(before, "asked" if requests else _hash_of(records), again_at)),
         dynamic_partitions_requests=[app_versions.build_add_request(unknown)] if unknown else [],
         skip_reason=None if requests else dg.SkipReason(_why_idle(found, busy)),
     )
 
 
-def _publish_what_was_left(instance: dg.DagsterInstance, warehouse: Warehouse) -> None:
-    """A run that failed or was killed before its last step wrote what nobody can read yet."""
-    if warehouse.has_unpublished and not instance.get_runs_count(dg.RunsFilter(statuses=list(_UNFINISHED))):
-        warehouse.publish()
+def due_runs(found: Outstanding, wanted: Sequence[str], order: Sequence[str]) -> list[dg.RunRequest]:
+    """A request per contiguous range of the wanted partitions with the same steps due.
+
+    Args:
+        order: all partitions, as Dagster has them.
+    """
+    together: dict[tuple[str, ...], list[str]] = {}
+    for key in wanted:
+        together.setdefault(found.of(key).assets, []).append(key)
+    return [
+        dg.RunRequest(
+            asset_selection=[dg.AssetKey(name) for name in assets],
+            tags={**range_tags(first, last), **asking.tags(digest_of(found, key) for key in inside)},
+        )
+        for assets, keys in together.items()
+        for first, last, inside in ranges(
+            keys, order, longest=PARTITIONS_PER_RUN if "traces" in assets else PARTITIONS_PER_QUICK_RUN
+        )
+    ]
 
 
-def under_way(instance: dg.DagsterInstance, order: Sequence[str], job_name: str) -> set[str]:
-    """Partitions for which a run of the job is queued or running."""
-    records = instance.get_run_records(dg.RunsFilter(job_name=job_name, statuses=list(_UNFINISHED)))
+def _cursor(seen: Seen) -> str:
+    return json.dumps(asdict(seen))
+
+
+def _why_idle(found: Outstanding, busy: set[str]) -> str:
+    waiting = [key for key in found.keys if key in busy]
+    if waiting:
+        return f"under way: {', '.join(waiting[:5])}"
+    return f"asked for before without success, asked again later: {', '.join(found.keys[:5])}"
+
+
+def is_left(instance: dg.DagsterInstance, warehouse: Warehouse) -> bool:
+    """Whether a run that failed or was killed before its last step wrote what nobody can read yet."""
+    return warehouse.has_unpublished and not instance.get_runs_count(dg.RunsFilter(statuses=list(_UNFINISHED)))
+
+
+# ---- Dagster's runs ------------------------------------------------------------------------------
+def unfinished(instance: dg.DagsterInstance, job_name: str) -> Sequence[dg.RunRecord]:
+    """Runs of the job that are queued or running."""
+    return instance.get_run_records(dg.RunsFilter(job_name=job_name, statuses=list(_UNFINISHED)))
+
+
+def recent(instance: dg.DagsterInstance, sensor: str) -> Sequence[dg.RunRecord]:
+    """The latest runs that the sensor asked for."""
+    return instance.get_run_records(dg.RunsFilter(tags={"dagster/sensor_name": sensor}), limit=asking.RECENT_RUNS)
+
+
+def under_way(records: Iterable[dg.RunRecord], order: Sequence[str]) -> set[str]:
+    """Partitions that these runs cover."""
     place = {key: position for position, key in enumerate(order)}
     busy: set[str] = set()
     for record in records:
@@ -142,26 +292,10 @@ def under_way(instance: dg.DagsterInstance, order: Sequence[str], job_name: str)
     return busy
 
 
-def _why_idle(found: Outstanding, busy: set[str]) -> str:
-    if not found.keys:
-        return "nothing is due"
-    waiting = [key for key in found.keys if key in busy]
-    if waiting:
-        return f"under way: {', '.join(waiting[:5])}"
-    return f"asked for before without success, asked again later: {', '.join(found.keys[:5])}"
+def _earlier(records: Iterable[dg.RunRecord]) -> dict[str, asking.Asked]:
+    return asking.earlier((record.dagster_run.tags, record.create_timestamp.timestamp()) for record in records)
 
 
-def _why_nothing(decision: inbox.Decision, folder: object) -> str:
-    if decision.waiting:
-        return f"still being copied: {', '.join(decision.waiting[:5])}"
-    return f"nothing new in {folder}"
-
-
-def _folders(op: str, found: list[tuple[str, Path]]) -> dict[str, Any]:
-    return {"ops": {op: {"config": {"folders": [str(folder) for _, folder in found]}}}}
-
-
-def _run_key(kind: str, found: list[tuple[str, Path]]) -> str:
-    """Dagster remembers a key for ever: it is made of the files' signatures, so a changed folder is a new request."""
-    contents = "|".join(sorted(content for content, _ in found))
-    return f"{kind}-{hashlib.sha256(contents.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+def _hash_of(records: Iterable[dg.RunRecord]) -> str:
+    ids = sorted(record.dagster_run.run_id for record in records)
+    return hashlib.sha256(",".join(ids).encode()).hexdigest()[:16]

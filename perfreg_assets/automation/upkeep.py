@@ -6,21 +6,18 @@ the same under Dagster's daemon.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import dagster as dg
 
 from perfreg_assets.assets.outstanding import Outstanding, outstanding
 from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.asking import Asked, digest
 from perfreg_assets.automation.jobs import EVERYTHING_JOB
 from perfreg_assets.automation.materialise import Materialised, materialise
 from perfreg_assets.automation.progress import Progress
 
-FIRST_PAUSE_S = 5.0
-LONGEST_PAUSE_S = 900.0
 _ROUNDS = 20  # each settles at least the earliest run whose history depends on verdicts; more is a defect
 
 
@@ -49,45 +46,31 @@ def bring_up_to_date(defs: dg.Definitions, project: Project, *, progress: Progre
     return result
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The sensor's memory of one partition: what was due when it asked last, how often it asked for just that, when."""
-
-    signature: str
-    count: int
-    at: float
-
-
 def due_requests(
-    found: Outstanding, memory: Mapping[str, Asked], *, busy: set[str], now: float
-) -> tuple[list[str], dict[str, Asked]]:
-    """(partitions to ask for now, memory for the next tick).
+    found: Outstanding, asked: Mapping[str, Asked], *, busy: Container[str], now: float
+) -> tuple[list[str], float | None]:
+    """(partitions to ask for now, when the next of the others may be asked for again; None where none waits for that).
 
     A partition in which something is due is asked for until nothing is. While a run for it is under way it waits: what
     arrives meanwhile is due afterwards. What was asked for before and is due unchanged (a step failed or was killed) is
     asked for again after a pause that grows.
+
+    Args:
+        asked: digest → how it was asked for before (`asking.earlier`).
     """
-    asked: dict[str, Asked] = {}
     wanted: list[str] = []
+    pauses: list[float] = []
     for key in found.keys:
-        signature = found.of(key).signature
-        last = memory.get(key)
-        if last is None or last.signature != signature:
-            last = Asked(signature, 0, float("-inf"))
-        pause = min(FIRST_PAUSE_S * 3.0 ** (last.count - 1), LONGEST_PAUSE_S) if last.count else 0.0
-        if key not in busy and now - last.at >= pause:
+        if key in busy:
+            continue
+        before = asked.get(digest_of(found, key))
+        if before is None or now >= before.again_at:
             wanted.append(key)
-            last = Asked(signature, last.count + 1, now)
-        asked[key] = last
-    return wanted, asked
+        else:
+            pauses.append(before.again_at)
+    return wanted, min(pauses, default=None)
 
 
-def read_memory(cursor: str | None) -> dict[str, Asked]:
-    return {key: Asked(*value) for key, value in json.loads(cursor).items()} if cursor else {}
-
-
-def write_memory(memory: Mapping[str, Asked]) -> str:
-    finite: dict[str, Any] = {
-        key: [one.signature, one.count, one.at] for key, one in sorted(memory.items()) if one.count
-    }
-    return json.dumps(finite)
+def digest_of(found: Outstanding, key: str) -> str:
+    """What a request for a partition with just this due in it is known by."""
+    return digest("due", key, found.of(key).signature)

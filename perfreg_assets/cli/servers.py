@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import click
 
@@ -14,12 +16,18 @@ from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
 
+_DEFINITIONS = "perfreg_assets.definitions"
+_CODE_WORKERS = 16
+"""Threads of the code server: sensors that wait in a tick each hold one."""
+_START_S = 180.0
+_STOP_S = 10.0
+
 
 @command("ui", example="perfreg ui --port 3000")
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 def ui(settings: Settings, port: int) -> None:
     """Dagster's web UI and daemon on 127.0.0.1: lineage, partitions, plots; the inbox is watched."""
-    from perfreg_assets.automation.materialise import prepare_home
+    from perfreg_assets.automation.home import prepare_home
 
     home = prepare_home(settings)
     environment = {
@@ -31,40 +39,101 @@ def ui(settings: Settings, port: int) -> None:
         "PYTHONWARNINGS": "ignore",
     }
     terminal.say(f"http://127.0.0.1:{port}   inbox {settings.inbox_dir}   stop with Ctrl-C")
+    settings.stopping_file.unlink(missing_ok=True)
     stopping = False
 
     def stop(*_: object) -> None:
         nonlocal stopping
         stopping = True
 
-    # Before the start: what is caught here is at its default in the child. A shell's background jobs ignore SIGINT,
+    # Before the start: what is caught here is at its default in the children. A shell's background jobs ignore SIGINT,
     # and Dagster takes its handler of SIGTERM from that of SIGINT: it could not be stopped then.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "dagster", "dev", "--module-name", "perfreg_assets.definitions"),
-            *("--host", "127.0.0.1", "--port", str(port)),
-        ],
-        env=environment,
-        start_new_session=True,
-    )
-    while process.poll() is None:
-        if stopping:
-            process.terminate()
-            process.wait()
-        time.sleep(0.2)
-    _end_group(process.pid)
+    with tempfile.TemporaryDirectory(prefix="perfreg-ui-") as folder:
+        services = _Services(Path(folder), environment, port)
+        while not stopping and services.are_running():
+            time.sleep(0.5)
+        settings.stopping_file.touch()
+        services.end()
+    settings.stopping_file.unlink(missing_ok=True)
     sys.exit(0 if stopping else 1)
 
 
-def _end_group(group: int) -> None:
-    """Webserver, daemon and code servers end with Dagster's own process; whoever has not after 10 s is killed."""
-    for number, patience_s in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 2.0)):
+class _Services:
+    """Code server, webserver and daemon: the three processes that Dagster needs, without the two more of its own
+    development command, which would each import the same again.
+
+    Args:
+        folder: for the socket between them.
+    """
+
+    def __init__(self, folder: Path, environment: dict[str, str], port: int) -> None:
+        self._environment, self._socket = environment, folder / "code.sock"
+        workspace = folder / "workspace.yaml"
+        workspace.write_text(
+            f"load_from:\n  - grpc_server: {{socket: {self._socket}, location_name: {_DEFINITIONS}}}\n", "utf-8"
+        )
+        address = ("--host", "127.0.0.1", "--port", str(port))
+        self._rest = (
+            ("dagster_webserver", *address, "--workspace", str(workspace), "--log-level", "warning"),
+            ("dagster._daemon", "run", "--workspace", str(workspace)),
+        )
+        self._group = 0
+        self._code = self._start_code()
+        self._others: list[subprocess.Popen[bytes]] = []
+        self._started_at = time.monotonic()
+
+    def are_running(self) -> bool:
+        """Starts what waits for the code server once that listens; starts that again when it died (no run lost its
+        data by that: what is due is asked for anew). False when another one ended by itself."""
+        if self._code.poll() is not None:
+            if not self._others:
+                return False
+            terminal.fail(f"the code server ended with {self._code.returncode}; it is started again")
+            self._socket.unlink(missing_ok=True)
+            self._code = self._start_code()
+        if not self._others and self._socket.exists():
+            self._others = [self._start(*arguments) for arguments in self._rest]
+        if not self._others and time.monotonic() - self._started_at > _START_S:
+            terminal.fail(f"the code server did not start within {_START_S:g} s")
+            return False
+        return all(process.poll() is None for process in self._others)
+
+    def end(self) -> None:
+        """The daemon first, which has ticks to end; then the whole group with its runs. Whoever has not ended is
+        killed."""
+        for process in reversed(self._others):
+            process.terminate()
+        for process in self._others:
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                continue  # the group's signals follow
+        _end_group(self._group, [self._code, *self._others])
+
+    def _start_code(self) -> subprocess.Popen[bytes]:
+        where = ("--socket", str(self._socket), "--location-name", _DEFINITIONS, "--max-workers", str(_CODE_WORKERS))
+        return self._start(
+            "dagster", "api", "grpc", "--module-name", _DEFINITIONS, *where, "--inject-env-vars-from-instance"
+        )
+
+    def _start(self, *module: str) -> subprocess.Popen[bytes]:
+        """All in one process group, that of the first: a signal to it reaches runs as well, and no terminal's does."""
+        process = subprocess.Popen([sys.executable, "-m", *module], env=self._environment, process_group=self._group)
+        self._group = self._group or process.pid
+        return process
+
+
+def _end_group(group: int, processes: list[subprocess.Popen[bytes]]) -> None:
+    """Webserver, daemon, code server and runs; whoever has not ended after 10 s is killed."""
+    for number, patience_s in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, 2.0)):
         deadline = time.monotonic() + patience_s
         try:
             os.killpg(group, number)
             while time.monotonic() < deadline:
+                for process in processes:
+                    process.poll()  # an ended child counts as a member of its group until it was asked
                 time.sleep(0.1)
                 os.killpg(group, 0)
         except ProcessLookupError:

@@ -4,6 +4,9 @@ A result is due when it is not there or was made from other inputs, parameters o
 hashes (`model.inputs`), never by whether somebody "handled" an event. A run's stages build on each other, so a run is
 due at its earliest stage that does not hold; what follows is looked at again when that is done. Pages are the reports'
 own concern (`reports.site.due_pages`).
+
+`due` decides; `due_now` asks it only about the versions in which something is different from when it last found nothing
+due (`model.settled`).
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from enum import IntEnum
 from perfreg_assets.detection import detectors
 from perfreg_assets.model import comparisons, inputs
 from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.model.settled import Memory, circumstances
+from perfreg_assets.model.settled import states as states_of_runs
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table, states
@@ -60,6 +65,25 @@ def due(
         if stage is upto:
             break
     return [Due(run_id, key_of[run_id], *found[run_id]) for run_id in key_of if run_id in found]
+
+
+def due_now(reader: Reader, settings: Settings) -> list[Due]:
+    """What `due` says of all runs, oldest first, without deciding again about those of which nothing has changed.
+
+    Versions in which a run is in a state not known to hold are decided about; what holds there is remembered.
+    """
+    in_force = settings_table.in_force(reader, settings)
+    memory = Memory(settings.home_dir, circumstances(in_force))
+    now = states_of_runs(reader, in_force)
+    is_open = ~memory.knows(now.numbers)
+    if not is_open.any():
+        return []
+    opened = [position for position, value in enumerate(is_open) if value]
+    found = due(reader, settings, {now.partition_keys[position] for position in opened})
+    late = {one.run_id for one in found}
+    holding = [position for position in opened if now.run_ids[position] not in late]
+    memory.add(now.numbers[holding], alive=now.numbers)
+    return found
 
 
 def ready_runs(reader: Reader, settings: Settings, stage: Stage, keys: Iterable[str]) -> set[str]:

@@ -38,6 +38,22 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
     return [Registered(*row) for row in found]
 
 
+def partitions_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
+    """run_id → partition key, of those runs that are registered and not quarantined."""
+    found = reader.rows(
+        f"SELECT run_id, partition_key FROM core.runs WHERE NOT is_quarantined AND {_IN}", [list(run_ids)]
+    )
+    return dict(found)
+
+
+def latest_partition(reader: Reader) -> str | None:
+    """The partition of the run that started last; None where there is no run."""
+    key: str | None = reader.value(
+        "SELECT partition_key FROM core.runs WHERE NOT is_quarantined ORDER BY started_at DESC, run_id DESC LIMIT 1"
+    )
+    return key
+
+
 _FACTS = """
 SELECT
     runs.run_id,

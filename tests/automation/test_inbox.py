@@ -7,7 +7,8 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfreg_assets.automation.inbox import Sighting, decide, look
+from perfreg_assets.automation.inbox import decide, digest_of
+from perfreg_assets.collection.inbox import Sighting, look, note
 
 
 def put(folder, name, content, mtime):
@@ -22,12 +23,15 @@ def names(decision):
     return [sighting.name for sighting in decision.ready]
 
 
-def test_a_stable_folder_is_taken_once(tmp_path):
+def test_what_was_asked_for_waits_and_what_was_dealt_with_is_passed_over(tmp_path):
     put(tmp_path / "a", "run.json", b"{}", 100)
     first = decide(look(tmp_path), None, now=110, settle_s=5, limit=10)
     assert names(first) == ["a"]
-    again = decide(look(tmp_path), first.cursor, now=120, settle_s=5, limit=10)
-    assert names(again) == []
+    asked = {digest_of(sighting) for sighting in first.ready}
+    assert names(decide(look(tmp_path), first.cursor, now=120, settle_s=5, limit=10, asked=asked)) == []
+    assert names(decide(look(tmp_path), first.cursor, now=120, settle_s=5, limit=10)) == ["a"]
+    note(first.ready[0], tmp_path)
+    assert names(decide(look(tmp_path), first.cursor, now=120, settle_s=5, limit=10)) == []
 
 
 def test_a_folder_being_copied_waits_and_is_taken_when_it_is_quiet(tmp_path):
@@ -43,8 +47,10 @@ def test_a_folder_being_copied_waits_and_is_taken_when_it_is_quiet(tmp_path):
 def test_a_changed_folder_is_taken_again(tmp_path):
     put(tmp_path / "a", "run.json", b"{", 100)
     first = decide(look(tmp_path), None, now=110, settle_s=5, limit=10)
+    note(first.ready[0], tmp_path)
     put(tmp_path / "a", "run.json", b"{}", 120)
-    assert names(decide(look(tmp_path), first.cursor, now=130, settle_s=5, limit=10)) == ["a"]
+    asked = {digest_of(sighting) for sighting in first.ready}
+    assert names(decide(look(tmp_path), first.cursor, now=130, settle_s=5, limit=10, asked=asked)) == ["a"]
 
 
 def test_hidden_folders_files_and_unfinished_copies_are_not_looked_at(tmp_path):
@@ -63,14 +69,19 @@ def test_a_clock_in_the_future_does_not_keep_a_run_out(tmp_path):
     assert names(decide(look(tmp_path), first.cursor, now=105, settle_s=5, limit=10)) == ["a"]
 
 
-def test_more_folders_than_a_tick_may_take_come_in_the_next_ones(tmp_path):
+def test_more_folders_than_a_tick_may_take_come_in_the_next_ones():
     sightings = [Sighting(f"r{number}", "s", 0.0) for number in range(7)]
-    taken, cursor = [], None
+    taken, asked = [], set()
     for _ in range(3):
-        decision = decide(sightings, cursor, now=100, settle_s=5, limit=3)
-        cursor = decision.cursor
+        decision = decide(sightings, None, now=100, settle_s=5, limit=3, asked=asked)
+        asked |= {digest_of(sighting) for sighting in decision.ready}
         taken += names(decision)
     assert taken == [f"r{number}" for number in range(7)]
+
+
+def test_the_cursor_does_not_grow_with_the_inbox():
+    sightings = [Sighting(f"run-{number}", "s" * 24, 1e6) for number in range(5000)]
+    assert len(decide(sightings, None, now=100, settle_s=5, limit=50).cursor) < 2000
 
 
 @given(
@@ -78,14 +89,14 @@ def test_more_folders_than_a_tick_may_take_come_in_the_next_ones(tmp_path):
         st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.floats(0, 50)), max_size=3), max_size=6
     )
 )
-def test_no_state_of_a_folder_is_taken_twice_in_a_row(ticks):
-    cursor, last = None, {}
+def test_no_state_of_a_folder_is_taken_while_it_was_asked_for_and_every_quiet_one_is(ticks):
+    cursor, asked = None, set()
     for number, tick in enumerate(ticks):
+        now = 40.0 + number
         sightings = [Sighting(*entry) for entry in {entry[0]: entry for entry in tick}.values()]
-        decision = decide(sightings, cursor, now=40.0 + number, settle_s=5, limit=10)
-        present = {sighting.name for sighting in sightings}
-        last = {name: signature for name, signature in last.items() if name in present}
-        for sighting in decision.ready:
-            assert last.get(sighting.name) != sighting.signature
-            last[sighting.name] = sighting.signature
+        decision = decide(sightings, cursor, now=now, settle_s=5, limit=10, asked=asked)
+        taken = {digest_of(sighting) for sighting in decision.ready}
+        assert not taken & asked
+        assert taken | asked >= {digest_of(one) for one in sightings if now - one.changed_at >= 5}
+        asked |= taken
         cursor = decision.cursor

@@ -140,8 +140,12 @@ class Project:
         }
 
     def due(self) -> list[freshness.Due]:
+        """By the slow reference; what remembers what held before must never say otherwise."""
         with self.warehouse.reading() as reader:
-            return freshness.due(reader, self.settings)
+            quick = freshness.due_now(reader, self.settings)
+            due = freshness.due(reader, self.settings)
+        assert quick == due
+        return due
 
     def settle(self) -> None:
         """Works off what is due until nothing is."""

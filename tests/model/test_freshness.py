@@ -7,6 +7,7 @@ import random
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -14,7 +15,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from synthetic import Disturbed, Project, reader_of, row, snapshot
 
 from perfreg_assets.assets.outstanding import STEPS, Outstanding
-from perfreg_assets.automation.upkeep import LONGEST_PAUSE_S, Asked, due_requests
+from perfreg_assets.automation.asking import LONGEST_PAUSE_S, earlier, tags
+from perfreg_assets.automation.upkeep import digest_of, due_requests
+from perfreg_assets.model import freshness, settled
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.gate import TraceHealth
@@ -159,6 +162,64 @@ def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
     assert new == {"state": "incomplete_trace", "reason_code": "trace_file_missing"}
 
 
+# ---- what is remembered --------------------------------------------------------------------------
+def decided_about(project, monkeypatch):
+    """The versions that a look decides about anew."""
+    asked = []
+    decide = freshness.due
+
+    def due(reader, settings, keys=None, **options):
+        asked.extend(sorted(keys))
+        return decide(reader, settings, keys, **options)
+
+    with monkeypatch.context() as patched, project.warehouse.reading() as reader:
+        patched.setattr(freshness, "due", due)
+        freshness.due_now(reader, project.settings)
+    return asked
+
+
+def test_only_versions_in_which_something_changed_are_decided_about(make, monkeypatch):
+    project = make("remembered")
+    project.arrive(*RUNS)
+    project.settle()
+    assert decided_about(project, monkeypatch) == []
+    new = row(12, version="3")
+    project.arrive(new)
+    assert decided_about(project, monkeypatch) == [new.partition_key]
+    project.settle()
+    assert decided_about(project, monkeypatch) == []
+    project.settings = project.settings.with_values(history_size=3)
+    assert len(decided_about(project, monkeypatch)) == 3
+
+
+def test_a_memory_that_is_damaged_or_cannot_be_written_costs_time_only(make, monkeypatch, caplog):
+    project = make("damaged")
+    project.arrive(*RUNS[:6])
+    project.settle()
+    memory = project.settings.home_dir / settled.FILE
+    whole = memory.read_bytes()
+    for content in (b"", whole[:20], whole[:-3], b"x" * len(whole)):
+        memory.write_bytes(content)
+        assert project.due() == []
+        assert decided_about(project, monkeypatch) == []
+    memory.unlink()
+    memory.mkdir()
+    assert project.due() == []
+    assert "decided anew" in caplog.text
+
+
+def test_the_memory_forgets_states_gone_by(make):
+    project = make("forgetting")
+    project.arrive(*RUNS[:4])
+    project.settle()
+    memory = settled.Memory(project.settings.home_dir, "ab" * 32)
+    now = np.arange(10, dtype=np.uint64)
+    for number in range(300):
+        memory.add(now + np.uint64(10 * number), alive=now + np.uint64(10 * number))
+    assert memory.knows(now + np.uint64(2990)).all()
+    assert (project.settings.home_dir / settled.FILE).stat().st_size < 32 + 8 * 1050
+
+
 # ---- order does not matter -----------------------------------------------------------------------
 CHANGES = [
     lambda project: project.change("omega", "0"),
@@ -203,7 +264,7 @@ class Scheduler:
     def __init__(self, project, seed, arrivals):
         self.project, self.chance, self.arrivals = project, random.Random(seed), list(arrivals)
         self.running: list[tuple[list[str], list[str]]] = []
-        self.memory: dict[str, Asked] = {}
+        self.asked: list[tuple[dict[str, str], float]] = []
         self.clock = 0.0
         self.depth = 0
 
@@ -221,8 +282,9 @@ class Scheduler:
     def tick(self):
         due = Outstanding(tuple(self.project.due()), {})
         busy = {key for keys, _ in self.running for key in keys}
-        wanted, self.memory = due_requests(due, self.memory, busy=busy, now=self.clock)
+        wanted, _ = due_requests(due, earlier(self.asked), busy=busy, now=self.clock)
         for key in wanted:
+            self.asked.append((tags([digest_of(due, key)]), self.clock))
             self.running.append(([key], [name for name in due.of(key).assets if name in self.project.steps()]))
 
     def step(self, index):
@@ -264,14 +326,17 @@ def test_what_failed_is_asked_for_again_after_growing_pauses_and_never_while_it_
     project.arrive(RUNS[0])
     due = Outstanding(tuple(project.due()), {})
     key = RUNS[0].partition_key
-    wanted, memory = due_requests(due, {}, busy=set(), now=0.0)
-    assert wanted == [key]
-    assert due_requests(due, memory, busy={key}, now=1e6)[0] == []
+    assert due_requests(due, {}, busy=set(), now=0.0) == ([key], None)
+    runs = [(tags([digest_of(due, key)]), 0.0)]
+    assert due_requests(due, earlier(runs), busy={key}, now=1e6) == ([], None)
     asked, now = [], 0.0
     while now < 4000:
         now += 1
-        wanted, memory = due_requests(due, memory, busy=set(), now=now)
-        asked += [now] * len(wanted)
+        wanted, again_at = due_requests(due, earlier(runs), busy=set(), now=now)
+        assert wanted == [key] or again_at > now
+        if wanted:
+            asked.append(now)
+            runs.append((tags([digest_of(due, key)]), now))
     pauses = [later - earlier for earlier, later in zip([0.0, *asked], asked, strict=False)]
     assert pauses == sorted(pauses)
     assert max(pauses) <= LONGEST_PAUSE_S + 1

@@ -1,0 +1,33 @@
+"""Dagster's home: where its instance keeps runs and events. Imports nothing of Dagster."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from perfreg_assets import bundled
+from perfreg_assets.settings import Settings
+
+_EARLIER = {"8b78ab21c88dc206fa038c4febbd857bd8cf66d55eff9450815e9680f016bd58"}
+"""SHA-256 of the dagster.yaml of earlier releases."""
+
+
+def prepare_home(settings: Settings) -> Path:
+    """Makes Dagster's home with its configuration, if there is none, and points this process to it.
+
+    A configuration that somebody changed stays as it is.
+    """
+    home = settings.dagster_home
+    home.mkdir(parents=True, exist_ok=True)
+    settings.inbox_dir.mkdir(parents=True, exist_ok=True)
+    configuration = home / "dagster.yaml"
+    if not configuration.exists() or _is_of_earlier_release(configuration):
+        shutil.copyfile(bundled.dagster_yaml(), configuration)
+    os.environ["DAGSTER_HOME"] = str(home)
+    return home
+
+
+def _is_of_earlier_release(configuration: Path) -> bool:
+    return hashlib.sha256(configuration.read_bytes()).hexdigest() in _EARLIER

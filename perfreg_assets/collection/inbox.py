@@ -1,0 +1,117 @@
+"""The inbox: which folders lie in it, and how a folder leaves it once it was taken in.
+
+A folder that became a run is moved to `inbox/.taken`, deleted, or left (setting `inbox_after`). What was refused stays
+where it is, to be mended there. What stays is noted in `inbox/.seen` with the signature of its files, so that it is
+taken again when they change. Nothing is lost when a process is killed between registering and this: the folder is still
+there, is taken once more, and registering the same run twice is registering it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+TAKEN = ".taken"
+SEEN = ".seen"
+_UNFINISHED = (".part", ".tmp", ".crdownload")
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One folder of the inbox at one moment: a signature of its files, when the last of them changed, and whether it
+    was taken in or refused as it is."""
+
+    name: str
+    signature: str
+    changed_at: float
+    is_done: bool = False
+
+
+def look(inbox: Path) -> list[Sighting]:
+    """The inbox's folders in order of name; hidden ones, and those with unfinished files, are left out.
+
+    A folder that vanishes while it is looked at is left out too: it will be seen again, or not.
+    """
+    try:
+        folders = sorted(inbox.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = [sight(folder) for folder in folders if not folder.name.startswith(".")]
+    return [one for one in found if one is not None]
+
+
+def sight(folder: Path) -> Sighting | None:
+    """A folder of an inbox as it is now; None for what is no folder, is gone, or is still being written."""
+    if folder.name.endswith(_UNFINISHED) or not folder.is_dir():
+        return None
+    try:
+        files = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+        if any(path.name.endswith(_UNFINISHED) for path in files):
+            return None
+        facts = [
+            (str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns) for path in files for stat in [path.lstat()]
+        ]
+        changed_at = max([folder.stat().st_mtime, *(mtime / 1e9 for _, _, mtime in facts)])
+    except FileNotFoundError:
+        return None
+    signature = hashlib.sha256(json.dumps(facts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return Sighting(folder.name, signature, changed_at, _noted(folder) == signature)
+
+
+def leave(before: Sighting, inbox: Path, after: str) -> str | None:
+    """Lets a folder leave the inbox that was taken in as it was `before`; one that changed meanwhile stays, to be taken
+    again.
+
+    Args:
+        after: 'move', 'delete' or 'keep', the setting `inbox_after`.
+
+    Returns:
+        Where it is now; None where it is no more or was left.
+
+    Raises:
+        OSError: it cannot be moved or deleted.
+    """
+    folder = inbox / before.name
+    now = sight(folder)
+    if now is None or now.signature != before.signature:
+        return None
+    if after == "keep":
+        note(before, inbox)
+        return None
+    if after == "delete":
+        shutil.rmtree(folder)
+        return None
+    target = inbox / TAKEN / before.name
+    target.parent.mkdir(exist_ok=True)
+    if target.exists():  # an earlier state of the same folder: both are kept
+        target = target.with_name(f"{target.name}-{before.signature[:8]}")
+        shutil.rmtree(target, ignore_errors=True)  # this very state, taken before
+    os.rename(folder, target)
+    _note_path(folder).unlink(missing_ok=True)
+    return str(target)
+
+
+def note(seen: Sighting, inbox: Path) -> None:
+    """Says of a folder that stays in the inbox that it was dealt with as it is.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    path = _note_path(inbox / seen.name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(seen.signature, "utf-8")
+
+
+def _note_path(folder: Path) -> Path:
+    return folder.parent / SEEN / folder.name
+
+
+def _noted(folder: Path) -> str | None:
+    try:
+        return _note_path(folder).read_text("utf-8", errors="replace")
+    except OSError:
+        return None  # there is none, or none that can be read: the folder is taken in, once more perhaps

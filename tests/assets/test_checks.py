@@ -1,0 +1,42 @@
+"""Checks are evaluated by the steps that make the assets; the blocking one stops the chain."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+
+from perfreg_assets.assets import checks
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.definitions import build_defs
+
+
+def test_each_check_has_a_result_for_the_run_that_made_its_asset(recorded):
+    keys = build_defs().resolve_asset_graph().asset_check_keys
+    assert {key.name for key in keys} == {check.__name__ for found in checks.OF_ASSET.values() for check in found}
+    with dg.DagsterInstance.from_config(str(recorded.settings.dagster_home)) as instance:
+        latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(list(keys))
+    evaluated = {key.name: record.evaluation for key, record in latest.items()}
+    assert evaluated.keys() == {key.name for key in keys}
+    assert evaluated["everything_is_commented"].passed
+    assert not evaluated["histories_are_large_enough"].passed  # of the first runs
+    assert evaluated["histories_are_large_enough"].metadata["count"].value > 0
+
+
+def test_samples_that_are_not_numbers_stop_the_chain(make_site, monkeypatch):
+    site = make_site()
+
+    def found(reader, keys):
+        return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.ERROR, description="NaN")
+
+    found.__name__ = "samples_are_finite"
+    monkeypatch.setitem(checks.OF_ASSET, "time_series", (found, checks.durations_match_the_configuration))
+    done, _ = site.ingest(demo_runs_dir() / "notes-000")
+    assert done is not None
+    assert any("samples_are_finite" in failure for failure in done.failures), done.failures
+    assert site.rows("SELECT * FROM marts.history_sets") == []
+    assert len(site.rows("SELECT run_id FROM marts.runs WHERE state = 'complete'")) == 1
+
+
+@pytest.mark.parametrize("check", sorted(checks.BLOCKING, key=str))
+def test_blocking_is_said_to_dagster(check):
+    assert {spec.name for spec in checks.specs(*checks.OF_ASSET) if spec.blocking} == {check.__name__}

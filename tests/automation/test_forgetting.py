@@ -1,0 +1,69 @@
+"""Old Dagster runs are forgotten; which partitions are materialised is not."""
+
+import dagster as dg
+import pytest
+
+from perfreg_assets.automation.forgetting import forget
+from perfreg_assets.automation.materialise import range_tags
+from perfreg_assets.partitions import DIMENSION
+
+VERSIONS = dg.DynamicPartitionsDefinition(name=DIMENSION)
+KEYS = ["1", "2", "3"]
+
+
+@dg.asset(partitions_def=VERSIONS, backfill_policy=dg.BackfillPolicy.single_run())
+def made(context: dg.AssetExecutionContext) -> None:
+    context.log.info("made")
+
+
+@pytest.fixture
+def instance(tmp_path):
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as one:
+        one.add_dynamic_partitions(DIMENSION, KEYS)
+        yield one
+
+
+def materialise(instance, first, last=None):
+    job = dg.Definitions(assets=[made], jobs=[dg.define_asset_job("make", [made])]).resolve_job_def("make")
+    return job.execute_in_process(instance=instance, tags=range_tags(first, last or first)).run_id
+
+
+def run_ids(instance):
+    return {record.dagster_run.run_id for record in instance.get_run_records()}
+
+
+def test_superseded_runs_go_and_the_state_of_every_partition_stays(instance, tmp_path):
+    superseded = {materialise(instance, key) for key in KEYS}
+    current = {materialise(instance, key) for key in KEYS}
+    latest = instance.fetch_materializations(dg.AssetKey("made"), limit=3).records
+    done = forget(instance, ["make"], days=30, kept=1)
+    assert (done.runs, done.logs) == (3, 2)
+    assert run_ids(instance) == current
+    assert instance.get_materialized_partitions(dg.AssetKey("made")) == set(KEYS)
+    assert instance.fetch_materializations(dg.AssetKey("made"), limit=10).records == latest
+    files = {path.stem: path.stat().st_size for path in tmp_path.rglob("*.db") if path.stem in superseded | current}
+    assert files.keys() == current
+    assert sorted(files.values())[1] < 64_000 < sorted(files.values())[2]
+    for run_id in current:
+        assert [entry.dagster_event_type for entry in instance.all_logs(run_id)][-1] is dg.DagsterEventType.RUN_SUCCESS
+    again = forget(instance, ["make"], days=30, kept=1)
+    assert (again.runs, again.logs) == (0, 0)
+    whole = materialise(instance, "1", "3")
+    assert forget(instance, ["make"], days=30, kept=1).runs == 3
+    assert run_ids(instance) == {whole}
+    assert instance.get_materialized_partitions(dg.AssetKey("made")) == set(KEYS)
+
+
+def test_young_runs_within_the_number_and_runs_of_others_are_left_alone(instance):
+    mine = [materialise(instance, "1") for _ in range(3)]
+    assert forget(instance, ["make"], days=30, kept=10).runs == 0
+    assert forget(instance, ["other"], days=0, kept=0).runs == 0
+    assert run_ids(instance) == set(mine)
+    assert forget(instance, ["make"], days=0, kept=10).runs == 2
+
+
+def test_a_run_that_is_under_way_is_never_forgotten(instance):
+    started = dg.DagsterRun(job_name="make", run_id="1" * 8, status=dg.DagsterRunStatus.STARTED)
+    instance.add_run(started)
+    assert forget(instance, ["make"], days=0, kept=0).runs == 0
+    assert instance.has_run("1" * 8)

@@ -1,0 +1,232 @@
+"""What the sensors ask for: one run for many arrivals, nothing twice, and a cursor that does not grow."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from perfreg_assets.assets.outstanding import Outstanding
+from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.taking_in import take_in
+from perfreg_assets.automation import asking, sensors
+from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.collection import inbox as inbox_folders
+from perfreg_assets.model.freshness import Due, Stage
+from perfreg_assets.partitions import DIMENSION, to_key
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
+
+import sample_warehouse
+
+
+@pytest.fixture
+def instance():
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(warehouse=tmp_path / "perfreg.duckdb")
+
+
+def tick(sensor, instance, settings, cursor=None):
+    context = dg.build_sensor_context(
+        instance=instance, cursor=cursor, sensor_name=sensor.name, resources={"project": Project.of(settings)}
+    )
+    result = sensor(context)
+    for request in result.dynamic_partitions_requests or ():
+        instance.add_dynamic_partitions(DIMENSION, list(request.partition_keys))
+    return result
+
+
+def asked(instance, sensor, result, status):
+    """What the daemon makes of a tick's requests: a run each."""
+    for request in result.run_requests:
+        instance.add_run(
+            dg.DagsterRun(
+                job_name=request.job_name or "judge_versions",
+                run_id=dg._core.utils.make_new_run_id(),
+                tags={**request.tags, "dagster/sensor_name": sensor.name},
+                status=status,
+            )
+        )
+
+
+def arrive(settings, name, *, version, run="notes-000", minutes_ago=1):
+    folder = settings.inbox_dir / name
+    shutil.copytree(demo_runs_dir() / run, folder)
+    document = json.loads((folder / "run.json").read_text())
+    document |= {"version_name": version, "run_id": name}
+    (folder / "run.json").write_text(json.dumps(document))
+    past = os.stat(folder / "run.json").st_mtime - 60 * minutes_ago
+    for path in (*folder.rglob("*"), folder):
+        os.utime(path, (past, past))
+    return folder
+
+
+def covered(instance, request):
+    order = list(instance.get_dynamic_partitions(DIMENSION))
+    first, last = (order.index(request.tags[tag]) for tag in (RANGE_START, RANGE_END))
+    return order[first : last + 1]
+
+
+# ---- the inbox -----------------------------------------------------------------------------------
+def test_arrivals_of_many_versions_are_one_run_through_the_whole_chain(instance, settings):
+    for number in range(7):
+        arrive(settings, f"run-{number}", version=f"2.{number}")
+    result = tick(sensors.run_folders, instance, settings)
+    (request,) = result.run_requests
+    assert request.job_name == "judge_versions"
+    assert covered(instance, request) == [to_key("com.rig.notes", f"2.{number}") for number in range(7)]
+    assert len(request.run_config["ops"]["runs"]["config"]["folders"]) == 7
+    asked(instance, sensors.run_folders, result, dg.DagsterRunStatus.STARTED)
+    assert tick(sensors.run_folders, instance, settings, result.cursor).run_requests == []
+
+
+def test_a_version_that_is_being_judged_gets_its_new_run_registered_only(instance, settings):
+    arrive(settings, "run-1", version="2.1")
+    asked(instance, sensors.run_folders, tick(sensors.run_folders, instance, settings), dg.DagsterRunStatus.STARTED)
+    arrive(settings, "run-2", version="2.1")
+    (request,) = tick(sensors.run_folders, instance, settings).run_requests
+    assert request.job_name == "ingest_runs"
+    assert request.run_config["ops"]["runs"]["config"]["folders"] == [str(settings.inbox_dir / "run-2")]
+
+
+def test_a_folder_whose_run_failed_is_asked_for_again_after_a_pause(instance, settings, monkeypatch):
+    arrive(settings, "run-1", version="2.1")
+    asked(instance, sensors.run_folders, tick(sensors.run_folders, instance, settings), dg.DagsterRunStatus.FAILURE)
+    assert tick(sensors.run_folders, instance, settings).run_requests == []
+    monkeypatch.setattr(asking, "FIRST_PAUSE_S", 0.0)
+    assert len(tick(sensors.run_folders, instance, settings).run_requests) == 1
+
+
+def test_taken_folders_leave_and_refused_ones_stay_until_they_are_mended(instance, settings, caplog):
+    good, bad = arrive(settings, "good", version="2.1"), arrive(settings, "bad", version="2.2")
+    (bad / "run.json").write_text("{")
+    os.utime(bad / "run.json", (1, 1))
+    result = tick(sensors.run_folders, instance, settings)
+    for request in result.run_requests:
+        ((_, config),) = request.run_config["ops"].items()
+        for _ in range(2):  # a step that is tried again meets folders that left
+            take_in(
+                config["config"]["folders"],
+                settings,
+                Project.of(settings).open(),
+                dg.get_dagster_logger(),
+                from_inbox=True,
+            )
+    assert not good.exists()
+    assert (settings.inbox_dir / inbox_folders.TAKEN / "good" / "run.json").is_file()
+    assert (settings.runs_dir / "good" / "trace.pftrace.gz").exists() or any((settings.runs_dir / "good").iterdir())
+    assert tick(sensors.run_folders, instance, settings).run_requests == []
+    with Warehouse(settings.warehouse, lock_timeout_s=9).reading() as reader:
+        assert reader.rows("SELECT is_quarantined FROM core.runs ORDER BY 1") == [(False,), (True,)]
+    (bad / "run.json").write_text((demo_runs_dir() / "notes-001" / "run.json").read_text())
+    os.utime(bad / "run.json", (2, 2))
+    assert len(tick(sensors.run_folders, instance, settings).run_requests) == 1
+
+
+def test_a_process_killed_between_registering_and_moving_loses_nothing(instance, settings, monkeypatch):
+    arrive(settings, "run-1", version="2.1")
+    result = tick(sensors.run_folders, instance, settings)
+    config = result.run_requests[0].run_config["ops"]["runs"]["config"]
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(inbox_folders, "leave", killed)
+        with pytest.raises(KeyboardInterrupt):
+            take_in(config["folders"], settings, Project.of(settings).open(), dg.get_dagster_logger(), from_inbox=True)
+    (again,) = tick(sensors.run_folders, instance, settings).run_requests
+    (outcome,) = take_in(
+        again.run_config["ops"]["runs"]["config"]["folders"],
+        settings,
+        Project.of(settings).open(),
+        dg.get_dagster_logger(),
+        from_inbox=True,
+    )
+    assert not outcome.is_new
+    assert not (settings.inbox_dir / "run-1").exists()
+
+
+# ---- what is due ---------------------------------------------------------------------------------
+def due_in(keys, stage=Stage.HISTORY):
+    return Outstanding(tuple(Due(f"run of {key}", key, stage, "why") for key in keys), {})
+
+
+def test_what_is_due_in_ten_thousand_versions_is_asked_for_in_few_runs_and_a_short_cursor(
+    instance, settings, monkeypatch
+):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    keys = [to_key("com.rig.made", f"1.{number}") for number in range(10_000)]
+    instance.add_dynamic_partitions(DIMENSION, keys)
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: due_in(keys))
+    cursor, runs = None, 0
+    for _ in range(5):
+        result = tick(sensors.upkeep, instance, settings, cursor)
+        asked(instance, sensors.upkeep, result, dg.DagsterRunStatus.STARTED)
+        runs += len(result.run_requests)
+        cursor = result.cursor
+        assert len(cursor) < 200
+    assert runs == 10_000 // sensors.PARTITIONS_PER_QUICK_RUN
+    assert result.run_requests == []
+
+
+def test_nothing_is_looked_at_until_something_changes(instance, settings, monkeypatch):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    looks = []
+
+    def outstanding(reader, settings):
+        looks.append(1)
+        return Outstanding((), {})
+
+    monkeypatch.setattr(sensors, "outstanding", outstanding)
+    first = tick(sensors.upkeep, instance, settings)
+    again = tick(sensors.upkeep, instance, settings, first.cursor)
+    assert (len(looks), again.cursor) == (1, first.cursor)
+    os.utime(settings.published_warehouse, (1, 1))
+    published = tick(sensors.upkeep, instance, settings, again.cursor)
+    monkeypatch.setenv("PERFREG_REPORTS_URL", "http://reports.rig")
+    changed = tick(sensors.upkeep, instance, settings, published.cursor)
+    (settings.reports_dir / "runs").mkdir(parents=True)
+    pages = tick(sensors.upkeep, instance, settings, changed.cursor)
+    assert len(looks) == 4
+    tick(sensors.upkeep, instance, settings, pages.cursor)
+    assert len(looks) == 4
+
+
+def test_what_is_under_way_is_looked_at_again_when_its_run_ends(instance, settings, monkeypatch):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    looks = []
+
+    def outstanding(reader, settings):
+        looks.append(1)
+        return due_in(["app@1"])
+
+    monkeypatch.setattr(sensors, "outstanding", outstanding)
+    result = tick(sensors.upkeep, instance, settings, '{"app@1": ["signature", 2, 12.5]}')  # of an earlier release
+    asked(instance, sensors.upkeep, result, dg.DagsterRunStatus.STARTED)
+    waits = tick(sensors.upkeep, instance, settings, result.cursor)
+    assert "under way" in waits.skip_reason.skip_message
+    assert len(looks) == 2
+    tick(sensors.upkeep, instance, settings, waits.cursor)
+    assert len(looks) == 2
+    (record,) = instance.get_run_records()
+    instance.delete_run(record.dagster_run.run_id)
+    asked(instance, sensors.upkeep, result, dg.DagsterRunStatus.FAILURE)
+    paused = tick(sensors.upkeep, instance, settings, waits.cursor)
+    assert "asked again later" in paused.skip_reason.skip_message
+    monkeypatch.setattr(asking, "FIRST_PAUSE_S", 0.0)
+    later = json.loads(paused.cursor) | {"until": 0.0}
+    assert len(tick(sensors.upkeep, instance, settings, json.dumps(later)).run_requests) == 1

@@ -1,0 +1,57 @@
+"""How folders leave the inbox: moved, deleted or left, and never lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfreg_assets.collection.inbox import SEEN, TAKEN, leave, look, note
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "run-1"
+    made.mkdir()
+    (made / "run.json").write_text("{}")
+    return made
+
+
+def test_moved_it_lies_in_taken_with_its_files(tmp_path, folder):
+    (seen,) = look(tmp_path)
+    assert leave(seen, tmp_path, "move") == str(tmp_path / TAKEN / "run-1")
+    assert (tmp_path / TAKEN / "run-1" / "run.json").read_text() == "{}"
+    assert look(tmp_path) == []
+
+
+def test_another_state_of_the_same_folder_is_kept_beside_the_first(tmp_path, folder):
+    leave(look(tmp_path)[0], tmp_path, "move")
+    for content in ('{"a": 1}', '{"a": 12}', '{"a": 12}'):
+        folder.mkdir()
+        (folder / "run.json").write_text(content)
+        leave(look(tmp_path)[0], tmp_path, "move")
+    kept = sorted((path / "run.json").read_text() for path in (tmp_path / TAKEN).iterdir())
+    assert set(kept) == {"{}", '{"a": 1}', '{"a": 12}'}
+
+
+def test_deleted_it_is_gone_and_kept_it_is_noted_until_it_changes(tmp_path, folder):
+    (seen,) = look(tmp_path)
+    leave(seen, tmp_path, "keep")
+    assert [one.is_done for one in look(tmp_path)] == [True]
+    (folder / "trace.pftrace").write_text("x")
+    (changed,) = look(tmp_path)
+    assert not changed.is_done
+    leave(changed, tmp_path, "delete")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("after", ["move", "delete", "keep"])
+def test_a_folder_that_changed_while_it_was_taken_in_stays_to_be_taken_again(tmp_path, folder, after):
+    (seen,) = look(tmp_path)
+    (folder / "screen.png").write_text("late")
+    assert leave(seen, tmp_path, after) is None
+    assert [one.is_done for one in look(tmp_path)] == [False]
+
+
+def test_a_note_that_cannot_be_read_is_none(tmp_path, folder):
+    note(look(tmp_path)[0], tmp_path)
+    (tmp_path / SEEN / "run-1").write_bytes(b"\xff")
+    assert [one.is_done for one in look(tmp_path)] == [False]
