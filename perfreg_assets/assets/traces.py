@@ -72,7 +72,6 @@ def traces_and_time_series(
                 context.add_asset_metadata(
                     {**summary, "inspected_now": now, **seconds}, asset_key=name, partition_key=key
                 )
-    with warehouse.reading() as reader:
         found = {name: checks.results(reader, name, context.partition_keys) for name in ("traces", "time_series")}
     for name, results in found.items():
         yield dg.MaterializeResult(asset_key=name, check_results=results)
