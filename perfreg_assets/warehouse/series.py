@@ -10,8 +10,9 @@ from datetime import datetime
 import numpy as np
 
 from perfreg_assets import __version__
+from perfreg_assets.warehouse import series_levels
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, load, now_utc, replace
+from perfreg_assets.warehouse.rows import Table, delete_runs, load, now_utc, replace, to_arrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,9 @@ _OF_RUN = Table("core.time_series", SeriesRow, ("run_id",))
 
 def upsert(writer: Writer, rows: Sequence[SeriesRow]) -> int:
     """Stores all series of the runs in `rows`, in place of those they had."""
+    if not rows:
+        return 0
+    series_levels.replace_runs(writer, to_arrow(rows, SeriesRow))
     return replace(writer, _OF_RUN, rows)
 
 
@@ -101,4 +105,6 @@ def content_hash(values: np.ndarray | None, interval_s: float, start_ns: int | N
 
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:
     """Deletes all series of some runs: before they are extracted anew, perhaps without any."""
-    delete_runs(writer, _OF_RUN.name, run_ids)
+    ids = list(run_ids)
+    delete_runs(writer, _OF_RUN.name, ids)
+    series_levels.forget(writer, ids)

@@ -45,12 +45,16 @@ LEFT JOIN (
         median(members.mean) AS band_median,
         max(members.mean) AS band_high
     FROM (
-        SELECT DISTINCT runs.app, runs.version_name, history.series, candidates.history_run_id, history.mean
-        FROM core.history_candidates AS candidates
-        JOIN core.runs AS runs ON runs.run_id = candidates.run_id
-        JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
-        JOIN marts.series_levels AS history ON history.run_id = candidates.history_run_id
-        WHERE candidates.history_rank IS NOT NULL AND sets.state = 'ready'
+        SELECT compared.app, compared.version_name, history.series, history.mean
+        FROM (
+            -- A version's runs share most of their history: first the runs, which are few, then their series.
+            SELECT DISTINCT runs.app, runs.version_name, candidates.history_run_id
+            FROM core.history_candidates AS candidates
+            JOIN core.runs AS runs ON runs.run_id = candidates.run_id
+            JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
+            WHERE candidates.history_rank IS NOT NULL AND sets.state = 'ready'
+        ) AS compared
+        JOIN core.series_levels AS history ON history.run_id = compared.history_run_id
     ) AS members
     GROUP BY members.app, members.version_name, members.series
 ) AS bands ON bands.app = levels.app AND bands.version_name = levels.version_name AND bands.series = levels.series;

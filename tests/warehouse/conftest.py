@@ -36,6 +36,14 @@ def sample(sample_module: ModuleType, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
+def sample_copy(sample: Warehouse, new_warehouse: Warehouse) -> Warehouse:
+    """The filled warehouse for a test to change."""
+    shutil.copyfile(sample.path, new_warehouse.path)
+    shutil.copyfile(sample.published, new_warehouse.published)
+    return new_warehouse
+
+
+@pytest.fixture
 def new_warehouse(tmp_path: Path) -> Warehouse:
     """A warehouse of the test's own that has no file yet."""
     return Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10.0)

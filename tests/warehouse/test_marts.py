@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -223,10 +224,9 @@ def test_samples_that_are_not_finite_are_a_finding_and_left_out_of_levels(
 ) -> None:
     warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8)
     with warehouse.writing() as writer:
-        writer.execute(
-            "UPDATE core.time_series SET \"values\" = ['nan'::DOUBLE, 'inf'::DOUBLE, 1.0, 3.0] WHERE "
-            "run_id = 'notes-0000' AND series = 'cpu_app'"
-        )
+        stored = series.find(writer, ["notes-0000"])
+        odd = replace(stored["notes-0000", "cpu_app"], values=np.array([np.nan, np.inf, 1.0, 3.0]))
+        series.upsert(writer, [*(stored | {("notes-0000", "cpu_app"): odd}).values()])
         assert writer.rows("SELECT detail FROM marts.data_quality WHERE reason_code = 'not_finite'") == [
             ("2 of 4 samples are not finite.",)
         ]
@@ -266,7 +266,7 @@ def test_a_missing_series_blocks_only_where_it_is_judged(sample_module: object, 
             run_id="notes-0000", series="frames_app", unit="frames/s", interval_s=1.0, start_ns=None, values=None,
             is_missing=True, reason="the trace has no frame timeline",
         )  # fmt: skip
-        series.upsert(writer, [row], keep_others=True)
+        series.upsert(writer, [*series.find(writer, ["notes-0000"]).values(), row])
         rows = writer.rows(
             "SELECT scope, series, is_blocking, detail FROM marts.data_quality WHERE reason_code = 'series_missing' "
             "ORDER BY ALL"

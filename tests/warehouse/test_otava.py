@@ -47,9 +47,8 @@ def test_the_figures_are_those_of_the_marts_in_order_of_the_versions(sample: War
 
 @pytest.mark.parametrize("name", ["../../escape", 'quote"; , and\nnewline', "Ω/series"])
 def test_names_neither_leave_the_folder_nor_break_the_files(sample_module: object, tmp_path: Path, name: str) -> None:
-    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8)
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8, series=(name, "rss_app"))
     with warehouse.writing() as writer:
-        writer.execute("UPDATE core.time_series SET series = ? WHERE series = 'cpu_app'", [name])
         writer.execute("UPDATE core.runs SET version_name = ? WHERE app = 'com.example.notes'", [name])
     with warehouse.reading() as reader:
         *files, config = otava.export(reader, tmp_path / "out")
@@ -62,8 +61,8 @@ def test_a_figure_that_a_version_does_not_have_is_left_out(sample_module: object
     warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=32, samples=90)
     with warehouse.writing() as writer:  # too short for growth
         writer.execute(
-            'UPDATE core.time_series SET "values" = "values"[:4] FROM core.runs AS runs '
-            "WHERE runs.run_id = time_series.run_id AND version_name = '1.0.0' AND series = 'cpu_app'"
+            "UPDATE core.series_levels AS levels SET growth_per_s = NULL FROM core.runs AS runs "
+            "WHERE runs.run_id = levels.run_id AND version_name = '1.0.0' AND series = 'cpu_app'"
         )
     with warehouse.reading() as reader:
         otava.export(reader, tmp_path / "out")
@@ -75,9 +74,7 @@ def test_a_figure_that_a_version_does_not_have_is_left_out(sample_module: object
 def test_the_direction_is_that_of_the_catalogue(
     sample_module: object, tmp_path: Path, name: str, direction: int
 ) -> None:
-    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8)
-    with warehouse.writing() as writer:
-        writer.execute("UPDATE core.time_series SET series = ? WHERE series = 'cpu_app'", [name])
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=8, series=(name, "rss_app"))
     with warehouse.reading() as reader:
         *_, config = otava.export(reader, tmp_path / "out")
     test = json.loads(config.read_text())["tests"][f"com.example.notes.{name}"]
