@@ -43,6 +43,8 @@ def _index_of(values: Any, wanted: float) -> int:
 def normalized(
     a: Any, b: Any, window: int, mean_a: Any, short_a: Any, inverse_a: Any, mean_b: Any, short_b: Any, inverse_b: Any
 ) -> Any:
+    """z-normalised profile of a (n,) against b (r,); per window the mean, the mean without the last sample, and 1 /
+    standard deviation (0 for a constant one)."""
     rows = a.shape[0] - window + 1
     columns = b.shape[0] - window + 1
     # For the step into column j (from j - 1): what enters and leaves, from the mean of the samples both windows share.
@@ -98,6 +100,7 @@ def _next_squares(before: Any, after: Any, leaving: Any, entering: Any, left: fl
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def raw(a: Any, b: Any, window: int) -> Any:
+    """Profile of a (n,) against b (r,) in the unit of the series."""
     rows = a.shape[0] - window + 1
     columns = b.shape[0] - window + 1
     entering = b[window:].copy()

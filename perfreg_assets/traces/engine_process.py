@@ -66,4 +66,5 @@ def not_started(choice: EngineChoice, status: int | None, text: str) -> Rejected
     """ENGINE_UNAVAILABLE, with what the engine said."""
     tail = f"({text})" if text else ""
     what = f"the {choice.kind} engine {choice.path} did not start"
-    return Rejected(Reason.ENGINE_UNAVAILABLE, f"{what} (exit status {status}) {tail}".strip())
+    ended = "" if status is None else f"(exit status {status})"
+    return Rejected(Reason.ENGINE_UNAVAILABLE, " ".join(part for part in (what, ended, tail) if part))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -54,6 +55,8 @@ def _configuration(is_wide: bool) -> tuple[wasmtime.Config, str]:
     config = wasmtime.Config()
     for name, value in values.items():
         setattr(config, name, value)
+    if sys.platform == "darwin":  # traps would be handled by a thread, which a forked engine does not have; not tested
+        import_module("wasmtime._bindings").wasmtime_config_macos_use_mach_ports_set(config.ptr(), False)
     return config, repr(values)
 
 

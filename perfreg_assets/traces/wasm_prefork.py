@@ -10,6 +10,7 @@ It prints `compiling FOLDER` if the engine must be compiled first, then `ready`.
 line answers:
 
   start MEMORY_BYTES   listening PORT PID        a new engine on 127.0.0.1
+                       refused TEXT              the system has no process, port or file left for it
   state PID            running | ended STATUS TEXT
   end PID              ended STATUS TEXT         killed, if it runs
 
@@ -106,7 +107,10 @@ class _Prefork:
         for line in lines:
             word, number = line.decode("ascii").split()
             if word == "start":
-                self._start(int(number))
+                try:
+                    self._start(int(number))
+                except OSError as error:  # the engines that there are go on
+                    _say(f"refused {error}")
                 continue
             pid = int(number)
             if word == "end":
@@ -129,9 +133,13 @@ class _Prefork:
         _say(f"ended {engine.status} {' '.join(text.decode(errors='replace').split())}")
 
     def _start(self, memory_bytes: int) -> None:
-        listener, port = listen()
         stderr = _anonymous_file()
-        pid = os.fork()
+        try:
+            listener, port = listen()
+            pid = os.fork()
+        except OSError:
+            os.close(stderr)
+            raise
         if pid == 0:
             try:
                 _die_with(self._pid)

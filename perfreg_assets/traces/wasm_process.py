@@ -81,10 +81,10 @@ class WasmPrefork:
         Raises:
             Rejected: ENGINE_UNAVAILABLE.
         """
-        word, *rest = self.ask(f"start {memory_bytes}").split()
+        word, _, rest = self.ask(f"start {memory_bytes}").partition(" ")
         if word != "listening":
-            raise not_started(self._choice, self.process.poll(), self._stderr_tail())
-        port, pid = rest
+            raise not_started(self._choice, self.process.poll(), rest)
+        port, pid = rest.split()
         return f"127.0.0.1:{port}", int(pid)
 
     def ask(self, line: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import platform
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -55,10 +56,10 @@ def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent_and_quick(share
     assert len(lines) == 2
     assert lines[0] == f"perfreg: compiling the numerical kernels, needed once (cached in {folder}) ..."
     assert lines[1].startswith("perfreg: compiled ")
-    started = time.perf_counter()
-    warm = run("from perfreg_assets.methods.warmup import warm_up; warm_up()", NUMBA_CACHE_DIR=folder)
-    assert warm.stderr == warm.stdout == ""
-    assert time.perf_counter() - started < 5
+    code = "from perfreg_assets.methods.warmup import warm_up; warm_up(); import time; print(time.process_time())"
+    warm = run(code, NUMBA_CACHE_DIR=folder)
+    assert warm.stderr == ""
+    assert float(warm.stdout) < 5  # CPU seconds; compiling takes 8 and more
 
 
 def test_a_cache_that_is_known_to_be_warm_is_asked_nothing_and_no_library_is_loaded(shared_cache):
@@ -189,7 +190,7 @@ def test_a_folder_that_cannot_be_written_is_replaced_with_a_private_one_and_a_wa
 def test_the_private_folder_works_and_is_gone_when_the_process_ends(tmp_path):
     (tmp_path / "file").write_text("in the way")
     code = (
-        "import numpy; from perfreg_assets.methods.matrix_profile import _index_of;"
+        "import numpy; from perfreg_assets.methods.matrix_profile_kernels import _index_of;"
         "assert _index_of(numpy.arange(3.0), 2.0) == 2;"
         "import os, pathlib; f = pathlib.Path(os.environ['NUMBA_CACHE_DIR']); assert list(f.rglob('*.nbc')); print(f)"
     )
@@ -248,3 +249,18 @@ def test_results_are_the_same_bits_on_an_older_processor(shared_cache, tmp_path)
     )
     here = run(code, NUMBA_CACHE_DIR=shared_cache[0]).stdout
     assert here == run(code, NUMBA_CACHE_DIR=tmp_path, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="").stdout
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="Linux tells its processor's features there")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the features are x86's")
+def test_linux_and_llvm_know_the_same_features():
+    llvm = importlib.import_module("llvmlite.binding").get_host_cpu_features()
+    assert jit._features_by_linux() == {name: bool(llvm[name]) for name in jit._NEEDED_FEATURES}
+
+
+def test_a_system_that_does_not_tell_is_asked_by_llvm(monkeypatch, tmp_path):
+    monkeypatch.setattr(jit, "_CPUINFO", tmp_path / "missing")
+    assert jit._features_by_linux() == {}
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: unknown\n")
+    monkeypatch.setattr(jit, "_CPUINFO", tmp_path / "cpuinfo")
+    assert jit._features_by_linux() == {}

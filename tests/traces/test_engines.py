@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
 import time
@@ -163,7 +164,7 @@ def test_a_batch_goes_on_after_the_end_of_the_process_that_forks(settings):
         session = start_engine(settings, engines)
         os.kill(session._process.group, signal.SIGKILL)
         with pytest.raises(Rejected) as rejected:
-            session.query("SELECT 1 AS n", COUNT)
+            session.query(ENDLESS, COUNT)
         assert rejected.value.reason is Reason.ENGINE_CRASHED
         session.close()
         with start_engine(settings, engines) as again:
@@ -245,3 +246,18 @@ def test_what_is_free_is_between_nothing_and_everything():
     assert 0 < free_bytes() < everything
     assert expected_bytes(0) > 0
     assert np.isclose(expected_bytes(10**9) - expected_bytes(0), 4e9)
+
+
+def test_a_system_without_room_for_one_more_engine_keeps_those_that_it_has(settings):
+    with Engines(settings) as engines:
+        session = start_engine(settings, engines)
+        group = session._process.group
+        limits = resource.prlimit(group, resource.RLIMIT_NOFILE)
+        resource.prlimit(group, resource.RLIMIT_NOFILE, (8, limits[1]))  # its pipes and a few files more
+        with pytest.raises(Rejected) as rejected:
+            list(map(partial(start_engine, settings), [engines] * 8))
+        assert rejected.value.reason is Reason.ENGINE_UNAVAILABLE
+        assert "Too many open files" in rejected.value.detail
+        assert session.query("SELECT 1 AS n", COUNT)["n"].tolist() == [1]
+        resource.prlimit(group, resource.RLIMIT_NOFILE, limits)
+        assert start_engine(settings, engines)._process.group == group
