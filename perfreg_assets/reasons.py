@@ -182,6 +182,14 @@ class Reason(StrEnum):
         "warehouse_unreadable",
         "The file is not a DuckDB file that this release can open; restore it from a copy.",
     )
+    DATA_MISSING = (
+        "data_missing",
+        "Files of the data folder that the warehouse names are not there; move both together, or restore them.",
+    )
+    DATA_UNREACHABLE = (
+        "data_unreachable",
+        "The place of the data folder cannot be opened; correct the setting `data`, or start what serves it.",
+    )
 
     # ---- collection ------------------------------------------------------------------------------
     COLLECTION_CONFIG_INVALID = "collection_config_invalid", "A collection option is not usable; correct it."

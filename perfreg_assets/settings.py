@@ -65,6 +65,11 @@ class Settings:
         None, unit="path", source="default: .perfreg beside the warehouse; traces, reports, caches and Dagster's home"
     )
     inbox: Path | None = _parameter(None, unit="path", source="default: inbox beside the warehouse")
+    data: str | None = _parameter(
+        None,
+        unit="path or URL",
+        source="large values; default: <stem>.data beside the warehouse, or s3://bucket/prefix",
+    )
 
     builds: Path | None = _parameter(
         None, unit="path", source="default: builds beside the warehouse; APKs put there are collected"

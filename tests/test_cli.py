@@ -38,6 +38,7 @@ def warehouse(filled, tmp_path):
     path = tmp_path / "perfreg.duckdb"
     shutil.copy(filled, path)
     shutil.copy(filled.with_name("perfreg.read.duckdb"), path.with_name("perfreg.read.duckdb"))
+    shutil.copytree(filled.with_name("perfreg.data"), path.with_name("perfreg.data"))
     return path
 
 

@@ -43,7 +43,7 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     def open(self) -> Warehouse:
         settings = self.settings()
-        return Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s)
+        return Warehouse.of(settings)
 
     def open_in(self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> Warehouse:
         """The warehouse as a step of a Dagster run uses it: where the run ends with `reports`, it is published there.
@@ -53,5 +53,4 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
         """
         if LAST_STEP not in context.job_def.asset_layer.executable_asset_keys:
             return self.open()
-        settings = self.settings()
-        return Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s, publish_every_s=PUBLISH_EVERY_S)
+        return Warehouse.of(self.settings(), publish_every_s=PUBLISH_EVERY_S)

@@ -79,7 +79,7 @@ def materialise(
     try:
         result += _run_ranges(job, keys, config, assets, progress)
     finally:  # whatever ended it: what its steps wrote is for everybody to read
-        Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).publish()
+        Warehouse.of(settings).publish()
     result.seconds = time.perf_counter() - begin
     return result
 

@@ -89,7 +89,7 @@ def _collect(
         )
     ends = [outcome.result or outcome.error for outcome in batch.outcomes]
     records = [end.record for end in ends if end is not None]
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+    with Warehouse.of(settings).writing() as writer:
         table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record)) for record in records])
     for outcome in batch.outcomes:
         if outcome.error is not None:

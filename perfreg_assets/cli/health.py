@@ -1,4 +1,4 @@
-"""`perfreg status` and `perfreg doctor`."""
+"""`perfreg status`, `perfreg tidy` and `perfreg doctor`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def status(settings: Settings, form: str) -> None:
     from perfreg_assets.assets.outstanding import STEPS, outstanding
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+    with Warehouse.of(settings).reading() as reader:
         found = outstanding(reader, settings)
     rows = [
         {"run_id": one.run_id, "version": one.partition_key, "due": STEPS[one.stage][0], "why": one.why}
@@ -36,6 +36,22 @@ def status(settings: Settings, form: str) -> None:
     columns = ("run_id", "version", "due", "why")
     terminal.show(rows, columns, form)
     terminal.note(f"{len(found.due)} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
+
+
+@command("tidy", example="perfreg tidy")
+def tidy(settings: Settings) -> None:
+    """Joins small files of the data folder and deletes those that nothing has named for a day. Run it daily."""
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.tidying import tidy as tidy_up
+
+    done = tidy_up(Warehouse.of(settings))
+    terminal.say(f"{done.joined} files joined, {done.deleted} deleted, {done.waiting} to be deleted later")
+    if done.missing:
+        terminal.fail(
+            f"{len(done.missing)} files that the warehouse names are not in its data folder, such as "
+            f"{done.missing[0]}; restore them, or ingest their runs again"
+        )
+        sys.exit(1)
 
 
 @command("doctor", example="perfreg doctor")

@@ -24,7 +24,7 @@ def demo(settings: Settings) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
 
     name = "path_similarity_minimum"
-    warehouse = Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s)
+    warehouse = Warehouse.of(settings)
     if name not in settings.given and not settings.published_warehouse.exists():
         # Sessions of 70 s: few actions, so that one detour makes a path dissimilar.
         with warehouse.writing() as writer:

@@ -39,7 +39,7 @@ def reevaluate(
     if (omega is None) == (level is None):
         raise ValueError("give either --omega or --level")
     chosen = omega if omega is not None else omega_of_level(float(level or 0))
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+    with Warehouse.of(settings).writing() as writer:
         current = settings_table.in_force(writer, settings)
         name = detector or current.detector
         begin = time.perf_counter()
@@ -72,7 +72,7 @@ def settings_list(settings: Settings) -> None:
     rows = [{**row, "value": getattr(settings, row["name"])} for row in Settings.describe()]
     terminal.table(rows, ("name", "value", "unit", "allowed", "source", "variable"))
     if settings.published_warehouse.exists():
-        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        with Warehouse.of(settings).reading() as reader:
             current = settings_table.current(reader)
         terminal.say()
         terminal.table([{"in force": name, "value": value} for name, value in current.items()], ("in force", "value"))
@@ -89,7 +89,7 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None) ->
     from perfreg_assets.warehouse import verdicts as verdict_table
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+    with Warehouse.of(settings).writing() as writer:
         changed = settings_table.change(writer, name, value, note)
         verdict_table.evaluate_current(writer)  # so that every run has a current verdict
     terminal.say(f"{name} = {value}" if changed else f"{name} was {value} already")
@@ -106,7 +106,7 @@ def review(settings: Settings, run_id: str, status: str, note: str | None, revie
     from perfreg_assets.warehouse import reviews
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+    with Warehouse.of(settings).writing() as writer:
         reviews.add(writer, run_id, status, note=note, reviewer=reviewer)
     terminal.say(f"{run_id}: {status}")
     bring_up_to_date(settings)
@@ -131,7 +131,7 @@ def _set_excluded(settings: Settings, run_id: str, reason: str | None) -> None:
     from perfreg_assets.warehouse import runs
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+    with Warehouse.of(settings).writing() as writer:
         if reason is None:
             runs.include(writer, run_id)
         else:

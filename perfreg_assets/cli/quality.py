@@ -57,5 +57,5 @@ def evaluate(
     if picture is not None:
         plot_reliability([result], picture)
     if keep:
-        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        with Warehouse.of(settings).writing() as writer:
             terminal.say(f"kept as {evaluations.add(writer, result)}")

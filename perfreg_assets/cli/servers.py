@@ -148,6 +148,6 @@ def serve(settings: Settings, port: int | None) -> None:
     from perfreg_assets.reports.site import build_site
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+    with Warehouse.of(settings).reading() as reader:
         build_site(reader, settings.reports_dir, server=settings.reports_address)
     server.serve(settings, port, on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"))

@@ -10,7 +10,7 @@ out has exactly one reason, the first that holds in the order of `EXCLUDE_REASON
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -46,7 +46,7 @@ class RunFacts:
         config_hash: equal for equal configurations C (device, strategy, time limit, interval between actions).
         started_at: with time zone.
         has_functional_problems: None where the tester did not say; such a run is in no history.
-        state_hashes: the path, one hash per step.
+        state_hashes: the path, one hash per step; whoever has many runs may leave it out, see `select_history`.
         review: the review in force: confirmed, rejected (a false alarm), accepted (the new normal) or None.
         is_excluded: taken out by hand.
         is_anomalous: the current verdict; None if not judged.
@@ -60,11 +60,11 @@ class RunFacts:
     started_at: datetime
     has_functional_problems: bool | None
     is_complete: bool
-    state_hashes: tuple[str, ...]
     review: str | None
     is_excluded: bool
     is_anomalous: bool | None
     load_sources: tuple[str, ...] = ()
+    state_hashes: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[datetime, str]:
@@ -124,8 +124,24 @@ class HistorySelection:
     explanation: str
 
 
-def select_history(new: RunFacts, others: Sequence[RunFacts], rules: HistoryRules) -> HistorySelection:
-    """The history of a run among the others, in whatever order they come; the run itself may be among them."""
+Paths = Callable[[Sequence[RunFacts]], Sequence[Sequence[str]]]
+"""The paths of some runs, one hash per step."""
+
+
+def _own_paths(runs: Sequence[RunFacts]) -> list[tuple[str, ...]]:
+    return [run.state_hashes for run in runs]
+
+
+def select_history(
+    new: RunFacts, others: Sequence[RunFacts], rules: HistoryRules, paths: Paths = _own_paths
+) -> HistorySelection:
+    """The history of a run among the others, in whatever order they come; the run itself may be among them.
+
+    Args:
+        paths: where the paths come from, asked in blocks and only for runs that nothing else keeps out; default: the
+            `state_hashes` of the facts.
+    """
+    (new_path,) = paths([new])
     candidates = sorted(
         (run for run in others if run.app == new.app and run.place < new.place),
         key=lambda run: run.place,
@@ -139,7 +155,7 @@ def select_history(new: RunFacts, others: Sequence[RunFacts], rules: HistoryRule
         for run in candidates
         if (reason := _reason_without_path(new, run, rules, accepted)) is not None
     }
-    outcomes |= _compare_paths([run for run in candidates if run.run_id not in outcomes], new.state_hashes, rules)
+    outcomes |= _compare_paths([run for run in candidates if run.run_id not in outcomes], new_path, rules, paths)
     members: list[Candidate] = []
     near_misses: list[Candidate] = []
     counts: Counter[Reason] = Counter()
@@ -158,12 +174,12 @@ def select_history(new: RunFacts, others: Sequence[RunFacts], rules: HistoryRule
         near_misses=tuple(near_misses),
         candidate_count=len(candidates),
         excluded_counts=excluded,
-        explanation=_explanation(new, members, len(candidates), excluded, rules),
+        explanation=_explanation(new, bool(new_path), members, len(candidates), excluded, rules),
     )
 
 
 def _compare_paths(
-    comparable: Sequence[RunFacts], new_path: Sequence[str], rules: HistoryRules
+    comparable: Sequence[RunFacts], new_path: Sequence[str], rules: HistoryRules, paths: Paths
 ) -> dict[str, tuple[float | None, Reason | None]]:
     """(similarity, reason) by run_id of runs, latest first, that only their path can keep out.
 
@@ -176,8 +192,7 @@ def _compare_paths(
         runs = comparable[start : start + block]
         values: Sequence[float | None] = [None] * len(runs)
         if passed < rules.size:
-            paths = [run.state_hashes for run in runs]
-            values = similarities(paths, new_path, minimum=rules.similarity_minimum)
+            values = similarities(paths(runs), new_path, minimum=rules.similarity_minimum)
         for run, value in zip(runs, values, strict=True):
             if passed == rules.size:
                 outcomes[run.run_id] = None, Reason.BEYOND_SIZE
@@ -210,7 +225,12 @@ def _reason_without_path(
 
 
 def _explanation(
-    new: RunFacts, members: Sequence[Candidate], candidate_count: int, excluded: dict[Reason, int], rules: HistoryRules
+    new: RunFacts,
+    has_path: bool,
+    members: Sequence[Candidate],
+    candidate_count: int,
+    excluded: dict[Reason, int],
+    rules: HistoryRules,
 ) -> str:
     if candidate_count == 0:
         return f"There is no earlier run of {new.app}; a verdict needs {rules.minimum}."
@@ -224,5 +244,5 @@ def _explanation(
         )
     parts = [f"{count} {reason.label}" for reason, count in excluded.items()]
     left_out = f"; left out: {', '.join(parts)}" if parts else ""
-    no_path = "" if new.state_hashes else " The run has no path, so only runs without one are similar to it."
+    no_path = "" if has_path else " The run has no path, so only runs without one are similar to it."
     return f"{first}{left_out}.{no_path}"

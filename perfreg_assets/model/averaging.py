@@ -45,7 +45,7 @@ def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
         table.RunBarycenterRow(run_id=run_id, series=series, barycenter_id=key) for (run_id, series), key in ids.items()
     ]
     with watch.measure("warehouse"), warehouse.writing() as writer:
-        table.insert_missing(writer, new)
+        table.insert_missing(writer, new, {key: one.run_id for key, one in missing.items()})
         table.assign(writer, planned, rows)
     counts = {run_id: sum(one.has_course for one in family) for run_id, family in planned.items()}
     return Averaged(counts, len(new))

@@ -46,7 +46,7 @@ def _engine(settings: Settings) -> str:
 
 
 def _warehouse(settings: Settings) -> str:
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+    with Warehouse.of(settings).reading() as reader:
         runs, version = reader.rows(
             "SELECT (SELECT count(*) FROM core.runs), (SELECT max(version) FROM core.schema_version)"
         )[0]

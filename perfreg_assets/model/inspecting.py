@@ -211,8 +211,7 @@ def _series_row(run_id: str, series: Series) -> series_table.SeriesRow:
 def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]:
     """Asset → figures about the traces and series of some runs."""
     traces = trace_table.find(reader, run_ids).values()
-    series = series_table.find(reader, run_ids).values()
-    present = [row for row in series if row.values is not None]
+    series = series_table.figures(reader, run_ids)
     return {
         "traces": {
             "dagster/partition_row_count": len(traces),
@@ -221,9 +220,9 @@ def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]
             "trace_bytes": sum(trace.trace_bytes or 0 for trace in traces),
         },
         "time_series": {
-            "dagster/partition_row_count": len(series),
-            "series": len(present),
-            "missing_series": len(series) - len(present),
-            "samples": sum(len(row.values) for row in present if row.values is not None),
+            "dagster/partition_row_count": series["series"],
+            "series": series["series"] - series["missing_series"],
+            "missing_series": series["missing_series"],
+            "samples": series["samples"],
         },
     }

@@ -43,10 +43,13 @@ def select_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], wa
         settings = settings_table.in_force(reader, settings)
         rules = history_rules(settings)
         wanted = freshness.ready_runs(reader, settings, Stage.HISTORY, keys)
+        paths = histories.Paths(reader)
         for app in sorted({from_key(key)[0] for key in keys}) if wanted else ():
             facts = histories.facts(reader, app)
             hashes |= inputs.history_hashes(reader, app, settings)
-            selections |= {fact.run_id: select_history(fact, facts, rules) for fact in facts if fact.run_id in wanted}
+            chosen = [fact for fact in facts if fact.run_id in wanted]
+            paths(chosen)  # at once
+            selections |= {fact.run_id: select_history(fact, facts, rules, paths) for fact in chosen}
     with watch.measure("warehouse"), warehouse.writing() as writer:
         histories.upsert(writer, *_rows(selections, hashes, rules, settings))
     return Selected(selections)

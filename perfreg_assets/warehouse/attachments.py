@@ -21,7 +21,7 @@ class AttachmentRow:
     ts_ns: int | None
 
 
-ATTACHMENTS = Table("core.attachments", AttachmentRow, ("run_id",))
+ATTACHMENTS = Table("core.attachments", AttachmentRow, ("run_id",), keys=("run_id", "file_name"))
 
 
 def replace(writer: Writer, run_ids: Iterable[str], rows: Sequence[AttachmentRow]) -> int:

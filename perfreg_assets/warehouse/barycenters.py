@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
 from perfreg_assets import __version__
+from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
 class BarycenterRow:
-    """A row of core.barycenters; `values` (n,) in the unit of the series."""
+    """A row of core.barycenters; `values` (n,) in the unit of the series, `values_file` filled in when it is stored."""
 
     barycenter_id: str
     values: np.ndarray
@@ -25,6 +28,7 @@ class BarycenterRow:
     seconds: float
     code_version: str = __version__
     computed_at: datetime = field(default_factory=now_utc)
+    values_file: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,19 +40,40 @@ class RunBarycenterRow:
     barycenter_id: str
 
 
-BARYCENTERS = Table("core.barycenters", BarycenterRow, ("barycenter_id",))
-RUN_BARYCENTERS = Table("core.run_barycenters", RunBarycenterRow, ("run_id",))
-
-
-def insert_missing(writer: Writer, rows: Sequence[BarycenterRow]) -> int:
-    """Stores the barycenters that are not there yet; the number of new ones."""
-    if not rows:
-        return 0
-    return writer.execute_with(
-        to_arrow(rows, BarycenterRow),
-        f"INSERT INTO core.barycenters ({BARYCENTERS.column_list}) SELECT {BARYCENTERS.column_list} FROM staged_rows "
-        "ON CONFLICT (barycenter_id) DO NOTHING",
+def _averages(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray]:
+    found = large.fetch(
+        reader, value_files.BARYCENTERS, rows["values_file"], rows["barycenter_id"], ("barycenter_id", "values")
     )
+    keys = zip(*(found.column(name).to_pylist() for name in ("values_file", "barycenter_id")), strict=True)
+    arrays = dict(zip(keys, large.as_arrays(found.column("values")), strict=True))
+    return [arrays[key] for key in zip(rows["values_file"], rows["barycenter_id"], strict=True)]
+
+
+BARYCENTERS = Table(
+    "core.barycenters", BarycenterRow, ("barycenter_id",), keys=("barycenter_id",), outside="values", fetch=_averages
+)
+RUN_BARYCENTERS = Table("core.run_barycenters", RunBarycenterRow, ("run_id",), keys=("run_id", "series"))
+
+
+def insert_missing(writer: Writer, rows: Sequence[BarycenterRow], runs: Mapping[str, str] | None = None) -> int:
+    """Stores the barycenters that are not there yet; the number of new ones.
+
+    Args:
+        runs: barycenter_id -> a run that is compared with it: its app and month say where the file lies.
+    """
+    there = stored(writer, [row.barycenter_id for row in rows])
+    new = {row.barycenter_id: row for row in rows if row.barycenter_id not in there}
+    if not new:
+        return 0
+    runs = runs or {}
+    places = large.places_of(writer, runs.values())
+    staged = to_arrow(list(new.values()), BarycenterRow)
+    files = large.store(
+        writer, value_files.BARYCENTERS, staged, {key: places[run] for key, run in runs.items() if run in places}
+    )
+    count = insert(writer, BARYCENTERS, with_column(staged, "values_file", files))
+    joining.join_crowded(writer, value_files.BARYCENTERS)
+    return count
 
 
 def assign(writer: Writer, run_ids: Iterable[str], rows: Sequence[RunBarycenterRow]) -> int:

@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse import migrations
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import data_folder, migrations
+from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
 
@@ -48,8 +50,10 @@ _OPEN_PAUSE_S = 0.05
 class Reader:
     """Queries on one open, unchanging state of the warehouse."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, data: DataFolder | None = None) -> None:
+        """`data` is where the large values lie; default: a folder that ends with this process."""
         self._connection = connection
+        self.data = data or data_folder.of_process()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """All rows of a query as tuples."""
@@ -92,20 +96,34 @@ class Writer(Reader):
 
 
 class Warehouse:
-    """One DuckDB file and its published copy.
+    """One DuckDB file, its published copy and the folder with the large values of both.
 
     Args:
         publish_every_s: 0: every write is published. Else, for the steps of a job, it is published only if the last
             time is longer ago, and readings see the latest write; whoever ends the job calls `publish`.
+        data: a folder or a URL of an object store; default: `<stem>.data` beside the file.
     """
 
-    def __init__(self, path: Path, *, lock_timeout_s: float, publish_every_s: float = 0.0) -> None:
+    def __init__(
+        self, path: Path, *, lock_timeout_s: float, publish_every_s: float = 0.0, data: str | None = None
+    ) -> None:
         self.path = Path(path).absolute()
+        self.data = DataFolder(data or self.path.with_name(f"{self.path.stem}.data"))
         self._publish_every_s = publish_every_s
         self._unpublished = self.path.with_name(f"{self.path.name}.unpublished")
         self.published = self.path.with_name(f"{self.path.stem}.read{self.path.suffix}")
         self._lock = self.path.with_name(f"{self.path.name}.lock")
         self._lock_timeout_s = lock_timeout_s
+
+    @classmethod
+    def of(cls, settings: Settings, *, publish_every_s: float = 0.0) -> Warehouse:
+        """The warehouse that the settings name."""
+        return cls(
+            settings.warehouse,
+            lock_timeout_s=settings.lock_timeout_s,
+            publish_every_s=publish_every_s,
+            data=settings.data,
+        )
 
     @contextmanager
     def writing(self, *, expected_bytes: int = 0) -> Iterator[Writer]:
@@ -123,9 +141,9 @@ class Warehouse:
             with self._disk_full_is_clear():
                 connection = self._open()
                 try:
-                    migrations.migrate(connection)
+                    migrations.migrate(connection, data=self.data)
                     connection.execute("BEGIN TRANSACTION")
-                    yield Writer(connection)
+                    yield Writer(connection, self.data)
                     self._unpublished.touch()
                     connection.execute("COMMIT")
                     # Closing would do this as well, but swallows its errors.
@@ -198,8 +216,8 @@ class Warehouse:
                 except duckdb.Error as error:
                     raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
                 connection.execute("USE perfreg")
-                _shut_in(connection)
-                yield Reader(connection)
+                _shut_in(connection, self.data)
+                yield Reader(connection, self.data)
             finally:
                 connection.close()
 
@@ -224,7 +242,7 @@ class Warehouse:
             except duckdb.Error as error:
                 raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
         connection.execute("SET TimeZone = 'UTC'")
-        _shut_in(connection)
+        _shut_in(connection, self.data)
         return connection
 
     def _create(self) -> None:
@@ -249,8 +267,9 @@ def _bound(parameters: Parameters) -> dict[str, Any] | list[Any]:
     return dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
 
 
-def _shut_in(connection: duckdb.DuckDBPyConnection) -> None:
-    """No SQL, whatever it is made of, reaches other files or the network from here on."""
+def _shut_in(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
+    """No SQL, whatever it is made of, reaches files beside the data folder or the network from here on."""
+    data.allow(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

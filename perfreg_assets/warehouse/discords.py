@@ -9,13 +9,18 @@ from datetime import datetime
 import numpy as np
 
 from perfreg_assets import __version__
+from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRow:
-    """A row of core.profiles; `profile` (n - window + 1,), NaN where start and end of the session are left out."""
+    """A row of core.profiles; `profile` (n - window + 1,), NaN where start and end of the session are left out.
+
+    `values_file` is filled in when it is stored.
+    """
 
     run_id: str
     series: str
@@ -28,6 +33,7 @@ class ProfileRow:
     input_hash: str | None = None
     code_version: str = __version__
     computed_at: datetime = field(default_factory=now_utc)
+    values_file: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +53,8 @@ class DiscordRow:
     screens: tuple[str, ...]
 
 
-PROFILES = Table("core.profiles", ProfileRow, ("run_id",))
-DISCORDS = Table("core.discords", DiscordRow, ("run_id",))
+PROFILES = Table("core.profiles", ProfileRow, ("run_id",), keys=("run_id", "series"), outside="profile")
+DISCORDS = Table("core.discords", DiscordRow, ("run_id",), keys=("run_id", "series", "window_index"))
 
 
 def replace_runs(
@@ -59,7 +65,10 @@ def replace_runs(
     delete_runs(writer, PROFILES.name, ids)
     delete_runs(writer, DISCORDS.name, ids)
     if profiles:
-        insert(writer, PROFILES, to_arrow(profiles, ProfileRow))
+        staged = to_arrow(profiles, ProfileRow)
+        files = large.store(writer, value_files.PROFILES, staged, large.places_of(writer, ids))
+        insert(writer, PROFILES, with_column(staged, "values_file", files))
+        joining.join_crowded(writer, value_files.PROFILES)
     return insert(writer, DISCORDS, to_arrow(discords, DiscordRow)) if discords else 0
 
 

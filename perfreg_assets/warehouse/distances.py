@@ -11,7 +11,7 @@ import numpy as np
 from perfreg_assets import __version__
 from perfreg_assets.warehouse import verdicts
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, load, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,8 @@ class DistanceRow:
     measured_at: datetime = field(default_factory=now_utc)
 
 
-DISTANCES = Table("core.distances", DistanceRow, ("run_id", "series", "detector", "parameters_hash"))
+_KEYS = ("run_id", "series", "detector", "parameters_hash")
+DISTANCES = Table("core.distances", DistanceRow, _KEYS, keys=_KEYS)
 
 _SAME_RUN = "old.run_id = new.run_id AND old.detector = new.detector"
 _SAME_ROW = f"{_SAME_RUN} AND old.series = new.series AND old.parameters_hash = new.parameters_hash"
@@ -84,7 +85,9 @@ def upsert(writer: Writer, rows: Sequence[DistanceRow]) -> int:
     """
     if not rows:
         return 0
-    writer.execute_with(to_arrow(rows, DistanceRow), _STAGE)
+    staged = to_arrow(rows, DistanceRow)
+    require_unique(DISTANCES, staged)
+    writer.execute_with(staged, _STAGE)
     writer.execute(_SUPERSEDE)
     writer.execute(_CLEAR)
     count = writer.execute(_INSERT)

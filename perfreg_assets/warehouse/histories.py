@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.history import RunFacts
+from perfreg_assets.warehouse import paths
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow
 
@@ -42,14 +43,13 @@ class CandidateRow:
     exclude_reason: str | None
 
 
-HISTORY_SETS = Table("core.history_sets", HistoryRow, ("run_id",))
-CANDIDATES = Table("core.history_candidates", CandidateRow, ("run_id",))
+HISTORY_SETS = Table("core.history_sets", HistoryRow, ("run_id",), keys=("run_id",))
+CANDIDATES = Table("core.history_candidates", CandidateRow, ("run_id",), keys=("run_id", "history_run_id"))
 
 _FACTS = """
 SELECT
     runs.run_id, runs.app, runs.version_name, runs.config_hash, runs.started_at,
     runs.functional_problem_count > 0 AS has_functional_problems, coalesce(traces.is_complete, false) AS is_complete,
-    list_transform(runs.path, lambda step: step.state_hash) AS state_hashes,
     reviews.status AS review, runs.is_excluded, verdicts.is_anomalous, list_sort(traces.load_sources) AS load_sources
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
@@ -65,12 +65,30 @@ ORDER BY runs.started_at, runs.run_id
 
 
 def facts(reader: Reader, app: str) -> list[RunFacts]:
-    """The facts of all runs of an app that are not quarantined, oldest first, in one query."""
+    """The facts of all runs of an app that are not quarantined, oldest first, in one query.
+
+    Without their paths: a selection asks `Paths` for those of the few runs that it has to compare.
+    """
     found = []
     for row in reader.dicts(_FACTS, [app]):
-        lists = {name: tuple(row[name] or ()) for name in ("state_hashes", "load_sources")}
-        found.append(RunFacts(**{**row, **lists, "started_at": row["started_at"].astimezone(UTC)}))
+        own = {"load_sources": tuple(row["load_sources"] or ()), "started_at": row["started_at"].astimezone(UTC)}
+        found.append(RunFacts(**{**row, **own}))
     return found
+
+
+class Paths:
+    """The paths of runs as selections ask for them, each read once. Use it while the reader is open."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def __call__(self, runs: Sequence[RunFacts]) -> list[tuple[str, ...]]:
+        """The state at each step of each run; () for one without steps."""
+        asked = {run.run_id for run in runs} - self._known.keys()
+        if asked:
+            self._known |= dict.fromkeys(asked, ()) | paths.states(self._reader, asked)
+        return [self._known[run.run_id] for run in runs]
 
 
 def upsert(writer: Writer, sets: Sequence[HistoryRow], candidates: Sequence[CandidateRow]) -> int:

@@ -35,7 +35,9 @@ class MeasurementRow:
     measured_at: datetime = field(default_factory=now_utc)
 
 
-_MEASUREMENTS = Table("core.measurements", MeasurementRow, ("subject_kind", "subject_id"))
+_MEASUREMENTS = Table(
+    "core.measurements", MeasurementRow, ("subject_kind", "subject_id"), keys=("subject_kind", "subject_id", "metric")
+)
 _OF_SUBJECTS = "subject_kind = ? AND subject_id IN (SELECT unnest(?::VARCHAR[]))"
 
 

@@ -1,7 +1,8 @@
 """Forward-only schema: numbered files of sql/migrations, each applied once and remembered with its hash.
 
-The marts (sql/marts) are rebuilt as a whole when any of their files or the descriptions of columns (sql/columns.toml)
-changed, because they hold no data. What SQL must know of the code stands in reference tables that are kept equal to it.
+The marts (sql/marts) and the views below them on the data folder (sql/values) are rebuilt as a whole when any of their
+files, the place of that folder or the descriptions of columns (sql/columns.toml) changed, because they hold no data.
+What SQL must know of the code stands in reference tables that are kept equal to it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,25 @@ import duckdb
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import column_descriptions, reference_tables
+from perfreg_assets.warehouse import column_descriptions, data_folder, reference_tables, without_indexes
+from perfreg_assets.warehouse.data_folder import DataFolder
 
 _MIGRATION_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_PLACE = "data_files.sql"  # of sql/values: where the data folder is
 _DEPENDS = re.compile(r"^--\s*depends:\s*(.*)$", re.MULTILINE)
+
+
+def _move_values(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
+    from perfreg_assets.warehouse import move_values  # noqa: PLC0415  (Arrow, which most commands do not need)
+
+    move_values.before(connection, data)
+
+
+# What some migrations, by name, do before their SQL and in the same transaction.
+_STEPS: dict[str, Callable[[duckdb.DuckDBPyConnection, DataFolder], None]] = {
+    "values_outside": _move_values,
+    "without_indexes": lambda connection, _: without_indexes.before(connection),
+}
 
 # The settings that decide which verdict is the current one; a new warehouse starts with the release's defaults.
 _SEEDED_SETTINGS = ("detector", "omega", "localisation")
@@ -58,22 +74,42 @@ class SqlFile:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def migrate(connection: duckdb.DuckDBPyConnection, *, folder: Path | None = None) -> bool:
+def migrate(
+    connection: duckdb.DuckDBPyConnection, *, folder: Path | None = None, data: DataFolder | None = None
+) -> bool:
     """Brings an open warehouse to this release's schema, each migration in its own transaction; True if it changed.
 
     Args:
-        folder: holds `migrations/`, `marts/` and `columns.toml`; default: those of the installation.
+        folder: holds `migrations/`, `values/`, `marts/` and `columns.toml`; default: those of the installation.
+        data: the data folder, whose place is written into the file; default: one that ends with this process.
 
     Raises:
         Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED; the file is left as it was.
         ValueError: a column has no description: a mistake in the release.
     """
-    folder = folder or sql_dir()
-    is_migrated = apply_all(connection, migration_files(folder / "migrations"))
+    from perfreg_assets.warehouse import value_files  # noqa: PLC0415  (Arrow, which readers do not need)
+
+    folder, data = folder or sql_dir(), data or data_folder.of_process()
+    value_files.prepare(data)
+    is_migrated = apply_all(connection, migration_files(folder / "migrations"), data)
     there = dict(connection.execute("SELECT name, sha256 FROM core.mart_files").fetchall())
+    is_placed = _place_data(connection, folder / "values", data, there.pop(_PLACE, None))
     is_filled = _fill_reference_tables(connection, there.pop(reference_tables.NAME, None))
     is_rebuilt = _rebuild_marts(connection, folder, there)
-    return is_migrated or is_filled or is_rebuilt
+    return is_migrated or is_placed or is_filled or is_rebuilt
+
+
+def _place_data(connection: duckdb.DuckDBPyConnection, folder: Path, data: DataFolder, there: str | None) -> bool:
+    """Writes down where the data folder is; the views on it stay as they are."""
+    text = (folder / _PLACE).read_text(encoding="utf-8").replace("$root", data.root.replace("'", "''"))
+    file = SqlFile(_PLACE, text)
+    if there == file.sha256:
+        return False
+    with _transaction(connection):
+        connection.execute(file.text)
+        connection.execute("DELETE FROM core.mart_files WHERE name = ?", [_PLACE])
+        connection.execute("INSERT INTO core.mart_files VALUES (?, ?, now())", [_PLACE, file.sha256])
+    return True
 
 
 def _fill_reference_tables(connection: duckdb.DuckDBPyConnection, there: str | None) -> bool:
@@ -87,7 +123,7 @@ def _fill_reference_tables(connection: duckdb.DuckDBPyConnection, there: str | N
     return True
 
 
-def apply_all(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFile]) -> bool:
+def apply_all(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFile], data: DataFolder | None = None) -> bool:
     """Applies the migrations that were not applied yet; True if there were any.
 
     Raises:
@@ -96,7 +132,7 @@ def apply_all(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFile]) 
     done = _check_applied(connection, files) if _has_bookkeeping(connection) else set()
     for version, file in files.items():
         if version not in done:
-            _apply(connection, version, file)
+            _apply(connection, version, file, data or data_folder.of_process())
     return len(done) < len(files)
 
 
@@ -140,6 +176,12 @@ def mart_files(folder: Path) -> list[SqlFile]:
     return list(ordered.values())
 
 
+def _value_views(folder: Path) -> list[SqlFile]:
+    """The files of sql/values that read the data folder."""
+    names = (path for path in sorted(folder.glob("*.sql")) if path.name != _PLACE)
+    return [SqlFile(path.name, path.read_text(encoding="utf-8")) for path in names]
+
+
 def _depends(text: str) -> list[str]:
     match = _DEPENDS.search(text)
     return [] if match is None else [name.strip() for name in match[1].split(",") if name.strip()]
@@ -165,10 +207,13 @@ def _check_applied(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFi
     return {version for version, _, _ in applied}
 
 
-def _apply(connection: duckdb.DuckDBPyConnection, version: int, file: SqlFile) -> None:
+def _apply(connection: duckdb.DuckDBPyConnection, version: int, file: SqlFile, data: DataFolder) -> None:
     with _transaction(connection):
         if version == 1:
             connection.execute(_BOOKKEEPING)
+        step = _STEPS.get(Path(file.name).stem.partition("_")[2])
+        if step is not None:
+            step(connection, data)
         connection.execute(file.text)
         connection.execute("INSERT INTO core.schema_version VALUES (?, ?, ?, now())", [version, file.name, file.sha256])
         connection.execute("DELETE FROM core.mart_files")  # they are made anew, and new columns described
@@ -186,14 +231,14 @@ def _seed_settings(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _rebuild_marts(connection: duckdb.DuckDBPyConnection, folder: Path, there: dict[str, str]) -> bool:
-    files = mart_files(folder / "marts")
+    files = [*_value_views(folder / "values"), *mart_files(folder / "marts")]
     described = SqlFile(column_descriptions.FILE_NAME, (folder / column_descriptions.FILE_NAME).read_text("utf-8"))
     if there == {file.name: file.sha256 for file in (*files, described)}:
         return False
     with _transaction(connection):
         connection.execute("DROP SCHEMA IF EXISTS marts CASCADE")
         connection.execute("CREATE SCHEMA marts")
-        connection.execute("DELETE FROM core.mart_files WHERE name <> ?", [reference_tables.NAME])
+        connection.execute("DELETE FROM core.mart_files WHERE name NOT IN (?, ?)", [reference_tables.NAME, _PLACE])
         for file in files:
             connection.execute(file.text)
         column_descriptions.apply(connection, tomllib.loads(described.text))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
@@ -34,15 +34,21 @@ class Table(Generic[Row]):
 
     Attributes:
         scope: columns that say what one write replaces: all rows that agree with a new row in them.
+        keys: columns that no two rows agree in; no index of the warehouse sees to it, see without_indexes.py.
+        outside: the field that is no column because it lies in the data folder, see values.py.
+        fetch: (reader, the loaded columns by name) -> that field of each loaded row.
     """
 
     name: str
     row: type[Row]
     scope: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    outside: str | None = None
+    fetch: Callable[[Reader, Mapping[str, list[Any]]], Sequence[Any]] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(_hints(self.row))
+        return tuple(name for name in _hints(self.row) if name != self.outside)
 
     @property
     def column_list(self) -> str:
@@ -51,18 +57,31 @@ class Table(Generic[Row]):
 
 def replace(writer: Writer, table: Table[Row], rows: Sequence[Row]) -> int:
     """Deletes what the rows replace (see `Table.scope`) and inserts them; the number inserted."""
-    if not rows:
-        return 0
-    staged = to_arrow(rows, table.row)
+    return replace_with(writer, table, to_arrow(rows, table.row)) if rows else 0
+
+
+def replace_with(writer: Writer, table: Table[Row], staged: pa.Table) -> int:
+    """As `replace`, with rows that are an Arrow table already."""
     scope = ", ".join(f'"{column}"' for column in table.scope)
     writer.execute_with(staged, f"DELETE FROM {table.name} WHERE ({scope}) IN (SELECT ({scope}) FROM staged_rows)")
     return insert(writer, table, staged)
 
 
 def insert(writer: Writer, table: Table[Row], staged: pa.Table) -> int:
-    """Inserts an Arrow table made by `to_arrow`; the number of rows."""
+    """Inserts an Arrow table made by `to_arrow`; the number of rows.
+
+    Raises:
+        ValueError: two of the rows are about the same.
+    """
+    require_unique(table, staged)
     sql = f"INSERT INTO {table.name} ({table.column_list}) SELECT {table.column_list} FROM staged_rows"
     return writer.execute_with(staged, sql)
+
+
+def require_unique(table: Table[Row], staged: pa.Table) -> None:
+    """Raises ValueError when two rows agree in the table's keys."""
+    if table.keys and staged.group_by(list(table.keys)).aggregate([]).num_rows < staged.num_rows:
+        raise ValueError(f"{table.name}: two rows with the same {', '.join(table.keys)}")
 
 
 def delete_runs(writer: Writer, table_name: str, run_ids: Iterable[str]) -> int:
@@ -72,12 +91,14 @@ def delete_runs(writer: Writer, table_name: str, run_ids: Iterable[str]) -> int:
 
 def load(reader: Reader, table: Table[Row], condition: str, parameters: Parameters = ()) -> list[Row]:
     """Rows for which `condition` (SQL from code, bound parameters, may end in ORDER BY) holds."""
-    hints = _hints(table.row)
+    hints = {name: hint for name, hint in _hints(table.row).items() if name != table.outside}
     selected = ", ".join(
         f'"{name}"::VARCHAR AS "{name}"' if _is_json(hint) else f'"{name}"' for name, hint in hints.items()
     )
     found = reader.arrow(f"SELECT {selected} FROM {table.name} WHERE {condition}", parameters)
-    columns = {name: _from_arrow(found.column(name), hint) for name, hint in hints.items()}
+    columns: dict[str, Sequence[Any]] = {name: _from_arrow(found.column(name), hint) for name, hint in hints.items()}
+    if table.outside is not None and table.fetch is not None:
+        columns[table.outside] = table.fetch(reader, {name: list(values) for name, values in columns.items()})
     return [table.row(**{name: values[i] for name, values in columns.items()}) for i in range(found.num_rows)]
 
 
@@ -91,6 +112,11 @@ def to_arrow(rows: Sequence[Any], row_type: type[Any]) -> pa.Table:
         name: _to_array([getattr(row, name) for row in rows], name, hint) for name, hint in _hints(row_type).items()
     }
     return pa.table(arrays)
+
+
+def with_column(staged: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """The table with this column in place of the one of that name."""
+    return staged.set_column(staged.schema.get_field_index(name), name, values)
 
 
 def _to_array(values: list[Any], name: str, hint: Any) -> pa.Array:

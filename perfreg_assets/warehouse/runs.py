@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import PathStep, Run
+from perfreg_assets.warehouse import joining, paths, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, load, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow(Run):
-    """A row of core.runs. A quarantined run may lack everything but id, folder, hash and reason."""
+    """A row of core.runs. A quarantined run may lack everything but id, folder, hash and reason.
+
+    Attributes:
+        path: () for one without steps, None where it is not known.
+        values_file: filled in when the row is stored.
+    """
 
     run_id: str
     folder_name: str
@@ -33,22 +39,41 @@ class RunRow(Run):
     reason_code: str | None = None
     reason: str | None = None
     registered_at: datetime = field(default_factory=now_utc)
+    values_file: str | None = field(default=None, compare=False)
 
 
-RUNS = Table("core.runs", RunRow, ("run_id",))
+def _paths(reader: Reader, rows: Mapping[str, list[Any]]) -> list[tuple[PathStep, ...] | None]:
+    found = paths.find(reader, dict(zip(rows["run_id"], rows["values_file"], strict=True)))
+    steps = zip(rows["run_id"], rows["step_count"], strict=True)
+    return [found.get(run_id, None if count is None else ()) for run_id, count in steps]
+
+
+RUNS = Table("core.runs", RunRow, ("run_id",), keys=("run_id",), outside="path", fetch=_paths)
 
 # A run that is given again keeps what people said about it and when it came first.
 _KEPT = ("run_id", "registered_at")
-_UPSERT = (
+_UPDATE = (
+    "UPDATE core.runs SET "
+    + ", ".join(f'"{column}" = given."{column}"' for column in RUNS.columns if column not in _KEPT)
+    + " FROM staged_rows AS given WHERE runs.run_id = given.run_id"
+)
+_INSERT = (
     f"INSERT INTO core.runs ({RUNS.column_list}) SELECT {RUNS.column_list} FROM staged_rows "
-    "ON CONFLICT (run_id) DO UPDATE SET "
-    + ", ".join(f'"{column}" = excluded."{column}"' for column in RUNS.columns if column not in _KEPT)
+    "WHERE run_id NOT IN (SELECT run_id FROM core.runs)"
 )
 
 
 def upsert(writer: Writer, rows: Sequence[RunRow]) -> int:
     """Registers runs, or replaces what is known of them; exclusion and first registration stay."""
-    return writer.execute_with(to_arrow(rows, RunRow), _UPSERT) if rows else 0
+    if not rows:
+        return 0
+    files = paths.store(writer, rows)
+    staged = with_column(to_arrow(rows, RunRow), "values_file", files)
+    require_unique(RUNS, staged)
+    writer.execute_with(staged, _UPDATE)
+    writer.execute_with(staged, _INSERT)
+    joining.join_crowded(writer, value_files.PATHS)
+    return len(rows)
 
 
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, RunRow]:

@@ -1,23 +1,30 @@
-"""Time series of the runs: one DOUBLE[] per run and series on the common grid."""
+"""Time series of the runs: one row per run and series; its samples on the common grid lie in the data folder."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from perfreg_assets import __version__
-from perfreg_assets.warehouse import series_levels
+from perfreg_assets.warehouse import joining, series_levels, value_files
+from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, load, now_utc, replace, to_arrow
+from perfreg_assets.warehouse.rows import Table, delete_runs, load, now_utc, replace_with, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesRow:
-    """A row of core.time_series: `values` (n,) in `unit`, or None with the reason why the series is missing."""
+    """A row of core.time_series: `values` (n,) in `unit`, or None with the reason why the series is missing.
+
+    Attributes:
+        sample_count, not_finite_count, values_file: filled in when the row is stored.
+    """
 
     run_id: str
     series: str
@@ -31,6 +38,9 @@ class SeriesRow:
     values_hash: str | None = None
     code_version: str = __version__
     extracted_at: datetime = field(default_factory=now_utc)
+    sample_count: int | None = field(default=None, compare=False)
+    not_finite_count: int | None = field(default=None, compare=False)
+    values_file: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -56,15 +66,48 @@ class SeriesHash:
         return f"{self.values_hash}/{self.path_hash}"
 
 
-_OF_RUN = Table("core.time_series", SeriesRow, ("run_id",))
+def _samples(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray | None]:
+    found = large.fetch(reader, value_files.SERIES, rows["values_file"], rows["run_id"], ("run_id", "series", "values"))
+    keys = zip(*(found.column(name).to_pylist() for name in ("values_file", "run_id", "series")), strict=True)
+    arrays = dict(zip(keys, large.as_arrays(found.column("values")), strict=True))
+    wanted = zip(rows["values_file"], rows["run_id"], rows["series"], strict=True)
+    return [None if key[0] is None else arrays[key] for key in wanted]
+
+
+_OF_RUN = Table("core.time_series", SeriesRow, ("run_id",), keys=("run_id", "series"), outside="values", fetch=_samples)
 
 
 def upsert(writer: Writer, rows: Sequence[SeriesRow]) -> int:
     """Stores all series of the runs in `rows`, in place of those they had."""
     if not rows:
         return 0
-    series_levels.replace_runs(writer, to_arrow(rows, SeriesRow))
-    return replace(writer, _OF_RUN, rows)
+    staged = to_arrow(rows, SeriesRow)
+    series_levels.replace_runs(writer, staged)
+    count = replace_with(writer, _OF_RUN, with_files(writer, staged))
+    joining.join_crowded(writer, value_files.SERIES)
+    return count
+
+
+def with_files(writer: Writer, staged: pa.Table) -> pa.Table:
+    """Puts the samples of staged rows into the data folder; the rows with what the table says of them."""
+    samples = staged.column("values").combine_chunks()
+    counts = [None if one.values is None else len(one.values) for one in samples]
+    odd = [None if one.values is None else int((~np.isfinite(_plain(one))).sum()) for one in samples]
+    present = pa.array([count is not None for count in counts])
+    stored = staged.filter(present)
+    files = large.store(
+        writer, value_files.SERIES, stored, large.places_of(writer, stored.column("run_id").unique().to_pylist())
+    )
+    places = iter(files.to_pylist())
+    listed = pa.array([None if count is None else next(places) for count in counts], pa.string())
+    staged = with_column(staged, "sample_count", pa.array(counts, pa.int64()))
+    staged = with_column(staged, "not_finite_count", pa.array(odd, pa.int64()))
+    return with_column(staged, "values_file", listed)
+
+
+def _plain(one: pa.ListScalar) -> np.ndarray:
+    samples: np.ndarray = one.values.to_numpy(zero_copy_only=False)
+    return samples.astype(np.float64, copy=False)
 
 
 def find(
@@ -81,8 +124,8 @@ def find(
 
 
 _HASHES = """
-SELECT series.run_id, series.series, series.interval_s, coalesce(len(series."values"), 0), series.values_hash,
-       coalesce(runs.path_hash, md5(runs.path::VARCHAR), ''), series.reason
+SELECT series.run_id, series.series, series.interval_s, coalesce(series.sample_count, 0), series.values_hash,
+       coalesce(runs.path_hash, ''), series.reason
 FROM core.time_series AS series JOIN core.runs AS runs USING (run_id)
 WHERE series.run_id IN (SELECT unnest(?::VARCHAR[])) AND series.series IN (SELECT unnest(?::VARCHAR[]))
 """
@@ -92,6 +135,17 @@ def hashes(reader: Reader, run_ids: Iterable[str], names: Iterable[str]) -> dict
     """(run_id, series) -> the series by its hashes, missing ones too."""
     found = reader.rows(_HASHES, [list(run_ids), list(names)])
     return {(row[0], row[1]): SeriesHash(*row) for row in found}
+
+
+def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
+    """How many series some runs have, how many of them are missing, and how many samples the others have."""
+    (row,) = reader.dicts(
+        "SELECT count(*) AS series, count(*) FILTER (is_missing) AS missing_series, "
+        "coalesce(sum(sample_count), 0)::BIGINT AS samples FROM core.time_series "
+        "WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
+        [list(run_ids)],
+    )
+    return row
 
 
 def content_hash(values: np.ndarray | None, interval_s: float, start_ns: int | None) -> str | None:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from perfreg_assets.warehouse import paths
 from perfreg_assets.warehouse.connection import Reader
-
-_STEPS = """
-SELECT run_id, entry.ts_ns, entry.screen, entry.state_hash
-FROM (SELECT run_id, unnest(path) AS entry FROM core.runs WHERE run_id IN (SELECT unnest(?::VARCHAR[])))
-WHERE entry.ts_ns IS NOT NULL
-ORDER BY run_id, entry.ts_ns, entry.step
-"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,10 @@ class TimedStep:
 
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[TimedStep]]:
     """run_id -> its timed steps, in order of time."""
-    found: dict[str, list[TimedStep]] = defaultdict(list)
-    for run_id, *step in reader.rows(_STEPS, [list(run_ids)]):
-        found[run_id].append(TimedStep(*step))
-    return dict(found)
+    found = {}
+    for run_id, path in sorted(paths.find(reader, paths.files_of(reader, run_ids)).items()):
+        timed = [(one.ts_ns, one.step, one.screen, one.state_hash) for one in path if one.ts_ns is not None]
+        if timed:
+            timed.sort(key=lambda one: one[:2])
+            found[run_id] = [TimedStep(ts_ns, screen, state_hash) for ts_ns, _, screen, state_hash in timed]
+    return found

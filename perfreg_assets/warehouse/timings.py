@@ -10,8 +10,12 @@ from perfreg_assets.warehouse.rows import now_utc
 
 def record(writer: Writer, run_id: str, seconds: Mapping[str, float]) -> None:
     """Stores phase -> seconds of a run, replacing earlier figures of the same phases."""
-    for phase, value in seconds.items():
-        writer.execute(
-            "INSERT OR REPLACE INTO core.timings (run_id, phase, seconds, measured_at) VALUES (?, ?, ?, ?)",
-            [run_id, phase, value, now_utc()],
-        )
+    phases, values = list(seconds), list(seconds.values())
+    writer.execute(
+        "DELETE FROM core.timings WHERE run_id = ? AND phase IN (SELECT unnest(?::VARCHAR[]))", [run_id, phases]
+    )
+    writer.execute(
+        "INSERT INTO core.timings (run_id, phase, seconds, measured_at) "
+        "SELECT ?, unnest(?::VARCHAR[]), unnest(?::DOUBLE[]), ?",
+        [run_id, phases, values, now_utc()],
+    )

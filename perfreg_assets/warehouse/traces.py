@@ -41,7 +41,7 @@ class TraceRow:
     checked_at: datetime = field(default_factory=now_utc)
 
 
-TRACES = Table("core.traces", TraceRow, ("run_id",))
+TRACES = Table("core.traces", TraceRow, ("run_id",), keys=("run_id",))
 
 
 def upsert(writer: Writer, rows: Sequence[TraceRow]) -> int:

@@ -4,7 +4,7 @@ SELECT
     assigned.run_id,
     assigned.series,
     assigned.barycenter_id,
-    centers."values",
+    stored."values",
     centers.inertia,
     centers.iteration_count,
     centers.backend,
@@ -12,6 +12,8 @@ SELECT
     centers.code_version,
     centers.computed_at
 FROM core.run_barycenters AS assigned
-JOIN core.barycenters AS centers ON centers.barycenter_id = assigned.barycenter_id;
+JOIN core.barycenters AS centers ON centers.barycenter_id = assigned.barycenter_id
+LEFT JOIN core.barycenter_values AS stored
+    ON stored.values_file = centers.values_file AND stored.barycenter_id = centers.barycenter_id;
 
 COMMENT ON VIEW marts.barycenters IS 'A row is the barycenter that a run''s series is compared with.';

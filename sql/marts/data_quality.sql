@@ -39,13 +39,10 @@ FROM (
     FROM core.distances WHERE is_latest AND series = '*' AND len(missing_series) > 0
     UNION ALL
     SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), true
-    FROM (
-        SELECT run_id, series, len("values") AS sample_count, len(list_filter("values", lambda sample: NOT isfinite(sample))) AS not_finite_count
-        FROM core.time_series WHERE NOT is_missing
-    ) AS counted WHERE not_finite_count > 0
+    FROM core.time_series WHERE not_finite_count > 0
     UNION ALL
     SELECT run_id, 'series', series, 'empty', NULL, true
-    FROM core.time_series WHERE len("values") = 0
+    FROM core.time_series WHERE sample_count = 0
     UNION ALL
     SELECT run_id, 'history', NULL, 'not_enough_history',
         coalesce(explanation, format('{} comparable earlier runs, {} are needed.', history_size, history_minimum)), true

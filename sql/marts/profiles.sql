@@ -7,13 +7,15 @@ SELECT
     profiles.series,
     profiles.localisation,
     profiles.window_s,
-    profiles.profile,
+    stored.profile,
     profiles.threshold_low,
     profiles.threshold_high,
     profiles.parameters_hash,
     profiles.code_version,
     profiles.computed_at
 FROM core.profiles AS profiles
-JOIN core.runs AS runs ON runs.run_id = profiles.run_id;
+JOIN core.runs AS runs ON runs.run_id = profiles.run_id
+LEFT JOIN core.profile_values AS stored
+    ON stored.values_file = profiles.values_file AND stored.run_id = profiles.run_id AND stored.series = profiles.series;
 
 COMMENT ON VIEW marts.profiles IS 'A row is the profile of an anomalous series against its history, with the thresholds above which windows count.';

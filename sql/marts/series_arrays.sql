@@ -9,13 +9,15 @@ SELECT
     series.unit,
     series.interval_s,
     series.start_ns,
-    series."values",
+    stored."values",
     series.is_missing,
     series.reason_code,
     series.reason,
     series.code_version,
     series.extracted_at
 FROM core.time_series AS series
-JOIN core.runs AS runs ON runs.run_id = series.run_id;
+JOIN core.runs AS runs ON runs.run_id = series.run_id
+LEFT JOIN core.series_values AS stored
+    ON stored.values_file = series.values_file AND stored.run_id = series.run_id AND stored.series = series.series;
 
 COMMENT ON VIEW marts.series_arrays IS 'A row is a whole series of a run as one list, or the reason why there is none.';

@@ -18,11 +18,12 @@ FROM (
         series.unit,
         series.interval_s,
         series.start_ns,
-        unnest(series."values") AS "value",
-        unnest(range(len(series."values"))) AS sample_index
+        unnest(stored."values") AS "value",
+        unnest(range(len(stored."values"))) AS sample_index
     FROM core.time_series AS series
     JOIN core.runs AS runs ON runs.run_id = series.run_id
-    WHERE NOT series.is_missing
+    JOIN core.series_values AS stored
+        ON stored.values_file = series.values_file AND stored.run_id = series.run_id AND stored.series = series.series
 ) AS samples;
 
 COMMENT ON VIEW marts.time_series IS 'A row is a sample of a series of a run, in long form.';

@@ -240,6 +240,7 @@ def own_sample(sample_site: tuple[Warehouse, Path], tmp_path: Path) -> Warehouse
     original = sample_site[0]
     own = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10.0)
     shutil.copy(original.path, own.path)
+    shutil.copytree(original.data.root, own.data.root)
     shutil.copy(original.published, own.published)
     return own
 

@@ -93,6 +93,7 @@ def served(sample_site, tmp_path_factory) -> Iterator[Served]:
     original = sample_site[0]
     warehouse = type(original)(home / "perfreg.duckdb", lock_timeout_s=10.0)
     shutil.copy(original.path, warehouse.path)
+    shutil.copytree(original.data.root, warehouse.data.root)
     session = json.loads((SESSION / "run.json").read_text())
     start = session["exploration"]["start_ns"]
     with warehouse.writing() as writer:

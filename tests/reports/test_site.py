@@ -15,7 +15,7 @@ import pytest
 from perfreg_assets.reports import loading, site
 from perfreg_assets.reports.site import MANIFEST, build_site
 from perfreg_assets.reports.templating import asset_files
-from perfreg_assets.warehouse import distances, reviews, verdicts
+from perfreg_assets.warehouse import distances, reviews, series, verdicts
 from perfreg_assets.warehouse.connection import Writer
 
 
@@ -143,9 +143,10 @@ def test_changed_samples_rewrite_the_run_and_those_that_have_it_in_their_history
     out = tmp_path / "reports"
     _build(own_sample, out)
     with own_sample.writing() as writer:
-        writer.execute(
-            'UPDATE core.time_series SET "values" = list_transform("values", lambda v: v + 1) '
-            "WHERE run_id = 'notes-0003' AND series = 'cpu_app'"
+        stored = series.find(writer, ["notes-0003"])
+        row = stored["notes-0003", "cpu_app"]
+        series.upsert(
+            writer, list((stored | {("notes-0003", "cpu_app"): replace(row, values=row.values + 1)}).values())
         )
         users = {
             row[0] for row in writer.rows("SELECT run_id FROM marts.history_sets WHERE history_run_id = 'notes-0003'")

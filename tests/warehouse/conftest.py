@@ -62,6 +62,7 @@ def warehouse(new_warehouse: Warehouse, _migrated: Warehouse) -> Warehouse:
     """An empty warehouse of the test's own, written and published once."""
     shutil.copyfile(_migrated.path, new_warehouse.path)
     shutil.copyfile(_migrated.published, new_warehouse.published)
+    shutil.copytree(_migrated.data.root, new_warehouse.data.root)
     return new_warehouse
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import os, signal, sys
 from pathlib import Path
 import numpy as np
 import perfreg_assets.warehouse.connection as connection
+import perfreg_assets.warehouse.data_folder as data_folder
 import perfreg_assets.warehouse.publishing as publishing
 from perfreg_assets.warehouse import runs, series
 
@@ -29,16 +31,37 @@ if point == "before_migration":
     connection.migrations.migrate = die
 if point == "before_publish":
     connection.publish = die
+publishing._clone = lambda source, part: False
 if point == "mid_copy":
     def half(reading, writing, size):
         os.sendfile(writing, reading, 0, size // 2)
         die()
     publishing._send = half
-    publishing._FICLONE = 0
+    publishing._refresh = lambda *files: False
+if point == "mid_refresh":
+    def half(descriptor, buffer, start):
+        os.pwrite(descriptor, buffer[:len(buffer) // 2], start)
+        die()
+    publishing._write = half
+rename = publishing._rename
+if point == "spare_taken":
+    publishing._rename = lambda old, new: (rename(old, new), die())
 if point == "before_rename":
-    publishing.os.replace = die
+    publishing._rename = lambda old, new: rename(old, new) if old.name.endswith(".spare") else die()
+if point == "between_renames":
+    publishing._rename = lambda old, new: die() if old.name.endswith(".former") else rename(old, new)
 if point == "after_rename":
-    publishing._sync_directory = die
+    publishing._rename = lambda old, new: (rename(old, new), die() if old.name.endswith(".former") else None)
+if point == "file_half_written":
+    def half(root, name, content):
+        path = root / name
+        path.parent.mkdir(parents=True)
+        path.with_name(path.name + ".part-1").write_bytes(content[:len(content) // 2])
+        die()
+    data_folder._write = half
+if point == "file_written":
+    write = data_folder._write
+    data_folder._write = lambda *arguments: (write(*arguments), die())
 
 with warehouse.writing() as writer:
     def upsert(run_id, names):
@@ -57,11 +80,14 @@ with warehouse.writing() as writer:
         die()
 """
 POINTS = [
-    "before_migration", "mid_write", "before_commit", "after_commit", "before_publish", "mid_copy", "before_rename",
-    "after_rename",
+    "before_migration", "file_half_written", "file_written", "mid_write", "before_commit", "after_commit",
+    "before_publish", "mid_copy", "spare_taken", "mid_refresh", "before_rename", "between_renames", "after_rename",
 ]  # fmt: skip
-IS_COMMITTED = {"after_commit", "before_publish", "mid_copy", "before_rename", "after_rename"}
-IS_PUBLISHED = {"after_rename"}
+IS_COMMITTED = {
+    "after_commit", "before_publish", "mid_copy", "spare_taken", "mid_refresh", "before_rename", "between_renames",
+    "after_rename",
+}  # fmt: skip
+IS_PUBLISHED = {"between_renames", "after_rename"}
 
 
 def _write(path: Path, point: str, number: int) -> int:
@@ -74,7 +100,7 @@ def _published(warehouse: Warehouse) -> list[tuple[str, str, float, float, int]]
     with warehouse.reading() as reader:
         return reader.rows(
             'SELECT run_id, series, list_min("values"), list_max("values"), len("values") '
-            "FROM core.time_series ORDER BY run_id, series"
+            "FROM core.time_series JOIN core.series_values USING (values_file, run_id, series) ORDER BY run_id, series"
         )
 
 
@@ -84,7 +110,8 @@ def _whole(number: int) -> list[tuple[str, str, float, float, int]]:
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_leaves_the_old_or_the_new_state_and_the_next_write_works(warehouse: Warehouse, point: str) -> None:
-    assert _write(warehouse.path, "nowhere", 1) == 0
+    for _ in range(2):  # from the second time on there is a spare
+        assert _write(warehouse.path, "nowhere", 1) == 0
     assert _published(warehouse) == _whole(1)
 
     assert _write(warehouse.path, point, 2) == -signal.SIGKILL
@@ -95,11 +122,13 @@ def test_a_kill_leaves_the_old_or_the_new_state_and_the_next_write_works(warehou
     assert _published(warehouse) == _whole(2 if point in IS_COMMITTED else 1)
     assert _write(warehouse.path, "nowhere", 3) == 0
     assert _published(warehouse) == _whole(3)
+    assert filecmp.cmp(warehouse.path, warehouse.published, shallow=False)
     left = {path.name for path in warehouse.path.parent.iterdir()}
-    assert left == {"perfreg.duckdb", "perfreg.read.duckdb", "perfreg.duckdb.lock"}
+    spare = "perfreg.read.duckdb.spare"
+    assert left == {"perfreg.duckdb", "perfreg.read.duckdb", spare, "perfreg.duckdb.lock", "perfreg.data"}
 
 
-@pytest.mark.parametrize("point", ["before_migration", "mid_write", "mid_copy"])
+@pytest.mark.parametrize("point", ["before_migration", "file_half_written", "mid_write", "mid_copy"])
 def test_a_kill_in_the_very_first_write_leaves_nothing_that_stands_in_the_way(
     new_warehouse: Warehouse, point: str
 ) -> None:

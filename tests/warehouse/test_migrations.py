@@ -18,7 +18,7 @@ from perfreg_assets.warehouse.connection import Warehouse
 @pytest.fixture
 def sql(tmp_path: Path) -> Path:
     """A copy of the release's migrations, marts and descriptions that a test may change."""
-    for name in ("migrations", "marts"):
+    for name in ("migrations", "values", "marts"):
         shutil.copytree(sql_dir() / name, tmp_path / "sql" / name)
     shutil.copy(sql_dir() / "columns.toml", tmp_path / "sql")
     return tmp_path / "sql"

@@ -1,0 +1,161 @@
+"""The folder of large values beside the warehouse: files that are written once, whole or not at all, and never changed.
+
+It is a folder of this machine or, through fsspec, a place in an object store (`s3://bucket/prefix`). A file's name is
+made of its content, so a file that is there holds what its name says, and to write it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfreg_assets.reasons import Reason, Rejected
+
+if TYPE_CHECKING:
+    import duckdb
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://")
+_WILD = re.compile(r"([*?\[])")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of the folder: its name below it, with slashes, and since when it has been as it is."""
+
+    name: str
+    changed_at: datetime
+
+
+class DataFolder:
+    """A folder of this machine (`place` is a path) or of an object store (`place` is a URL that fsspec knows)."""
+
+    def __init__(self, place: Path | str) -> None:
+        """Opens nothing yet."""
+        text = str(place).rstrip("/")
+        self.root = text if _URL.match(text) else str(Path(text).absolute())
+        self.is_local = self.root == str(Path(text).absolute())
+        self._remote: Any = None
+
+    def path(self, name: str) -> str:
+        """Where a file is, as DuckDB's file functions take it: they would read `*`, `?` and `[` as patterns."""
+        return f"{_literally(self.root)}/{name}"
+
+    def allow(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Lets a connection reach this folder, also after everything else outside is forbidden to it."""
+        folders = {self.root, _literally(self.root)}  # patterns are checked as well as the files that they find
+        if not self.is_local:
+            connection.register_filesystem(self._fs())
+            folders.add(f"{self.root.partition('://')[0]}://{self._bare}")  # as the file system itself writes it
+        connection.execute("SET VARIABLE perfreg_data = ?", [self.root])
+        listed = ", ".join("'" + folder.replace("'", "''") + "/'" for folder in sorted(folders))
+        connection.execute(f"SET allowed_directories = [{listed}]")
+
+    def has(self, name: str) -> bool:
+        """Whether the file is there."""
+        if self.is_local:
+            return (Path(self.root) / name).is_file()
+        return bool(self._fs().exists(f"{self._bare}/{name}"))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Makes the file, durably: after this returns it survives a loss of power, before that nobody sees it.
+
+        Raises:
+            Rejected: WAREHOUSE_DISK_FULL.
+        """
+        if self.is_local:
+            _write(Path(self.root), name, content)
+        else:
+            self._fs().pipe_file(f"{self._bare}/{name}", content)  # object stores show whole objects only
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Removes files; one that is not there is no error."""
+        for name in names:
+            if self.is_local:
+                path = Path(self.root) / name
+                path.unlink(missing_ok=True)
+                with suppress(OSError):  # its folder holds another file
+                    path.parent.rmdir()
+            else:
+                with suppress(FileNotFoundError):
+                    self._fs().rm_file(f"{self._bare}/{name}")
+
+    def listing(self) -> list[Found]:
+        """All files, half-written ones too."""
+        if self.is_local:
+            root = Path(self.root)
+            files = [Path(folder) / name for folder, _, names in os.walk(root) for name in names]
+            return [
+                Found(str(file.relative_to(root)), datetime.fromtimestamp(file.stat().st_mtime, UTC)) for file in files
+            ]
+        fs = self._fs()
+        fs.invalidate_cache()
+        start = len(self._bare) + 1
+        entries = fs.find(self._bare, detail=True).values()
+        return [Found(entry["name"][start:], fs.modified(entry["name"])) for entry in entries]
+
+    @property
+    def _bare(self) -> str:
+        return str(self._fs()._strip_protocol(self.root))
+
+    def _fs(self) -> Any:
+        if self._remote is None:
+            try:
+                import fsspec  # noqa: PLC0415  (150 ms that a local folder does not need)
+
+                self._remote, _ = fsspec.core.url_to_fs(self.root, use_listings_cache=False)
+            except (ImportError, ValueError) as error:
+                detail = f"{self.root} ({' '.join(str(error).split())}); install perfreg[cluster]"
+                raise Rejected(Reason.DATA_UNREACHABLE, detail) from error
+        return self._remote
+
+
+@cache
+def of_process() -> DataFolder:
+    """A folder that ends with this process: for a warehouse in memory."""
+    holder = tempfile.TemporaryDirectory(prefix="perfreg-data-")
+    folder = DataFolder(holder.name)
+    folder.__dict__["holder"] = holder  # as long as the folder is used
+    return folder
+
+
+def _literally(text: str) -> str:
+    return _WILD.sub(r"[\1]", text)
+
+
+def _write(root: Path, name: str, content: bytes) -> None:
+    target = root / name
+    missing = [parent for parent in target.parents if not parent.exists()]
+    part = target.with_name(f"{target.name}.part-{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"writing {target}") from error
+        raise
+    for folder in {target.parent, *(parent.parent for parent in missing)}:
+        sync_directory(folder)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the names in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

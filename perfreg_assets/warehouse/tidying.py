@@ -1,0 +1,92 @@
+"""Keeping the data folder small: joins small files, and deletes what nobody needs any more.
+
+A file is deleted when no row of the written and of the published warehouse names it, and that for `GRACE`: so long a
+reader may work with a published state that was replaced meanwhile. Killed at any point it leaves at most files that no
+row names, which the next time deletes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
+from perfreg_assets.warehouse.value_files import KINDS, Place
+
+GRACE = timedelta(days=1)
+"""How long a file stays that no row names any more."""
+
+
+@dataclass(frozen=True)
+class Tidied:
+    """What was done.
+
+    Attributes:
+        missing: files that rows name and that are not there, by their path below the data folder.
+        waiting: files that no row names and that stay for now.
+    """
+
+    joined: int
+    deleted: int
+    waiting: int
+    missing: tuple[str, ...]
+
+
+def tidy(warehouse: Warehouse, *, grace: timedelta = GRACE) -> Tidied:
+    """Joins small files and deletes files that no row has named for the time of grace, in one transaction.
+
+    Raises:
+        Rejected: as `Warehouse.writing`; DATA_MISSING: files to be joined are not there.
+    """
+    with warehouse.writing() as writer:
+        named = _named(writer)
+        deleted, missing = _delete(warehouse, writer, named, datetime.now(UTC) - grace)
+        writer.execute(
+            "UPDATE core.value_files SET dropped_at = CASE WHEN values_file IN (SELECT unnest(?::VARCHAR[])) "
+            "THEN NULL ELSE coalesce(dropped_at, now()) END",
+            [sorted(named)],
+        )
+        joined = 0 if missing else sum(joining.join_crowded(writer, kind, most=1) for kind in KINDS)
+        waiting = writer.value("SELECT count(*) FROM core.value_files WHERE dropped_at IS NOT NULL")
+    return Tidied(joined, deleted, waiting, tuple(missing))
+
+
+def _named(reader: Reader) -> set[str]:
+    """The files that rows name."""
+    tables = " UNION ".join(f"SELECT values_file FROM {kind.table}" for kind in KINDS)
+    return {file for (file,) in reader.rows(tables) if file is not None}
+
+
+def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datetime) -> tuple[int, list[str]]:
+    """Deletes files; (how many, what is named and not there)."""
+    in_use = named | _published(warehouse)
+    rows = writer.rows("SELECT values_file, kind, app, month, dropped_at FROM core.value_files")
+    listed = {value_files.name_of(kind, Place(app, month), file): (file, at) for file, kind, app, month, at in rows}
+    there = {found.name: found.changed_at for found in writer.data.listing()}
+    gone = [name for name, (file, at) in listed.items() if at is not None and at < before and file not in in_use]
+    # What a writer that was killed left: in no list, or only the half of a file.
+    strays = [
+        name
+        for name, changed_at in there.items()
+        if name not in listed
+        and name not in value_files.EMPTY_FILES
+        and changed_at < before
+        and not any(part.removeprefix("file=") in in_use for part in name.split("/"))
+    ]
+    # A file that is deleted while its row comes back with a transaction that fails is deleted again the next time.
+    writer.data.delete([*gone, *strays])
+    writer.execute(
+        "DELETE FROM core.value_files WHERE values_file IN (SELECT unnest(?::VARCHAR[]))",
+        [[listed[name][0] for name in gone]],
+    )
+    missing = [name for name, (file, _) in sorted(listed.items()) if file in named and name not in there]
+    return len(gone) + len(strays), missing
+
+
+def _published(warehouse: Warehouse) -> set[str]:
+    if not warehouse.published.exists():
+        return set()
+    with warehouse.reading() as reader:
+        known = reader.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'value_files'")
+        return _named(reader) if known else set()

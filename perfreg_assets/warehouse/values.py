@@ -1,0 +1,140 @@
+"""Large values outside the DuckDB file: Parquet files of the data folder, written once, named by what they hold.
+
+A row of the warehouse names the file with its values in `values_file`; which files there are stands in
+core.value_files. A file is durable before the transaction that names it commits: whatever is killed when, no row names
+a file that is not there whole. Nothing is changed or deleted here; see tidying.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import value_files
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.value_files import Kind, Place
+
+
+def places_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, Place]:
+    """run_id -> its place, for registered runs."""
+    found = reader.rows(
+        "SELECT run_id, app, strftime(started_at, '%Y-%m') FROM core.runs "
+        "WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
+        [sorted(set(run_ids))],
+    )
+    return {run_id: Place(app, month) for run_id, app, month in found}
+
+
+def store(writer: Writer, kind: Kind, rows: pa.Table, places: Mapping[str, Place]) -> pa.Array:
+    """Writes rows with the columns of the kind into files; for each row the name of its file.
+
+    Args:
+        places: by the first key; what is not in it has no known place.
+    """
+    file_of: dict[str, str] = {}
+    for written in value_files.write(writer.data, kind, rows, places):
+        register(writer, written)
+        file_of |= dict.fromkeys(written.keys, written.file)
+    return pa.array([file_of[key] for key in rows.column(kind.key).to_pylist()], pa.string())
+
+
+def register(writer: Writer, written: value_files.Written) -> None:
+    """Notes a file in core.value_files; one that was dropped before counts again."""
+    writer.execute("DELETE FROM core.value_files WHERE values_file = ?", [written.file])
+    writer.execute(
+        "INSERT INTO core.value_files (values_file, kind, app, month, row_count, file_bytes, written_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, now())",
+        [
+            written.file,
+            written.kind.name,
+            written.place.app,
+            written.place.month,
+            written.row_count,
+            written.file_bytes,
+        ],
+    )
+
+
+def fetch(
+    reader: Reader, kind: Kind, files: Iterable[str | None], keys: Iterable[str], columns: Sequence[str]
+) -> pa.Table:
+    """The rows of some runs (or other first keys) in some files: `values_file` and the columns asked for.
+
+    Only these files are opened, and in them only the parts that hold the keys.
+
+    Raises:
+        Rejected: DATA_MISSING.
+    """
+    wanted = sorted({file for file in files if file is not None})
+    if not wanted:
+        return kind.columns.empty_table().select(list(columns)).append_column("values_file", pa.array([], pa.string()))
+    listed = ", ".join(f'"{column}"' for column in columns)
+    return read(
+        reader,
+        f"SELECT {listed}, values_file FROM {{files}} WHERE {kind.key} IN (SELECT unnest($keys::VARCHAR[]))",
+        paths(reader, wanted),
+        {"keys": sorted(set(keys))},
+    )
+
+
+def read(reader: Reader, sql: str, files: Sequence[str], parameters: Mapping[str, Any]) -> pa.Table:
+    """The result of a query whose `{files}` are the rows of some files of the data folder, `values_file` among them.
+
+    Args:
+        files: as of `paths`.
+
+    Raises:
+        Rejected: DATA_MISSING.
+    """
+    source = (
+        "(SELECT * RENAME (file AS values_file) "
+        "FROM read_parquet($files, hive_partitioning = true, hive_types_autocast = false))"
+    )
+    full = [reader.data.path(file) for file in files]
+    try:
+        return reader.arrow(sql.format(files=source), {**parameters, "files": full})
+    except duckdb.IOException as error:
+        missing = [file for file in files if not reader.data.has(file)]
+        if not missing:
+            raise
+        detail = f"{reader.data.root}: {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+        raise Rejected(Reason.DATA_MISSING, detail) from error
+
+
+def paths(reader: Reader, files: Iterable[str]) -> list[str]:
+    """Where files are below the data folder.
+
+    Raises:
+        Rejected: DATA_MISSING: a name that core.value_files does not know.
+    """
+    wanted = set(files)
+    found = reader.rows(
+        "SELECT values_file, kind, app, month FROM core.value_files "
+        "WHERE values_file IN (SELECT unnest(?::VARCHAR[])) ORDER BY values_file",
+        [sorted(wanted)],
+    )
+    if len(found) != len(wanted):
+        raise Rejected(Reason.DATA_MISSING, f"{sorted(wanted - {row[0] for row in found})[0]} is in no list of files")
+    return [value_files.name_of(kind, Place(app, month), file) for file, kind, app, month in found]
+
+
+def as_arrays(column: pa.ChunkedArray) -> list[np.ndarray]:
+    """A column of lists without NULLs as arrays (n,)."""
+    return [
+        part[start:end]
+        for chunk in column.chunks
+        for part in [chunk.values.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)]
+        for start, end in zip(chunk.offsets[:-1].to_pylist(), chunk.offsets[1:].to_pylist(), strict=True)
+    ]
+
+
+def as_column(arrays: Sequence[np.ndarray]) -> pa.Array:
+    """Arrays (n,) as a column of lists."""
+    ends = np.cumsum([0, *(len(one) for one in arrays)])
+    flat = np.concatenate([np.asarray(one, dtype=np.float64) for one in arrays] or [np.empty(0)])
+    return pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), pa.array(flat))
