@@ -57,9 +57,9 @@ LEFT JOIN (
     SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
 ) AS reviews ON reviews.run_id = runs.run_id
 LEFT JOIN (
-    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current
+    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app
 ) AS verdicts ON verdicts.run_id = runs.run_id
-WHERE runs.app = ? AND NOT runs.is_quarantined
+WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """
 
@@ -67,7 +67,7 @@ ORDER BY runs.started_at, runs.run_id
 def facts(reader: Reader, app: str) -> list[RunFacts]:
     """The facts of all runs of an app that are not quarantined, oldest first, in one query."""
     found = []
-    for row in reader.dicts(_FACTS, [app]):
+    for row in reader.dicts(_FACTS, {"app": app}):
         lists = {name: tuple(row[name] or ()) for name in ("state_hashes", "load_sources")}
         found.append(RunFacts(**{**row, **lists, "started_at": row["started_at"].astimezone(UTC)}))
     return found

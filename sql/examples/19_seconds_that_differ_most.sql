@@ -2,17 +2,18 @@
 WITH worst AS (
     SELECT run_id, series FROM marts.verdicts
     WHERE is_current AND series = 'cpu_app' AND is_anomalous ORDER BY excess_ratio DESC LIMIT 1
-), barycenter AS (
-    SELECT run_id, series, unnest("values") AS usual, unnest(range(len("values"))) AS position
-    FROM marts.barycenters JOIN worst USING (run_id, series)
+), samples AS (  -- lists are taken apart when one run is left of them
+    SELECT grids.run_id, grids.interval_s, grids.start_ns, unnest(range(len(grids."values"))) AS position,
+        unnest(grids."values") AS cores, unnest(centers."values") AS usual_cores
+    FROM worst JOIN marts.series_arrays AS grids USING (run_id, series) JOIN marts.barycenters AS centers USING (run_id, series)
+), steps AS (
+    SELECT run_id, ts_ns, screen FROM worst JOIN marts.run_paths USING (run_id)
 )
-SELECT samples.run_id, samples.offset_s, samples.screen, round(samples.value, 3) AS cores, round(usual, 3) AS usual_cores
-FROM (
-    SELECT points.*, steps.screen FROM marts.time_series AS points
-    ASOF LEFT JOIN marts.run_paths AS steps ON steps.run_id = points.run_id AND steps.ts_ns <= points.trace_ts_ns
-    WHERE points.run_id = (SELECT run_id FROM worst) AND points.series = 'cpu_app'
-) AS samples
-JOIN marts.series_arrays AS grids ON grids.run_id = samples.run_id AND grids.series = 'cpu_app'
-JOIN barycenter ON barycenter.position = round(samples.offset_s / grids.interval_s)
-ORDER BY abs(value - usual) DESC
+SELECT samples.run_id, samples.position * samples.interval_s AS offset_s, steps.screen, round(cores, 3) AS cores,
+    round(usual_cores, 3) AS usual_cores
+FROM samples
+ASOF LEFT JOIN steps
+    ON steps.run_id = samples.run_id AND steps.ts_ns <= samples.start_ns + round(position * samples.interval_s * 1e9)::BIGINT
+WHERE cores IS NOT NULL AND usual_cores IS NOT NULL
+ORDER BY abs(samples.cores - samples.usual_cores) DESC
 LIMIT 10;
