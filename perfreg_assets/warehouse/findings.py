@@ -8,15 +8,30 @@ from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader
 
-_OF_PARTITIONS = """
-SELECT findings.run_id, findings.series, findings.reason_code, findings.detail
-FROM marts.data_quality AS findings JOIN core.runs AS runs USING (run_id)
-WHERE runs.partition_key IN (SELECT unnest($keys::VARCHAR[]))
-  AND (
-    findings.reason_code IN (SELECT unnest($codes::VARCHAR[])) OR findings.scope IN (SELECT unnest($scopes::VARCHAR[]))
-  )
-ORDER BY findings.run_id, findings.series, findings.reason_code
+_IDS = "SELECT run_id FROM core.runs WHERE partition_key IN (SELECT unnest(?::VARCHAR[]))"
+_OF_RUNS = """
+SELECT run_id, series, reason_code, detail
+FROM marts.data_quality
+WHERE list_contains($run_ids::VARCHAR[], run_id)
+  AND (list_contains($codes::VARCHAR[], reason_code) OR list_contains($scopes::VARCHAR[], scope))
+ORDER BY run_id, series, reason_code
 """
+_LATEST = "SELECT run_id FROM core.runs ORDER BY started_at DESC, run_id DESC LIMIT ?"
+# Of the latest runs only: their number does not grow with the history.
+_FALSE_ALARMS = """
+SELECT count(*) AS runs, count(*) FILTER (is_anomalous) AS alarms
+FROM (
+    SELECT verdicts.is_anomalous
+    FROM marts.run_verdicts AS verdicts
+    LEFT JOIN (SELECT * FROM marts.reviews WHERE is_in_force) AS reviews ON reviews.run_id = verdicts.run_id
+    WHERE verdicts.is_current AND verdicts.is_anomalous IS NOT NULL
+        AND list_contains($run_ids::VARCHAR[], verdicts.run_id)
+        AND coalesce(reviews.status, 'none') NOT IN ('confirmed', 'accepted')
+    ORDER BY verdicts.started_at DESC, verdicts.run_id DESC
+    LIMIT $latest
+)
+"""
+_LOOKED_AT = 10  # so many times the runs that are asked for, at first: most are judged and normal
 
 
 @dataclass(frozen=True)
@@ -33,8 +48,9 @@ def of_partitions(
     reader: Reader, keys: Iterable[str], *, scopes: Iterable[str] = (), codes: Iterable[str] = ()
 ) -> list[Finding]:
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
-    named = {"keys": list(keys), "scopes": list(scopes), "codes": [str(code) for code in codes]}
-    return [Finding(*row) for row in reader.rows(_OF_PARTITIONS, named)]
+    run_ids = [run_id for (run_id,) in reader.rows(_IDS, [list(keys)])]
+    named = {"run_ids": run_ids, "scopes": list(scopes), "codes": [str(code) for code in codes]}
+    return [Finding(*row) for row in reader.rows(_OF_RUNS, named)]
 
 
 def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
@@ -42,13 +58,13 @@ def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
 
     None when nothing was judged yet.
     """
-    rows = reader.dicts(
-        "SELECT count(*) AS runs, count(*) FILTER (is_anomalous) AS alarms FROM ("
-        "SELECT is_anomalous FROM marts.runs WHERE is_anomalous IS NOT NULL "
-        "AND coalesce(review_status, 'none') NOT IN ('confirmed', 'accepted') ORDER BY started_at DESC LIMIT $latest)",
-        {"latest": latest},
-    )
-    return rows[0] if rows and rows[0]["runs"] else None
+    looked_at = latest * _LOOKED_AT
+    while True:
+        run_ids = [run_id for (run_id,) in reader.rows(_LATEST, [looked_at])]
+        (counted,) = reader.dicts(_FALSE_ALARMS, {"run_ids": run_ids, "latest": latest})
+        if counted["runs"] == latest or len(run_ids) < looked_at:
+            return counted if counted["runs"] else None
+        looked_at *= _LOOKED_AT
 
 
 def uncommented(reader: Reader) -> list[str]:

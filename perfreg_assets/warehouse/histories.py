@@ -57,9 +57,9 @@ LEFT JOIN (
     SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
 ) AS reviews ON reviews.run_id = runs.run_id
 LEFT JOIN (
-    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current
+    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app
 ) AS verdicts ON verdicts.run_id = runs.run_id
-WHERE runs.app = ? AND NOT runs.is_quarantined
+WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """
 
@@ -70,7 +70,7 @@ def facts(reader: Reader, app: str) -> list[RunFacts]:
     Without their paths: a selection asks `Paths` for those of the few runs that it has to compare.
     """
     found = []
-    for row in reader.dicts(_FACTS, [app]):
+    for row in reader.dicts(_FACTS, {"app": app}):
         own = {"load_sources": tuple(row["load_sources"] or ()), "started_at": row["started_at"].astimezone(UTC)}
         found.append(RunFacts(**{**row, **own}))
     return found

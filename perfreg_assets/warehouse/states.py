@@ -72,7 +72,7 @@ LEFT JOIN (
     SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
 ) AS reviews USING (run_id)
 LEFT JOIN (
-    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND $with_verdicts
+    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
 ) AS verdicts USING (run_id)
 WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
@@ -130,7 +130,8 @@ def without_verdict(reader: Reader, run_ids: Iterable[str], *, detector: str, om
 def alarms(reader: Reader, run_ids: Iterable[str]) -> set[tuple[str, str]]:
     """(run_id, series) that are anomalous by their current verdict."""
     found = reader.rows(
-        f"SELECT run_id, series FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' AND {_IN}",
+        "SELECT run_id, series FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' "
+        "AND list_contains(?::VARCHAR[], run_id)",
         [list(run_ids)],
     )
     return {(run_id, series) for run_id, series in found}

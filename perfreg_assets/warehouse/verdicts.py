@@ -96,7 +96,8 @@ WHERE judged.detector = $detector AND judged.is_latest
   AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
   AND ($series IS NULL OR judged.series = $series)
 """
-_OF_RUNS = "AND judged.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
+# A condition on a mart is a list, not IN (SELECT …): that is a join, which DuckDB does not put below groups and unions.
+_OF_RUNS = "AND list_contains($run_ids::VARCHAR[], judged.run_id)"
 _IN_ORDER = "ORDER BY judged.app, judged.started_at, judged.run_id, judged.series"
 
 
@@ -126,7 +127,7 @@ def listing(
 _FIGURES = """
 SELECT run_id, app, version_name, series, state, is_anomalous, excess_ratio, explanation
 FROM marts.verdicts_at($omega)
-WHERE detector = $detector AND is_latest AND run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+WHERE detector = $detector AND is_latest AND list_contains($run_ids::VARCHAR[], run_id)
 ORDER BY started_at, run_id, series
 """
 
@@ -139,7 +140,7 @@ def figures(reader: Reader, run_ids: Iterable[str], omega: float, detector: str)
 _AXES = """
 SELECT run_id, app, version_name, axis, state, series, excess_ratio
 FROM marts.axis_verdicts_at($omega)
-WHERE detector = $detector AND is_latest AND run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+WHERE detector = $detector AND is_latest AND list_contains($run_ids::VARCHAR[], run_id)
 ORDER BY started_at, run_id, axis
 """
 

@@ -1,5 +1,5 @@
 -- A row is a version of an app with the counts of its runs.
--- depends: runs
+-- depends: run_state, run_verdicts
 CREATE VIEW marts.app_versions AS
 SELECT
     versions.*,
@@ -21,8 +21,19 @@ FROM (
         count(*) FILTER (WHERE runs.run_verdict = 'improved') AS improved_run_count,
         min(runs.started_at) AS first_started_at,
         max(runs.started_at) AS last_started_at
-    FROM marts.runs AS runs
-    WHERE runs.state <> 'quarantined'
+    FROM (
+        SELECT
+            registered.app, registered.version_name, registered.partition_key, registered.version_code, registered.started_at,
+            marts.run_state(registered.is_quarantined, traces.is_complete) AS state,
+            verdicts.is_anomalous,
+            verdicts.state AS run_verdict
+        FROM core.runs AS registered
+        LEFT JOIN core.traces AS traces ON traces.run_id = registered.run_id
+        -- By app and version too, although the id says it all: a filter on them then reaches what is joined.
+        LEFT JOIN (SELECT * FROM marts.run_verdicts AS given WHERE given.is_current) AS verdicts
+            ON verdicts.run_id = registered.run_id AND verdicts.app = registered.app AND verdicts.version_name = registered.version_name
+        WHERE NOT registered.is_quarantined
+    ) AS runs
     GROUP BY runs.app, runs.version_name
 ) AS versions;
 

@@ -13,7 +13,10 @@ SELECT
 FROM core.attachments AS files
 JOIN core.runs AS runs ON runs.run_id = files.run_id
 LEFT JOIN (
-    SELECT series.run_id, min(series.start_ns) AS start_ns FROM core.time_series AS series GROUP BY series.run_id
+    SELECT series.run_id, min(series.start_ns) AS start_ns
+    FROM core.time_series AS series
+    WHERE series.run_id IN (SELECT attached.run_id FROM core.attachments AS attached)  -- few runs have any
+    GROUP BY series.run_id
 ) AS grids ON grids.run_id = files.run_id;
 
 COMMENT ON VIEW marts.attachments IS 'A row is a file of a run''s folder beside run.json and trace: a screenshot, video or log, registered by reference.';

@@ -15,13 +15,14 @@ SELECT
     decided.decisive.excess_ratio AS excess_ratio,
     decided.decisive.explanation AS explanation,
     decided.is_current,
-    decided.is_latest
+    decided.is_latest,
+    CASE WHEN decided.state = 'series_missing' THEN CASE WHEN decided.is_lacking THEN 'run' ELSE 'run_and_history' END END AS missing_in
 FROM (
     SELECT
         parts.run_id,
-        any_value(parts.app) AS app,
-        any_value(parts.version_name) AS version_name,
-        any_value(parts.started_at) AS started_at,
+        parts.app,
+        parts.version_name,
+        parts.started_at,
         parts.axis,
         parts.detector,
         parts.omega,
@@ -34,6 +35,7 @@ FROM (
             WHEN bool_or(parts.state IN ('normal', 'improved')) THEN 'normal'
             ELSE min(parts.state)  -- their order by letter is the one below
         END AS state,
+        bool_or(parts.is_lacking) AS is_lacking,
         -- The first kind of state that decides; of several such series the one furthest out, improved ones on their own side.
         arg_min(
             {'series': parts.series, 'excess_ratio': parts.excess_ratio, 'explanation': parts.explanation},
@@ -55,26 +57,36 @@ FROM (
     FROM (
         SELECT entries.*, coalesce(axes.axis, own.axis, 'other') AS axis
         FROM (
-            -- The verdict on the run (*) stands for the series that it lacks.
             SELECT
                 judged.run_id, judged.app, judged.version_name, judged.started_at, judged.detector, judged.omega,
                 judged.is_current, judged.is_latest, judged.parameters_hash, judged.critical_omega, judged.improvement,
-                unnest(CASE WHEN judged.series = '*' THEN judged.missing_series ELSE [judged.series] END) AS series,
-                judged.series = '*' AS is_lacking,
-                CASE WHEN judged.series = '*' THEN 'series_missing' ELSE judged.state END AS state,
-                CASE WHEN judged.series <> '*' THEN judged.excess_ratio END AS excess_ratio,
-                CASE WHEN judged.series <> '*' THEN judged.explanation ELSE 'Not judged, missing although the history has it.' END AS explanation,
-                judged.series <> '*' AND coalesce(
+                coalesce(lacking.series, judged.series) AS series,
+                lacking.series IS NOT NULL AS is_lacking,
+                CASE WHEN lacking.series IS NULL THEN judged.state ELSE 'series_missing' END AS state,
+                CASE WHEN lacking.series IS NULL THEN judged.excess_ratio END AS excess_ratio,
+                CASE
+                    WHEN lacking.series IS NULL THEN judged.explanation
+                    ELSE 'Not judged, missing although the history has it.'
+                END AS explanation,
+                lacking.series IS NULL AND coalesce(
                     marts.is_over_threshold(coalesce(judged.uncorrected_distance, judged.distance), judged.q1, judged.q3, judged.omega), false
                 ) AS is_suspicious
             FROM marts.verdicts_at(omega) AS judged
+            -- The verdict on the run (*) stands for the series that it lacks. The lists are taken apart before anything is
+            -- joined: above joins that keeps filters from what is below, and DuckDB 2.0 fails on some of them.
+            LEFT JOIN (
+                SELECT whole.distance_id, unnest(whole.missing_series) AS series
+                FROM core.distances AS whole
+                WHERE whole.series = '*' AND len(whole.missing_series) > 0
+            ) AS lacking ON lacking.distance_id = judged.distance_id
+            WHERE judged.series <> '*' OR lacking.series IS NOT NULL
         ) AS entries
         LEFT JOIN (
             SELECT names.series, known.axis
             FROM (
                 SELECT measured.series FROM core.distances AS measured
                 UNION
-                SELECT unnest(measured.missing_series) FROM core.distances AS measured
+                SELECT unnest(whole.missing_series) FROM core.distances AS whole WHERE len(whole.missing_series) > 0
             ) AS names
             JOIN core.series_definitions AS known ON regexp_full_match(names.series, known.name_pattern)
         ) AS axes ON axes.series = entries.series
@@ -84,6 +96,7 @@ FROM (
     -- What was measured by earlier parameters is a verdict of its own.
     GROUP BY
         parts.run_id, parts.axis, parts.detector, parts.omega, parts.is_current, parts.is_latest,
+        parts.app, parts.version_name, parts.started_at,  -- the run's own; as keys, so that filters on them go below
         CASE WHEN NOT parts.is_latest THEN parts.parameters_hash END
 ) AS decided;
 

@@ -2,7 +2,7 @@
 -- depends: verdicts
 CREATE VIEW marts.discords AS
 SELECT
-    windows.run_id,
+    verdicts.run_id,
     verdicts.app,
     verdicts.version_name,
     verdicts.started_at,

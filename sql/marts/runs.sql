@@ -1,5 +1,5 @@
 -- A row is a run that was given to the project, quarantined ones too, with where it stands.
--- depends: axis_verdicts, reviews, run_verdicts
+-- depends: axis_verdicts, reviews, run_state, run_verdicts
 CREATE VIEW marts.runs AS
 SELECT
     runs.run_id,
@@ -21,12 +21,7 @@ SELECT
     runs.explored_state_count,
     runs.functional_problem_count,
     runs.functional_problems,
-    CASE
-        WHEN runs.is_quarantined THEN 'quarantined'
-        WHEN traces.is_complete IS NULL THEN 'registered'
-        WHEN traces.is_complete THEN 'complete'
-        ELSE 'incomplete_trace'
-    END AS state,
+    marts.run_state(runs.is_quarantined, traces.is_complete) AS state,
     coalesce(runs.reason_code, traces.reason_code) AS reason_code,
     coalesce(runs.reason, traces.reason) AS reason,
     verdicts.state AS run_verdict,
@@ -59,13 +54,17 @@ SELECT
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
 LEFT JOIN core.history_sets AS histories ON histories.run_id = runs.run_id
-LEFT JOIN (SELECT * FROM marts.run_verdicts AS given WHERE given.is_current) AS verdicts ON verdicts.run_id = runs.run_id
+-- By app and version too, although the id says it all: a filter on them then reaches what is joined.
+LEFT JOIN (SELECT * FROM marts.run_verdicts AS given WHERE given.is_current) AS verdicts
+    ON verdicts.run_id = runs.run_id AND verdicts.app = runs.app AND verdicts.version_name = runs.version_name
 LEFT JOIN (
-    SELECT given.run_id, map(list(given.axis ORDER BY given.axis), list(given.state ORDER BY given.axis)) AS axis_states
+    SELECT
+        given.run_id, given.app, given.version_name,
+        map(list(given.axis ORDER BY given.axis), list(given.state ORDER BY given.axis)) AS axis_states
     FROM marts.axis_verdicts AS given
     WHERE given.is_current
-    GROUP BY given.run_id
-) AS axes ON axes.run_id = runs.run_id
+    GROUP BY given.run_id, given.app, given.version_name
+) AS axes ON axes.run_id = runs.run_id AND axes.app = runs.app AND axes.version_name = runs.version_name
 LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = runs.run_id;
 
 COMMENT ON VIEW marts.runs IS 'A row is a run that was given to the project, quarantined ones too, with where it stands.';

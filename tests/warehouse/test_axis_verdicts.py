@@ -95,6 +95,29 @@ def test_a_series_that_the_history_lacks_too_leaves_the_rest_of_its_axis_judged(
     }
 
 
+def test_what_is_missing_in_the_run_alone_is_told_from_what_its_history_lacks_too(writer: Writer) -> None:
+    missing = {"state": "series_missing", **BLANK}
+    _judge(
+        writer,
+        _row("*", missing_series=("rss_app", "frames_janky_app")),
+        _row("cpu_app"),
+        _row("rss_app", **missing),  # in the history
+        _row("swap_app", **missing),  # in neither
+        _row("frames_janky_app", **missing),
+        _row("frames_app", distance=9.0),  # says more than what is missing
+        _row("net_sent", **missing),
+        _row("temperature_max", state="not_enough_history", **BLANK),
+    )
+    found = dict(writer.rows("SELECT axis, (state, missing_in) FROM marts.axis_verdicts WHERE is_current"))
+    assert found == {
+        "cpu": ("normal", None),
+        "memory": ("series_missing", "run"),
+        "frames": ("anomalous", None),
+        "network": ("series_missing", "run_and_history"),
+        "thermal": ("not_enough_history", None),
+    }
+
+
 def test_less_of_one_series_does_not_hide_more_of_another(writer: Writer) -> None:
     found = _judge(
         writer,

@@ -1,0 +1,52 @@
+"""What the asset checks ask: read for a few runs, equal to what a look at everything says."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfreg_assets.warehouse import findings, reviews
+from perfreg_assets.warehouse.connection import Warehouse
+
+# The slow references: both as they were when they looked at all runs.
+_FALSE_ALARMS = """
+SELECT count(*) AS runs, count(*) FILTER (is_anomalous) AS alarms FROM (
+    SELECT is_anomalous FROM marts.runs WHERE is_anomalous IS NOT NULL
+        AND coalesce(review_status, 'none') NOT IN ('confirmed', 'accepted')
+    ORDER BY started_at DESC, run_id DESC LIMIT $latest
+)
+"""
+_OF_PARTITIONS = """
+SELECT findings.run_id, findings.series, findings.reason_code, findings.detail
+FROM marts.data_quality AS findings JOIN core.runs AS runs USING (run_id)
+WHERE runs.partition_key IN (SELECT unnest($keys::VARCHAR[]))
+    AND (list_contains($codes, findings.reason_code) OR list_contains($scopes, findings.scope))
+ORDER BY findings.run_id, findings.series, findings.reason_code
+"""
+
+
+@pytest.mark.parametrize("latest", [1, 2, 5, 12, 1000])
+def test_false_alarms_are_those_among_the_latest_normal_runs(
+    sample_copy: Warehouse, monkeypatch: pytest.MonkeyPatch, latest: int
+) -> None:
+    monkeypatch.setattr(findings, "_LOOKED_AT", 2)  # so that it has to look further
+    with sample_copy.writing() as writer:
+        alarms = writer.rows("SELECT run_id FROM marts.runs WHERE is_anomalous ORDER BY started_at DESC")
+        for (run_id,), status in zip(alarms, ("confirmed", "accepted", "rejected"), strict=False):
+            reviews.add(writer, run_id, status)
+        assert findings.false_alarms(writer, latest) == writer.dicts(_FALSE_ALARMS, {"latest": latest})[0]
+
+
+def test_without_a_verdict_there_is_no_rate(warehouse: Warehouse) -> None:
+    with warehouse.reading() as reader:
+        assert findings.false_alarms(reader, 50) is None
+
+
+def test_findings_of_some_versions_are_those_of_their_runs(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        keys = [key for (key,) in reader.rows("SELECT DISTINCT partition_key FROM core.runs ORDER BY 1")]
+        for chosen in (keys[:1], keys[1:3], keys, []):
+            named = {"keys": chosen, "codes": ["series_missing"], "scopes": ["history", "trace"]}
+            found = findings.of_partitions(reader, chosen, codes=named["codes"], scopes=named["scopes"])
+            expected = reader.rows(_OF_PARTITIONS, named)
+            assert [(one.run_id, one.series, one.reason_code, one.detail) for one in found] == expected
+            assert bool(expected) == bool(chosen)
