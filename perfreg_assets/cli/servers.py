@@ -21,6 +21,8 @@ _CODE_WORKERS = 16
 """Threads of the code server: sensors that wait in a tick each hold one."""
 _START_S = 180.0
 _STOP_S = 10.0
+_TICKS_END_S = 2.0
+"""Within this time sensors that wait in a tick see that it is over, and end it in order."""
 
 
 @command("ui", example="perfreg ui --port 3000")
@@ -55,6 +57,7 @@ def ui(settings: Settings, port: int) -> None:
         while not stopping and services.are_running():
             time.sleep(0.5)
         settings.stopping_file.touch()
+        time.sleep(_TICKS_END_S)
         services.end()
     settings.stopping_file.unlink(missing_ok=True)
     sys.exit(0 if stopping else 1)

@@ -206,6 +206,22 @@ def test_nothing_is_looked_at_until_something_changes(instance, settings, monkey
     assert len(looks) == 4
 
 
+def test_pages_wait_for_the_runs_under_way_which_write_them_all(instance, settings, monkeypatch):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    instance.add_dynamic_partitions(DIMENSION, ["app@1", "app@2"])
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: due_in(["app@1"]))
+    judging = tick(sensors.upkeep, instance, settings)
+    pages = Outstanding((), {"run": "app@2"})
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: pages)
+    asked(instance, sensors.upkeep, judging, dg.DagsterRunStatus.STARTED)
+    waits = tick(sensors.upkeep, instance, settings)
+    assert waits.run_requests == []
+    (record,) = instance.get_run_records()
+    instance.delete_run(record.dagster_run.run_id)
+    (request,) = tick(sensors.upkeep, instance, settings, waits.cursor).run_requests
+    assert [key.to_user_string() for key in request.asset_selection] == ["reports"]
+
+
 def test_what_is_under_way_is_looked_at_again_when_its_run_ends(instance, settings, monkeypatch):
     sample_warehouse.build(settings.warehouse, runs=3, samples=10)
     looks = []
