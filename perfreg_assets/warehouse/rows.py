@@ -76,9 +76,17 @@ def load(reader: Reader, table: Table[Row], condition: str, parameters: Paramete
     selected = ", ".join(
         f'"{name}"::VARCHAR AS "{name}"' if _is_json(hint) else f'"{name}"' for name, hint in hints.items()
     )
-    found = reader.arrow(f"SELECT {selected} FROM {table.name} WHERE {condition}", parameters)
-    columns = {name: _from_arrow(found.column(name), hint) for name, hint in hints.items()}
-    return [table.row(**{name: values[i] for name, values in columns.items()}) for i in range(found.num_rows)]
+    return from_arrow(reader.arrow(f"SELECT {selected} FROM {table.name} WHERE {condition}", parameters), table.row)
+
+
+def from_arrow(found: pa.Table, row_type: type[Row]) -> list[Row]:
+    """The inverse of `to_arrow`.
+
+    Raises:
+        KeyError: a field has no column.
+    """
+    columns = {name: _from_arrow(found.column(name), hint) for name, hint in _hints(row_type).items()}
+    return [row_type(**{name: values[i] for name, values in columns.items()}) for i in range(found.num_rows)]
 
 
 def to_arrow(rows: Sequence[Any], row_type: type[Any]) -> pa.Table:
