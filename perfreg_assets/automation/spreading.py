@@ -10,6 +10,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -355,3 +356,25 @@ def ask_for(objects: Objects, names: Iterable[str]) -> None:
 
 def _moved(name: str, source: str, target: str) -> str:
     return f"{target}/{name.removeprefix(f'{source}/')}"
+
+
+# ---- for people ----------------------------------------------------------------------------------
+def fetch_run(objects: Objects, settings: Settings, warehouse: Warehouse, run_id: str) -> bool:
+    """Brings a registered run's files from the exchange to this machine; whether they are here then."""
+    with warehouse.reading() as reader:
+        run = run_table.find(reader, [run_id]).get(run_id)
+    if run is None:
+        return False
+    target = settings.runs_dir / run_id
+    archive = handover.archive_name(run)
+    listing = objects.listing(archive)
+    if not listing:
+        return target.exists()
+    settings.runs_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{run_id}.", suffix=".part", dir=settings.runs_dir) as scratch:
+        local = Path(scratch) / run_id
+        local.mkdir()
+        _fetch(objects, archive, listing, local, settings)
+        with suppress(OSError):  # somebody else was quicker
+            local.rename(target)
+    return target.exists()

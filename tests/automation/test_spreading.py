@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
+import threading
+import urllib.error
+import urllib.request
 from dataclasses import replace
 from itertools import chain
 
@@ -23,6 +27,7 @@ from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.objects import Objects
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports import serve
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
@@ -333,6 +338,37 @@ def test_what_killed_processes_left_beside_no_result_is_swept_a_day_later(two, m
     monkeypatch.setattr(handover, "_LEFTOVER_S", -1.0)
     two.commit()
     assert two.below("results") == []
+
+
+def test_a_trace_that_somebody_opens_is_fetched(two):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.commit()
+    fetch = functools.partial(spreading.fetch_run, two.objects, two.writer, two.warehouse)
+    with serve.open_socket(0) as listener:
+        server = serve.make_server(two.writer, listener, fetch=fetch)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            assert status(f"{address}/traces/notes-999") == 404
+            assert status(f"{address}/traces/notes-000", host="evil.example") >= 400
+            assert not two.writer.runs_dir.exists()
+            with urllib.request.urlopen(f"{address}/traces/notes-000", timeout=30) as answer:
+                content = answer.read()
+        finally:
+            server.should_exit = True
+            thread.join(30)
+    assert content == (demo_runs_dir() / "notes-000" / "trace.perfetto-trace.gz").read_bytes()
+    assert [path.name for path in two.writer.runs_dir.iterdir()] == ["notes-000"]
+
+
+def status(address, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def test_without_an_exchange_it_is_said_so(tmp_path):
