@@ -33,6 +33,7 @@ from perfreg_assets.model import inputs
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import SettingError, Settings
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.measurements import MeasurementRow
@@ -174,9 +175,16 @@ def _parse(folder: str, text: bytes) -> Result:
         or (result.run is None) is not (result.trace is None)
         or len(named) > 1
         or (result.run is None and result.reason_code not in set(Reason))
+        or (result.run is not None and not _is_placeable(result.run))
     ):
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where} contradicts itself")
     return result
+
+
+def _is_placeable(run: RunRow) -> bool:
+    """Whether id and trace are names of files below a folder, as reading run.json makes sure of."""
+    parts = (run.trace_file or "").split("/")
+    return RUN_ID.fullmatch(run.run_id) is not None and not any(part in ("", ".", "..") for part in parts)
 
 
 def _read_series(objects: Objects, result: Result) -> tuple[SeriesRow, ...]:

@@ -212,6 +212,7 @@ def spoil(two, change):
         (lambda found: {**found, "run": None}, Reason.RESULT_UNREADABLE),
         (lambda found: {**found, "trace": {**found["trace"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
         (lambda found: {**found, "seconds": {"engine": "long"}}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "run": {**found["run"], "trace_file": "../../x"}}, Reason.RESULT_UNREADABLE),
         (lambda _: [], Reason.RESULT_UNREADABLE),
         (lambda found: {**found, "series_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
     ],
