@@ -45,10 +45,11 @@ def wait_until(what: str, holds: Callable[[], Any], *, limit_s: float = 400.0, p
 
 # ---- PostgreSQL ----------------------------------------------------------------------------------
 def postgres_binaries() -> Path | None:
-    """The newest PostgreSQL of Debian, or the one on the PATH."""
+    """The newest PostgreSQL of Debian, or the one on the PATH; None where there is none that could be started."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
     found = versions[-1] if versions else shutil.which("initdb")
-    return Path(os.path.realpath(found)).parent if found else None
+    is_startable = os.geteuid() != 0 or any(entry.pw_name == "postgres" for entry in pwd.getpwall())
+    return Path(os.path.realpath(found)).parent if found and is_startable else None
 
 
 class Postgres:
