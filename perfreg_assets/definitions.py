@@ -17,7 +17,7 @@ from perfreg_assets.assets.reports import reports
 from perfreg_assets.assets.runs import runs
 from perfreg_assets.assets.traces import traces_and_time_series
 from perfreg_assets.assets.verdicts import verdicts
-from perfreg_assets.automation import collecting, jobs, sensors
+from perfreg_assets.automation import collecting, committing, jobs, sensors
 from perfreg_assets.automation.forgetting import forgetting
 from perfreg_assets.automation.new_builds import new_builds_sensor
 from perfreg_assets.automation.notifying import new_regressions
@@ -25,6 +25,7 @@ from perfreg_assets.automation.policies import with_policies
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import progress_logger
 from perfreg_assets.automation.quarantine import quarantine_folders
+from perfreg_assets.automation.reading import READ_JOB
 from perfreg_assets.automation.reviewing import review_run
 from perfreg_assets.settings import Settings
 
@@ -43,7 +44,8 @@ COMPUTED = [
 
 def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
-    serials = Settings.from_environment().devices
+    settings = Settings.from_environment()
+    serials = settings.devices
     collecting_jobs = collecting.collect_jobs(serials)
     known_jobs: list[jobs.Job] = [
         jobs.ingest_runs,
@@ -51,8 +53,10 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
         quarantine_folders,
         review_run,
         *collecting_jobs,
+        *([committing.commit_results] if settings.exchange else []),
     ]
-    forget_old_runs, nightly_forgetting = forgetting([job.name for job in known_jobs])
+    elsewhere = [READ_JOB] if settings.exchange else []
+    forget_old_runs, nightly_forgetting = forgetting([*(job.name for job in known_jobs), *elsewhere])
     return dg.Definitions(
         assets=[
             collecting.COLLECTIONS,
@@ -66,6 +70,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             sensors.upkeep,
             new_builds_sensor(collecting_jobs, serials),
             new_regressions,
+            *([committing.results] if settings.exchange else []),
         ],
         resources={"project": Project(), **(resources or {})},
         # Steps share compiled kernels and the engine's cache in one process; numerics are parallel inside a step.

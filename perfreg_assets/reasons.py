@@ -191,6 +191,21 @@ class Reason(StrEnum):
         "The place of the data folder cannot be opened; correct the setting `data`, or start what serves it.",
     )
 
+    # ---- many machines ---------------------------------------------------------------------------
+    EXCHANGE_UNAVAILABLE = (
+        "exchange_unavailable",
+        "The place that machines exchange runs through does not answer; check PERFREG_EXCHANGE and its credentials.",
+    )
+    EXCHANGE_UNSET = "exchange_unset", "No exchange is named; set PERFREG_EXCHANGE to a URL, s3://… or a folder."
+    RESULT_UNREADABLE = (
+        "result_unreadable",
+        "A worker's result is damaged or of another format; it is thrown away and the folder is read again.",
+    )
+    RESULT_OUTDATED = (
+        "result_outdated",
+        "A worker read the trace by other code or parameters than hold here; give all machines the same image.",
+    )
+
     # ---- collection ------------------------------------------------------------------------------
     COLLECTION_CONFIG_INVALID = "collection_config_invalid", "A collection option is not usable; correct it."
     APP_ID_INVALID = (

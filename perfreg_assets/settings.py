@@ -238,6 +238,26 @@ class Settings:
         2000, unit="runs", minimum=10, maximum=1_000_000, source="SQLite takes about 0.3 MB per run: 0.6 GB"
     )
 
+    # ---- many machines ---------------------------------------------------------------------------
+    exchange: str | None = _parameter(
+        None, unit="URL", source="where machines exchange runs and results, s3://… or a folder; default: one machine"
+    )
+    workers: int = _parameter(
+        2, unit="runs", minimum=1, maximum=10_000, source="worker runs that what has arrived is spread over at a time"
+    )
+    worker_folders: int = _parameter(
+        20, unit="folders", minimum=1, maximum=1000, source="the start of a worker run, 8 CPU-s, shared by 20 traces"
+    )
+    worker_timeout_s: float = _parameter(
+        3600.0,
+        unit="s",
+        minimum=10,
+        source="a worker or writer run that takes longer is given up and its work asked for again",
+    )
+    commit_results: int = _parameter(
+        200, unit="results", minimum=1, maximum=10_000, source="per transaction; 12 series of 1,800 samples are 170 kB"
+    )
+
     # ---- warehouse -------------------------------------------------------------------------------
     lock_timeout_s: float = _parameter(
         60.0, unit="s", minimum=0, source="a write with publishing takes about 0.1 to 0.5 s (measured)"

@@ -3,6 +3,6 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "device"))
+sys.path[:0] = [str(Path(__file__).parent / "device"), str(Path(__file__).parent)]
 
-pytest_plugins = ["standin_fixtures"]
+pytest_plugins = ["standin_fixtures", "exchange_fixtures"]

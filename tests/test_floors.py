@@ -18,6 +18,7 @@ FLOORS = (
     (
         "catalogue",
         "detection",
+        "objects",
         "settings",
         "reasons",
         "partitions",
@@ -32,7 +33,7 @@ FLOORS = (
     ("model", "collection", "benchmarks", "reports", "evaluation"),
     ("assets",),
     ("automation",),
-    ("definitions",),
+    ("definitions", "workers"),
     ("cli",),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
@@ -42,7 +43,8 @@ GROUND = set(FLOORS[0])
 ONLY_IN = {
     "duckdb": {"warehouse"},
     "adbutils": {"collection"},
-    "dagster": {"definitions", "assets", "automation"},
+    "dagster": {"definitions", "workers", "assets", "automation"},
+    "fsspec": {"objects"},
     "perfetto": {"traces"},
 }
 # What the numerics stand on; beside it the standard library and this package.

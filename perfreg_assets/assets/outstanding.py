@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -55,6 +56,10 @@ class Outstanding:
         for run_id, key in self.pages.items():
             pages.setdefault(key, {})[run_id] = key
         return {key: Outstanding(tuple(due.get(key, ())), pages.get(key, {})) for key in self.keys}
+
+    def without(self, run_ids: Collection[str]) -> Outstanding:
+        """What is due of other runs; pages stay."""
+        return Outstanding(tuple(one for one in self.due if one.run_id not in run_ids), self.pages)
 
     @property
     def assets(self) -> tuple[str, ...]:

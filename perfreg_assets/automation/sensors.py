@@ -19,10 +19,11 @@ import dagster as dg
 from perfreg_assets.assets.outstanding import Outstanding, outstanding, witness
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation import asking, inbox
+from perfreg_assets.automation import asking, inbox, spreading
 from perfreg_assets.automation.jobs import ingest_runs, judge_versions
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
+from perfreg_assets.automation.unfinished import UNFINISHED, earlier, recent, unfinished
 from perfreg_assets.automation.upkeep import digest_of, due_requests
 from perfreg_assets.automation.waiting import patience, wait_for
 from perfreg_assets.collection.inbox import Sighting, look
@@ -38,13 +39,6 @@ PARTITIONS_PER_QUICK_RUN = 200
 """Where no trace is to be read."""
 REQUESTS_PER_TICK = 20
 _LOOK_S = 5.0
-_UNFINISHED = (
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
 
 
 # ---- the inbox -----------------------------------------------------------------------------------
@@ -132,11 +126,11 @@ def _not_yet_again(instance: dg.DagsterInstance, sensor: str) -> set[str]:
     pending = {
         one
         for record in records
-        if record.dagster_run.status in _UNFINISHED
+        if record.dagster_run.status in UNFINISHED
         for one in asking.of_tags(record.dagster_run.tags)
     }
     now = time.time()
-    return pending | {one for one, before in _earlier(records).items() if now < before.again_at}
+    return pending | {one for one, before in earlier(records).items() if now < before.again_at}
 
 
 def _taking(
@@ -212,6 +206,8 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
         before = witness(settings)
     with warehouse.reading() as reader:
         found = outstanding(reader, settings)
+        if settings.exchange:  # what lies there is read by workers
+            found = found.without({row.run_id for row in spreading.read_elsewhere(reader, settings, found.due)})
     if not found.keys:
         return dg.SensorResult(cursor=_cursor(Seen(before)), skip_reason=dg.SkipReason("nothing is due"))
     order = list(context.instance.get_dynamic_partitions(DIMENSION))
@@ -221,7 +217,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
     busy = under_way(records, order)
     if records:  # each ends by writing every page that would come out different
         busy |= {key for key in found.keys if not found.of(key).due}
-    wanted, again_at = due_requests(found, _earlier(recent(context.instance, "upkeep")), busy=busy, now=time.time())
+    wanted, again_at = due_requests(found, earlier(recent(context.instance, "upkeep")), busy=busy, now=time.time())
     requests = due_runs(found, wanted, order)[:REQUESTS_PER_TICK]
     return dg.SensorResult(
         run_requests=requests,
@@ -266,20 +262,10 @@ def _why_idle(found: Outstanding, busy: set[str]) -> str:
 
 def is_left(instance: dg.DagsterInstance, warehouse: Warehouse) -> bool:
     """Whether a run that failed or was killed before its last step wrote what nobody can read yet."""
-    return warehouse.has_unpublished and not instance.get_runs_count(dg.RunsFilter(statuses=list(_UNFINISHED)))
+    return warehouse.has_unpublished and not instance.get_runs_count(dg.RunsFilter(statuses=list(UNFINISHED)))
 
 
 # ---- Dagster's runs ------------------------------------------------------------------------------
-def unfinished(instance: dg.DagsterInstance, job_name: str) -> Sequence[dg.RunRecord]:
-    """Runs of the job that are queued or running."""
-    return instance.get_run_records(dg.RunsFilter(job_name=job_name, statuses=list(_UNFINISHED)))
-
-
-def recent(instance: dg.DagsterInstance, sensor: str) -> Sequence[dg.RunRecord]:
-    """The latest runs that the sensor asked for."""
-    return instance.get_run_records(dg.RunsFilter(tags={"dagster/sensor_name": sensor}), limit=asking.RECENT_RUNS)
-
-
 def under_way(records: Iterable[dg.RunRecord], order: Sequence[str]) -> set[str]:
     """Partitions that these runs cover."""
     place = {key: position for position, key in enumerate(order)}
@@ -292,10 +278,6 @@ def under_way(records: Iterable[dg.RunRecord], order: Sequence[str]) -> set[str]
         elif PARTITION in tags:
             busy.add(tags[PARTITION])
     return busy
-
-
-def _earlier(records: Iterable[dg.RunRecord]) -> dict[str, asking.Asked]:
-    return asking.earlier((record.dagster_run.tags, record.create_timestamp.timestamp()) for record in records)
 
 
 def _hash_of(records: Iterable[dg.RunRecord]) -> str:

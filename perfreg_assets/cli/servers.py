@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -151,6 +152,12 @@ def serve(settings: Settings, port: int | None) -> None:
     from perfreg_assets.reports.site import build_site
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    warehouse = Warehouse.of(settings)
+    with warehouse.reading() as reader:
         build_site(reader, settings.reports_dir, server=settings.reports_address)
-    server.serve(settings, port, on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"))
+    fetch = None
+    if settings.exchange:
+        from perfreg_assets.automation import spreading
+
+        fetch = functools.partial(spreading.fetch_run, spreading.exchange(settings), settings, warehouse)
+    server.serve(settings, port, on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"), fetch=fetch)

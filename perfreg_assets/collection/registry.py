@@ -14,20 +14,45 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from perfreg_assets.collection.attachments import find_attachments
 from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES, RunFolder, place_file, read_run_folder
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.gate import FileFacts
 from perfreg_assets.warehouse import attachments as attachment_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.attachments import AttachmentRow
-from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.connection import Warehouse, Writer
 
 KeyOf = Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A folder as it was found: a run, or the reason why it is none and what it claims to be.
+
+    Attributes:
+        fingerprint: of a run its content hash.
+        folder, trace: where it lies and what its trace's bytes are, where it was examined on this machine.
+    """
+
+    folder_name: str
+    fingerprint: str
+    claims: dict[str, str]
+    run: run_table.RunRow | None = None
+    rejected: Rejected | None = None
+    attachments: tuple[AttachmentRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None
+    trace: FileFacts | None = None
+
+    @property
+    def place(self) -> Path:
+        return self.folder or Path(self.folder_name)
 
 
 @dataclass(frozen=True)
@@ -79,65 +104,90 @@ def sort_out(
 
 def register(folders: Sequence[Path], settings: Settings, warehouse: Warehouse, key_of: KeyOf) -> list[Registration]:
     """Registers or quarantines folders, in one transaction; one bad folder does not stop the others."""
-    examined = [_examine(Path(folder), settings) for folder in folders]  # reads files: not under the lock
+    examined = [examine(Path(folder), settings, key_of) for folder in folders]  # reads files: not under the lock
     with warehouse.writing() as writer:
-        ids = {run_id for one in examined for run_id in one.possible_ids}
-        known = run_table.find(writer, ids)
-        kept = attachment_table.of_runs(writer, ids)
-        rows: dict[str, run_table.RunRow] = {}
-        registrations: list[Registration] = []
-        for one in examined:
-            try:
-                registration, row = _admit(one, settings, known, kept, key_of)
-            except Rejected as rejected:
-                registration, row = _quarantine(one, rejected, known, key_of)
-            registrations.append(registration)
-            if row is not None:
-                known[row.run_id] = rows[row.run_id] = row
-        run_table.upsert(writer, list(rows.values()))
-        trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
-        attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
+        return admit(writer, examined, RunsFolder(settings.runs_dir), key_of)
+
+
+def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of: KeyOf) -> list[Registration]:
+    """Registers or quarantines folders that were examined, wherever that was; in their order."""
+    ids = {run_id for one in examined for run_id in _possible_ids(one)}
+    known = run_table.find(writer, ids)
+    kept = attachment_table.of_runs(writer, ids)
+    rows: dict[str, run_table.RunRow] = {}
+    registrations: list[Registration] = []
+    for one in examined:
+        try:
+            registration, row = _admit(one, archive, known, kept)
+        except Rejected as rejected:
+            registration, row = _quarantine(one, rejected, known, key_of)
+        registrations.append(registration)
+        if row is not None:
+            known[row.run_id] = rows[row.run_id] = row
+    run_table.upsert(writer, list(rows.values()))
+    trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
+    attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations
 
 
-@dataclass(frozen=True)
-class _Examined:
-    """A folder as it was found: a run, or the reason why it is none and what it claims to be."""
-
-    folder: Path
-    run: RunFolder | None
-    rejected: Rejected | None
-    claims: dict[str, str]
-    fingerprint: str
-    attachments: tuple[AttachmentRow, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def quarantine_id(self) -> str:
-        return f"quarantined-{self.fingerprint[:16]}"
-
-    @property
-    def possible_ids(self) -> set[str]:
-        named = self.run.run_id if self.run else self.claims.get("run_id")
-        return {self.quarantine_id} | ({named} if named else set())
-
-
-def _examine(folder: Path, settings: Settings) -> _Examined:
+def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
+    """Reads a folder, its trace and its attachments; what does not hold is in the result, not raised."""
+    name = folder.name.encode("utf-8", "replace").decode()
     try:
         run = read_run_folder(folder, settings)
         content_hash = run.content_hash  # (reads and checks the trace)
         found = find_attachments(run, settings)
-        return _Examined(folder, run, None, _claims(folder), content_hash, found.attachments, found.notes)
     except Rejected as rejected:
-        return _Examined(folder, None, rejected, _claims(folder), _fingerprint(folder))
+        return Examined(name, _fingerprint(folder), claims=_claims(folder), rejected=rejected, folder=folder)
+    return Examined(
+        name,
+        content_hash,
+        claims=_claims(folder),
+        run=_row(run, key_of),
+        attachments=found.attachments,
+        notes=found.notes,
+        folder=folder,
+        trace=run.trace,
+    )
+
+
+class Archive(Protocol):
+    """Where the files of registered runs are kept."""
+
+    def holds(self, run: run_table.RunRow) -> bool:
+        """Whether the run's trace is there."""
+
+    def take(self, one: Examined) -> tuple[list[AttachmentRow], list[str]]:
+        """Keeps a run's files; the attachments that came along, and why others did not."""
+
+
+class RunsFolder:
+    """An `Archive` on this machine: a folder per run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def holds(self, run: run_table.RunRow) -> bool:
+        return (self._folder / run.run_id / (run.trace_file or "")).is_file()
+
+    def take(self, one: Examined) -> tuple[list[AttachmentRow], list[str]]:
+        assert one.run is not None
+        assert one.run.trace_file is not None
+        assert one.folder is not None
+        return _store(one.folder, one.run.trace_file, one.attachments, self._folder / one.run.run_id)
+
+
+def _quarantine_id(one: Examined) -> str:
+    return f"quarantined-{one.fingerprint[:16]}"
+
+
+def _possible_ids(one: Examined) -> set[str]:
+    named = one.run.run_id if one.run else one.claims.get("run_id")
+    return {_quarantine_id(one)} | ({named} if named else set())
 
 
 def _admit(
-    one: _Examined,
-    settings: Settings,
-    known: dict[str, run_table.RunRow],
-    kept: dict[str, list[AttachmentRow]],
-    key_of: KeyOf,
+    one: Examined, archive: Archive, known: dict[str, run_table.RunRow], kept: dict[str, list[AttachmentRow]]
 ) -> tuple[Registration, run_table.RunRow | None]:
     """`kept` (attachments by run) is brought up to date with what is stored."""
     run = one.run
@@ -145,19 +195,18 @@ def _admit(
         assert one.rejected is not None
         raise one.rejected
     earlier = known.get(run.run_id)
-    target = settings.runs_dir / run.run_id
     is_there = False
     if earlier and not earlier.is_quarantined:
         if earlier.content_hash != run.content_hash:
-            raise Rejected(Reason.RUN_ID_CONFLICT, f"{run.folder.name}, run_id {run.run_id}")
-        is_there = (target / run.trace_file).is_file()
+            raise Rejected(Reason.RUN_ID_CONFLICT, f"{one.folder_name}, run_id {run.run_id}")
+        is_there = archive.holds(run)
     if is_there and set(one.attachments) <= set(kept[run.run_id]):
         row, notes = None, list[str]()
     else:
-        kept[run.run_id], notes = _store(run, one.attachments, target)
-        row = _row(run, key_of)
+        kept[run.run_id], notes = archive.take(one)
+        row = run
     notes = [*one.notes, *notes]
-    return Registration(run.folder, run.run_id, run.app, run.version_name, None, not is_there, tuple(notes)), row
+    return Registration(one.place, run.run_id, run.app, run.version_name, None, not is_there, tuple(notes)), row
 
 
 def _row(run: RunFolder, key_of: KeyOf) -> run_table.RunRow:
@@ -179,7 +228,9 @@ def _row(run: RunFolder, key_of: KeyOf) -> run_table.RunRow:
     )
 
 
-def _store(run: RunFolder, attachments: Iterable[AttachmentRow], target: Path) -> tuple[list[AttachmentRow], list[str]]:
+def _store(
+    folder: Path, trace_file: str, attachments: Iterable[AttachmentRow], target: Path
+) -> tuple[list[AttachmentRow], list[str]]:
     """Puts the run into its place; the attachments that came along, and why others did not."""
     target.parent.mkdir(parents=True, exist_ok=True)
     building = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -190,11 +241,11 @@ def _store(run: RunFolder, attachments: Iterable[AttachmentRow], target: Path) -
     try:
         # run.json is copied: people mend it in place, and a link would change what was registered. A changed trace
         # is noticed by its hash.
-        shutil.copyfile(run.folder / RUN_JSON, building / RUN_JSON)
-        _place(run.trace_path.resolve(), building / run.trace_file)
+        shutil.copyfile(folder / RUN_JSON, building / RUN_JSON)
+        _place((folder / trace_file).resolve(), building / trace_file)
         for one in attachments:
             try:
-                _place(run.folder / one.file_name, building / one.file_name)
+                _place(folder / one.file_name, building / one.file_name)
             except OSError as error:  # deleted meanwhile, or no room: the run itself does not need it
                 notes.append(f"{one.file_name}: {error.strerror or error}")
             else:
@@ -214,17 +265,17 @@ def _place(source: Path, target: Path) -> None:
 
 # ---- quarantine ----------------------------------------------------------------------------------
 def _quarantine(
-    one: _Examined, rejected: Rejected, known: dict[str, run_table.RunRow], key_of: KeyOf
+    one: Examined, rejected: Rejected, known: dict[str, run_table.RunRow], key_of: KeyOf
 ) -> tuple[Registration, run_table.RunRow | None]:
     run_id = one.claims.get("run_id")
     holder = known.get(run_id or "")
     # A good run keeps its id and its verdicts, whatever is wrong with another folder of the same name.
     if run_id is None or (holder and not holder.is_quarantined):
-        run_id = one.quarantine_id
+        run_id = _quarantine_id(one)
     app, version_name = one.claims.get("app"), one.claims.get("version_name")
     row = run_table.RunRow(
         run_id=run_id,
-        folder_name=one.folder.name.encode("utf-8", "replace").decode(),
+        folder_name=one.folder_name,
         content_hash=one.fingerprint,
         partition_key=key_of(app, version_name) if app and version_name else None,
         app=app,
@@ -235,7 +286,7 @@ def _quarantine(
     )
     earlier = known.get(run_id)
     is_new = earlier is None or (earlier.content_hash, earlier.reason_code) != (one.fingerprint, row.reason_code)
-    return Registration(one.folder, run_id, app, version_name, rejected, is_new), row if is_new else None
+    return Registration(one.place, run_id, app, version_name, rejected, is_new), row if is_new else None
 
 
 def _claims(folder: Path) -> dict[str, str]:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
-from perfreg_assets.model import freshness, inputs
+from perfreg_assets.model import freshness, handover, readings
 from perfreg_assets.model.freshness import Stage
-from perfreg_assets.model.measurements import rows_of_run
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.provenance import code_version
+from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engines import Engines
-from perfreg_assets.traces.gate import TraceHealth
-from perfreg_assets.traces.grid import Series
+from perfreg_assets.traces.gate import FileFacts, TraceHealth
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
-from perfreg_assets.warehouse import measurements as measurement_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
-from perfreg_assets.warehouse import settings_table, timings
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
@@ -71,7 +69,7 @@ def inspect_due(
     found: dict[str, TraceHealth] = {}
     with Engines(settings) if rows and inspect is None else nullcontext() as engines:
         look = inspect or partial(read_trace, engines=engines)
-        with ThreadPoolExecutor(_usable_cores()) as pool:
+        with ThreadPoolExecutor(usable_cores()) as pool:
             for block in _blocks(rows):
                 inspections = pool.map(lambda row: look(row, settings), block)
                 found |= _keep(warehouse, settings, watch, block, list(inspections))
@@ -84,7 +82,7 @@ def _blocks(rows: Iterable[run_table.RunRow]) -> Iterator[list[run_table.RunRow]
         yield block
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
     """Cores that this process may use, which a container may limit."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -103,21 +101,7 @@ def _keep(
         trace_table.note_gone(writer, gone, is_gone=True)
         rows = [row for row in rows if row.run_id not in gone]
         found = {row.run_id: found[row.run_id] for row in rows}
-        trace_table.upsert(writer, [_trace_row(row, found[row.run_id].health, settings) for row in rows])
-        series_table.forget(writer, [row.run_id for row in rows])
-        series_table.upsert(
-            writer, [_series_row(run_id, one) for run_id, inspection in found.items() for one in inspection.series]
-        )
-        version = code_version("traces")
-        measured = [
-            one for row in rows for one in rows_of_run(row, found[row.run_id].measurements, code_version=version)
-        ]
-        measurement_table.replace_subjects(writer, measurement_table.RUN, found, measured)
-        for run_id, inspection in found.items():
-            health = inspection.health
-            if health.reason and health.reason.is_damage:
-                run_table.quarantine(writer, run_id, health.reason.code, _sentence(health))
-            timings.record(writer, run_id, health.seconds)
+        readings.store(writer, [readings.reading_of(row, found[row.run_id], settings) for row in rows])
     for inspection in found.values():
         for part, seconds in inspection.health.seconds.items():
             watch.add(part, seconds)
@@ -137,75 +121,43 @@ def _gone(reader: Reader, rows: Iterable[run_table.RunRow], found: Mapping[str, 
     }
 
 
-def read_trace(row: run_table.RunRow, settings: Settings, engines: Engines | None = None) -> Inspection:
-    """Gate, series and measurements of a registered run's trace.
+def read_trace(
+    row: run_table.RunRow,
+    settings: Settings,
+    engines: Engines | None = None,
+    *,
+    folder: Path | None = None,
+    known: FileFacts | None = None,
+) -> Inspection:
+    """Gate, series and measurements of a run's trace.
 
     Args:
         engines: see `inspect_trace`.
+        folder: where the trace lies. Default: the registered run's folder; where the trace is not in there, it is
+            fetched from the exchange, if there is one.
+        known: what was found in the trace's bytes before.
+
+    Raises:
+        Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE.
     """
     assert row.app is not None
     assert row.trace_file is not None
     assert row.time_limit_s is not None
-    exploration = None
-    if row.exploration_start_ns is not None and row.exploration_end_ns is not None:
-        exploration = (row.exploration_start_ns, row.exploration_end_ns)
-    return inspect_trace(
-        settings.runs_dir / row.run_id / row.trace_file,
-        app=row.app,
-        exploration=exploration,
-        time_limit_s=row.time_limit_s,
-        expected_bytes=row.trace_bytes,
-        expected_sha256=row.trace_sha256,
-        settings=settings,
-        engines=engines,
-    )
-
-
-def _sentence(health: TraceHealth) -> str:
-    assert health.reason is not None
-    return f"{health.detail}: {health.reason.sentence}"
-
-
-def _trace_row(row: run_table.RunRow, health: TraceHealth, settings: Settings) -> trace_table.TraceRow:
-    return trace_table.TraceRow(
-        run_id=row.run_id,
-        is_complete=health.is_complete,
-        reason_code=health.reason.code if health.reason else None,
-        reason=_sentence(health) if health.reason else None,
-        trace_sha256=row.trace_sha256,
-        trace_bytes=row.trace_bytes,
-        unpacked_bytes=health.unpacked_bytes,
-        start_ns=health.start_ns,
-        end_ns=health.end_ns,
-        duration_s=health.duration_s,
-        packet_count=health.packet_count,
-        data_sources=tuple(health.data_sources),
-        process_count=health.process_count,
-        app_processes=tuple(health.app_processes),
-        health=dict(health.stats),
-        engine=health.engine,
-        engine_version=health.engine_version,
-        engine_seconds=health.seconds.get("engine"),
-        load_sources=health.load_sources,
-        parameters_hash=inputs.trace_parameters(settings),
-        code_version=code_version("traces"),
-    )
-
-
-def _series_row(run_id: str, series: Series) -> series_table.SeriesRow:
-    return series_table.SeriesRow(
-        run_id=run_id,
-        series=series.name,
-        unit=series.unit,
-        interval_s=series.interval_s,
-        start_ns=series.start_ns,
-        values=series.values,
-        is_missing=series.values is None,
-        reason_code=series.reason_code,
-        reason=series.missing_reason,
-        values_hash=series_table.content_hash(series.values, series.interval_s, series.start_ns),
-        code_version=code_version("traces"),
-    )
+    own = settings.runs_dir / row.run_id
+    with ExitStack() as stack:
+        if folder is None and settings.exchange and not (own / row.trace_file).exists():
+            folder = stack.enter_context(handover.fetched_trace(Objects(settings.exchange), row))
+        return inspect_trace(
+            (folder or own) / row.trace_file,
+            app=row.app,
+            exploration=row.exploration,
+            time_limit_s=row.time_limit_s,
+            expected_bytes=row.trace_bytes,
+            expected_sha256=row.trace_sha256,
+            settings=settings,
+            known=known,
+            engines=engines,
+        )
 
 
 def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]:

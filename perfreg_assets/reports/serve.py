@@ -24,6 +24,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.fetching import Fetch, Fetching
 from perfreg_assets.reports.links import PERFETTO_REMOTE
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import Settings
@@ -204,8 +205,11 @@ def _attachment_route(runs_dir: Path) -> Callable[[Request], Response]:
     return attachment
 
 
-def create_app(*, reports_dir: Path, runs_dir: Path, port: int) -> ASGIApp:
+def create_app(*, reports_dir: Path, runs_dir: Path, port: int, fetch: Fetch | None = None) -> ASGIApp:
     """The application: `/` reports, `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI.
+
+    Args:
+        fetch: what brings runs here that lie elsewhere.
 
     Raises:
         Rejected: PERFETTO_UI_MISSING.
@@ -230,7 +234,8 @@ def create_app(*, reports_dir: Path, runs_dir: Path, port: int) -> ASGIApp:
         ],
         exception_handlers={404: not_found},
     )
-    return _Guard(app, frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"}))
+    served = Fetching(app, runs_dir, fetch) if fetch is not None else app
+    return _Guard(served, frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"}))
 
 
 def open_socket(port: int) -> socket.socket:
@@ -250,10 +255,10 @@ def open_socket(port: int) -> socket.socket:
     return listener
 
 
-def make_server(settings: Settings, listener: socket.socket) -> uvicorn.Server:
+def make_server(settings: Settings, listener: socket.socket, *, fetch: Fetch | None = None) -> uvicorn.Server:
     """The server for an open socket; `.run(sockets=[listener])` serves until interrupted."""
     port = listener.getsockname()[1]
-    app = create_app(reports_dir=settings.reports_dir, runs_dir=settings.runs_dir, port=port)
+    app = create_app(reports_dir=settings.reports_dir, runs_dir=settings.runs_dir, port=port, fetch=fetch)
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -267,15 +272,24 @@ def make_server(settings: Settings, listener: socket.socket) -> uvicorn.Server:
     )
 
 
-def serve(settings: Settings, port: int | None = None, *, on_ready: Callable[[str], None] | None = None) -> None:
+def serve(
+    settings: Settings,
+    port: int | None = None,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+    fetch: Fetch | None = None,
+) -> None:
     """Serves until interrupted; `on_ready` is given the address once the port is open.
+
+    Args:
+        fetch: what brings runs here that lie elsewhere.
 
     Raises:
         Rejected: PORT_UNAVAILABLE, PERFETTO_UI_MISSING.
     """
     listener = open_socket(settings.serve_port if port is None else port)
     with listener:
-        server = make_server(settings, listener)
+        server = make_server(settings, listener, fetch=fetch)
         if on_ready is not None:
             on_ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/")
         server.run(sockets=[listener])

@@ -102,6 +102,16 @@ def load(reader: Reader, table: Table[Row], condition: str, parameters: Paramete
     return [table.row(**{name: values[i] for name, values in columns.items()}) for i in range(found.num_rows)]
 
 
+def from_arrow(found: pa.Table, row_type: type[Row]) -> list[Row]:
+    """The inverse of `to_arrow`.
+
+    Raises:
+        KeyError: a field has no column.
+    """
+    columns = {name: _from_arrow(found.column(name), hint) for name, hint in _hints(row_type).items()}
+    return [row_type(**{name: values[i] for name, values in columns.items()}) for i in range(found.num_rows)]
+
+
 def to_arrow(rows: Sequence[Any], row_type: type[Any]) -> pa.Table:
     """Rows as an Arrow table with one column per field.
 

@@ -1,0 +1,380 @@
+"""Traces → series on many machines: what a worker does with a folder, and what the one writer does with results.
+
+A worker knows the exchange and nothing else; the writer knows the exchange and the warehouse. Both may be killed
+anywhere and do again what they did before: see `model.handover`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from perfreg_assets.collection import registry
+from perfreg_assets.collection.registry import Examined
+from perfreg_assets.model import freshness, handover, inputs, inspecting, readings
+from perfreg_assets.model.freshness import Due, Stage
+from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Result
+from perfreg_assets.model.readings import Reading
+from perfreg_assets.objects import Objects, Stored
+from perfreg_assets.partitions import to_key
+from perfreg_assets.provenance import code_version
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.engines import Engines
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import traces as trace_table
+from perfreg_assets.warehouse.attachments import AttachmentRow
+from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
+
+Tell = Callable[[str], None]
+_RUN_JSON_AND_TRACE = 2  # files besides attachments
+
+
+def exchange(settings: Settings) -> Objects:
+    """Raises Rejected: EXCHANGE_UNSET, EXCHANGE_UNAVAILABLE."""
+    if not settings.exchange:
+        raise Rejected(Reason.EXCHANGE_UNSET, "")
+    return Objects(settings.exchange)
+
+
+# ---- a worker ------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Task:
+    """A folder that waits for a worker.
+
+    Attributes:
+        signature: changes with the folder's files.
+        changed_at: seconds since the epoch.
+    """
+
+    folder: str
+    signature: str
+    changed_at: float
+
+
+def waiting(objects: Objects) -> list[Task]:
+    """Folders that have no result yet: arrived ones, then those that are to be read again; oldest name first."""
+    have = set(handover.pending(objects))
+    arrived: dict[str, list[Stored]] = {}
+    for one in objects.listing(INBOX):
+        parts = one.name.split("/")
+        if len(parts) > 2 and not parts[1].startswith("."):  # a file in the inbox itself belongs to no folder
+            arrived.setdefault("/".join(parts[:2]), []).append(one)
+    tasks = [
+        Task(
+            folder,
+            f"{zlib.crc32(repr([(one.name, one.size, one.tag) for one in files]).encode()):08x}",
+            max(one.changed_at for one in files),
+        )
+        for folder, files in arrived.items()
+    ]
+    wanted = [
+        Task(f"{RUNS}/{one.name.removeprefix(f'{WANTED}/')}", one.tag, one.changed_at)
+        for one in objects.listing(WANTED)
+    ]
+    return [task for task in (*tasks, *wanted) if task.folder not in have]
+
+
+def share(folders: Iterable[str], number: int, count: int) -> list[str]:
+    """The part of one of `count` workers that do not know of each other; `number` from 1 on."""
+    return [folder for folder in folders if zlib.crc32(folder.encode()) % count == number - 1]
+
+
+def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], tell: Tell) -> dict[str, Result]:
+    """Reads folders of the exchange and hands each over as soon as it is read; those with a result already are left.
+
+    Raises:
+        Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE: this machine's fault; what is done stays done.
+    """
+    settings = handover.with_parameters(objects, settings)
+    have = set(handover.pending(objects))
+    folders = [folder for folder in folders if folder not in have]
+
+    if not folders:
+        return {}
+
+    with Engines(settings) as engines, ThreadPoolExecutor(inspecting.usable_cores()) as pool:
+
+        def read(folder: str) -> Result:
+            result = read_folder(objects, settings, folder, engines)
+            tell(f"{folder}: {_found(result)}")
+            return result
+
+        return dict(zip(folders, pool.map(read, folders), strict=True))
+
+
+def read_folder(objects: Objects, settings: Settings, folder: str, engines: Engines | None = None) -> Result:
+    """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over."""
+    with tempfile.TemporaryDirectory(prefix="perfreg-worker-") as scratch:
+        listing = objects.listing(folder)
+        local = Path(scratch) / PurePosixPath(folder).name
+        local.mkdir()
+        fetched, notes = _fetch(objects, folder, listing, local, settings)
+        examined = registry.examine(local, settings, to_key)
+        run, reading = examined.run, None
+        if run is not None:
+            inspection = inspecting.read_trace(run, settings, engines, folder=local, known=examined.trace)
+            reading = readings.reading_of(run, inspection, settings)
+        if folder.startswith(f"{INBOX}/"):
+            kept_in = (
+                handover.archive_name(run)
+                if run is not None
+                else handover.refusal_name(examined.folder_name, examined.fingerprint)
+            )
+            for one in fetched:
+                objects.copy(one.name, f"{kept_in}/{one.name.removeprefix(f'{folder}/')}")
+        result = _result(folder, listing, examined, notes, reading, settings)
+        handover.write(objects, result, reading.series if reading else ())
+        return result
+
+
+def _fetch(
+    objects: Objects, folder: str, listing: list[Stored], local: Path, settings: Settings
+) -> tuple[list[Stored], list[str]]:
+    """Copies what a run folder may hold; the objects, and what was left where it is and why."""
+    fetched: list[Stored] = []
+    notes: list[str] = []
+    most = settings.attachments_max_bytes + settings.trace_max_bytes
+    for one in listing:
+        name = one.name.removeprefix(f"{folder}/")
+        if any(part in ("", ".", "..") for part in name.split("/")):
+            notes.append(f"{name!r} is no name of a file")
+        elif len(fetched) >= settings.attachments_max_count + _RUN_JSON_AND_TRACE:
+            notes.append(f"{name} and what follows: more than {settings.attachments_max_count:,} files")
+            break
+        elif one.size > most:
+            notes.append(f"{name}: the folder's files have more than the allowed bytes")
+        else:
+            try:
+                objects.fetch(one.name, local / name)
+            except FileNotFoundError:
+                notes.append(f"{name}: deleted meanwhile")
+                continue
+            most -= one.size
+            fetched.append(one)
+    return fetched, notes
+
+
+def _result(
+    folder: str,
+    listing: list[Stored],
+    examined: Examined,
+    notes: list[str],
+    reading: Reading | None,
+    settings: Settings,
+) -> Result:
+    rejected = examined.rejected
+    return Result(
+        folder=folder,
+        files=handover.files_read(listing),
+        folder_name=examined.folder_name,
+        fingerprint=examined.fingerprint,
+        claims=examined.claims,
+        reason_code=rejected.reason.code if rejected else None,
+        detail=rejected.detail if rejected else None,
+        run=examined.run,
+        attachments=examined.attachments,
+        notes=(*notes, *examined.notes),
+        trace=reading.trace if reading else None,
+        measurements=reading.measurements if reading else (),
+        seconds=reading.seconds if reading else {},
+        code_version=code_version("traces"),
+        parameters_hash=inputs.trace_parameters(settings),
+    )
+
+
+def _found(result: Result) -> str:
+    if result.trace is None:
+        return f"refused [{result.reason_code}] {result.detail}"
+    return result.trace.reason or "trace complete"
+
+
+# ---- the writer ----------------------------------------------------------------------------------
+@dataclass
+class Committed:
+    """What a call put into the warehouse.
+
+    Attributes:
+        runs: ids of runs whose reading is in the warehouse now.
+        quarantined: (folder, sentence) of folders that are none, or whose run id is another run's.
+        refused: (folder, sentence) of results that were thrown away; the folders are read again.
+    """
+
+    runs: list[str] = field(default_factory=list)
+    quarantined: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+    def __iadd__(self, other: Committed) -> Committed:
+        self.runs += other.runs
+        self.quarantined += other.quarantined
+        self.refused += other.refused
+        return self
+
+
+def commit(objects: Objects, settings: Settings, warehouse: Warehouse, tell: Tell) -> Committed:
+    """Takes all results that wait into the warehouse, a transaction per `commit_results` of them.
+
+    Afterwards workers are told what traces are to be read with, and which are to be read again.
+    """
+    done = Committed()
+    looked_at: set[str] = set()
+    while folders := [folder for folder in handover.pending(objects) if folder not in looked_at]:
+        batch = folders[: settings.commit_results]
+        looked_at.update(batch)
+        done += _commit_batch(objects, settings, warehouse, batch, tell)
+    if warehouse.published.exists():
+        with warehouse.reading() as reader:
+            handover.publish_parameters(objects, settings_table.in_force(reader, settings))
+            ask_for(objects, to_read_again(reader, objects, settings))
+    handover.sweep(objects)
+    return done
+
+
+def _commit_batch(
+    objects: Objects, settings: Settings, warehouse: Warehouse, folders: Sequence[str], tell: Tell
+) -> Committed:
+    done = Committed()
+    if warehouse.published.exists():
+        with warehouse.reading() as reader:
+            settings = settings_table.in_force(reader, settings)
+    taken: list[tuple[Result, Reading | None]] = []
+    for folder in folders:
+        try:
+            result, series = handover.read(objects, folder)
+            handover.require_current(result, settings)
+        except FileNotFoundError:  # another writer was quicker
+            continue
+        except Rejected as rejected:
+            if rejected.reason not in (Reason.RESULT_UNREADABLE, Reason.RESULT_OUTDATED):
+                raise
+            tell(f"refused: {rejected}")
+            done.refused.append((folder, str(rejected)))
+            handover.discard(objects, folder)
+        else:
+            reading = None
+            if result.trace is not None:
+                reading = Reading(result.trace, series, result.measurements, result.seconds)
+            taken.append((result, reading))
+    if taken:
+        with warehouse.writing() as writer:
+            done += _store(writer, taken)
+    for result, _ in taken:
+        _clear(objects, result)
+    for folder, sentence in done.quarantined:
+        tell(f"quarantined {folder}: {sentence}")
+    return done
+
+
+def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]]) -> Committed:
+    done = Committed()
+    arrived = [(result, reading) for result, reading in taken if not _is_gone(result)]
+    outcomes = registry.admit(writer, [_examined(result) for result, _ in arrived], _Exchange(), to_key)
+    read: dict[str, Reading] = {}
+    for (result, reading), outcome in zip(arrived, outcomes, strict=True):
+        if outcome.rejected is not None:
+            done.quarantined.append((result.folder, str(outcome.rejected)))
+        elif reading is not None:
+            read[reading.run_id] = reading
+    readings.store(writer, list(read.values()))
+    trace_table.note_gone(writer, read, is_gone=False)
+    gone = [_archived_id(result) for result, _ in taken if _is_gone(result)]
+    trace_table.note_gone(writer, gone, is_gone=True)
+    done.runs += read
+    return done
+
+
+def _is_gone(result: Result) -> bool:
+    """Whether a registered run was to be read again and is not there any more: what was read of it before stays."""
+    return result.run is None and result.folder.startswith(f"{RUNS}/")
+
+
+def _archived_id(result: Result) -> str:
+    return result.folder.removeprefix(f"{RUNS}/").rpartition(".")[0]
+
+
+def _examined(result: Result) -> Examined:
+    rejected = None
+    if result.run is None:
+        rejected = Rejected(next(one for one in Reason if one == result.reason_code), result.detail or "")
+    return Examined(
+        result.folder_name,
+        result.fingerprint,
+        claims=result.claims,
+        run=result.run,
+        rejected=rejected,
+        attachments=result.attachments,
+        notes=result.notes,
+    )
+
+
+class _Exchange:
+    """A `registry.Archive`: the worker has put the files there before it handed the result over."""
+
+    def holds(self, run: run_table.RunRow) -> bool:
+        return True
+
+    def take(self, one: Examined) -> tuple[list[AttachmentRow], list[str]]:
+        return list(one.attachments), []
+
+
+def _clear(objects: Objects, result: Result) -> None:
+    """Deletes what is committed: the folder as it was read, and last the result, so that a crash repeats this."""
+    if result.folder.startswith(f"{INBOX}/"):
+        now = {(one.name, one.size, one.tag) for one in objects.listing(result.folder)}
+        objects.delete(one.name for one in result.files if (one.name, one.size, one.tag) in now)
+    else:
+        objects.delete([_moved(result.folder, RUNS, WANTED)])
+    handover.discard(objects, result.folder)
+
+
+# ---- reading again -------------------------------------------------------------------------------
+def read_elsewhere(reader: Reader, settings: Settings, due: Iterable[Due]) -> list[run_table.RunRow]:
+    """Of what is due, the runs whose trace is to be read and does not lie on this machine: a worker's business."""
+    rows = run_table.find(reader, [one.run_id for one in due if one.stage is Stage.TRACE])
+    own = registry.RunsFolder(settings.runs_dir)
+    return [row for row in rows.values() if not own.holds(row)]
+
+
+def to_read_again(reader: Reader, objects: Objects, settings: Settings) -> list[str]:
+    """Names below `wanted/` of runs that workers are to read again and were not told so yet."""
+    due = freshness.due(reader, settings, upto=Stage.TRACE)
+    names = [_moved(handover.archive_name(row), RUNS, WANTED) for row in read_elsewhere(reader, settings, due)]
+    there = {one.name for one in objects.listing(WANTED)} if names else set()
+    return [name for name in names if name not in there]
+
+
+def ask_for(objects: Objects, names: Iterable[str]) -> None:
+    for name in names:
+        objects.write(name, b"")
+
+
+def _moved(name: str, source: str, target: str) -> str:
+    return f"{target}/{name.removeprefix(f'{source}/')}"
+
+
+# ---- for people ----------------------------------------------------------------------------------
+def fetch_run(objects: Objects, settings: Settings, warehouse: Warehouse, run_id: str) -> bool:
+    """Brings a registered run's files from the exchange to this machine; whether they are here then."""
+    with warehouse.reading() as reader:
+        run = run_table.find(reader, [run_id]).get(run_id)
+    if run is None:
+        return False
+    target = settings.runs_dir / run_id
+    archive = handover.archive_name(run)
+    listing = objects.listing(archive)
+    if not listing:
+        return target.exists()
+    settings.runs_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{run_id}.", suffix=".part", dir=settings.runs_dir) as scratch:
+        local = Path(scratch) / run_id
+        local.mkdir()
+        _fetch(objects, archive, listing, local, settings)
+        with suppress(OSError):  # somebody else was quicker
+            local.rename(target)
+    return target.exists()

@@ -1,0 +1,287 @@
+"""What a worker hands to the writer of the warehouse: one run folder's result as files in the exchange.
+
+```
+<exchange>/inbox/<folder>/…                  run folders that arrive; run.json last, or quiet for inbox_settle_s
+<exchange>/runs/<run_id>.<content>/…         registered ones, kept by the worker that read them
+<exchange>/refused/<folder>.<content>/…      those that are no run
+<exchange>/wanted/<run_id>.<content>         empty: this registered run's trace is to be read again
+<exchange>/parameters.json                   what traces are to be read with, as the warehouse says
+<exchange>/results/<one of the folders>/     result.json, and the Parquet file with the series that it names
+```
+
+result.json is written last and names everything: a reader meets a whole result or none. A folder with a result waits
+for the writer; the writer deletes what it has committed. Everything may be done twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from perfreg_assets import validation
+from perfreg_assets.model import inputs
+from perfreg_assets.objects import Objects, Stored
+from perfreg_assets.provenance import code_version
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import RUN_ID
+from perfreg_assets.settings import SettingError, Settings
+from perfreg_assets.warehouse.attachments import AttachmentRow
+from perfreg_assets.warehouse.measurements import MeasurementRow
+from perfreg_assets.warehouse.rows import from_arrow, to_arrow
+from perfreg_assets.warehouse.runs import RunRow
+from perfreg_assets.warehouse.series import SeriesRow, content_hash
+from perfreg_assets.warehouse.traces import TraceRow
+
+INBOX, RUNS, REFUSED, WANTED, RESULTS = "inbox", "runs", "refused", "wanted", "results"
+PARAMETERS = "parameters.json"
+RESULT = "result.json"
+FORMAT = 1
+_HASH_DIGITS = 16
+_LEFTOVER_S = 86_400.0  # longer than any worker takes between a series file and its result.json
+
+
+@dataclass(frozen=True)
+class FileRead:
+    """An object of the folder as it was read: only what is still the same is deleted afterwards."""
+
+    name: str
+    size: int
+    tag: str
+
+
+@dataclass(frozen=True)
+class SeriesFile:
+    """The Parquet file beside result.json: rows of core.time_series."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """result.json: what a worker found in one folder.
+
+    Attributes:
+        folder: the folder's name in the exchange, `inbox/…` or `runs/…`.
+        fingerprint: of a run its content hash.
+        run: None where the folder is no run, then `reason_code` and `detail` say why.
+        trace: what the gate found; None where there is no run.
+        series: of a whole trace, else none; in the Parquet file.
+        seconds: what each part took.
+    """
+
+    format: int = FORMAT
+    folder: str
+    files: tuple[FileRead, ...]
+    folder_name: str
+    fingerprint: str
+    claims: dict[str, str]
+    reason_code: str | None
+    detail: str | None
+    run: RunRow | None
+    attachments: tuple[AttachmentRow, ...]
+    notes: tuple[str, ...]
+    trace: TraceRow | None
+    measurements: tuple[MeasurementRow, ...]
+    seconds: dict[str, float]
+    code_version: str
+    parameters_hash: str
+    series_file: SeriesFile | None = None
+
+
+def archive_name(run: RunRow) -> str:
+    """Where a registered run's files are kept in the exchange; by content, so that no other run's are replaced."""
+    return f"{RUNS}/{run.run_id}.{run.content_hash[:_HASH_DIGITS]}"
+
+
+def refusal_name(folder_name: str, fingerprint: str) -> str:
+    return f"{REFUSED}/{folder_name}.{fingerprint[:_HASH_DIGITS]}"
+
+
+def result_folder(folder: str) -> str:
+    return f"{RESULTS}/{folder}"
+
+
+def pending(objects: Objects) -> list[str]:
+    """Folders with a whole result that waits for the writer, oldest result first."""
+    found = [one for one in objects.listing(RESULTS) if one.name.endswith(f"/{RESULT}")]
+    found.sort(key=lambda one: (one.changed_at, one.name))
+    return [one.name.removeprefix(f"{RESULTS}/").removesuffix(f"/{RESULT}") for one in found]
+
+
+# ---- writing -------------------------------------------------------------------------------------
+def write(objects: Objects, result: Result, series: tuple[SeriesRow, ...]) -> None:
+    """Hands a result over: series first, result.json last."""
+    from pydantic import TypeAdapter  # noqa: PLC0415  (see validation)
+
+    place = result_folder(result.folder)
+    if series:
+        content = _parquet(series)
+        sha256 = hashlib.sha256(content).hexdigest()
+        file = SeriesFile(f"series-{sha256[:_HASH_DIGITS]}.parquet", sha256)
+        objects.write(f"{place}/{file.name}", content)
+        result = replace(result, series_file=file)
+    objects.write(f"{place}/{RESULT}", TypeAdapter(Result).dump_json(result, indent=1))
+
+
+def _parquet(series: tuple[SeriesRow, ...]) -> bytes:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    out = io.BytesIO()
+    pq.write_table(to_arrow(series, SeriesRow), out, compression="zstd")
+    return out.getvalue()
+
+
+# ---- reading -------------------------------------------------------------------------------------
+def read(objects: Objects, folder: str) -> tuple[Result, tuple[SeriesRow, ...]]:
+    """A folder's result and its series.
+
+    Raises:
+        Rejected: RESULT_UNREADABLE.
+        FileNotFoundError: there is none (any more).
+    """
+    text = objects.read(f"{result_folder(folder)}/{RESULT}")
+    result = _parse(folder, text)
+    series: tuple[SeriesRow, ...] = ()
+    if result.series_file is not None:
+        series = _read_series(objects, result)
+    return result, series
+
+
+def _parse(folder: str, text: bytes) -> Result:
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
+
+    where = f"{result_folder(folder)}/{RESULT}"
+    try:
+        result = TypeAdapter(Result).validate_json(text, strict=True)
+    except ValidationError as error:
+        problem = validation.problems(error)[0]
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where}, {problem.place}: expected {problem.expected}") from error
+    if result.format != FORMAT:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} has format {result.format}")
+    named = {one.run_id for one in (result.run, result.trace, *result.attachments) if one is not None}
+    if (
+        result.folder != folder
+        or (result.run is None) is not (result.trace is None)
+        or len(named) > 1
+        or (result.run is None and result.reason_code not in set(Reason))
+        or (result.run is not None and not _is_placeable(result.run))
+    ):
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} contradicts itself")
+    return result
+
+
+def _is_placeable(run: RunRow) -> bool:
+    """Whether id and trace are names of files below a folder, as reading run.json makes sure of."""
+    parts = (run.trace_file or "").split("/")
+    return RUN_ID.fullmatch(run.run_id) is not None and not any(part in ("", ".", "..") for part in parts)
+
+
+def _read_series(objects: Objects, result: Result) -> tuple[SeriesRow, ...]:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    assert result.series_file is not None
+    where = f"{result_folder(result.folder)}/{result.series_file.name}"
+    try:
+        content = objects.read(where)
+    except FileNotFoundError as error:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} is not there") from error
+    if hashlib.sha256(content).hexdigest() != result.series_file.sha256:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} is not the file that {RESULT} names")
+    try:
+        series = tuple(from_arrow(pq.read_table(io.BytesIO(content)), SeriesRow))
+    except (pa.ArrowException, KeyError) as error:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} ({error})") from error
+    for one in series:
+        is_own = result.run is not None and one.run_id == result.run.run_id
+        if not is_own or one.values_hash != content_hash(one.values, one.interval_s, one.start_ns):
+            raise Rejected(Reason.RESULT_UNREADABLE, f"{where}, series {one.series}, is not what it says it is")
+    return series
+
+
+def require_current(result: Result, settings: Settings) -> None:
+    """Raises Rejected (RESULT_OUTDATED) for what this code would read otherwise, with these settings."""
+    if result.code_version != code_version("traces"):
+        what = f"read by code {result.code_version}, here is {code_version('traces')}"
+    elif result.parameters_hash != inputs.trace_parameters(settings):
+        what = "read with another interval or tolerance"
+    else:
+        return
+    raise Rejected(Reason.RESULT_OUTDATED, f"{result.folder} was {what}")
+
+
+def discard(objects: Objects, folder: str) -> None:
+    """Deletes a result; result.json first, so that nobody meets half of one."""
+    names = [one.name for one in objects.listing(result_folder(folder))]
+    objects.delete(sorted(names, key=lambda name: not name.endswith(f"/{RESULT}")))
+
+
+def sweep(objects: Objects) -> None:
+    """Deletes what killed workers and writers left beside no result, a day afterwards."""
+    listing = objects.listing(RESULTS)
+    whole = {one.name.rpartition("/")[0] for one in listing if one.name.endswith(f"/{RESULT}")}
+    before = time.time() - _LEFTOVER_S
+    objects.delete(one.name for one in listing if one.name.rpartition("/")[0] not in whole and one.changed_at < before)
+
+
+# ---- what traces are to be read with ---------------------------------------------------------------
+def parameters_text(settings: Settings) -> bytes:
+    """parameters.json for the settings in force."""
+    return json.dumps({name: getattr(settings, name) for name in inputs.TRACE_PARAMETERS}, indent=1).encode()
+
+
+def publish_parameters(objects: Objects, settings: Settings) -> None:
+    """Says what workers are to read traces with."""
+    if not has_parameters(objects, settings):
+        objects.write(PARAMETERS, parameters_text(settings))
+
+
+def has_parameters(objects: Objects, settings: Settings) -> bool:
+    """Whether workers are told the settings in force."""
+    try:
+        return objects.read(PARAMETERS) == parameters_text(settings)
+    except FileNotFoundError:
+        return False
+
+
+def with_parameters(objects: Objects, settings: Settings) -> Settings:
+    """A worker's settings, with what the warehouse says about reading traces; its own where that says nothing yet.
+
+    Raises:
+        Rejected: RESULT_UNREADABLE.
+    """
+    try:
+        text = objects.read(PARAMETERS)
+    except FileNotFoundError:
+        return settings
+    try:
+        given: Any = json.loads(text)
+        return settings.with_values(**{name: given[name] for name in inputs.TRACE_PARAMETERS})
+    except (ValueError, KeyError, TypeError, SettingError) as error:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{objects.url}/{PARAMETERS} ({error})") from error
+
+
+# ---- traces ----------------------------------------------------------------------------------------
+@contextmanager
+def fetched_trace(objects: Objects, run: RunRow) -> Iterator[Path]:
+    """A folder with the run's trace as the exchange keeps it; empty where it does not."""
+    assert run.trace_file is not None
+    with tempfile.TemporaryDirectory(prefix="perfreg-trace-") as scratch:
+        folder = Path(scratch)
+        with suppress(FileNotFoundError):  # the gate says that it is missing
+            objects.fetch(f"{archive_name(run)}/{run.trace_file}", folder / run.trace_file)
+        yield folder
+
+
+def files_read(listing: list[Stored]) -> tuple[FileRead, ...]:
+    return tuple(FileRead(one.name, one.size, one.tag) for one in listing)

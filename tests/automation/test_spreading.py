@@ -1,0 +1,425 @@
+"""Workers and the one writer, without Dagster: what comes out is what a local ingest gives, whoever dies and when."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import threading
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfreg_assets.automation import spreading
+from perfreg_assets.automation.asking import Asked
+from perfreg_assets.automation.reading import digest_of, spread
+from perfreg_assets.automation.spreading import Task
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.collection import registry
+from perfreg_assets.model import freshness, handover, inspecting, readings
+from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.objects import Objects
+from perfreg_assets.partitions import to_key
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports import serve
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse.connection import Warehouse
+
+RUNS = ("notes-000", "notes-011", "notes-020")
+TABLES = {
+    "runs": "SELECT * EXCLUDE (registered_at) FROM core.runs",
+    "attachments": "SELECT * FROM core.attachments",
+    "traces": "SELECT * EXCLUDE (checked_at, engine_seconds, is_trace_gone) FROM core.traces",
+    "series": "SELECT * EXCLUDE (extracted_at) FROM core.time_series",
+    "measurements": "SELECT * EXCLUDE (measured_at) FROM core.measurements",
+    "timed": "SELECT run_id, phase FROM core.timings",
+}
+
+
+def rows(warehouse):
+    with warehouse.reading() as reader:
+        return {name: reader.rows(f"{sql} ORDER BY ALL") for name, sql in TABLES.items()}
+
+
+def quiet(_):
+    """Nothing is told."""
+
+
+@pytest.fixture(scope="module")
+def read_once():
+    """The real reading of each trace, once per content and parameters."""
+    known = {}
+    real = inspecting.read_trace
+
+    def read_trace(row, settings, engines=None, **where):
+        key = (row.trace_sha256, settings.interval_s, row.exploration)
+        if key not in known:
+            known[key] = real(row, settings, engines, **where)
+        return known[key]
+
+    return read_trace
+
+
+class Two:
+    """A worker and a writer that share an exchange and nothing else."""
+
+    def __init__(self, tmp_path, url):
+        self.objects = Objects(url)
+        self.worker = Settings(warehouse=tmp_path / "nowhere" / "x.duckdb", exchange=url)
+        self.writer = Settings(warehouse=tmp_path / "writer" / "perfreg.duckdb", exchange=url)
+        self.warehouse = Warehouse(self.writer.warehouse, lock_timeout_s=5)
+
+    def arrive(self, *folders):
+        for folder in folders:
+            for path in folder.rglob("*"):
+                if path.is_file():
+                    name = f"inbox/{folder.name}/{path.relative_to(folder).as_posix()}"
+                    self.objects.write(name, path.read_bytes())
+
+    def read(self, *folders):
+        wanted = folders or [task.folder for task in spreading.waiting(self.objects)]
+        return spreading.read_folders(self.objects, self.worker, wanted, quiet)
+
+    def commit(self):
+        return spreading.commit(self.objects, self.writer, self.warehouse, quiet)
+
+    def below(self, folder):
+        return [one.name for one in self.objects.listing(folder)]
+
+
+@pytest.fixture
+def two(tmp_path, read_once, monkeypatch):
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    return Two(tmp_path, str(tmp_path / "exchange"))
+
+
+def sample(tmp_path, name="notes-000", *, as_folder=None, **changes):
+    """A bundled run folder, copied; `changes` to its run.json."""
+    folder = tmp_path / "given" / (as_folder or name)
+    shutil.copytree(demo_runs_dir() / name, folder)
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, **changes}))
+    return folder
+
+
+def test_the_warehouse_is_that_of_a_local_ingest(place, tmp_path):
+    """Whole runs, one with screenshots, one whose trace is cut short, and one that is no run."""
+    folders = [sample(tmp_path, name) for name in RUNS]
+    (folders[0] / "screens").mkdir()
+    (folders[0] / "screens" / "0003.png").write_bytes(b"a picture")
+    cut = sample(tmp_path, "notes-003", trace_sha256=None, trace_bytes=None)
+    trace = cut / "trace.perfetto-trace.gz"
+    trace.write_bytes(trace.read_bytes()[:-1000])
+    broken = sample(tmp_path, "notes-004")
+    (broken / "run.json").write_text("{")
+
+    local = Settings(warehouse=tmp_path / "local" / "perfreg.duckdb")
+    at_home = Warehouse(local.warehouse, lock_timeout_s=5)
+    registry.register([*folders, cut, broken], local, at_home, to_key)
+    with at_home.reading() as reader:
+        keys = [key for (key,) in reader.rows("SELECT DISTINCT partition_key FROM core.runs WHERE NOT is_quarantined")]
+    inspecting.inspect_due(at_home, local, keys, Stopwatch())
+
+    two = Two(tmp_path, place)
+    two.arrive(*folders, cut, broken)
+    assert len(two.read()) == len(folders) + 2
+    assert two.read() == {}, "what has a result is not read again"
+    done = two.commit()
+    assert sorted(done.runs) == sorted(RUNS)
+    assert {folder for folder, _ in done.quarantined} == {"inbox/notes-003", "inbox/notes-004"}
+    assert rows(two.warehouse) == rows(at_home)
+    assert two.below("inbox") == two.below("results") == []
+    kept = two.below("runs")
+    assert sum(name.endswith("/run.json") for name in kept) == len(RUNS)
+    assert sum(name.endswith("/screens/0003.png") for name in kept) == 1
+    assert sum(name.endswith("/run.json") for name in two.below("refused")) == 2
+    assert not two.worker.warehouse.parent.exists()
+
+
+def test_a_result_that_is_taken_twice_is_taken_once(two, tmp_path):
+    two.arrive(*(demo_runs_dir() / name for name in RUNS))
+    two.read()
+    kept = {name: two.objects.read(name) for name in two.below("results")}
+    two.commit()
+    before = rows(two.warehouse)
+    for name, content in kept.items():
+        two.objects.write(name, content)
+    assert sorted(two.commit().runs) == sorted(RUNS)
+    assert rows(two.warehouse) == before
+    assert two.below("results") == []
+
+
+class Killed(BaseException):
+    """As if the process had ended here."""
+
+
+def dies(*_, **__):
+    raise Killed
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "is_in"),
+    [(readings, "store", False), (spreading, "_clear", True), (handover, "discard", True)],
+    ids=["in the transaction", "after it", "after the folder is deleted"],
+)
+def test_a_writer_that_dies_loses_nothing_and_repeats_nothing(two, where, name, is_in):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(where, name, dies)
+        with pytest.raises(Killed):
+            two.commit()
+    assert two.warehouse.published.exists() is is_in
+    assert len(handover.pending(two.objects)) == len(RUNS)
+    assert spreading.waiting(two.objects) == [], "the folders are not read again"
+    assert sorted(two.commit().runs) == sorted(RUNS)
+    assert two.below("inbox") == two.below("results") == []
+    assert len(rows(two.warehouse)["traces"]) == len(RUNS)
+
+
+def test_a_worker_that_dies_before_it_hands_over_leaves_a_folder_that_waits(two):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handover, "write", dies)
+        with pytest.raises(Killed):
+            two.read()
+    assert two.commit().runs == []
+    assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"]
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+
+
+def spoil(two, change):
+    """Changes the only result."""
+    (name,) = (name for name in two.below("results") if name.endswith("result.json"))
+    two.objects.write(name, json.dumps(change(json.loads(two.objects.read(name)))).encode())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda found: {**found, "code_version": "0.0.0+abc"}, Reason.RESULT_OUTDATED),
+        (lambda found: {**found, "parameters_hash": "abc"}, Reason.RESULT_OUTDATED),
+        (lambda found: {**found, "format": 2}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "folder": "inbox/another"}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "run": None}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "trace": {**found["trace"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "seconds": {"engine": "long"}}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "run": {**found["run"], "trace_file": "../../x"}}, Reason.RESULT_UNREADABLE),
+        (lambda _: [], Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "series_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
+    ],
+)
+def test_a_result_that_does_not_hold_is_refused_and_the_folder_read_again(two, change, reason):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    spoil(two, change)
+    done = two.commit()
+    assert done.runs == []
+    ((folder, sentence),) = done.refused
+    assert folder == "inbox/notes-000"
+    assert reason.sentence in sentence
+    assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"]
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+
+
+def test_a_series_file_that_was_damaged_on_the_way_is_refused(two):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    (name,) = (name for name in two.below("results") if name.endswith(".parquet"))
+    two.objects.write(name, two.objects.read(name)[:-9] + b"x" * 9)
+    ((_, sentence),) = two.commit().refused
+    assert Reason.RESULT_UNREADABLE.sentence in sentence
+    assert not two.below("results")
+
+
+def due_traces(two):
+    with two.warehouse.reading() as reader:
+        return [one.run_id for one in freshness.due(reader, two.writer, upto=Stage.TRACE) if one.stage is Stage.TRACE]
+
+
+def test_other_parameters_reach_the_workers_and_all_traces_are_read_again(two):
+    two.arrive(*(demo_runs_dir() / name for name in RUNS))
+    two.read()
+    two.commit()
+    assert due_traces(two) == []
+    with two.warehouse.writing() as writer:
+        settings_table.change(writer, "interval_s", "2", note="")
+    assert sorted(due_traces(two)) == sorted(RUNS)
+    two.commit()
+    assert json.loads(two.objects.read("parameters.json"))["interval_s"] == 2
+    asked = [task.folder for task in spreading.waiting(two.objects)]
+    assert len(asked) == len(RUNS)
+    assert all(folder.startswith("runs/notes-") for folder in asked)
+    two.commit()
+    assert [task.folder for task in spreading.waiting(two.objects)] == asked, "asked for once"
+    two.read()
+    assert sorted(two.commit().runs) == sorted(RUNS)
+    assert due_traces(two) == []
+    assert {row[3] for row in rows(two.warehouse)["series"]} == {2.0}
+    assert two.below("wanted") == two.below("results") == []
+    assert sum(name.endswith("/run.json") for name in two.below("runs")) == len(RUNS)
+
+
+def test_what_is_read_here_by_the_way_comes_from_the_exchange(two):
+    """`perfreg settings set` on the warehouse's machine reads what is due itself: traces are not there, nor gone."""
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.commit()
+    with two.warehouse.reading() as reader:
+        ((row,),) = reader.rows("SELECT partition_key FROM core.runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.undo()
+        found = inspecting.inspect_due(two.warehouse, two.writer, [row], Stopwatch(), again=True)
+    assert found.found["notes-000"].is_complete
+    assert not (two.writer.runs_dir / "notes-000").exists()
+
+
+def test_a_trace_that_is_gone_from_the_exchange_keeps_what_was_read_of_it(two):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.commit()
+    before = rows(two.warehouse)
+    two.objects.delete(two.below("runs"))
+    with two.warehouse.writing() as writer:
+        settings_table.change(writer, "interval_s", "2", note="")
+    two.commit()
+    two.read()
+    assert two.commit().runs == []
+    assert due_traces(two) == [], "nothing more can be read"
+    assert rows(two.warehouse) == before
+    assert two.below("wanted") == two.below("results") == []
+
+
+def test_another_run_with_the_same_id_is_quarantined_and_the_first_keeps_its_files(two, tmp_path):
+    two.arrive(demo_runs_dir() / RUNS[0], sample(tmp_path, "notes-011", as_folder="other", run_id="notes-000"))
+    two.read()
+    done = two.commit()
+    assert len(done.runs) == 1
+    ((_, sentence),) = done.quarantined
+    assert Reason.RUN_ID_CONFLICT.sentence in sentence
+    assert sum(name.endswith("/run.json") for name in two.below("runs")) == 2
+    assert len(rows(two.warehouse)["traces"]) == 1
+
+
+def test_what_arrives_in_a_folder_after_it_was_read_is_not_deleted(two):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.objects.write("inbox/notes-000/screens/1.png", b"late")
+    two.commit()
+    assert two.below("inbox") == ["inbox/notes-000/screens/1.png"]
+
+
+def test_names_that_lead_out_of_the_folder_are_left_where_they_are(two, tmp_path, monkeypatch):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    listing = two.objects.listing
+
+    def with_hostile(folder):
+        found = listing(folder)
+        return [*found, replace(found[0], name=f"{folder}/../../../escaped")] if folder == "inbox/notes-000" else found
+
+    monkeypatch.setattr(two.objects, "listing", with_hostile)
+    found = two.read("inbox/notes-000")
+    assert any("escaped" in note for note in found["inbox/notes-000"].notes)
+    assert found["inbox/notes-000"].run is not None
+
+
+def test_what_killed_processes_left_beside_no_result_is_swept_a_day_later(two, monkeypatch):
+    two.objects.write("results/inbox/a/series-0.parquet", b"x")
+    two.commit()
+    assert two.below("results") == ["results/inbox/a/series-0.parquet"]
+    monkeypatch.setattr(handover, "_LEFTOVER_S", -1.0)
+    two.commit()
+    assert two.below("results") == []
+
+
+def test_a_trace_that_somebody_opens_is_fetched(two):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.commit()
+    fetch = functools.partial(spreading.fetch_run, two.objects, two.writer, two.warehouse)
+    with serve.open_socket(0) as listener:
+        server = serve.make_server(two.writer, listener, fetch=fetch)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            assert status(f"{address}/traces/notes-999") == 404
+            assert status(f"{address}/traces/notes-000", host="evil.example") >= 400
+            assert not two.writer.runs_dir.exists()
+            with urllib.request.urlopen(f"{address}/traces/notes-000", timeout=30) as answer:
+                content = answer.read()
+        finally:
+            server.should_exit = True
+            thread.join(30)
+    assert content == (demo_runs_dir() / "notes-000" / "trace.perfetto-trace.gz").read_bytes()
+    assert [path.name for path in two.writer.runs_dir.iterdir()] == ["notes-000"]
+
+
+def status(address, **headers):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_without_an_exchange_it_is_said_so(tmp_path):
+    with pytest.raises(Rejected) as caught:
+        spreading.exchange(Settings(warehouse=tmp_path / "x.duckdb"))
+    assert caught.value.reason is Reason.EXCHANGE_UNSET
+
+
+@given(st.lists(st.text(max_size=8), unique=True), st.integers(1, 5))
+def test_shares_are_a_partition(folders, count):
+    parts = [spreading.share(folders, number, count) for number in range(1, count + 1)]
+    assert sorted(chain.from_iterable(parts)) == sorted(folders)
+
+
+# ---- what the sensor asks for --------------------------------------------------------------------
+def asked(tasks, before=None, *, free=2, most=20, now=1000.0):
+    """Names of the folders of each run."""
+    requests = spread(tasks, before or {}, free=free, most=most, settle_s=5, now=now)
+    return [[task.folder for task in request] for request in requests]
+
+
+def tasks(*names, changed_at=0.0):
+    return [Task(name, "s", changed_at) for name in names]
+
+
+def test_what_arrived_is_shared_evenly_by_the_workers_that_are_free():
+    assert asked(tasks(*"abcdef"), free=2) == [["a", "b", "c"], ["d", "e", "f"]]
+    assert asked(tasks(*"abcdef"), free=2, most=2) == [["a", "b"], ["c", "d"]]
+    assert asked(tasks(*"ab"), free=0) == []
+    assert asked(tasks(*"ab"), free=-1) == []
+    assert asked([]) == []
+
+
+def test_a_folder_that_changed_just_now_waits_and_a_clock_far_in_the_future_keeps_nothing_out():
+    assert asked(tasks("a", changed_at=997.0)) == []
+    assert asked(tasks("a", changed_at=1001.0)) == []
+    assert asked(tasks("a", changed_at=994.0)) == [["a"]]
+    assert asked(tasks("a", changed_at=99_999.0)) == [["a"]]
+
+
+def test_what_a_worker_lost_is_asked_for_again_after_a_pause_and_later_alone():
+    a, b = tasks(*"ab")
+    once = {digest_of(one): Asked(1, 1000.0) for one in (a, b)}
+    assert asked([a, b], once, now=1001.0) == []
+    assert asked([a, b], once, free=1, now=1010.0) == [["a", "b"]]
+    twice = {digest_of(one): Asked(2, 1000.0) for one in (a, b)}
+    assert asked([a, b], twice, free=3, now=1010.0) == []
+    assert asked([a, b, *tasks("c")], twice, free=3, now=1020.0) == [["c"], ["a"], ["b"]]
+
+
+def test_another_content_is_another_folder():
+    (a,) = tasks("a")
+    assert asked([replace(a, signature="other")], {digest_of(a): Asked(7, 999.0)}) == [["a"]]

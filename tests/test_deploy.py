@@ -1,0 +1,131 @@
+"""What `deploy/` can be held to without Docker and Kubernetes: it parses, and names what there is."""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+from dagster._core.instance.config import dagster_instance_config
+from dagster_k8s.container_context import K8sContainerContext
+
+from perfreg_assets.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+LOCKED = dict(
+    line.split(" ;")[0].strip().split("==")
+    for line in (ROOT / "requirements.lock").read_text().splitlines()
+    if "==" in line and not line.startswith("#")
+)
+
+
+def load(name):
+    return yaml.safe_load((DEPLOY / name).read_text())
+
+
+def variables(environment):
+    return {name for name in environment if name.startswith("PERFREG_")}
+
+
+def known_variables():
+    return {row["variable"] for row in Settings.describe()}
+
+
+def module_of(command):
+    return command[command.index("-m") + 1]
+
+
+def test_the_extra_is_locked_and_what_starts_together():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    names = [entry.split(">")[0].split("[")[0] for entry in extras["cluster"]]
+    assert {"dagster-postgres", "dagster-k8s", "s3fs", "fsspec", "psycopg2-binary", "sqlalchemy"} == set(names)
+    assert set(names) <= set(LOCKED)
+    assert LOCKED["sqlalchemy"].startswith("2.0."), "2.1 takes psycopg 3 for postgresql:// URLs"
+    assert "perfreg[cluster]" in extras["test"]
+
+
+def test_the_instance_of_compose_is_one_that_dagster_takes(monkeypatch):
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", "postgresql://perfreg@127.0.0.1:5432/dagster")
+    config, _ = dagster_instance_config(str(DEPLOY))
+    assert config["storage"]["postgres"]["postgres_url"] == {"env": "DAGSTER_POSTGRES_URL"}
+
+
+def test_compose_runs_both_locations_under_the_names_of_the_workspace():
+    compose = load("compose.yaml")
+    services = compose["services"]
+    servers = {
+        entry["grpc_server"]["host"]: entry["grpc_server"]["location_name"]
+        for entry in load("workspace.yaml")["load_from"]
+    }
+    assert {name: module_of(services[name]["command"]) for name in servers} == servers
+    for module in servers.values():
+        assert isinstance(importlib.import_module(module).defs, dg.Definitions)
+    for service in services.values():
+        assert variables(service.get("environment", {})) <= known_variables()
+    assert not [mount for mount in services["workers"]["volumes"] if "data" in mount], "no path of the warehouse"
+    used = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", ())}
+    assert used == set(compose["volumes"])
+
+
+@pytest.mark.parametrize("name", ["warehouse", "workers"])
+def test_a_deployment_of_the_chart_says_what_its_runs_need(name):
+    values = load("values.yaml")
+    (deployment,) = (one for one in values["dagster-user-deployments"]["deployments"] if one["name"] == name)
+    assert isinstance(importlib.import_module(module_of(deployment["dagsterApiGrpcArgs"])).defs, dg.Definitions)
+    assert deployment["includeConfigInLaunchedRuns"] == {"enabled": True}
+    assert variables(deployment["env"]) <= known_variables()
+    # What the chart hands over to the launcher about it is of the shape that Kubernetes takes.
+    context = K8sContainerContext.create_from_config(
+        {
+            "k8s": {
+                "volumes": deployment.get("volumes", []),
+                "volume_mounts": deployment.get("volumeMounts", []),
+                "resources": deployment["resources"],
+                "env_config_maps": [one["name"] for one in deployment["envConfigMaps"]],
+                "env_secrets": [one["name"] for one in deployment["envSecrets"]],
+            }
+        }
+    )
+    assert bool(context.run_k8s_config.pod_spec_config.get("volumes")) is (name == "warehouse")
+
+
+def test_the_chart_s_runs_are_limited_as_those_of_compose_and_by_what_the_jobs_say():
+    limits = load("dagster.yaml")["concurrency"]["runs"]["tag_concurrency_limits"]
+    queue = load("values.yaml")["dagsterDaemon"]["runCoordinator"]["config"]["queuedRunCoordinator"]
+    assert queue["tagConcurrencyLimits"] == limits
+    tags = {
+        job.tags["perfreg/work"]
+        for job in (
+            importlib.import_module("perfreg_assets.automation.reading").read_traces,
+            importlib.import_module("perfreg_assets.automation.committing").commit_results,
+        )
+    }
+    assert {limit["value"] for limit in limits} == tags
+
+
+def test_versions_are_those_of_the_lock_file():
+    assert f"--version {LOCKED['dagster']}" in (DEPLOY / "values.yaml").read_text()
+    docker = (DEPLOY / "Dockerfile").read_text()
+    assert "-c requirements.lock" in docker
+    assert "USER 10001" in docker
+    claims = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+    assert {one["metadata"]["name"] for one in claims} == {"perfreg", "perfreg-warehouse"}
+    (places,) = (one for one in claims if one["kind"] == "ConfigMap")
+    assert variables(places["data"]) <= known_variables()
+
+
+def test_the_image_copies_all_that_a_wheel_is_built_of():
+    copied = {
+        word
+        for line in (DEPLOY / "Dockerfile").read_text().splitlines()
+        if line.startswith("COPY ") and "--from" not in line
+        for word in line.split()[1:-1]
+    }
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {*wheel["packages"], *wheel["force-include"]} <= copied
+    assert all((ROOT / name).exists() for name in copied)

@@ -1,0 +1,76 @@
+"""Files by URL: the same on a folder and on an object store."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfreg_assets.objects import Objects
+from perfreg_assets.reasons import Reason, Rejected
+
+
+def names(objects, folder):
+    return [one.name for one in objects.listing(folder)]
+
+
+def test_what_is_written_is_listed_read_fetched_copied_and_deleted(place, tmp_path):
+    objects = Objects(place)
+    assert names(objects, "inbox") == []
+    objects.write("inbox/a/run.json", b"{}")
+    objects.write("inbox/a/sub/trace", b"x" * 1000)
+    objects.write("wanted/empty", b"")
+    assert [(one.name, one.size) for one in objects.listing("inbox")] == [
+        ("inbox/a/run.json", 2),
+        ("inbox/a/sub/trace", 1000),
+    ]
+    assert names(objects, "wanted") == ["wanted/empty"]
+    objects.fetch("inbox/a/sub/trace", tmp_path / "local" / "deep" / "trace")
+    assert (tmp_path / "local" / "deep" / "trace").read_bytes() == b"x" * 1000
+    objects.copy("inbox/a/run.json", "runs/b/run.json")
+    assert objects.read("runs/b/run.json") == b"{}"
+    objects.delete(["inbox/a/run.json", "inbox/a/sub/trace", "inbox/a/never-was"])
+    assert names(objects, "inbox") == []
+    assert names(Objects(place), "runs") == ["runs/b/run.json"]
+
+
+def test_another_content_has_another_tag(place):
+    objects = Objects(place)
+    objects.write("a", b"1")
+    (before,) = objects.listing("")
+    objects.write("a", b"2")
+    (after,) = objects.listing("")
+    assert (before.size, after.size) == (1, 1)
+    assert before.tag != after.tag
+    assert before.changed_at > 1e9
+
+
+def test_what_is_not_there_is_named_as_python_names_it(place, tmp_path):
+    objects = Objects(place)
+    with pytest.raises(FileNotFoundError):
+        objects.read("nothing")
+    with pytest.raises(FileNotFoundError):
+        objects.fetch("nothing", tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError):
+        objects.copy("nothing", "something")
+
+
+def test_half_a_file_is_not_seen(tmp_path):
+    objects = Objects(str(tmp_path))
+    (tmp_path / ".result.json.123.part").write_bytes(b"{")
+    assert names(objects, "") == []
+
+
+@pytest.mark.parametrize("url", ["s3://rehearsal/perfreg", "nosuch://x/y"])
+def test_a_store_that_does_not_answer_is_one_sentence(url, monkeypatch):
+    for name, value in {
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_MAX_ATTEMPTS": "1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Rejected) as caught:
+        Objects(url).listing("inbox")
+    assert caught.value.reason is Reason.EXCHANGE_UNAVAILABLE
+    assert url in str(caught.value)
+    assert "\n" not in str(caught.value)
