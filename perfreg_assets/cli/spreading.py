@@ -31,7 +31,7 @@ def commit(settings: Settings) -> None:
     from perfreg_assets.automation import spreading
     from perfreg_assets.warehouse.connection import Warehouse
 
-    warehouse = Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s)
+    warehouse = Warehouse.of(settings)
     done = spreading.commit(spreading.exchange(settings), settings, warehouse, terminal.say)
     terminal.say(
         f"{len(done.runs)} runs committed, {len(done.quarantined)} quarantined, "
