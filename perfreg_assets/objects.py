@@ -35,41 +35,58 @@ class Stored:
 
 
 class Objects:
-    """The objects below a URL; names are relative to it."""
+    """The objects below a URL; names are relative to it.
 
-    def __init__(self, url: str) -> None:
-        """Raises Rejected (EXCHANGE_UNAVAILABLE) where fsspec or the protocol's library is not installed."""
+    Attributes:
+        filesystem: fsspec's, for those who read through it.
+        root: the URL as that file system writes it, without its protocol.
+    """
+
+    def __init__(self, url: str, *, unavailable: Reason = Reason.EXCHANGE_UNAVAILABLE) -> None:
+        """Args:
+            unavailable: the reason of what the store refuses, here and later.
+
+        Raises:
+            Rejected: `unavailable`, where fsspec or the protocol's library is not installed.
+        """
         self.url = url.rstrip("/")
+        self._unavailable = unavailable
         with self._failing_clearly():
             import fsspec  # noqa: PLC0415  (of the extra `cluster`)
 
             # Nothing is remembered between calls: other machines change what is there.
-            self._fs, root = fsspec.url_to_fs(self.url, use_listings_cache=False, skip_instance_cache=True)
-        self._root = root.rstrip("/")
-        protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
+            self.filesystem, root = fsspec.url_to_fs(self.url, use_listings_cache=False, skip_instance_cache=True)
+        self.root = root.rstrip("/")
+        protocols = (
+            self.filesystem.protocol if isinstance(self.filesystem.protocol, tuple) else (self.filesystem.protocol,)
+        )
         self._is_local = "file" in protocols
 
     def listing(self, folder: str) -> list[Stored]:
         """Everything below a folder, however deep, in order of name; empty where there is none."""
         with self._failing_clearly():
             try:
-                found = self._fs.find(self._path(folder), detail=True)
+                found = self.filesystem.find(self._path(folder), detail=True)
             except FileNotFoundError:  # not even a bucket, or no folder of a file system
                 return []
-        stored = (_stored(path.removeprefix(self._root + "/"), facts) for path, facts in found.items())
+        stored = (_stored(path.removeprefix(self.root + "/"), facts) for path, facts in found.items())
         return sorted((one for one in stored if not _is_unfinished(one.name)), key=lambda one: one.name)
+
+    def has(self, name: str) -> bool:
+        with self._failing_clearly():
+            return bool(self.filesystem.exists(self._path(name)))
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError."""
         with self._failing_clearly():
-            content: bytes = self._fs.cat_file(self._path(name))
+            content: bytes = self.filesystem.cat_file(self._path(name))
             return content
 
     def write(self, name: str, content: bytes) -> None:
         """Whole or not at all, in place of what had the name."""
         with self._failing_clearly():
             if not self._is_local:
-                self._fs.pipe_file(self._path(name), content)
+                self.filesystem.pipe_file(self._path(name), content)
                 return
             target = Path(self._path(name))
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +105,7 @@ class Objects:
         """
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._failing_clearly():
-            self._fs.get_file(self._path(name), str(target))
+            self.filesystem.get_file(self._path(name), str(target))
 
     def copy(self, source: str, target: str) -> None:
         """Within the store, by the store itself where it can.
@@ -100,25 +117,25 @@ class Objects:
             if self._is_local:
                 self.write(target, Path(self._path(source)).read_bytes())
             else:
-                self._fs.cp_file(self._path(source), self._path(target))
+                self.filesystem.cp_file(self._path(source), self._path(target))
 
     def delete(self, names: Iterable[str]) -> None:
         """Those that are gone already are no error."""
         with self._failing_clearly():
             for name in names:
                 try:
-                    self._fs.rm_file(self._path(name))
+                    self.filesystem.rm_file(self._path(name))
                 except FileNotFoundError:
                     continue
                 if self._is_local:
                     self._remove_empty(Path(self._path(name)).parent)
 
     def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"
+        return f"{self.root}/{name}" if name else self.root
 
     def _remove_empty(self, folder: Path) -> None:
         """An object store has no empty folders."""
-        while folder != Path(self._root):
+        while folder != Path(self.root):
             try:
                 folder.rmdir()
             except OSError:  # not empty, or gone
@@ -135,7 +152,7 @@ class Objects:
         except Exception as error:
             said = str(error).strip().splitlines()
             detail = f"{self.url} ({type(error).__name__}: {said[0][:200]})" if said else f"{self.url} ({error!r})"
-            raise Rejected(Reason.EXCHANGE_UNAVAILABLE, detail) from error
+            raise Rejected(self._unavailable, detail) from error
 
 
 def _stored(name: str, facts: dict[str, Any]) -> Stored:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason, Rejected
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class DataFolder:
         text = str(place).rstrip("/")
         self.root = text if _URL.match(text) else str(Path(text).absolute())
         self.is_local = self.root == str(Path(text).absolute())
-        self._remote: Any = None
+        self._opened: Objects | None = None
 
     def path(self, name: str) -> str:
         """Where a file is, as DuckDB's file functions take it: they would read `*`, `?` and `[` as patterns."""
@@ -53,8 +54,9 @@ class DataFolder:
         """Lets a connection reach this folder, also after everything else outside is forbidden to it."""
         folders = {self.root, _literally(self.root)}  # patterns are checked as well as the files that they find
         if not self.is_local:
-            connection.register_filesystem(self._fs())
-            folders.add(f"{self.root.partition('://')[0]}://{self._bare}")  # as the file system itself writes it
+            store = self._objects()
+            connection.register_filesystem(store.filesystem)
+            folders.add(f"{self.root.partition('://')[0]}://{store.root}")  # as the file system itself writes it
         connection.execute("SET VARIABLE perfreg_data = ?", [self.root])
         listed = ", ".join("'" + folder.replace("'", "''") + "/'" for folder in sorted(folders))
         connection.execute(f"SET allowed_directories = [{listed}]")
@@ -63,7 +65,7 @@ class DataFolder:
         """Whether the file is there."""
         if self.is_local:
             return (Path(self.root) / name).is_file()
-        return bool(self._fs().exists(f"{self._bare}/{name}"))
+        return self._objects().has(name)
 
     def write(self, name: str, content: bytes) -> None:
         """Makes the file, durably: after this returns it survives a loss of power, before that nobody sees it.
@@ -74,19 +76,18 @@ class DataFolder:
         if self.is_local:
             _write(Path(self.root), name, content)
         else:
-            self._fs().pipe_file(f"{self._bare}/{name}", content)  # object stores show whole objects only
+            self._objects().write(name, content)
 
     def delete(self, names: Iterable[str]) -> None:
         """Removes files; one that is not there is no error."""
+        if not self.is_local:
+            self._objects().delete(names)
+            return
         for name in names:
-            if self.is_local:
-                path = Path(self.root) / name
-                path.unlink(missing_ok=True)
-                with suppress(OSError):  # its folder holds another file
-                    path.parent.rmdir()
-            else:
-                with suppress(FileNotFoundError):
-                    self._fs().rm_file(f"{self._bare}/{name}")
+            path = Path(self.root) / name
+            path.unlink(missing_ok=True)
+            with suppress(OSError):  # its folder holds another file
+                path.parent.rmdir()
 
     def listing(self) -> list[Found]:
         """All files, half-written ones too."""
@@ -96,26 +97,13 @@ class DataFolder:
             return [
                 Found(str(file.relative_to(root)), datetime.fromtimestamp(file.stat().st_mtime, UTC)) for file in files
             ]
-        fs = self._fs()
-        fs.invalidate_cache()
-        start = len(self._bare) + 1
-        entries = fs.find(self._bare, detail=True).values()
-        return [Found(entry["name"][start:], fs.modified(entry["name"])) for entry in entries]
+        found = self._objects().listing("")
+        return [Found(one.name, datetime.fromtimestamp(one.changed_at, UTC)) for one in found]
 
-    @property
-    def _bare(self) -> str:
-        return str(self._fs()._strip_protocol(self.root))
-
-    def _fs(self) -> Any:
-        if self._remote is None:
-            try:
-                import fsspec  # noqa: PLC0415  (150 ms that a local folder does not need)
-
-                self._remote, _ = fsspec.core.url_to_fs(self.root, use_listings_cache=False)
-            except (ImportError, ValueError) as error:
-                detail = f"{self.root} ({' '.join(str(error).split())}); install perfreg[cluster]"
-                raise Rejected(Reason.DATA_UNREACHABLE, detail) from error
-        return self._remote
+    def _objects(self) -> Objects:
+        if self._opened is None:
+            self._opened = Objects(self.root, unavailable=Reason.DATA_UNREACHABLE)
+        return self._opened
 
 
 @cache
