@@ -18,7 +18,7 @@ failure decides and is named by a reason code. What is required:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,9 +92,17 @@ class TraceHealth:
 
 
 def check_file(
-    path: Path, *, expected_bytes: int | None = None, expected_sha256: str | None = None, settings: Settings
+    path: Path,
+    *,
+    expected_bytes: int | None = None,
+    expected_sha256: str | None = None,
+    settings: Settings,
+    on_chunk: Callable[[bytes], object] | None = None,
 ) -> FileFacts:
     """Reads the whole file once, in bounded memory.
+
+    Args:
+        on_chunk: is given the unpacked trace in order, before anything is known about the rest of it.
 
     Raises:
         Rejected: TRACE_FILE_MISSING, TRACE_EMPTY, TRACE_SIZE_MISMATCH, TRACE_SHA256_MISMATCH, TRACE_GZIP_DAMAGED,
@@ -123,6 +131,8 @@ def check_file(
         for chunk in unpacked_chunks(path, settings.trace_max_bytes, on_raw=on_raw):
             unpacked_bytes += len(chunk)
             framing.feed(chunk)
+            if on_chunk is not None:
+                on_chunk(chunk)
         framing.finish()
     except Rejected as error:
         # A file that is not the one that was recorded: that is the cause of whatever is wrong inside.

@@ -19,7 +19,9 @@ from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.measurement import Measurement
 from perfreg_assets.traces.series import extract_series
 from perfreg_assets.traces.startup import startup_times
-from perfreg_assets.traces.trace_file import unpacked_chunks
+from perfreg_assets.traces.trace_file import SmallTrace, unpacked_chunks
+
+_SMALL_BYTES = 16 << 20  # unpacked; kept from checking to loading, for every trace that is read at the same time
 
 
 class Inspection(NamedTuple):
@@ -59,18 +61,32 @@ def inspect_trace(
     """
     begin = time.perf_counter()
     facts: FileFacts | None = None
+    small = SmallTrace(_SMALL_BYTES)
     try:
         if known is not None and known.still_hold(path):
             facts = known
             check_facts(facts, expected_bytes=expected_bytes, expected_sha256=expected_sha256)
         else:
-            facts = check_file(path, expected_bytes=expected_bytes, expected_sha256=expected_sha256, settings=settings)
+            facts = check_file(
+                path,
+                expected_bytes=expected_bytes,
+                expected_sha256=expected_sha256,
+                settings=settings,
+                on_chunk=small.add,
+            )
     except Rejected as error:
         health = _incomplete(error, None, facts, None)
         return Inspection(replace(health, seconds=_seconds(begin, time.perf_counter() - begin, 0.0)), [], [])
     file_s = time.perf_counter() - begin
     look = partial(
-        _look_inside, path, facts, app=app, exploration=exploration, time_limit_s=time_limit_s, settings=settings
+        _look_inside,
+        path,
+        small.take(),
+        facts,
+        app=app,
+        exploration=exploration,
+        time_limit_s=time_limit_s,
+        settings=settings,
     )
     with engines.room_for(facts.unpacked_bytes) if engines else nullcontext():
         begin = time.perf_counter() - file_s  # the wait for others is nobody's work
@@ -87,6 +103,7 @@ def _seconds(begin: float, file_s: float, engine_s: float) -> dict[str, float]:
 
 def _look_inside(
     path: Path,
+    content: bytes | None,
     facts: FileFacts,
     engines: Engines | None,
     *,
@@ -101,7 +118,7 @@ def _look_inside(
     lacks_addresses = False
     session = start_engine(settings, engines, is_wide=is_wide)
     try:
-        session.load(unpacked_chunks(path, settings.trace_max_bytes))
+        session.load([content] if content is not None else unpacked_chunks(path, settings.trace_max_bytes))
         contents = load_contents(session)
         health = check_trace(
             session,

@@ -40,6 +40,32 @@ def unpacked_chunks(path: Path, max_bytes: int, *, on_raw: Callable[[bytes], obj
         yield chunk
 
 
+class SmallTrace:
+    """Keeps the unpacked trace while it is small, so that a file which was checked need not be read and unpacked again.
+
+    Args:
+        max_bytes: of which nothing is kept any more once the trace is larger.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._chunks: list[bytes] = []
+        self._left = max_bytes
+
+    def add(self, chunk: bytes) -> None:
+        """The next piece."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            self._chunks.clear()
+        else:
+            self._chunks.append(chunk)
+
+    def take(self) -> bytes | None:
+        """All of it in one piece, which is not kept here any longer; None if it was too large, or never read."""
+        content = b"".join(self._chunks) if self._chunks else None
+        self._chunks.clear()
+        return content
+
+
 def _raw(path: Path, on_raw: Callable[[bytes], object]) -> Iterator[bytes]:
     try:
         # O_NONBLOCK: opening a FIFO must not wait for a writer

@@ -194,6 +194,23 @@ def test_neither_order_nor_number_nor_company_changes_what_is_found(session_fold
     assert reversed_one_by_one[::-1] == alone
 
 
+def test_a_small_trace_is_read_and_unpacked_once(session_folder, settings, monkeypatch):
+    path = session_folder / "trace.perfetto-trace.gz"
+    read = []
+    original = inspection.unpacked_chunks
+
+    def reading(*args):
+        read.append(args)
+        return original(*args)
+
+    monkeypatch.setattr(inspection, "unpacked_chunks", reading)
+    once = values(inspect(path, settings))
+    assert read == []
+    monkeypatch.setattr(inspection, "_SMALL_BYTES", 1 << 20)  # it has 1.9 MB
+    assert values(inspect(path, settings)) == once
+    assert len(read) == 1
+
+
 # ---- memory ------------------------------------------------------------------------------------------
 def test_traces_wait_until_their_memory_is_free_and_in_order():
     budget, begun, running = MemoryBudget(100), [], []
