@@ -88,6 +88,11 @@ def peak_bytes(process: int | str = "self") -> int:
     raise OSError(f"/proc/{process}/status has no VmHWM: this needs Linux")
 
 
+def children_cpu_s() -> float:
+    """Of the children that this process waited for, and of those that live."""
+    return _cpu()[1]
+
+
 def children_peak_bytes() -> int:
     """Of the largest child, living or waited for, since the start of this process."""
     waited = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

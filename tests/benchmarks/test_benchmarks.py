@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,3 +84,39 @@ def test_the_header_tells_what_the_ratios_depend_on(bench):
     assert facts["vectors"] == "sse4_2 avx avx2 fma avx512f"
     assert bench("run").processor("")["vectors"] == "unknown"
     assert bench("run").machine()["kernels compiled for"]
+
+
+def test_a_meter_counts_a_child_whose_parent_was_killed(bench, tmp_path):
+    """As a trace engine is: nobody waits for it but whoever adopts it."""
+    cost = bench("cost")
+    work = f"open({str(tmp_path / 'out')!r}, 'wb').write(bytes(3_000_000)); [i * i for i in range(10_000_000)]"
+    parent = (
+        "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', sys.argv[1]]).wait(); time.sleep(60)"
+    )
+    meter = cost.Meter()
+    with subprocess.Popen([sys.executable, "-c", parent, work], start_new_session=True) as process:
+        while cost.children_cpu_s() < 0.2:  # the work is under way
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    measured = meter.lap()
+    assert measured.children_cpu_s >= 0.2
+    assert measured.cpu_s >= measured.children_cpu_s
+    assert measured.bytes_written >= 3_000_000
+    assert measured.peak_bytes > 1_000_000
+
+
+def test_a_made_up_warehouse_is_built_once_and_nothing_in_it_is_due(bench, tmp_path, monkeypatch, capsys):
+    synthetic = bench("synthetic")
+    settings = synthetic.built(tmp_path / "60", 60)  # (fails by itself where something is due)
+    before = settings.warehouse.stat().st_mtime_ns
+    assert synthetic.built(tmp_path / "60", 60) == settings
+    assert settings.warehouse.stat().st_mtime_ns == before
+    given = synthetic.next_run(tmp_path / "60"), synthetic.next_run(tmp_path / "60")
+    documents = [json.loads((folder / "run.json").read_text()) for folder in given]
+    assert len({document["version_name"] for document in documents}) == 2
+
+
+def test_the_table_of_scale_has_a_line_per_stage(bench):
+    scale, cost = bench("scale"), bench("cost")
+    table = scale.as_table({10: {"total": cost.Cost(1.5, 0.5, 2_000_000, 3_000_000)}, 1000: {"total": cost.NOTHING}})
+    assert table.splitlines()[1].split() == ["total", "1.50", "2.0", "3", "0.00", "0.0", "0"]
