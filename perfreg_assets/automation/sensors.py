@@ -203,7 +203,8 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
         return dg.SensorResult(cursor=_cursor(Seen(before)), skip_reason=dg.SkipReason("there is no warehouse yet"))
     if is_left(context.instance, warehouse):
         warehouse.publish()
-        before = witness(settings)
+    warehouse.catch_up()
+    before = witness(settings)
     with warehouse.reading() as reader:
         found = outstanding(reader, settings)
         if settings.exchange:  # what lies there is read by workers

@@ -32,6 +32,7 @@ class Upkeep:
 def bring_up_to_date(defs: dg.Definitions, project: Project, *, progress: Progress | None = None) -> Upkeep:
     """Materialises what is due until nothing is, or until a round changes nothing."""
     settings, warehouse = project.settings(), project.open()
+    warehouse.catch_up()
     result = Upkeep()
     before: str | None = None
     for _ in range(_ROUNDS):

@@ -173,6 +173,21 @@ class Warehouse:
             self._publish()
         return True
 
+    def catch_up(self) -> bool:
+        """Brings a published warehouse of an earlier release to this one's schema: readings of new columns would fail
+        until somebody writes. Whether it was one.
+
+        Raises:
+            Rejected: as `writing` does; WAREHOUSE_MISSING.
+        """
+        with self.reading() as reader:
+            version = reader.value("SELECT max(version) FROM core.schema_version")
+        if version >= migrations.latest_version():
+            return False
+        with self.writing():
+            pass  # opening migrates, and the end publishes
+        return True
+
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """The published state at this moment; it does not change while the block runs.

@@ -136,6 +136,11 @@ def apply_all(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFile], 
     return len(done) < len(files)
 
 
+def latest_version() -> int:
+    """Version of this release's schema."""
+    return max(migration_files(sql_dir() / "migrations"))
+
+
 def migration_files(folder: Path) -> dict[int, SqlFile]:
     """Version -> file, in order.
 

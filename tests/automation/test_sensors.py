@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import dagster as dg
+import duckdb
 import pytest
 
 from perfreg_assets.assets.outstanding import Outstanding
@@ -16,11 +17,12 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in import take_in
 from perfreg_assets.automation import asking, sensors
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
-from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.bundled import demo_runs_dir, sql_dir
 from perfreg_assets.collection import inbox as inbox_folders
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import migrations
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
@@ -204,6 +206,18 @@ def test_nothing_is_looked_at_until_something_changes(instance, settings, monkey
     assert len(looks) == 4
     tick(sensors.upkeep, instance, settings, pages.cursor)
     assert len(looks) == 4
+
+
+def test_a_warehouse_of_an_earlier_release_is_brought_to_this_ones_schema(instance, settings):
+    files = migrations.migration_files(sql_dir() / "migrations")
+    with duckdb.connect(str(settings.warehouse)) as connection:
+        migrations.apply_all(connection, {1: files[1]})
+    shutil.copyfile(settings.warehouse, settings.published_warehouse)
+    assert tick(sensors.upkeep, instance, settings).skip_reason.skip_message == "nothing is due"
+    warehouse = Warehouse(settings.warehouse, lock_timeout_s=9)
+    assert not warehouse.catch_up()
+    with warehouse.reading() as reader:
+        assert reader.value("SELECT max(version) FROM core.schema_version") == max(files)
 
 
 def test_pages_wait_for_the_runs_under_way_which_write_them_all(instance, settings, monkeypatch):
