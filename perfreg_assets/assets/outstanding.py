@@ -12,7 +12,7 @@ from perfreg_assets.detection import detectors
 from perfreg_assets.model import freshness
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.provenance import code_version, deciding_code
-from perfreg_assets.reports import site
+from perfreg_assets.reports import shards, site, site_state
 from perfreg_assets.reports.templating import code_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import states
@@ -92,15 +92,16 @@ def outstanding(reader: Reader, settings: Settings) -> Outstanding:
 
 def witness(settings: Settings) -> str:
     """16 hex digits that are the same while nothing can have become due: nothing was published, no setting or code is
-    another one, and no page was written or removed. Costs five looks at files.
+    another one, and no page was written or removed. Costs six looks at files.
 
     Raises:
         OSError: a place cannot be looked at.
     """
     places = (
         settings.published_warehouse,
-        settings.reports_dir / site.MANIFEST,
+        settings.reports_dir / site_state.HEAD,
         settings.reports_dir / "runs",
+        settings.reports_dir / shards.FOLDER,
         *(settings.reports_dir / page for page in site.OVERVIEW_PAGES),
     )
     facts = (settings, detectors(), _code(), [_stamp(place) for place in places])

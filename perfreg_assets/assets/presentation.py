@@ -62,7 +62,10 @@ _NO_MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\|[]<>*`_"})
 def of_partitions(
     reader: Reader, run_ids: dict[str, list[str]], settings: Settings, mart: str
 ) -> dict[str, dict[str, dg.MetadataValue | dg.TableSchema]]:
-    """By partition what its rows of a mart show beside their numbers; pictures only where the partitions are few."""
+    """By partition what its rows of a mart show beside their numbers; pictures only where the partitions are few.
+
+    One step of a job asks for it, the last that knows of windows: drawing takes longer than many a step.
+    """
     described = columns(reader, mart)
     few = len(run_ids) <= PICTURED_PARTITIONS
     return {key: {**(picture(reader, ids, settings) if few else {}), **described} for key, ids in run_ids.items()}

@@ -52,7 +52,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
             rows[to_key(row["app"], row["version_name"])].append(row)
         for row in table.axis_states(reader, everyone, judged.omega, judged.detector):
             axes[to_key(row["app"], row["version_name"])].append(row)
-        shown = presentation.of_partitions(reader, judged.run_ids, project.settings(), "marts.verdicts")
+        described = presentation.columns(reader, "marts.verdicts")  # the picture comes with the windows
         checked = checks.results(reader, "verdicts", keys)
     for key in keys:
         context.add_asset_metadata(
@@ -64,7 +64,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
                 **presentation.axis_table(
                     {row["run_id"]: row["state"] for row in rows[key] if row["series"] == RUN_LEVEL}, axes[key]
                 ),
-                **shown.get(key, {}),
+                **described,
                 **watch.metadata(len(keys)),
             },
             partition_key=key,

@@ -288,35 +288,68 @@ def _severity(verdict: Verdict | None) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class TrendPoint:
-    """Level of a series in one run, with the 10 % and 90 % quantiles of its history's levels, if there is one."""
+class ListedRun:
+    """A run as a row of lists.
+
+    Attributes:
+        state: what stands on its badge: of its verdict, or why there is none.
+        flagged: its anomalous series.
+        ratio: the largest distance of its series in multiples of the limit.
+        critical_omega: at every smaller ω the run is anomalous; -1 at none, 1e9 at all; None where it was not measured.
+        is_lacking: a series of its history is missing, so that it is not judged where it is not anomalous.
+    """
 
     run_id: str
-    app: str
-    version_name: str
+    app: str | None
+    version_name: str | None
     started_at: datetime | None
-    series: str
-    unit: str
-    level: float
-    history_low: float | None = None
-    history_high: float | None = None
-    state: str | None = None
+    state: str
+    axes: Mapping[str, str] = field(default_factory=dict)
+    flagged: tuple[str, ...] = ()
+    ratio: float | None = None
+    review: str | None = None
+    problems: int = 0
+    critical_omega: float | None = None
+    is_lacking: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
-    """Everything on the index: all runs, their current verdicts per series (without '*') and axis, and the trends.
+class SeriesCell:
+    """One version and series: d over its limit in the worst run, counts of runs, and why none is judged if none is.
 
-    `series_axes`: the axis of each series that has a verdict.
+    `lacking`: runs that do not have the series although their history has.
     """
 
-    runs: tuple[Run, ...]
-    verdicts: tuple[Verdict, ...]
-    trends: tuple[TrendPoint, ...]
-    omega: float | None
-    detector: str | None
-    axes: tuple[AxisVerdict, ...] = ()
-    series_axes: Mapping[str, str] = field(default_factory=dict)
+    ratio: float | None
+    anomalous: int
+    judged: int
+    lacking: int
+    state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesLevel:
+    """Level of a series in a version, in `unit`: median over its runs, range of their histories, a value per run."""
+
+    unit: str
+    median: float
+    history_low: float | None
+    history_high: float | None
+    points: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version of an app as a row of the heat map and a moment of the trends; `run_ids` are those of the points."""
+
+    version_name: str
+    run_count: int
+    anomalous_count: int
+    first_started_at: datetime
+    last_started_at: datetime
+    run_ids: tuple[str, ...] = ()
+    cells: Mapping[str, SeriesCell] = field(default_factory=dict)
+    levels: Mapping[str, SeriesLevel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,11 +378,14 @@ class QualityRow:
 
 @dataclass(frozen=True, slots=True)
 class OmegaOverview:
-    """Everything on the ω page: scores of every judged run and series, with the measured rates beside."""
+    """What the ω page shows at once: how many runs are anomalous at each step of ω, and the measured rates beside.
+
+    `measured`: runs with a critical ω. `counts`: anomalous ones at 0, 0.025, … 5.
+    """
 
     omega: float | None
     detector: str | None
-    verdicts: tuple[Verdict, ...]
-    runs: Mapping[str, Run] = field(default_factory=dict)
+    measured: int = 0
+    counts: tuple[int, ...] = ()
     false_alarms: tuple[FalseAlarmRate, ...] = ()
     quality: tuple[QualityRow, ...] = ()

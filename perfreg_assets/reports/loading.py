@@ -1,6 +1,6 @@
-"""The marts as the pages' dataclasses: the one place in reports that holds SQL.
+"""The marts as the dataclasses of run pages, of the runs that are asked for; `loading_lists` has the index and ω page.
 
-Run pages are loaded in groups; `run_fingerprints` tells in a few queries which of them would come out different.
+`run_fingerprints` tells in a few queries which of some pages would come out different.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from perfreg_assets.catalogue import definition_of, is_known
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports.data import (
     Attachment,
@@ -24,44 +23,45 @@ from perfreg_assets.reports.data import (
     Band,
     Discord,
     Distances,
-    FalseAlarmRate,
     History,
     HistoryMember,
-    OmegaOverview,
-    Overview,
     Profile,
-    QualityRow,
     Run,
     RunDetail,
     SeriesView,
     SimilarityMatrix,
-    TrendPoint,
     Verdict,
 )
-from perfreg_assets.reports.loading_metrics import load_measurements, load_metric_names, metric_views
+from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
+from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
 from perfreg_assets.run import RUN_LEVEL, PathStep
+from perfreg_assets.warehouse import stamps
 from perfreg_assets.warehouse.connection import Reader
-
-MATRIX_SIZE = 15
-"""Runs in the similarity heat map, as in the thesis' figures."""
 
 BAND_MINIMUM = 3
 """Fewest history values at a moment for which a 10–90 % band is drawn."""
 
 _EPOCH = datetime.min.replace(tzinfo=UTC)
-_OF = "run_id IN (SELECT unnest(?::VARCHAR[]))"
 
 
-# ---- all runs --------------------------------------------------------------------------------------
+def of(run_ids: Sequence[str], column: str = "run_id") -> str:
+    """The condition that a row is of one of these runs, ids to be bound.
+
+    Marks instead of a list: only they reach the tables below a mart.
+    """
+    return f"{column} IN ({', '.join('?' * len(run_ids))})" if run_ids else "false"
+
+
+# ---- runs and verdicts --------------------------------------------------------------------------------------
 _RENAMED = {"verdict": "run_verdict", "explanation": "run_explanation", "duration_s": "trace_duration_s"}
 _COLUMNS = ", ".join(f"{_RENAMED.get(spec.name, spec.name)} AS {spec.name}" for spec in fields(Run))
 _RUNS = f"SELECT {_COLUMNS} FROM marts.runs"
 
 
-def load_runs(reader: Reader) -> dict[str, Run]:
-    """Every run by id, oldest first."""
-    runs = [_run(row) for row in reader.dicts(_RUNS)]
+def load_runs(reader: Reader, run_ids: Sequence[str]) -> dict[str, Run]:
+    """Those of some runs that are there, by id, oldest first."""
+    runs = [_run(row) for ids, _ in stamps.grouped(run_ids) for row in reader.dicts(f"{_RUNS} WHERE {of(ids)}", ids)]
     runs.sort(key=lambda run: (run.started_at or _EPOCH, run.run_id))
     return {run.run_id: run for run in runs}
 
@@ -79,12 +79,9 @@ FROM marts.verdicts WHERE is_current
 """
 
 
-def load_verdicts(reader: Reader, run_ids: Sequence[str] | None = None) -> list[Verdict]:
-    """Current verdicts, of all runs or of some."""
-    if run_ids is None:
-        rows = reader.dicts(f"{_VERDICTS} ORDER BY run_id, series")
-    else:
-        rows = reader.dicts(f"{_VERDICTS} AND {_OF} ORDER BY run_id, series", [list(run_ids)])
+def load_verdicts(reader: Reader, run_ids: Sequence[str]) -> list[Verdict]:
+    """Current verdicts of some runs, by run and series."""
+    rows = reader.dicts(f"{_VERDICTS} AND {of(run_ids)} ORDER BY run_id, series", run_ids)
     return [
         Verdict(
             run_id=row["run_id"],
@@ -111,194 +108,93 @@ SELECT run_id, axis, state, series, excess_ratio, explanation FROM marts.axis_ve
 """
 
 
-def load_axis_verdicts(reader: Reader, run_ids: Sequence[str] | None = None) -> list[AxisVerdict]:
-    """Current states of axes, of all runs or of some; a run's in the order of the catalogue."""
-    chosen, values = ("", []) if run_ids is None else (f"AND {_OF}", [list(run_ids)])
-    found = [AxisVerdict(**row) for row in reader.dicts(f"{_AXES} {chosen}", values)]
+def load_axis_verdicts(reader: Reader, run_ids: Sequence[str]) -> list[AxisVerdict]:
+    """Current states of axes of some runs; a run's in the order of the catalogue."""
+    found = [AxisVerdict(**row) for row in reader.dicts(f"{_AXES} AND {of(run_ids)}", run_ids)]
     return sorted(found, key=lambda one: (one.run_id, axis_place(one.axis)))
 
 
-def _axis_of(series: str, metrics: set[str]) -> str:
-    """As marts.axis_verdicts has it: what the app or its test reports of itself is in no catalogue."""
-    if is_known(series):
-        return definition_of(series).axis
-    return "app" if series in metrics else "other"
-
-
-def load_localised(reader: Reader) -> set[tuple[str, str]]:
-    """(run_id, series) that have suspicious windows."""
-    return {(run_id, series) for run_id, series in reader.rows("SELECT DISTINCT run_id, series FROM marts.discords")}
-
-
-def load_settings(reader: Reader) -> tuple[str | None, float | None]:
-    """The detector and ω in force."""
-    found = dict(reader.rows("""SELECT name, "value" FROM marts.settings WHERE is_current"""))
-    omega = found.get("omega")
-    return found.get("detector"), float(omega) if omega is not None else None
-
-
-# ---- index and ω page ------------------------------------------------------------------------------
-_TRENDS = """
-WITH levels AS MATERIALIZED (
-    SELECT run_id, app, version_name, started_at, series, unit, mean FROM marts.series_levels
-    WHERE series IN (SELECT unnest(?::VARCHAR[]))
-)
-SELECT own.run_id, any_value(own.app) AS app, any_value(own.version_name) AS version_name,
-       any_value(own.started_at) AS started_at, own.series, any_value(own.unit) AS unit, any_value(own.mean) AS level,
-       quantile_cont(earlier.mean, 0.1) AS low, quantile_cont(earlier.mean, 0.9) AS high
-FROM levels AS own
-LEFT JOIN marts.history_sets AS histories ON histories.run_id = own.run_id
-LEFT JOIN levels AS earlier ON earlier.run_id = histories.history_run_id AND earlier.series = own.series
-GROUP BY own.run_id, own.series
-ORDER BY own.run_id, own.series
-"""
-
-
-def load_overview(reader: Reader) -> Overview:
-    """All that the index shows."""
-    runs = load_runs(reader)
-    verdicts = load_verdicts(reader)
-    states = {(v.run_id, v.series): v.state for v in verdicts}
-    judged = sorted({v.series for v in verdicts if v.series != RUN_LEVEL})
-    trends = [
-        TrendPoint(
-            run_id=row["run_id"],
-            app=row["app"],
-            version_name=row["version_name"],
-            started_at=row["started_at"],
-            series=row["series"],
-            unit=row["unit"],
-            level=row["level"],
-            history_low=row["low"],
-            history_high=row["high"],
-            state=states.get((row["run_id"], row["series"])),
-        )
-        for row in reader.dicts(_TRENDS, [judged])
-    ]
-    detector, omega = load_settings(reader)
-    metrics = load_metric_names(reader)
-    return Overview(
-        runs=tuple(runs.values()),
-        verdicts=tuple(verdicts),
-        trends=tuple(trends),
-        omega=omega,
-        detector=detector,
-        axes=tuple(load_axis_verdicts(reader)),
-        series_axes={series: _axis_of(series, metrics) for series in judged},
-    )
-
-
-def overview_facts(reader: Reader) -> list[Any]:
-    """What the overviews show that no run's page does: detector and ω in force, the ω that were evaluated, quality."""
-    return [
-        load_settings(reader),
-        reader.rows("SELECT DISTINCT omega FROM core.verdicts ORDER BY omega"),
-        reader.value("SELECT max(evaluated_at) FROM core.evaluations"),
-    ]
-
-
-_QUALITY = """
-SELECT dataset, detector, omega, precision, recall, f1, false_positive_rate
-FROM marts.evaluations
-WHERE is_latest_evaluation AND omega IS NOT NULL AND series = 'all' AND anomaly_kind = 'all' AND severity = 'all'
-ORDER BY detector, omega
-"""
-
-
-def load_omega_overview(reader: Reader) -> OmegaOverview:
-    """All that the ω page shows."""
-    detector, omega = load_settings(reader)
-    rates = reader.rows(
-        "SELECT detector, omega, presumed_normal_count, presumed_false_alarm_count, false_alarm_ratio "
-        "FROM marts.false_alarm_rates WHERE series = ? ORDER BY detector, omega",
-        [RUN_LEVEL],
-    )
-    return OmegaOverview(
-        omega=omega,
-        detector=detector,
-        verdicts=tuple(v for v in load_verdicts(reader) if v.series == RUN_LEVEL),
-        runs=load_runs(reader),
-        false_alarms=tuple(FalseAlarmRate(*row) for row in rates),
-        quality=tuple(QualityRow(**row) for row in reader.dicts(_QUALITY)),
-    )
-
-
 # ---- run pages -------------------------------------------------------------------------------------
-@dataclass(slots=True)
-class Neighbours:
-    """What a run's page takes from the order of runs: the one before, the one after, and the recent ones of its app."""
-
-    previous: str | None = None
-    next: str | None = None
-    recent: tuple[str, ...] = ()
-
-
-def neighbours(runs: Mapping[str, Run]) -> dict[str, Neighbours]:
-    """For every run; `runs` oldest first. Only runs with a path (complete or not) are recent ones."""
-    apps: dict[str, list[str]] = defaultdict(list)
-    for run in runs.values():
-        if run.state != "quarantined" and run.app is not None:
-            apps[run.app].append(run.run_id)
-    found = {run_id: Neighbours() for run_id in runs}
-    for ids in apps.values():
-        for i, run_id in enumerate(ids):
-            found[run_id] = Neighbours(
-                previous=ids[i - 1] if i > 0 else None,
-                next=ids[i + 1] if i + 1 < len(ids) else None,
-                recent=tuple(ids[max(0, i + 1 - MATRIX_SIZE) : i + 1]),
-            )
-    return found
-
-
+# What a page shows, by run. {of} limits a query to some runs.
 _HASHES = {
     "attachments": """SELECT run_id, bit_xor(hash(file_name, kind, file_bytes, offset_s)) FROM marts.attachments
-                      GROUP BY run_id""",
-    "series": """SELECT run_id, bit_xor(hash(series, unit, interval_s, start_ns, "values", is_missing, reason))
-                 FROM marts.series_arrays GROUP BY run_id""",
-    "path": """SELECT run_id, bit_xor(hash(step, ts_ns, offset_s, state_hash, screen, action))
-               FROM marts.run_paths GROUP BY run_id""",
+                      WHERE {of} GROUP BY run_id""",
     "verdicts": """SELECT run_id, bit_xor(hash(series, detector, omega, state, distance, q1, q3, direction,
                    critical_omega, missing_series, explanation))
-                   FROM marts.verdicts WHERE is_current GROUP BY run_id""",
+                   FROM marts.verdicts WHERE is_current AND {of} GROUP BY run_id""",
     "axes": """SELECT run_id, bit_xor(hash(axis, state, series, excess_ratio, explanation))
-               FROM marts.axis_verdicts WHERE is_current GROUP BY run_id""",
+               FROM marts.axis_verdicts WHERE is_current AND {of} GROUP BY run_id""",
     "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, threshold, history_distances,
                     input_hash, parameters_hash, engine_version, code_version))
-                    FROM marts.distances WHERE is_latest GROUP BY run_id""",
-    "barycenters": "SELECT run_id, bit_xor(hash(series, barycenter_id)) FROM marts.barycenters GROUP BY run_id",
+                    FROM marts.distances WHERE is_latest AND {of} GROUP BY run_id""",
+    "barycenters": """SELECT run_id, bit_xor(hash(series, barycenter_id)) FROM marts.barycenters
+                      WHERE {of} GROUP BY run_id""",
     "profiles": """SELECT run_id, bit_xor(hash(series, window_s, profile, threshold_low, threshold_high))
-                   FROM marts.profiles GROUP BY run_id""",
+                   FROM marts.profiles WHERE {of} GROUP BY run_id""",
     "discords": """SELECT run_id, bit_xor(hash(series, start_ns, end_ns, confidence, screens))
-                   FROM marts.discords GROUP BY run_id""",
-    "metrics": """SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR))
-                  FROM marts.measurements WHERE subject_kind = 'run' GROUP BY subject_id""",
+                   FROM marts.discords WHERE {of} GROUP BY run_id""",
     "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum,
-                  candidate_count, excluded_counts::VARCHAR) FROM marts.history_states""",
+                  candidate_count, excluded_counts::VARCHAR) FROM marts.history_states WHERE {of}""",
 }
+_METRICS_HASH = """
+SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR))
+FROM marts.measurements WHERE subject_kind = 'run' AND {of} GROUP BY subject_id
+"""
+_CANDIDATES = """
+SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason, history_version_name, history_started_at
+FROM marts.history_candidates WHERE {of} ORDER BY run_id, history_run_id
+"""
 
 
-def run_fingerprints(reader: Reader, runs: Mapping[str, Run]) -> dict[str, str]:
-    """run_id -> hash of everything its page shows. Times of computation are not part of it."""
-    parts = {name: dict(reader.rows(sql)) for name, sql in _HASHES.items()}
+def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -> dict[str, str]:
+    """run_id → hash of everything the pages of `runs` show. Times of computation are not part of it."""
+    ids = list(runs)
+    named = of(ids)
+    parts = {name: dict(reader.rows(sql.format(of=named), ids)) for name, sql in _HASHES.items()}
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for run_id, *facts in reader.rows(
-        "SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason FROM marts.history_candidates "
-        "ORDER BY run_id, history_run_id"
-    ):
-        of_member = [parts[name].get(facts[0]) for name in ("series", "metrics")] if facts[1] is not None else None
-        candidates[run_id].append((*facts, of_member))
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=named), ids):
+        candidates[run_id].append(tuple(facts))
+    beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
+    members = {member[0] for group in candidates.values() for member in group if member[1] is not None}
+    everyone = sorted({*ids, *members})
+    series = stamps.series_contents(reader, everyone)
+    metrics = _metric_contents(reader, everyone)
+    paths = stamps.path_contents(reader, sorted({*ids, *(other for one in beside.values() for other in one.recent)}))
     found = {}
-    for run_id, beside in neighbours(runs).items():
+    for run_id, run in runs.items():
+        near = beside[run_id]
         inputs = (
-            runs[run_id],
+            run,
             [table.get(run_id) for table in parts.values()],
-            candidates[run_id],
-            beside.previous,
-            beside.next,
-            [(other, parts["path"].get(other)) for other in beside.recent],
+            [series.get(run_id), metrics.get(run_id)],
+            [
+                (*facts, [series.get(facts[0]), metrics.get(facts[0])] if facts[1] is not None else None)
+                for facts in candidates[run_id]
+            ],
+            near.previous,
+            near.next,
+            [(other, paths.get(other)) for other in near.recent],
         )
         found[run_id] = hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()
     return found
+
+
+def _metric_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for ids, _ in stamps.grouped(run_ids):
+        found |= reader.rows(_METRICS_HASH.format(of=of(ids, "subject_id")), ids)
+    return found
+
+
+def load_dependents(reader: Reader, run_ids: Sequence[str]) -> set[str]:
+    """Runs that have one of these in their history, or nearly had."""
+    return {
+        run_id
+        for ids, _ in stamps.grouped(run_ids)
+        for (run_id,) in reader.rows(
+            f"SELECT DISTINCT run_id FROM marts.history_candidates WHERE {of(ids, 'history_run_id')}", ids
+        )
+    }
 
 
 @dataclass(slots=True)
@@ -315,17 +211,21 @@ class PathSimilarities:
 
 
 def load_details(
-    reader: Reader, run_ids: Sequence[str], runs: Mapping[str, Run], similarities: PathSimilarities
+    reader: Reader,
+    run_ids: Sequence[str],
+    order: RunOrder | None = None,
+    similarities: PathSimilarities | None = None,
 ) -> list[RunDetail]:
     """The page contents of some runs, in the order asked for.
 
     Args:
-        runs: all runs, oldest first (`load_runs`).
-        similarities: filled with what is computed here, so that the next group finds it.
+        order, similarities: filled with what is found here, so that the next group finds it.
     """
     ids = list(run_ids)
-    beside = neighbours(runs)
-    histories = _histories(reader, ids, runs)
+    order, similarities = order or RunOrder(reader), similarities or PathSimilarities()
+    runs = load_runs(reader, ids)
+    beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
+    histories = _histories(reader, ids)
     for history_of, history in histories.items():
         for member in history.members:
             if member.similarity is not None:
@@ -370,6 +270,15 @@ def load_details(
     return details
 
 
+def load_series_view(reader: Reader, run_id: str, series: str) -> SeriesView:
+    """One judged series of a run with its history, as its page has it, and nothing else of the run."""
+    chosen = _histories(reader, [run_id]).get(run_id)
+    members = [member.run_id for member in chosen.chosen] if chosen else []
+    arrays = _series_arrays(reader, [run_id, *members], series)
+    views = _series_views(run_id, arrays, chosen, _Tables.load(reader, [run_id]), set())
+    return next(view for view in views if view.name == series)
+
+
 @dataclass(frozen=True, slots=True)
 class _Array:
     series: str
@@ -389,11 +298,13 @@ def _lists(column: pa.ChunkedArray) -> list[np.ndarray | None]:
     return found
 
 
-def _series_arrays(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str, _Array]]:
+def _series_arrays(reader: Reader, run_ids: Sequence[str], series: str | None = None) -> dict[str, dict[str, _Array]]:
+    """run_id → series → array, of one series or (None) of all."""
+    chosen = "" if series is None else " AND series = ?"
     table = reader.arrow(
         'SELECT run_id, series, unit, interval_s, start_ns, reason, "values" FROM marts.series_arrays '
-        f"WHERE {_OF} ORDER BY run_id, series",
-        [list(run_ids)],
+        f"WHERE {of(run_ids)}{chosen} ORDER BY run_id, series",
+        [*run_ids, *([] if series is None else [series])],
     )
     found: dict[str, dict[str, _Array]] = defaultdict(dict)
     values = _lists(table.column("values"))
@@ -409,8 +320,8 @@ def _series_arrays(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str
 def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
     rows = reader.rows(
         "SELECT run_id, step, ts_ns, state_hash, screen, action FROM marts.run_paths "
-        f"WHERE {_OF} ORDER BY run_id, step",
-        [list(run_ids)],
+        f"WHERE {of(run_ids)} ORDER BY run_id, step",
+        run_ids,
     )
     found: dict[str, list[PathStep]] = defaultdict(list)
     for run_id, *step in rows:
@@ -421,37 +332,33 @@ def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, 
 def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attachment]]:
     found: dict[str, list[Attachment]] = defaultdict(list)
     for run_id, *facts in reader.rows(
-        f"SELECT run_id, file_name, kind, file_bytes, offset_s FROM marts.attachments WHERE {_OF} "
+        f"SELECT run_id, file_name, kind, file_bytes, offset_s FROM marts.attachments WHERE {of(run_ids)} "
         "ORDER BY run_id, offset_s NULLS LAST, file_name",
-        [list(run_ids)],
+        run_ids,
     ):
         found[run_id].append(Attachment(*facts))
     return found
 
 
-def _histories(reader: Reader, run_ids: Sequence[str], runs: Mapping[str, Run]) -> dict[str, History]:
+def _histories(reader: Reader, run_ids: Sequence[str]) -> dict[str, History]:
     members: dict[str, list[HistoryMember]] = defaultdict(list)
-    for row in reader.dicts(
-        "SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason FROM marts.history_candidates "
-        f"WHERE {_OF}",
-        [list(run_ids)],
-    ):
-        other = runs.get(row["history_run_id"])
-        members[row["run_id"]].append(
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(run_ids)), run_ids):
+        other, rank, similar, reason, version_name, started_at = facts
+        members[run_id].append(
             HistoryMember(
-                run_id=row["history_run_id"],
-                rank=row["history_rank"],
-                similarity=row["similarity_ratio"],
-                exclude_reason=row["exclude_reason"],
-                version_name=other.version_name if other else None,
-                started_at=other.started_at if other else None,
+                run_id=other,
+                rank=rank,
+                similarity=similar,
+                exclude_reason=reason,
+                version_name=version_name,
+                started_at=started_at,
             )
         )
     found = {}
     for row in reader.dicts(
         "SELECT run_id, state, history_size, history_maximum, history_minimum, similarity_minimum, candidate_count, "
-        f"excluded_counts::VARCHAR AS excluded_counts FROM marts.history_states WHERE {_OF}",
-        [list(run_ids)],
+        f"excluded_counts::VARCHAR AS excluded_counts FROM marts.history_states WHERE {of(run_ids)}",
+        run_ids,
     ):
         ordered = sorted(members[row["run_id"]], key=lambda m: (m.started_at or _EPOCH, m.run_id), reverse=True)
         found[row["run_id"]] = History(
@@ -493,8 +400,8 @@ def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Di
         "SELECT run_id, series, detector, distance, q1, q3, threshold, history_distances, p_value, evidence_text, "
         "input_hash, parameters_hash, engine_version, code_version, "
         "(evidence ->> 'series_count')::DOUBLE AS series_count FROM marts.distances "
-        f"WHERE is_latest AND distance IS NOT NULL AND {_OF} ORDER BY detector DESC",
-        [ids],
+        f"WHERE is_latest AND distance IS NOT NULL AND {of(ids)} ORDER BY detector DESC",
+        ids,
     ):
         key = (row.pop("run_id"), row.pop("series"))
         row["history_distances"] = tuple(v for v in row["history_distances"] or () if v is not None and np.isfinite(v))
@@ -503,7 +410,7 @@ def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Di
 
 
 def _barycenters(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[str, np.ndarray | None]]:
-    table = reader.arrow(f'SELECT run_id, series, barycenter_id, "values" FROM marts.barycenters WHERE {_OF}', [ids])
+    table = reader.arrow(f'SELECT run_id, series, barycenter_id, "values" FROM marts.barycenters WHERE {of(ids)}', ids)
     keys = zip(*(table.column(name).to_pylist() for name in ("run_id", "series", "barycenter_id")), strict=True)
     return {
         (run, series): (key, values)
@@ -513,8 +420,8 @@ def _barycenters(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[
 
 def _profiles(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Profile]:
     table = reader.arrow(
-        f"SELECT run_id, series, window_s, threshold_low, threshold_high, profile FROM marts.profiles WHERE {_OF}",
-        [ids],
+        f"SELECT run_id, series, window_s, threshold_low, threshold_high, profile FROM marts.profiles WHERE {of(ids)}",
+        ids,
     )
     values = _lists(table.column("profile"))
     plain = table.drop_columns(["profile"]).to_pylist()
@@ -529,8 +436,8 @@ def _discords(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Dis
     found: dict[tuple[str, str], list[Discord]] = defaultdict(list)
     for row in reader.dicts(
         "SELECT run_id, series, start_s, end_s, peak_s, start_ns, end_ns, confidence, profile_value, screens "
-        f"FROM marts.discords WHERE {_OF} ORDER BY run_id, series, start_s",
-        [ids],
+        f"FROM marts.discords WHERE {of(ids)} ORDER BY run_id, series, start_s",
+        ids,
     ):
         key = (row.pop("run_id"), row.pop("series"))
         row["screens"] = tuple(row["screens"] or ())

@@ -13,6 +13,7 @@ from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.reports.data import Distances, MetricView, Verdict
 from perfreg_assets.reports.metric_limits import metric_limits
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.stamps import grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +27,18 @@ class Measured:
 
 _MEASUREMENTS = """
 SELECT subject_id, metric, unit, worse, "value", reason FROM marts.measurements
-WHERE subject_kind = 'run' AND subject_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY subject_id, metric
+WHERE subject_kind = 'run' AND subject_id IN ({marks}) ORDER BY subject_id, metric
 """
 
 
 def load_measurements(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str, Measured]]:
     """run_id → metric → row, for the runs that have any."""
     found: dict[str, dict[str, Measured]] = defaultdict(dict)
-    for run_id, metric, unit, worse, value, reason in reader.rows(_MEASUREMENTS, [list(run_ids)]):
-        definition = metric_definition(metric, unit=unit, worse=cast(Worse, worse))
-        found[run_id][metric] = Measured(definition, value, reason)
+    for ids, marks in grouped(run_ids):
+        for run_id, metric, unit, worse, value, reason in reader.rows(_MEASUREMENTS.format(marks=marks), ids):
+            definition = metric_definition(metric, unit=unit, worse=cast(Worse, worse))
+            found[run_id][metric] = Measured(definition, value, reason)
     return dict(found)
-
-
-def load_metric_names(reader: Reader) -> set[str]:
-    """Names of all metrics that some run has a row of; none is also a series' (`model.own_metrics` sees to that)."""
-    return {
-        name for (name,) in reader.rows("SELECT DISTINCT metric FROM marts.measurements WHERE subject_kind = 'run'")
-    }
 
 
 def metric_views(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import OmegaOverview
-from perfreg_assets.reports.links import page_name
+from perfreg_assets.reports.loading_lists import OMEGA_MAXIMUM, OMEGA_STEPS
+from perfreg_assets.reports.shards import list_blocks
 from perfreg_assets.reports.templating import embed_json, render
-from perfreg_assets.run import RUN_LEVEL
-
-OMEGA_MAXIMUM = 5.0
-"""Right end of the sliders; the thesis' range is 0 to 1.5."""
 
 
-def render_omega_page(overview: OmegaOverview) -> str:
-    """The page as HTML text."""
-    rows = _rows(overview)
+def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The page as HTML text.
+
+    Args:
+        blocks: facts of the blocks of the list of runs (`run_list`), from which a page opened as a file takes the runs
+            whose verdicts change.
+    """
     return render(
         "omega.html.j2",
         {
@@ -25,29 +27,22 @@ def render_omega_page(overview: OmegaOverview) -> str:
             "omega": overview.omega,
             "detector": wording.detector_text(overview.detector),
             "maximum": OMEGA_MAXIMUM,
-            "judged": len(rows),
+            "judged": overview.measured,
             "measured": _measured(overview),
             "dataset": next((q.dataset for q in overview.quality), None),
-            "payload": embed_json({"omega": overview.omega, "rows": rows, "rates": _rates(overview)}),
+            "payload": embed_json(
+                {
+                    "omega": overview.omega,
+                    "measured": overview.measured,
+                    "counts": overview.counts,
+                    "steps": OMEGA_STEPS,
+                    "rates": _rates(overview),
+                    "reviews": wording.REVIEW_LABELS,
+                    "blocks": list_blocks(blocks),
+                }
+            ),
         },
     )
-
-
-def _rows(overview: OmegaOverview) -> list[list[Any]]:
-    """Per measured run: id, page, app, version, critical ω (null = never anomalous, 1e9 = at every ω), review, and
-    whether it lacks a series of its history: where such a run is not anomalous it is not judged."""
-    found: list[tuple[float, list[Any]]] = []
-    for verdict in overview.verdicts:
-        omega = verdict.critical_omega
-        if verdict.series != RUN_LEVEL or omega is None:
-            continue
-        run = overview.runs.get(verdict.run_id)
-        shown = None if omega == float("-inf") else 1e9 if omega == float("inf") else round(omega, 4)
-        name, version, review = (run.app, run.version_name, run.review_status) if run else (None, None, None)
-        row = [verdict.run_id, page_name(verdict.run_id), name, version, shown, review, bool(verdict.missing_series)]
-        found.append((omega, row))
-    found.sort(key=lambda pair: (-pair[0], pair[1][0]))
-    return [row for _, row in found]
 
 
 def _rates(overview: OmegaOverview) -> list[list[float]]:

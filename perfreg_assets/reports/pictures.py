@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
-from perfreg_assets.reports.data import RunDetail, SeriesView
-from perfreg_assets.reports.loading_metrics import load_metric_names
 from perfreg_assets.reports.wording import series_label
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.connection import Reader
@@ -28,34 +26,32 @@ class Picture:
         return f"{self.series} of {self.run_id}, {self.state}"
 
 
+# The series of metrics have no course to draw.
+_WORST = """
+SELECT judged.run_id, judged.series, judged.version_name, judged.state
+FROM marts.verdicts AS judged
+LEFT JOIN (SELECT DISTINCT run_id, series FROM marts.discords WHERE {of}) AS placed
+    ON placed.run_id = judged.run_id AND placed.series = judged.series
+WHERE judged.is_current AND judged.state IN ('anomalous', 'improved', 'normal') AND judged.series <> ? AND {of_judged}
+    AND judged.series NOT IN (SELECT metric FROM marts.measurements WHERE subject_kind = 'run')
+ORDER BY judged.is_anomalous DESC, placed.run_id IS NOT NULL DESC, judged.critical_omega DESC, judged.run_id DESC,
+    judged.series
+LIMIT 1
+"""
+
+
 def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> Picture | None:
-    """The judged series that is farthest beyond its threshold, one with windows first; None when none was judged."""
-    runs = loading.load_runs(reader)
-    without_course = {RUN_LEVEL, *load_metric_names(reader)}
-    verdicts = [
-        verdict
-        for verdict in loading.load_verdicts(reader)
-        if verdict.series not in without_course
-        and verdict.state in ("anomalous", "improved", "normal")
-        and (run_ids is None or verdict.run_id in run_ids)
-    ]
-    if not verdicts:
+    """The judged series that is farthest beyond its threshold, one with windows first; None when none was judged.
+
+    Args:
+        run_ids: of these runs only; None: of all.
+    """
+    ids = [] if run_ids is None else list(run_ids)
+    named = ("true", "true") if run_ids is None else (loading.of(ids), loading.of(ids, "judged.run_id"))
+    rows = reader.rows(_WORST.format(of=named[0], of_judged=named[1]), [*ids, RUN_LEVEL, *ids])
+    if not rows:
         return None
-    placed = loading.load_localised(reader)
-    worst = max(
-        verdicts,
-        key=lambda one: (
-            bool(one.is_anomalous),
-            (one.run_id, one.series) in placed,
-            one.critical_omega or float("-inf"),
-            one.run_id,
-        ),
-    )
-    (detail,) = loading.load_details(reader, [worst.run_id], runs, loading.PathSimilarities())
-    view = _view(detail, worst.series)
-    title = f"{series_label(worst.series)} · {worst.run_id} · {detail.run.version_name} · {worst.state}"
-    return Picture(worst.run_id, worst.series, worst.state, draw_series(view, title=title))
-
-
-def _view(detail: RunDetail, series: str) -> SeriesView:
-    return next(view for view in detail.series if view.name == series)
+    run_id, series, version_name, state = rows[0]
+    title = f"{series_label(series)} · {run_id} · {version_name} · {state}"
+    view = loading.load_series_view(reader, run_id, series)
+    return Picture(run_id, series, state, draw_series(view, title=title))

@@ -2,7 +2,8 @@
 
 Loopback only, reading only. Requests whose Host is not this server's own are refused: a hostile page that
 rebinds its name to 127.0.0.1 (DNS rebinding) reads nothing. Traces are found by run_id in the registry, other files
-of a run by name within its registered folder. Scripts of other origins may read traces only from ui.perfetto.dev.
+of a run by name within its registered folder, lists by the published warehouse. Scripts of other origins may read
+traces only from ui.perfetto.dev.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.fetching import Fetch, Fetching
 from perfreg_assets.reports.links import PERFETTO_REMOTE
+from perfreg_assets.reports.list_endpoint import list_route
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
 
 LOOPBACK = "127.0.0.1"
 
@@ -205,8 +208,11 @@ def _attachment_route(runs_dir: Path) -> Callable[[Request], Response]:
     return attachment
 
 
-def create_app(*, reports_dir: Path, runs_dir: Path, port: int, fetch: Fetch | None = None) -> ASGIApp:
-    """The application: `/` reports, `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI.
+def create_app(
+    *, reports_dir: Path, runs_dir: Path, warehouse: Warehouse, port: int, fetch: Fetch | None = None
+) -> ASGIApp:
+    """The application: `/` reports, `/lists/runs` the rows that the index shows, `/traces/<run_id>`,
+    `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI.
 
     Args:
         fetch: what brings runs here that lie elsewhere.
@@ -228,6 +234,7 @@ def create_app(*, reports_dir: Path, runs_dir: Path, port: int, fetch: Fetch | N
         routes=[
             Route("/traces/{run_id}", _trace_route(runs_dir), methods=["GET", "HEAD", "OPTIONS"]),
             Route("/runs/{run_id}/{file_name:path}", _attachment_route(runs_dir), methods=["GET", "HEAD"]),
+            Route("/lists/runs", list_route(warehouse), methods=["GET"]),
             Route("/perfetto", to_ui),
             Mount("/perfetto", _Files(directory=perfetto_ui_dir())),
             Mount("/", _Files(directory=reports_dir)),
@@ -258,7 +265,13 @@ def open_socket(port: int) -> socket.socket:
 def make_server(settings: Settings, listener: socket.socket, *, fetch: Fetch | None = None) -> uvicorn.Server:
     """The server for an open socket; `.run(sockets=[listener])` serves until interrupted."""
     port = listener.getsockname()[1]
-    app = create_app(reports_dir=settings.reports_dir, runs_dir=settings.runs_dir, port=port, fetch=fetch)
+    app = create_app(
+        reports_dir=settings.reports_dir,
+        runs_dir=settings.runs_dir,
+        warehouse=Warehouse.of(settings),
+        port=port,
+        fetch=fetch,
+    )
     return uvicorn.Server(
         uvicorn.Config(
             app,

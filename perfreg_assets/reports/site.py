@@ -1,36 +1,40 @@
-"""The report site: one page per run, the index and the ω page. Only what changed is written again.
+"""The report site: one page per run, the index with its lists, and the ω page. Only what changed is written again.
 
-`manifest.json` holds, per page, the hash of everything the page was made of. A page is replaced by an atomic
-rename, so that a reader never sees half of one; one build at a time holds the lock.
+What a build looks at is what changed since the last one (`changes`), so that one more run costs the same however many
+there are. A file is replaced by an atomic rename, so that a reader never sees half of one; one build at a time holds
+the lock.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import shutil
-import tempfile
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from perfreg_assets.reports import loading
-from perfreg_assets.reports.data import Run
-from perfreg_assets.reports.index_page import render_index
+from perfreg_assets.reports import changes as change_finder
+from perfreg_assets.reports import loading, loading_lists, run_list, shards, version_list
+from perfreg_assets.reports.changes import Changes, Late, noted
+from perfreg_assets.reports.files import copy, digest, write
+from perfreg_assets.reports.index_page import IndexFacts, known_series, render_index
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name
 from perfreg_assets.reports.omega_page import render_omega_page
+from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.run_page import render_run_page
+from perfreg_assets.reports.site_state import SiteState, TornError
 from perfreg_assets.reports.templating import asset_files, code_hash
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.lock import file_lock
 
-MANIFEST = "manifest.json"
-MANIFEST_FORMAT = 1
 OVERVIEW_PAGES = ("index.html", "omega.html")
 OVERVIEW = "overview"
-"""In the manifest, beside the pages: the hash of what index and ω page were made of."""
+"""Stands for both where a run's id stands for its page."""
 GROUP_SIZE = 20
 """Run pages loaded at once: about 20 × 12 series × 13 runs of arrays."""
+SAVED_EVERY_S = 30.0
+"""A long build that is killed goes on from here."""
+SETTLED_NS = 50_000_000
+"""A folder that changed less than this ago may change again without its time stamp saying so."""
 
 LOCK_TIMEOUT_S = 600.0
 
@@ -52,139 +56,162 @@ def build_site(
     """
     (out_dir / "runs").mkdir(parents=True, exist_ok=True)
     with file_lock(out_dir / ".lock", timeout_s=LOCK_TIMEOUT_S, what=f"the report site {out_dir}"):
-        return _build(reader, out_dir, server, due or {})
+        try:
+            return _Build(reader, out_dir, server, due or {}).run()
+        except TornError:
+            return _Build(reader, out_dir, server, due or {}, is_anew=True).run()
 
 
 def due_pages(
     reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
 ) -> tuple[list[str], bool]:
     """(runs whose page is not there or would come out different, whether index or ω page may)."""
-    pages = _read_manifest(out_dir)
-    prints = _fingerprints(reader, loading.load_runs(reader), server)
-    late = [
-        run_id
-        for page, (run_id, digest) in _run_pages(prints, due or {}).items()
-        if not _is_current(out_dir, pages, page, digest)
-    ]
-    is_overview_there = all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
-    return late, not is_overview_there or pages.get(OVERVIEW) != _overview_digest(reader, prints)
-
-
-def _fingerprints(reader: Reader, runs: Mapping[str, Run], server: str) -> dict[str, str]:
-    """Run → hash of everything its page is made of."""
-    salt = f"{code_hash()} {server}"
-    return {
-        run_id: _digest(f"{salt} {fingerprint}")
-        for run_id, fingerprint in loading.run_fingerprints(reader, runs).items()
-    }
-
-
-def _run_pages(prints: Mapping[str, str], due: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Page → (run, hash of everything the page is made of and of what it says is out of date)."""
-    return {
-        f"runs/{page_name(run_id)}.html": (run_id, _digest(f"{due.get(run_id)} {fingerprint}"))
-        for run_id, fingerprint in prints.items()
-    }
-
-
-def _overview_digest(reader: Reader, prints: Mapping[str, str]) -> str:
-    """Of what index and ω page are made of, without making them: all runs' pages, and what is said of no run."""
-    return _digest(repr((sorted(prints.items()), loading.overview_facts(reader))))
-
-
-def _is_current(out_dir: Path, pages: Mapping[str, str], page: str, digest: str) -> bool:
-    return pages.get(page) == digest and (out_dir / page).is_file()
-
-
-def _build(reader: Reader, out_dir: Path, server: str, due: Mapping[str, str]) -> list[str]:
-    pages = _read_manifest(out_dir)
-    changed: list[str] = []
-    _copy_assets(out_dir)
-    runs = loading.load_runs(reader)
-    prints = _fingerprints(reader, runs, server)
-    wanted = _run_pages(prints, due)
-    stale = [
-        (page, run_id, digest)
-        for page, (run_id, digest) in wanted.items()
-        if not _is_current(out_dir, pages, page, digest)
-    ]
-    similarities = loading.PathSimilarities()
-    for start in range(0, len(stale), GROUP_SIZE):
-        group = stale[start : start + GROUP_SIZE]
-        details = loading.load_details(reader, [run_id for _, run_id, _ in group], runs, similarities)
-        for (page, run_id, digest), detail in zip(group, details, strict=True):
-            _write(out_dir / page, render_run_page(detail, server=server, due=due.get(run_id)))
-            pages[page] = digest
-            changed.append(page)
-    for page, text in (
-        ("index.html", render_index(loading.load_overview(reader))),
-        ("omega.html", render_omega_page(loading.load_omega_overview(reader))),
-    ):
-        digest = _digest(text)
-        if not _is_current(out_dir, pages, page, digest):
-            _write(out_dir / page, text)
-            pages[page] = digest
-            changed.append(page)
-    pages[OVERVIEW] = _overview_digest(reader, prints)
-    changed += _remove_vanished(out_dir, pages, set(wanted))
-    _write(out_dir / MANIFEST, json.dumps({"format": MANIFEST_FORMAT, "pages": dict(sorted(pages.items()))}, indent=0))
-    return changed
-
-
-def _remove_vanished(out_dir: Path, pages: dict[str, str], existing: set[str]) -> list[str]:
-    removed = []
-    for path in sorted((out_dir / "runs").glob("*.html")):
-        page = f"runs/{path.name}"
-        if page not in existing:
-            path.unlink()
-            removed.append(page)
-    for page in [p for p in pages if p.startswith("runs/") and p not in existing]:
-        del pages[page]
-    return removed
-
-
-def _read_manifest(out_dir: Path) -> dict[str, str]:
-    """Page -> hash of its inputs; empty when there is none or it is not ours: everything is written again then."""
     try:
-        manifest = json.loads((out_dir / MANIFEST).read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}
-    if (
-        not isinstance(manifest, dict)
-        or manifest.get("format") != MANIFEST_FORMAT
-        or not isinstance(manifest.get("pages"), dict)
-    ):
-        return {}
-    return dict(manifest["pages"])
+        return _due_pages(reader, out_dir, server, due or {}, is_anew=False)
+    except TornError:
+        return _due_pages(reader, out_dir, server, due or {}, is_anew=True)
 
 
-def _copy_assets(out_dir: Path) -> None:
-    folder = out_dir / "assets"
-    folder.mkdir(exist_ok=True)
-    for name, source in asset_files().items():
-        target = folder / name
-        if not target.is_file() or _digest_file(target) != _digest_file(source):
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as part:
-                shutil.copyfileobj(source.open("rb"), part)
-            _publish(Path(part.name), target)
+def _due_pages(
+    reader: Reader, out_dir: Path, server: str, due: Mapping[str, str], *, is_anew: bool
+) -> tuple[list[str], bool]:
+    state, order, salt = _state(out_dir, is_anew), RunOrder(reader), _salt(server)
+    changes = change_finder.find(reader, state, out_dir, order, salt=salt, due=due)
+    late = [
+        page.run.run_id
+        for pages, _, _ in change_finder.late_pages(reader, state, out_dir, order, changes, salt=salt, due=due)
+        for page in pages
+    ]
+    is_same = (
+        changes.totals.checksum == state.head.checksum
+        and changes.general == state.head.general
+        and _overview(reader) == state.head.overview
+        and all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
+        and _pieces(state) <= shards.there(out_dir)
+    )
+    return late, not is_same
 
 
-def _write(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=".", encoding="utf-8", errors="replace", delete=False
-    ) as part:
-        part.write(text)
-    _publish(Path(part.name), path)
+def _state(out_dir: Path, is_anew: bool) -> SiteState:
+    state = SiteState(out_dir)
+    if is_anew or not state.is_whole():
+        state.restart()
+    return state
 
 
-def _publish(part: Path, target: Path) -> None:
-    part.chmod(0o644)  # temporary files are private; a site may be put behind a web server
-    os.replace(part, target)
+def _salt(server: str) -> str:
+    return f"{code_hash()} {server}"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _pieces(state: SiteState) -> set[str]:
+    """Names of the pieces that the lists consist of."""
+    return run_list.names(state.head.blocks) | version_list.names(state.head.apps)
 
 
-def _digest_file(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _overview(reader: Reader) -> str:
+    return digest(repr(loading_lists.overview_facts(reader)))
+
+
+class _Build:
+    """One build, under the lock."""
+
+    def __init__(
+        self, reader: Reader, out_dir: Path, server: str, due: Mapping[str, str], *, is_anew: bool = False
+    ) -> None:
+        self._reader, self._out_dir, self._server, self._due = reader, out_dir, server, due
+        self._state, self._order = _state(out_dir, is_anew), RunOrder(reader)
+        self._similarities = loading.PathSimilarities()
+        self._saved = time.monotonic()
+        self._written: list[str] = []
+
+    def run(self) -> list[str]:
+        out_dir, salt = self._out_dir, _salt(self._server)
+        for name, source in asset_files().items():
+            (out_dir / "assets").mkdir(exist_ok=True)
+            copy(source, out_dir / "assets" / name)
+        changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
+        touched: set[tuple[str, str]] = set()
+        for late, seen, gone in change_finder.late_pages(
+            self._reader, self._state, out_dir, self._order, changes, salt=salt, due=self._due
+        ):
+            for start in range(0, len(late), GROUP_SIZE):
+                self._write_pages(late[start : start + GROUP_SIZE])
+            for run in seen:
+                before = self._state.get(run.run_id)
+                now = noted(before, run)
+                if run.run_id in changes.stamps or run.run_id in changes.touched:
+                    touched |= {(before.app, before.version), (now.app, now.version)}
+                self._state.put(run.run_id, now)
+            for run_id in gone:
+                before = self._state.get(run_id)
+                touched.add((before.app, before.version))
+                self._remove(f"{page_name(run_id)}.html")
+        for name in changes.strangers:
+            self._remove(name)
+        self._update_lists(changes, {place for place in touched if place[0]})
+        self._save(changes)
+        return self._written
+
+    def _write_pages(self, late: list[Late]) -> None:
+        ids = [page.run.run_id for page in late]
+        details = loading.load_details(self._reader, ids, self._order, self._similarities)
+        for page, detail in zip(late, details, strict=True):
+            run_id = page.run.run_id
+            write(self._out_dir / page.page, render_run_page(detail, server=self._server, due=self._due.get(run_id)))
+            self._state.put(run_id, noted(self._state.get(run_id), page.run, page=page.digest))
+            self._written.append(page.page)
+        if time.monotonic() - self._saved > SAVED_EVERY_S:  # without the stamps: the lists are not made yet
+            self._state.save_runs()
+            self._saved = time.monotonic()
+
+    def _remove(self, name: str) -> None:
+        path = self._out_dir / "runs" / name
+        if path.is_file():
+            path.unlink()
+            self._written.append(f"runs/{name}")
+
+    def _update_lists(self, changes: Changes, touched: set[tuple[str, str]]) -> None:
+        reader, out_dir, state = self._reader, self._out_dir, self._state
+        overview = _overview(reader)
+        is_there = all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
+        lost = _pieces(state) - shards.there(out_dir)
+        is_same = overview == state.head.overview and is_there and not lost
+        if is_same and not changes.stamps and not touched and not changes.is_general:
+            return
+        run_list.update(reader, out_dir, state, changes.stamps, lost)
+        version_list.update(reader, out_dir, state, self._order, touched, lost)
+        for run_id, stamp in changes.stamps.items():
+            entry = state.get(run_id)
+            if stamp or entry.block >= 0:
+                state.put(run_id, replace(entry, stamp=stamp))
+            else:
+                state.drop(run_id)
+        head = state.head
+        shards.remove(out_dir, shards.there(out_dir) - _pieces(state))
+        detector, omega = loading_lists.load_settings(reader)
+        facts = IndexFacts(
+            blocks=head.blocks,
+            apps=head.apps,
+            first=run_list.first_rows(reader, out_dir, state),
+            omega=omega,
+            detector=detector,
+            series_axes=loading_lists.load_axes(reader, known_series(head.apps)),
+        )
+        self._write_overview("index.html", render_index(facts))
+        self._write_overview("omega.html", render_omega_page(loading_lists.load_omega_overview(reader), head.blocks))
+        head.overview = overview
+
+    def _write_overview(self, page: str, text: str) -> None:
+        found = digest(text)
+        if self._state.head.pages.get(page) != found or not (self._out_dir / page).is_file():
+            write(self._out_dir / page, text)
+            self._state.head.pages[page] = found
+            self._written.append(page)
+
+    def _save(self, changes: Changes) -> None:
+        head = self._state.head
+        head.checksum, head.latest, head.general = changes.totals.checksum, changes.totals.latest, changes.general
+        head.due = {run_id: why for run_id, why in self._due.items() if self._state.get(run_id).page}
+        changed = change_finder.runs_changed(self._out_dir)
+        head.runs_changed = changed if time.time_ns() - changed > SETTLED_NS else 0
+        self._state.save()

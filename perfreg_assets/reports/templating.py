@@ -19,7 +19,7 @@ from perfreg_assets.reports import wording
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self' file:; style-src 'self' 'unsafe-inline' file:; "
-    "img-src 'self' data: blob: file:; "
+    "img-src 'self' data: blob: file:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
 )
 """Nothing is loaded from elsewhere. `file:` is for browsers that do not count a folder as the page's own origin; a

@@ -99,6 +99,26 @@ def ids_of_partitions(reader: Reader, keys: Iterable[str]) -> dict[str, list[str
     return found
 
 
+def in_order(reader: Reader, app: str) -> list[tuple[datetime, str, str]]:
+    """(started_at, run_id, version name) of an app's runs that are not quarantined, oldest first."""
+    return [
+        tuple(row)
+        for row in reader.rows(
+            "SELECT started_at, run_id, version_name FROM core.runs WHERE app = ? AND NOT is_quarantined "
+            "ORDER BY started_at, run_id",
+            [app],
+        )
+    ]
+
+
+def newest(reader: Reader, count: int) -> list[str]:
+    """Ids of the runs that started last, quarantined ones too; without a known start last."""
+    found = reader.rows(
+        "SELECT run_id FROM core.runs ORDER BY started_at DESC NULLS LAST, run_id DESC LIMIT ?", [count]
+    )
+    return [run_id for (run_id,) in found]
+
+
 def exclude(writer: Writer, run_id: str, reason: str) -> None:
     """Takes a run out of histories by hand; nothing is deleted.
 

@@ -1,4 +1,4 @@
-"""How long a page of 12 series × 1,800 samples takes in a real browser until all charts in view are drawn."""
+"""How long a page of 12 series × 1,800 samples and the index take in a real browser until what is in view is drawn."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import statistics
 import tempfile
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
 from measuring import Row, under
 
+from perfreg_assets.reports import run_list, shards, version_list
+from perfreg_assets.reports.data import ListedRun, SeriesCell, SeriesLevel, VersionRow
+from perfreg_assets.reports.index_page import IndexFacts, render_index
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.templating import asset_files
 
@@ -34,7 +38,79 @@ def rows(quick: bool = False) -> list[Row]:
     if CHROMIUM.exists():
         drawn = statistics.median(_drawn(html, 2 if quick else 5))
         table.append(under("pages", "the same in a browser, until its charts are drawn", drawn, 1.6))
+        for count, most_s in ((1_000, 1.0), (100_000, 2.0)):
+            opened, filtered, size = _index(count, 2 if quick else 5)
+            table.append(
+                under("pages", f"index of {count:,} runs opened as a file ({size / 1e3:.0f} kB)", opened, most_s)
+            )
+            table.append(Row("pages", f"index of {count:,} runs: a filter over all, from files", filtered))
     return table
+
+
+def _index(count: int, rounds: int) -> tuple[float, float, int]:
+    """Medians of s until the index of a site of 20 apps is drawn and until a filter is, and bytes of index.html."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  (only where a browser is there)
+
+    opened, filtered = [], []
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as engine:
+        site = Path(name)
+        (site / "assets").mkdir()
+        for asset, source in asset_files().items():
+            shutil.copy(source, site / "assets" / asset)
+        (site / "index.html").write_text(_lists(site, count), "utf-8")
+        browser = engine.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        for _ in range(rounds + 1):
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            page.goto((site / "index.html").as_uri())
+            page.wait_for_selector("body[data-ready=yes]")
+            opened.append(page.evaluate("() => performance.getEntriesByName('charts-drawn')[0].startTime / 1000"))
+            begin = time.perf_counter()
+            page.get_by_label("Anomalous only").check()
+            page.wait_for_function("() => document.querySelector('[data-count]').textContent.includes(' of ')")
+            filtered.append(time.perf_counter() - begin)
+            page.close()
+        browser.close()
+        size = (site / "index.html").stat().st_size
+    return statistics.median(opened[1:]), statistics.median(filtered[1:]), size  # the first one fills caches
+
+
+def _lists(site: Path, count: int) -> str:
+    """Writes the pieces of the lists of `count` runs of 20 apps, five a version; the index."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    listed = []
+    for i in range(count):
+        state, ratio, flagged = ("anomalous", 1.87, ("rss_app",)) if i % 23 == 22 else ("normal", 0.4 + i % 7 / 20, ())
+        app, moment = f"com.rig.app{i % 20:02d}", start + timedelta(minutes=i)
+        axes = {"cpu": "normal", "memory": state}
+        run_id, version = f"app{i % 20:02d}-{i // 20:06d}", f"1.{i // 100}.0"
+        listed.append(ListedRun(run_id, app, version, moment, state, axes, flagged, ratio, None, 0, i % 9 / 4))
+    blocks, apps = [], {}
+    for at in range(0, count, run_list.BLOCK_SIZE):
+        rows = {run.run_id: run_list.packed(run) for run in listed[at : at + run_list.BLOCK_SIZE]}
+        digest = shards.save(site, run_list.name_of(len(blocks)), rows, "")
+        blocks.append({"digest": digest, **run_list.facts(rows.values())})
+    names = ("cpu_app", "cpu_total", "rss_app")
+    for number in range(20):
+        own = listed[number::20]
+        versions = [own[at : at + 5] for at in range(0, len(own), 5)]
+        found = []
+        for at in range(0, len(versions), version_list.BLOCK_SIZE):
+            rows = {
+                group[0].version_name: version_list.packed(
+                    VersionRow(
+                        group[0].version_name, len(group), 0, group[0].started_at, group[-1].started_at,
+                        tuple(run.run_id for run in group),
+                        {name: SeriesCell(0.7, 0, len(group), 0, None) for name in names},
+                        {name: SeriesLevel("core-seconds/s", 0.5, 0.4, 0.6, (0.5,) * len(group)) for name in names},
+                    )
+                )
+                for group in versions[at : at + version_list.BLOCK_SIZE]
+            }  # fmt: skip
+            digest = shards.save(site, version_list.name_of(number, len(found)), rows, "")
+            found.append({"digest": digest, **version_list.facts(rows)})
+        apps[f"com.rig.app{number:02d}"] = {"number": number, "blocks": found}
+    first = [[run.run_id, *run_list.packed(run)] for run in listed[: -run_list.FIRST_ROWS - 1 : -1]]
+    return render_index(IndexFacts(blocks, apps, first, 1.5, "default", dict.fromkeys(names, "cpu")))
 
 
 def _drawn(html: str, rounds: int) -> list[float]:

@@ -11,6 +11,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,7 @@ class Served:
     warehouse: Any
     run: str  # an anomalous run with a real trace
     window: tuple[int, int]  # of the run's worst series' surest discord, ns
+    folder: Path  # of the site
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +110,7 @@ def served(sample_site, tmp_path_factory) -> Iterator[Served]:
             "end_ns = ? + CAST(end_s * 1e9 AS BIGINT) WHERE run_id = ?",
             [start, start, run],
         )
-    settings = Settings(home=home)
+    settings = Settings(home=home, warehouse=warehouse.path)
     (settings.runs_dir / run).mkdir(parents=True)
     for file in SESSION.iterdir():
         shutil.copy(file, settings.runs_dir / run / file.name)
@@ -125,7 +128,7 @@ def served(sample_site, tmp_path_factory) -> Iterator[Served]:
         thread.start()
         while not server.started:
             time.sleep(0.02)
-        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", warehouse, run, window)
+        yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", warehouse, run, window, settings.reports_dir)
         server.should_exit = True
         thread.join(20)
 
@@ -137,6 +140,15 @@ def _open(page, address: str) -> None:
 
 def _rows(page) -> list[str]:
     return [row.inner_text() for row in page.locator("[data-runs] tbody tr").all() if row.is_visible()]
+
+
+def _counted(page, count: int) -> None:
+    """Waits until the list says that so many runs fit."""
+    page.wait_for_function(
+        "(count) => document.querySelector('[data-count]').textContent.startsWith(`${count} `)"
+        " && !document.querySelector('[aria-busy]')",
+        arg=count,
+    )
 
 
 def _range(page, chart: int) -> list[float]:
@@ -162,6 +174,7 @@ def test_from_the_filter_to_the_discord_in_perfetto(page, served):
     _open(page, served.address)
     page.locator("select[name=app]").select_option("com.example.notes")
     page.get_by_label("Anomalous only").check()
+    _counted(page, len(rows))
     assert {row.split()[0] for row in _rows(page)} == {run_id for (run_id,) in rows}
     assert page.url.endswith("#app=com.example.notes&anomalous=1")
     page.locator("[data-runs]").get_by_role("link", name=served.run).click()
@@ -200,9 +213,9 @@ def test_the_filter_is_in_the_address_and_survives_reloading(page, served):
     page.wait_for_selector("body[data-ready=yes]")
     assert _rows(page) == first
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_timeout(100)
+    with served.warehouse.reading() as reader:
+        _counted(page, reader.value("SELECT count(*) FROM marts.runs"))
     assert "#" not in page.url
-    assert len(_rows(page)) == page.locator("[data-runs] tbody tr").count()
 
 
 def test_runs_are_filtered_by_the_state_of_an_axis(page, served):
@@ -213,6 +226,7 @@ def test_runs_are_filtered_by_the_state_of_an_axis(page, served):
     _open(page, served.address)
     page.get_by_label("Axis").select_option(label="CPU: improved")
     assert rows
+    _counted(page, len(rows))
     assert {row.split()[0] for row in _rows(page)} == {run_id for (run_id,) in rows}
     assert page.url.endswith("#axis=cpu.improved")
     assert page.get_by_role("img", name="CPU: improved").count() == len(rows)
@@ -249,16 +263,131 @@ def test_the_chip_of_a_series_that_nobody_has_opens_the_list_of_those(page, tmp_
 def test_a_filter_that_matches_nothing_says_so(page, served):
     _open(page, served.address)
     page.get_by_label("Run", exact=True).fill("no such run")
-    assert page.get_by_text("No run matches these filters.").is_visible()
+    page.get_by_text("No run matches these filters.").wait_for()
     assert page.get_by_text(re.compile(r"^0 of \d+ runs$")).is_visible()
 
 
 def test_a_cell_of_the_heat_map_leads_to_its_runs(page, served):
     _open(page, served.address)
-    page.locator("section[data-app='com.example.notes'] table.heat a", has_text="▲").first.click()
+    cell = page.locator("section[data-app='com.example.notes'] table.heat a", has_text="▲").first
+    runs = int(re.search(r"▲ (\d+) of", cell.inner_text())[1])
+    cell.click()
+    _counted(page, runs)
     rows = _rows(page)
     assert rows
     assert all("Anomalous" in row for row in rows)
+
+
+ADDRESSES = {
+    "newest first": "",
+    "app and version": "#app=com.example.shop&version=1.1.0",
+    "axis": "#axis=memory.anomalous",
+    "series": "#series=cpu_app",
+    "part of a name": "#q=ES-00",
+    "anomalous": "#anomalous=1",
+    "no app": "#app=(unknown)",
+    "by run": "#sort=run&order=up",
+    "by worst": "#sort=worst",
+    "by worst, best first": "#sort=worst&order=up",
+    "second page": "#page=2",
+    "second page by app": "#sort=app&order=up&page=2",
+    "beyond the last page": "#page=99",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)
+def test_a_folder_shows_the_list_that_the_server_shows(page, served, sample_site, address):
+    """The endpoint asks the marts, the file looks through its pieces: same runs, same order, same words."""
+    seen = []
+    for start in (served.address, (served.folder / "index.html").as_uri()):
+        page.add_init_script("window.PAGE_SIZE = 20")
+        _open(page, f"{start}{'/' if start == served.address else ''}{address}")
+        seen.append((_rows(page), page.locator("[data-count]").inner_text(), page.locator("[data-where]").inner_text()))
+        page.goto("about:blank")
+    assert seen[0] == seen[1]
+    assert seen[0][0] or "99" in address
+    if "page=2" in address:
+        assert seen[0][2].startswith("21–40 of ")
+
+
+def test_the_list_is_sorted_and_turned_with_the_keyboard_alone(page, served):
+    page.add_init_script("window.PAGE_SIZE = 20")
+    _open(page, f"{served.address}/#app=com.example.shop")
+    for name, key in (("Worst", "worst"), ("Run", "run")):
+        head = page.get_by_role("columnheader", name=name, exact=True)
+        head.get_by_role("button").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"th[data-sort={key}][aria-sort]")
+        page.wait_for_selector("[data-runs]:not([aria-busy])")
+        assert page.locator("th[aria-sort]").count() == 1
+    names = [row.split()[0] for row in _rows(page)]
+    assert names == [f"shop-{i:04d}" for i in range(20)]
+    page.get_by_role("button", name="Next →").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[data-where]:text('21–24 of 24')")
+    assert [row.split()[0] for row in _rows(page)] == [f"shop-{i:04d}" for i in range(20, 24)]
+    assert page.url.endswith("#app=com.example.shop&sort=run&order=up&page=2")
+    assert page.get_by_role("button", name="Next →").is_disabled()
+
+
+def test_trends_show_versions_and_single_runs_on_request(page, served):
+    _open(page, served.address)
+    section = page.locator("section[data-app='com.example.notes']")
+    chart = section.locator(".trend").first
+    chart.scroll_into_view_if_needed()
+    page.wait_for_selector("section[data-app='com.example.notes'] .trend[data-drawn=yes]")
+    points = "(chart) => [chart.data[1].x.length, chart.data[1].text[0]]"
+    with served.warehouse.reading() as reader:
+        ((level, low, high),) = reader.rows(
+            "SELECT level_median, band_low, band_high FROM marts.trends "
+            "WHERE app = 'com.example.notes' AND version_name = '1.2.0' AND series = 'cpu_app'"
+        )
+        runs = reader.value(
+            "SELECT count(*) FROM marts.series_levels WHERE app = 'com.example.notes' AND series = 'cpu_app'"
+        )
+    assert chart.evaluate(points)[0] == 3
+    shown = chart.evaluate("(chart) => [chart.data[1].y.at(-1), chart.data[0].base.at(-1), chart.data[0].y.at(-1)]")
+    assert shown == pytest.approx([level, low, high - low], rel=2e-3)
+    button = section.get_by_role("button", name="Trends run by run")
+    assert button.get_attribute("aria-pressed") == "false"
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "(count) => [...document.querySelectorAll('.trend')].some((one) => one.data?.[1].x.length === count)", arg=runs
+    )
+    assert button.get_attribute("aria-pressed") == "true"
+    assert "notes-0000" in section.locator(".trend").first.evaluate(points)[1]
+
+
+def test_pages_behind_another_web_server_take_the_lists_from_the_files(browser, sample_site):
+    """There is no endpoint: the one refused request is all that differs."""
+    handler = partial(QuietHandler, directory=str(sample_site[1]))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        _open(page, f"http://127.0.0.1:{server.server_port}/index.html#app=com.example.shop&anomalous=1")
+        assert _rows(page)
+        assert all("com.example.shop" in row and "Anomalous" in row for row in _rows(page))
+        page.close()
+        server.shutdown()
+    assert errors == []
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+def test_a_missing_piece_of_the_list_is_told(browser, sample_site, tmp_path):
+    out = shutil.copytree(sample_site[1], tmp_path / "reports")
+    for piece in (out / "data").glob("runs-*.js"):
+        piece.unlink()
+    page = browser.new_page()
+    _open(page, f"{(out / 'index.html').as_uri()}#anomalous=1")
+    assert "data/runs-0.js is missing beside this page" in page.get_by_role("alert").inner_text()
+    page.close()
 
 
 def test_zoom_is_shared_by_all_series_and_taken_back(page, served):
@@ -324,6 +453,7 @@ def test_sliders_flip_the_verdicts_that_sql_flips(page, served):
     _open(page, f"{served.address}/omega.html")
     for key, value in (("a", "1.5"), ("b", "0.5")):
         page.locator(f'[data-omega="{key}"]').fill(value)
+    page.wait_for_selector("[data-flip-table][data-shown='1.5 0.5']")
     found = {row.locator("a").inner_text() for row in page.locator("[data-flip-table] tbody tr").all()}
     assert found == expected
     page.locator('[data-omega="b"]').fill("1.5")

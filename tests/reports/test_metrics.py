@@ -14,12 +14,12 @@ from perfreg_assets.catalogue import metric_definition
 from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.methods.multiple_testing import correct
 from perfreg_assets.methods.omega_rule import is_anomalous
-from perfreg_assets.reports import loading
+from perfreg_assets.reports import loading, loading_lists
 from perfreg_assets.reports.data import Distances, MetricView
-from perfreg_assets.reports.index_page import render_index
 from perfreg_assets.reports.metric_limits import metric_limits
 from perfreg_assets.reports.metric_rows import metric_rows
 from perfreg_assets.reports.pictures import picture_of_worst
+from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.wording import headline
 from perfreg_assets.run import RUN_LEVEL
@@ -209,8 +209,7 @@ def measured(own_sample):
 
 def _detail(warehouse, run_id):
     with warehouse.reading() as reader:
-        runs = loading.load_runs(reader)
-        (detail,) = loading.load_details(reader, [run_id], runs, loading.PathSimilarities())
+        (detail,) = loading.load_details(reader, [run_id])
     return detail
 
 
@@ -242,10 +241,12 @@ def test_a_metric_is_not_what_a_picture_is_drawn_of(measured):
 
 
 def test_the_index_shows_metrics_like_series(measured):
-    warehouse, _, _ = measured
+    warehouse, run_id, _ = measured
     with warehouse.reading() as reader:
-        page = render_index(loading.load_overview(reader))
-    assert f'data-s="{COLD}"' in page or re.search(rf'data-s="[^"]*{COLD}', page)
+        run = loading_lists.load_listed(reader, [run_id])[run_id]
+        axes = loading_lists.load_axes(reader, [COLD, "db.query", "no such metric"])
+    assert COLD in run.flagged
+    assert axes == {COLD: "startup", "db.query": "app", "no such metric": "other"}
 
 
 def test_a_page_is_written_again_when_a_measurement_of_it_or_its_history_changes(measured):
@@ -253,7 +254,7 @@ def test_a_page_is_written_again_when_a_measurement_of_it_or_its_history_changes
 
     def fingerprint() -> str:
         with warehouse.reading() as reader:
-            return loading.run_fingerprints(reader, loading.load_runs(reader))[run_id]
+            return loading.run_fingerprints(reader, loading.load_runs(reader, [run_id]), RunOrder(reader))[run_id]
 
     before = fingerprint()
     with warehouse.writing() as writer:

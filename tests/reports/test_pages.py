@@ -12,16 +12,19 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from perfreg_assets.reports import run_list, version_list
 from perfreg_assets.reports.data import (
-    AxisVerdict,
     FalseAlarmRate,
     HistoryMember,
+    ListedRun,
     OmegaOverview,
-    Overview,
     QualityRow,
-    TrendPoint,
+    SeriesCell,
+    SeriesLevel,
+    VersionRow,
 )
-from perfreg_assets.reports.index_page import render_index
+from perfreg_assets.reports.index_page import IndexFacts, render_index
+from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.omega_page import render_omega_page
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.templating import embed_json, limit_multiple, limit_step, numbers
@@ -247,77 +250,72 @@ def test_an_anomalous_series_without_a_window_says_so_and_draws_no_empty_profile
 
 
 # ---- index -------------------------------------------------------------------------------------------
-def _overview(builders, count: int, app: str = "com.rig.shop") -> Overview:
-    rng = np.random.default_rng(0)
-    runs, verdicts, trends = [], [], []
-    for i in range(count):
-        state = "anomalous" if i % 10 == 9 else "normal"
-        started = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(hours=i)
-        run = builders.run(
-            f"shop-{i:05d}", app=app, version_name=f"1.{i * 20 // count}.0", started_at=started, verdict=state
-        )
-        runs.append(run)
-        for name in ("cpu_app", "cpu_total", "rss_app"):
-            bad = state == "anomalous" and name == "rss_app"
-            verdicts.append(
-                builders.verdict(
-                    name, "anomalous" if bad else "normal", run_id=run.run_id, distance=5.4 if bad else 0.9
-                )
-            )
-            trends.append(
-                TrendPoint(
-                    run.run_id,
-                    app,
-                    run.version_name,
-                    started,
-                    name,
-                    "bytes",
-                    2e8 + 1e6 * rng.random(),
-                    1.9e8,
-                    2.1e8,
-                    state,
-                )
-            )
-    axes = tuple(
-        AxisVerdict(run.run_id, axis, run.verdict or "normal", name)
-        for run in runs
-        for axis, name in (("cpu", "cpu_app"), ("memory", "rss_app"), ("startup", "startup_full_display_cold"))
-    )
-    return Overview(tuple(runs), tuple(verdicts), tuple(trends), 1.5, "default", axes)
+def _block(count: int = 40, **changes) -> dict:
+    """Facts of a block of the list of runs."""
+    states = {"anomalous": 2, "normal": count - 2}
+    plain = {
+        "digest": "0123456789abcdef", "count": count, "newest": 1_793_520_000, "states": states,
+        "axes": ["cpu.improved", "memory.anomalous", "memory.normal"], "apps": ["com.rig.shop"], "nameless": False,
+        "series": ["rss_app"],
+    }  # fmt: skip
+    return {**plain, **changes}
 
 
-def test_an_index_of_1000_runs_is_under_a_megabyte(builders):
-    page = render_index(_overview(builders, 1000))
-    assert page.count("<tr><td>") + page.count('<tr data-s="rss_app"><td>') == 1000
-    assert len(page.encode()) < 1_000_000
+def _app(count: int = 20, number: int = 0, **changes) -> dict:
+    """Facts of the blocks of versions of an app."""
+    plain = {
+        "digest": "fedcba9876543210", "count": count, "runs": 2 * count, "anomalous": 2, "newest": 1_793_520_000,
+        "latest": ["1.9.0", 2, 1], "series": ["cpu_app", "cpu_total", "rss_app"],
+    }  # fmt: skip
+    return {"number": number, "blocks": [{**plain, **changes}]}
 
 
-def test_the_heat_map_shows_the_worst_run_of_a_version_and_counts_the_anomalous(builders):
-    page = render_index(_overview(builders, 20))
-    cells = re.findall(r'<td class="(\w+)"><a href="[^"]*">([\d.]+)×<small>([^<]*)</small>', page)
-    assert len(cells) == 20 * 3
-    assert ("a4", "2.0", "▲ 1 of 1") in cells  # 5.4 against a limit of 2.698
-    assert ("b3", "0.33", "none of 1") in cells
+AXES = {"cpu_app": "cpu", "rss_app": "memory", "cpu_total": "cpu"}
 
 
-def test_the_newest_version_stands_first_and_links_to_its_runs(builders):
-    page = render_index(_overview(builders, 20))
-    rows = re.findall(r'<th scope="row"><bdi>([^<]*)</bdi></th><td class="runs"><a href="([^"]*)"', page)
-    assert rows[0] == ("1.19.0", "#app=com.rig.shop&amp;version=1.19.0")
+def _index(builders, **changes) -> IndexFacts:
+    listed = ListedRun("shop-040", "com.rig.shop", "1.9.0", datetime(2026, 11, 1, tzinfo=UTC), "normal")
+    first = [["shop-040", *run_list.packed(listed)]]
+    facts = IndexFacts([_block()], {"com.rig.shop": _app()}, first, 1.5, "default", AXES)
+    return replace(facts, **changes)
 
 
-def test_the_state_of_each_axis_stands_in_its_column_and_in_the_filter(builders):
-    overview = _overview(builders, 20)
-    axes = tuple(
-        AxisVerdict(run.run_id, axis, "anomalous" if run.verdict == "anomalous" and axis == "memory" else state, "x")
-        for run in overview.runs
-        for axis, state in (("memory", "normal"), ("cpu", "improved"))
-    )
-    page = render_index(replace(overview, axes=axes[1:]))  # the oldest run has no verdict on memory
+def test_an_index_of_100000_runs_is_under_300_kb(builders):
+    """20 apps, a version for each run: the most that there can be of them."""
+    long = {"count": 1000, "apps": [f"com.rig.application{i:02d}" for i in range(20)]}
+    listed = ListedRun(
+        "application00-100000", "com.rig.application00", "2026.11.21-rc17", datetime(2026, 11, 1, tzinfo=UTC),
+        "anomalous", {"cpu": "not_enough_history", "memory": "series_missing", "startup": "normal"},
+        ("cpu_app", "rss_app"), 14.3, "confirmed", 3, 2.7182, True,
+    )  # fmt: skip
+    facts = IndexFacts(
+        [_block(**long)] * 100,
+        {f"com.rig.application{i:02d}": {"number": i, "blocks": _app(50)["blocks"] * 100} for i in range(20)},
+        [[listed.run_id, *run_list.packed(listed)]] * run_list.FIRST_ROWS, 1.5, "default", AXES,
+    )  # fmt: skip
+    page = render_index(facts)
+    assert len(page.encode()) < 300_000
+    assert "100,000" in page
+
+
+def test_an_app_is_told_in_a_line_by_its_latest_version_and_its_counts(builders):
+    earlier, later = _app(50, newest=5, latest=["1.0", 3, 0]), _app(7, newest=9, latest=["0.9-fix", 4, 1])
+    apps = {"com.rig.shop": {"number": 0, "blocks": earlier["blocks"] + later["blocks"]}}
+    text = _visible(render_index(_index(builders, apps=apps)))
+    assert re.search(r"114 runs of 57 versions, 4 anomalous; latest 0\.9-fix ?: ▲ 1 of 4", text)
+
+
+def test_with_many_apps_each_is_opened_when_it_is_asked_for(builders):
+    few = {f"com.rig.app{i}": _app(number=i) for i in range(3)}
+    assert render_index(_index(builders, apps=few)).count("<details open>") == 3
+    many = {f"com.rig.app{i}": _app(number=i) for i in range(4)}
+    page = render_index(_index(builders, apps=many))
+    assert (page.count("<details open>"), page.count("<details>")) == (0, 4)
+
+
+def test_the_state_of_each_axis_has_a_column_and_is_in_the_filter(builders):
+    page = render_index(_index(builders))
     assert re.findall(r'data-axis="(\w+)">([^<]*)', page) == [("cpu", "CPU"), ("memory", "Memory")]
-    assert page.count('<td class="ax anomalous"><i role="img" title="Memory: anomalous">▲</i></td>') == 2
-    assert page.count('<td class="ax normal"><i role="img" title="Memory: normal">●</i></td>') == 17
-    assert page.count('<td class="ax"></td>') == 1
     filters = re.search(r'<select name="axis">.*?</select>', page)[0]
     assert re.findall(r'value="([^"]*)">([^<]*)', filters) == [
         ("", "Any state"),
@@ -327,64 +325,69 @@ def test_the_state_of_each_axis_stands_in_its_column_and_in_the_filter(builders)
     ]
 
 
-def test_the_heat_map_has_the_series_of_an_axis_side_by_side(builders):
-    overview = replace(_overview(builders, 20), series_axes={"cpu_app": "cpu", "rss_app": "memory", "cpu_total": "cpu"})
-    page = render_index(overview)
-    assert re.findall(r'colspan="(\d)"><span>(\w+)', page)[:2] == [("2", "CPU"), ("1", "Memory")]
-    assert re.findall(r'<th scope="col" title="(\w+)"', page)[:3] == ["cpu_app", "cpu_total", "rss_app"]
+def test_the_series_of_an_axis_stand_side_by_side(builders):
+    payload = json.loads(_read(render_index(_index(builders))).payload)
+    assert [(name, axis) for name, _, _, axis in payload["series"]] == [
+        ("cpu_app", "CPU"),
+        ("cpu_total", "CPU"),
+        ("rss_app", "Memory"),
+    ]
 
 
-def test_a_version_whose_runs_lack_a_series_says_so_beside_those_that_were_judged(builders):
-    overview = _overview(builders, 20)
-    whole = builders.verdict("*", "series_missing", run_id="shop-00003", missing_series=("rss_app",))
-    gone = builders.verdict("rss_app", "series_missing", run_id="shop-00003")
-    kept = [v for v in overview.verdicts if (v.run_id, v.series) != ("shop-00003", "rss_app")]
-    runs = tuple(replace(run, version_name="1.0") for run in overview.runs)
-    page = render_index(replace(overview, runs=runs, verdicts=(*kept, gone, whole)))
-    assert "<small>▲ 2 of 19</small><small>◌ missing in 1</small>" in page
+def test_a_run_is_packed_for_the_scripts():
+    run = ListedRun(
+        "bad name", None, "1.0", None, "series_missing", {"memory": "series_missing", "cpu": "normal"}, ("rss_app",),
+        1.23456, "rejected", 2, -1.0, True,
+    )  # fmt: skip
+    assert run_list.packed(run) == [
+        page_name("bad name"), None, "1.0", None, "series_missing", "cpu.normal memory.series_missing", ["rss_app"],
+        1.235, "rejected", 2, -1.0, 1,
+    ]  # fmt: skip
 
 
-def test_trends_are_ordered_by_version_even_when_runs_alternate(builders):
-    overview = _overview(builders, 4)
-    versions = ("1.0", "1.1", "1.0", "1.1")
-    trends = tuple(
-        replace(point, version_name=versions[int(point.run_id[-1])])
-        for point in overview.trends
-        if point.series == "cpu_app"
-    )
-    (trend,) = json.loads(_read(render_index(replace(overview, trends=trends))).payload)["trends"]
-    assert trend["versions"] == ["1.0", "1.0", "1.1", "1.1"]
-    assert trend["runs"] == ["shop-00000", "shop-00002", "shop-00001", "shop-00003"]
+def test_a_version_is_packed_in_the_unit_that_is_shown():
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    row = VersionRow(
+        "1.0", 3, 1, start, start + timedelta(hours=2), ("a", "b", "c"),
+        {"rss_app": SeriesCell(2.04567, 1, 2, 1, None), "cpu_app": SeriesCell(None, 0, 0, 0, "not_enough_history")},
+        {"rss_app": SeriesLevel("bytes", 2e8, None, 2.1e8, (1.9e8, None, 2.1e8))},
+    )  # fmt: skip
+    packed = version_list.packed(row)
+    assert packed["cells"] == {"cpu_app": [None, 0, 0, 0, "not_enough_history"], "rss_app": [2.046, 1, 2, 1, None]}
+    assert packed["levels"] == {"rss_app": [200, None, 210, [190, None, 210], "MB"]}
+    assert (packed["runs"], packed["anomalous"], packed["last"] - packed["first"]) == (3, 1, 7200)
 
 
 def test_names_on_the_index_are_text(builders):
     evil = builders.naughty
-    overview = _overview(builders, 3, app=evil)
-    page = render_index(overview)
+    listed = ListedRun(evil, evil, evil, None, "normal", {evil: "normal"}, (evil,))
+    facts = _index(
+        builders,
+        apps={evil: _app(latest=[evil, 2, 1], series=[evil])},
+        blocks=[_block(apps=[evil], series=[evil], axes=[f"{evil}.normal"])],
+        first=[[evil, *run_list.packed(listed)]],
+    )
+    page = render_index(facts)
     found = _read(page)
     assert not [a for _, a in found.tags for key in a if key.startswith("on")]
     assert sum(tag == "img" for tag, _ in found.tags) == 1, "the logo only"
     assert evil in "".join(found.text)
-    assert json.loads(found.payload)["trends"][0]["app"] == evil
+    assert json.loads(found.payload)["first"][0][0] == evil
     assert html.escape(evil, quote=False).replace("&", "&") != evil
 
 
 def test_runs_that_were_not_judged_are_counted_as_such(builders):
-    states = ["normal", "anomalous", "not_enough_history", "incomplete_trace", "series_missing"]
-    runs = tuple(builders.run(f"r{i}", verdict=state) for i, state in enumerate(states))
-    runs += (
-        builders.run("q", state="quarantined", verdict=None),
-        builders.run("fresh", state="registered", verdict=None),
-    )
-    text = _visible(render_index(Overview(runs, (), (), 1.5, "default")))
+    states = ["normal", "anomalous", "not_enough_history", "incomplete_trace", "series_missing", "quarantined"]
+    counts = dict.fromkeys(states, 1) | {"not_judged": 1, "improved": 3}
+    text = _visible(render_index(_index(builders, blocks=[_block(states=counts), _block(states={"normal": 2})])))
     assert "1 anomalous" in text
-    assert "1 within their history" in text
+    assert "6 within their history" in text
     assert "5 not judged" in text
-    assert "Not judged yet" in text
+    assert "12 runs of 20 versions" in text
 
 
 def test_an_empty_warehouse_says_what_to_do():
-    text = _visible(render_index(Overview((), (), (), None, None)))
+    text = _visible(render_index(IndexFacts()))
     assert "No runs yet" in text
     assert "perfreg ingest" in text
 
@@ -404,33 +407,16 @@ def test_multiples_of_the_limit_read_well(ratio, text):
 
 
 # ---- ω page ------------------------------------------------------------------------------------------
-def test_the_omega_page_takes_the_critical_omega_of_the_mart(builders):
-    verdicts = (
-        builders.verdict("*", "anomalous", run_id="r1", critical_omega=3.0),
-        builders.verdict("*", "normal", run_id="r2", critical_omega=-np.inf),  # a second check takes every alarm away
-        builders.verdict("*", "anomalous", run_id="r3", critical_omega=np.inf),  # a history without spread
-        builders.verdict("*", "series_missing", run_id="r4", critical_omega=0.5, missing_series=("rss_app",)),
-        builders.verdict("*", "not_enough_history", run_id="r5"),
-    )
-    payload = json.loads(_read(render_omega_page(OmegaOverview(1.5, "default", verdicts))).payload)
-    assert [(row[0], row[4], row[6]) for row in payload["rows"]] == [
-        ("r3", 1e9, False),
-        ("r1", 3.0, False),
-        ("r4", 0.5, True),
-        ("r2", None, False),
-    ]
-
-
 def test_the_omega_page_shows_rates_and_quality_of_the_detector_in_force(builders):
-    run = builders.run("r1", review_status="confirmed")
     overview = OmegaOverview(
-        1.5, "default", (builders.verdict("*", "anomalous", run_id="r1", critical_omega=4.0),), {"r1": run},
+        1.5, "default", 1, (1,) * 160 + (0,) * 41,
         (FalseAlarmRate("default", 1.5, 20, 1, 0.05), FalseAlarmRate("iqr", 1.5, 20, 9, 0.45)),
         (QualityRow("simulated_noise1", "default", 1.5, 0.973, 0.851, 0.908, 0.02),),
     )  # fmt: skip
     page = render_omega_page(overview)
     payload = json.loads(_read(page).payload)
-    assert payload["rows"] == [["r1", "r1", "com.rig.shop", "1.5.0", 4.0, "confirmed", False]]
+    assert payload["counts"][round(3.9 * payload["steps"])] == 1
+    assert payload["counts"][round(4.0 * payload["steps"])] == 0
     assert payload["rates"] == [[1.5, 0.05]]
     text = _visible(page)
     assert "1.5 (in force) 5.0 % 1 of 20 0.973 0.851 0.908" in text
@@ -439,4 +425,4 @@ def test_the_omega_page_shows_rates_and_quality_of_the_detector_in_force(builder
 
 
 def test_an_omega_page_without_verdicts_says_so():
-    assert "No run has been judged yet" in _visible(render_omega_page(OmegaOverview(None, None, ())))
+    assert "No run has been judged yet" in _visible(render_omega_page(OmegaOverview(None, None)))

@@ -12,12 +12,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.serve import find_trace, make_server, open_socket, perfetto_ui_dir, serve
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
 
 TRACE = gzip.compress(b"\x0a\x03abc" * 5000, mtime=0)
 
@@ -257,3 +259,102 @@ def test_a_taken_port_is_one_clear_sentence(tmp_path):
         serve(Settings(home=tmp_path), listener.getsockname()[1])
     assert caught.value.reason is Reason.PORT_UNAVAILABLE
     assert "--port" in str(caught.value)
+
+
+# ---- lists -------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Lists:
+    site: Site
+    warehouse: Warehouse
+
+    def ask(self, query: str = "") -> tuple[int, Any]:
+        status, headers, body = self.site.ask(f"/lists/runs{query}")
+        return status, json.loads(body) if headers["content-type"] == "application/json" else body.decode()
+
+
+@pytest.fixture(scope="module")
+def lists(sample_site, tmp_path_factory) -> Iterator[Lists]:
+    """A server over the sample warehouse."""
+    warehouse, _ = sample_site
+    settings = Settings(home=tmp_path_factory.mktemp("home"), warehouse=warehouse.path)
+    with open_socket(0) as listener:
+        server = make_server(settings, listener)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.02)
+        yield Lists(Site(listener.getsockname()[1], settings.home), warehouse)
+        server.should_exit = True
+        thread.join(20)
+
+
+QUERIES = {
+    "": "true",
+    "?app=com.example.shop": "app = 'com.example.shop'",
+    "?app=com.example.shop&version=1.1.0": "app = 'com.example.shop' AND version_name = '1.1.0'",
+    "?app=(unknown)": "app IS NULL",
+    "?axis=cpu.improved": "axis_states['cpu'] = 'improved'",
+    "?anomalous=1": "state = 'complete' AND run_verdict = 'anomalous'",
+    "?part=ES-00": "run_id LIKE '%es-00%'",
+    "?part=100%25": "false",
+    "?app=%27%20OR%20true%20--": "false",
+    "?series=rss_app": "run_id IN (SELECT run_id FROM marts.verdicts "
+    "WHERE is_current AND is_anomalous AND series = 'rss_app')",
+    "?above=0.5&upto=1.5": "run_id IN (SELECT run_id FROM marts.run_verdicts "
+    "WHERE is_current AND critical_omega > 0.5 AND critical_omega <= 1.5)",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_list_has_the_runs_that_the_marts_name(lists, query):
+    with lists.warehouse.reading() as reader:
+        wanted = reader.rows(
+            f"SELECT run_id FROM marts.runs WHERE {QUERIES[query]} ORDER BY started_at DESC NULLS LAST, run_id DESC"
+        )
+    status, found = lists.ask(query)
+    assert status == 200
+    assert [row[0] for row in found["rows"]] == [run_id for (run_id,) in wanted]
+    assert found["total"] == len(wanted)
+
+
+def test_pages_of_a_list_make_up_the_whole_in_any_order(lists):
+    for sort in ("started", "run", "app", "version", "worst", "omega"):
+        for direction in ("", "&ascending=1"):
+            _, whole = lists.ask(f"?sort={sort}{direction}")
+            parts = [lists.ask(f"?sort={sort}{direction}&offset={at}&limit=20")[1] for at in range(0, 60, 20)]
+            assert [row for part in parts for row in part["rows"]] == whole["rows"]
+            assert {part["total"] for part in parts} == {whole["total"]} == {len(whole["rows"])}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?sort=run_id;DROP", "?limit=1001", "?limit=-1", "?offset=1e3", "?offset=%D9%A3", "?axis=cpu", "?above=1",
+        "?above=nan&upto=1", "?above=x&upto=1", "?anomalous=yes", "?unheard=1", f"?part={'x' * 301}",
+    ],
+)  # fmt: skip
+def test_a_question_that_makes_no_sense_is_one_sentence(lists, query):
+    status, told = lists.ask(query)
+    assert status == 400
+    assert told.count("\n") == 1
+    assert "DROP" not in told
+
+
+def test_lists_are_guarded_like_everything_else(lists):
+    status, headers, body = lists.site.ask("/lists/runs", host="evil.example")
+    assert status == 403
+    assert b"notes" not in body
+    status, headers, _ = lists.site.ask("/lists/runs", Origin="https://ui.perfetto.dev")
+    assert status == 200
+    assert "access-control-allow-origin" not in headers
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert lists.site.ask("/lists/runs", method="POST")[0] == 405
+    for path in ("/lists", "/lists/", "/lists/runs/x", "/.state/head.json"):
+        assert lists.site.ask(path)[0] == 404
+
+
+def test_without_a_warehouse_there_is_no_list(site):
+    status, _, body = site.ask("/lists/runs")
+    assert status == 404
+    assert body.count(b"\n") == 1

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from perfreg_assets.reports import loading, site
-from perfreg_assets.reports.site import MANIFEST, build_site
+from perfreg_assets.reports import loading, run_list, site, site_state
+from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.templating import asset_files
-from perfreg_assets.warehouse import distances, reviews, series, verdicts
+from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Writer
 
 
@@ -23,8 +25,24 @@ def _stamps(folder: Path) -> dict[str, int]:
     return {
         str(p.relative_to(folder)): p.stat().st_mtime_ns
         for p in sorted(folder.rglob("*"))
-        if p.is_file() and p.name not in (MANIFEST, ".lock")
+        if p.is_file() and site_state.FOLDER not in p.parts and p.name != ".lock"
     }
+
+
+def _pieces(out: Path, kind: str) -> dict:
+    """Name of a run or version → its row, over all pieces of the lists of a kind."""
+    found = {}
+    for path in sorted((out / "data").glob(f"{kind}-*.js")):
+        name, _, rows = path.read_text("utf-8").removeprefix("perfreg.take(").removesuffix(");\n").partition(",")
+        assert json.loads(name) == path.stem
+        found |= json.loads(rows)
+    return found
+
+
+@pytest.fixture
+def built(sample_site, tmp_path) -> Path:
+    """A site of `own_sample` that a test may disturb."""
+    return shutil.copytree(sample_site[1], tmp_path / "reports")
 
 
 def _build(warehouse, out: Path, **options) -> list[str]:
@@ -74,8 +92,10 @@ def test_pages_say_what_the_marts_say(sample_site):
     for run_id, start_ns, end_ns in windows:
         assert f"visStart={start_ns}&amp;visEnd={end_ns}" in (out / "runs" / f"{run_id}.html").read_text("utf-8")
     payload = json.loads(re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))[1])
-    turning = sum(1 for row in payload["rows"] if row[4] is not None and 0.5 < row[4] <= 1.5)
-    assert turning == flips[0][0], "the page's sliders flip what the SQL macro flips"
+    at = {omega: payload["counts"][round(omega * payload["steps"])] for omega in (0.5, 1.5)}
+    assert at[0.5] - at[1.5] == flips[0][0], "the page's sliders flip what the SQL macro flips"
+    turning = [row for row in _pieces(out, "runs").values() if row[10] is not None and 0.5 < row[10] <= 1.5]
+    assert len(turning) == flips[0][0]
 
 
 def _lose_memory(writer: Writer, run_id: str) -> None:
@@ -101,10 +121,10 @@ def test_the_page_of_a_run_without_the_memory_of_its_history_is_not_that_of_a_no
     assert "stayed within" not in text
     assert re.search(r'<li class="series_missing"><a href="#series-rss_app" title="Not judged, missing although', text)
     assert re.search(r'<li class="normal"><a href="#series-cpu_', text)
-    index = (tmp_path / "reports" / "index.html").read_text("utf-8")
-    row = re.search(r'<tr[^>]*><td><a href="runs/notes-0009.html">.*', index)[0]
-    assert 'data-v="series_missing"' in row
-    assert 'title="Memory: series missing"' in row
+    row = _pieces(tmp_path / "reports", "runs")["notes-0009"]
+    assert row[4] == "series_missing"
+    assert "memory.series_missing" in row[5].split()
+    assert row[11] == 1
 
 
 def test_a_changed_state_of_an_axis_rewrites_the_page(own_sample, tmp_path):
@@ -135,7 +155,7 @@ def test_a_review_rewrites_that_run_and_the_overviews_only(own_sample, tmp_path)
     assert set(changed) <= {"runs/notes-0010.html", "index.html", "omega.html"}
     assert "runs/notes-0010.html" in changed
     after = _stamps(out)
-    assert {page for page in after if after[page] != before[page]} == set(changed)
+    assert {page for page in after if after[page] != before[page]} == {*changed, "data/runs-0.js"}
     assert "new cache" in (out / "runs" / "notes-0010.html").read_text("utf-8")
 
 
@@ -143,11 +163,10 @@ def test_changed_samples_rewrite_the_run_and_those_that_have_it_in_their_history
     out = tmp_path / "reports"
     _build(own_sample, out)
     with own_sample.writing() as writer:
-        stored = series.find(writer, ["notes-0003"])
-        row = stored["notes-0003", "cpu_app"]
-        series.upsert(
-            writer, list((stored | {("notes-0003", "cpu_app"): replace(row, values=row.values + 1)}).values())
-        )
+        rows = {one.series: one for one in series.find(writer, ["notes-0003"]).values()}
+        own = rows["cpu_app"]
+        rows["cpu_app"] = replace(own, values=own.values + 1, extracted_at=datetime.now(UTC))
+        series.upsert(writer, list(rows.values()))
         users = {
             row[0] for row in writer.rows("SELECT run_id FROM marts.history_sets WHERE history_run_id = 'notes-0003'")
         }
@@ -194,12 +213,86 @@ def test_changed_templates_rewrite_every_run_page(own_sample, tmp_path, monkeypa
     assert sum(page.startswith("runs/") for page in _build(own_sample, out)) == total
 
 
-@pytest.mark.parametrize("content", ["", "not json", "[]", '{"format": 99, "pages": {}}', '{"format": 1, "pages": 3}'])
-def test_a_damaged_manifest_only_costs_time(own_sample, tmp_path, content):
+DAMAGES = ["", "[]", '{"format": 99, "runs": {}}', '{"format": 2, "runs": 3}', None]
+
+
+@pytest.mark.parametrize(("which", "content"), [("head.json", "not json"), *(("runs", one) for one in DAMAGES)])
+def test_a_damaged_state_only_costs_time(own_sample, built, tmp_path, content, which):
+    out, clean = built, tmp_path / "clean"
+    number = site_state._number("shop-0004")
+    path = out / site_state.FOLDER / (which if which == "head.json" else f"{number:02x}.json")
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    with own_sample.writing() as writer:
+        reviews.add(writer, "shop-0004", "accepted")
+    _build(own_sample, out)
+    _build(own_sample, clean)
+    assert _contents(out) == _contents(clean)
+    assert _build(own_sample, out) == []
+
+
+def test_a_state_that_is_damaged_without_a_change_of_its_size_is_found(own_sample, built, tmp_path):
+    out, clean = built, tmp_path / "clean"
+    path = out / site_state.FOLDER / f"{site_state._number('shop-0004'):02x}.json"
+    path.write_text("x" * path.stat().st_size)
+    with own_sample.writing() as writer:
+        reviews.add(writer, "shop-0004", "accepted")
+    with own_sample.reading() as reader:
+        assert "shop-0004" in site.due_pages(reader, out)[0]
+    _build(own_sample, out)
+    _build(own_sample, clean)
+    assert _contents(out) == _contents(clean)
+
+
+def test_a_deleted_piece_of_a_list_comes_back_and_a_damaged_one_when_it_changes(own_sample, tmp_path):
+    out, clean = tmp_path / "reports", tmp_path / "clean"
+    _build(own_sample, clean)
+    _build(own_sample, out)
+    for path in (out / "data").glob("*.js"):
+        path.unlink()
+    with own_sample.reading() as reader:
+        assert site.due_pages(reader, out) == ([], True)
+    _build(own_sample, out)
+    assert _contents(out) == _contents(clean)
+    for path in (out / "data").glob("runs-*.js"):
+        path.write_text("perfreg.take(0,{}")
+    with own_sample.writing() as writer:
+        reviews.add(writer, "shop-0004", "accepted")
+    _build(own_sample, out)
+    _build(own_sample, clean)
+    assert _contents(out) == _contents(clean)
+
+
+def _contents(out: Path) -> dict[str, str]:
+    """What a reader of the site meets: pages, and the rows of the lists wherever they stand."""
+    pages = {str(p.relative_to(out)): p.read_text("utf-8") for p in (out / "runs").glob("*.html")}
+    return {**pages, "runs": _pieces(out, "runs"), "versions": _pieces(out, "versions")}
+
+
+def test_a_run_more_rewrites_its_own_pieces_only(own_sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_list, "BLOCK_SIZE", 7)
     out = tmp_path / "reports"
     _build(own_sample, out)
-    (out / MANIFEST).write_text(content)
-    assert "runs/shop-0004.html" in _build(own_sample, out)
+    before = _stamps(out)
+    everyone = _pieces(out, "runs")
+    assert len(list((out / "data").glob("runs-*.js"))) == 1 + (len(everyone) - 1) // 7
+    with own_sample.writing() as writer:
+        (row,) = runs.find(writer, ["notes-0023"]).values()
+        fresh = replace(
+            row, run_id="notes-9999", content_hash="9" * 64, version_name="9.9.9",
+            partition_key="com.example.notes@9.9.9", started_at=row.started_at + timedelta(days=1),
+            registered_at=datetime.now(UTC),
+        )  # fmt: skip
+        runs.upsert(writer, [fresh])
+    changed = _build(own_sample, out)
+    assert set(changed) - {"omega.html"} == {"runs/notes-9999.html", "runs/notes-0023.html", "index.html"}
+    after = _stamps(out)
+    touched = {name for name in after if after[name] != before.get(name)}
+    last = f"data/runs-{len(everyone) // 7}.js"
+    assert {name for name in touched if name.startswith("data/runs-")} == {last}
+    assert len([name for name in touched if name.startswith("data/versions-")]) == 1
+    assert set(_pieces(out, "runs")) == {*everyone, "notes-9999"}
 
 
 def test_an_interrupted_build_leaves_whole_pages_and_is_finished_by_the_next(own_sample, tmp_path, monkeypatch):
@@ -244,8 +337,7 @@ def test_builds_at_the_same_time_do_not_disturb_each_other(own_sample, tmp_path)
 def test_the_band_needs_three_values_and_knows_shorter_runs(sample_site):
     warehouse, _ = sample_site
     with warehouse.reading() as reader:
-        runs = loading.load_runs(reader)
-        (detail,) = loading.load_details(reader, ["notes-0016"], runs, loading.PathSimilarities())
+        (detail,) = loading.load_details(reader, ["notes-0016"])
         values = dict(
             reader.rows(
                 'SELECT history_run_id, a."values" FROM marts.history_sets '
@@ -284,11 +376,10 @@ def test_similarities_that_the_warehouse_knows_are_not_computed_again(sample_sit
     asked: list[int] = []
     monkeypatch.setattr(loading, "similarity", lambda a, b: asked.append(1) or 0.5)
     with warehouse.reading() as reader:
-        runs = loading.load_runs(reader)
         memory = loading.PathSimilarities()
-        loading.load_details(reader, ["notes-0016"], runs, memory)
+        loading.load_details(reader, ["notes-0016"], similarities=memory)
         first = len(asked)
-        loading.load_details(reader, ["notes-0016"], runs, memory)
+        loading.load_details(reader, ["notes-0016"], similarities=memory)
     assert 0 < first < 15 * 14 / 2
     assert len(asked) == first
 

@@ -1,39 +1,100 @@
-// The index: filters whose state is the address (so that a filtered list can be sent on), and the trends.
+// The index: filters, order and page of the list stand in the address (so that it can be sent on); heat maps and trends.
 "use strict";
 (() => {
   const form = document.querySelector("[data-filters]");
   if (!form) { document.body.dataset.ready = "yes"; return; }
-  const axes = [...document.querySelectorAll("[data-axis]")].map((head) => head.dataset.axis);
-  const rows = [...document.querySelectorAll("[data-runs] tbody tr")].map((row) => ({
-    row, id: row.cells[0].textContent.toLowerCase(), app: row.cells[1].textContent, version: row.cells[2].textContent,
-    anomalous: row.cells[3].dataset.v === "anomalous", series: (row.dataset.s || "").split(" "),
-    axes: [...row.querySelectorAll(".ax")].map((cell, i) => `${axes[i]}.${cell.classList[1]}`),
-  }));
+  const facts = JSON.parse(document.getElementById("index-data").textContent);
+  const { theme, config, layout, onThemeChange, lists } = window.perfreg;
+  const PAGE = window.PAGE_SIZE ?? 100, TYPING_MS = 200;   // a smaller page is for tests
   const FIELDS = ["app", "version", "axis", "series", "q"];
+  const label = Object.fromEntries(facts.series.map(([name, long]) => [name, long]));
+  const short = Object.fromEntries(facts.series.map(([name, , words]) => [name, words]));
+  const table = document.querySelector("[data-runs]");
+  const make = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children.filter((child) => child !== null));
+    return element;
+  };
+  const name = (text) => make("bdi", {}, text ?? "–");
+  const multiple = (ratio) => ratio < 1.995 ? ratio.toFixed(2) : ratio < 9.95 ? ratio.toFixed(1) : ratio.toLocaleString("en", { maximumFractionDigits: 0 });
+  const stateLabel = (state) => (facts.states[state] ?? [state])[0];
+  const stateSymbol = (state) => (facts.states[state] ?? [state, "○"])[1];
+  const address = (values) => `#${Object.entries(values).filter(([, value]) => value).map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}`;
+  const problem = document.querySelector("[data-problem]");
+  const told = (error) => { problem.textContent = `The list could not be loaded: ${error.message}`; problem.hidden = false; };
 
-  function state() {
-    const found = Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value]));
-    return { ...found, anomalous: form.elements.anomalous.checked };
+  // ---- the list of runs ----
+  let order = { sort: "started", ascending: false }, page = 1, asked = 0;
+  function wanted() {
+    const found = Object.fromEntries(FIELDS.map((field) => [field, form.elements[field].value.trim()]));
+    return { app: found.app, version: found.version, axis: found.axis, series: found.series, part: found.q, anomalous: form.elements.anomalous.checked, ...order, offset: (page - 1) * PAGE, limit: PAGE };
   }
-  function apply() {
-    const f = state();
-    const part = f.q.trim().toLowerCase();
-    let count = 0;
-    for (const r of rows) {
-      const shown = (!f.app || r.app === f.app) && (!f.version || r.version === f.version) && (!f.axis || r.axes.includes(f.axis)) && (!f.series || r.series.includes(f.series))
-        && (!part || r.id.includes(part)) && (!f.anomalous || r.anomalous);
-      r.row.hidden = !shown;
-      count += shown;
+  async function show() {
+    const mine = ++asked;
+    const query = wanted();
+    table.setAttribute("aria-busy", "true");
+    try {
+      const { total, rows } = await lists.runs(facts, query);
+      if (mine !== asked) return;   // another one was asked for meanwhile
+      table.tBodies[0].replaceChildren(...rows.map(row));
+      problem.hidden = true;
+      const all = facts.blocks.reduce((sum, [count]) => sum + count, 0);
+      const isWhole = total === all || !Object.values({ ...query, sort: "", ascending: "", offset: 0, limit: 0 }).some(Boolean);
+      document.querySelector("[data-count]").textContent = isWhole ? `${total.toLocaleString("en")} runs` : `${total.toLocaleString("en")} of ${all.toLocaleString("en")} runs`;
+      document.querySelector("[data-none]").hidden = total > 0;
+      const last = Math.max(1, Math.ceil(total / PAGE));
+      const [back, on] = document.querySelectorAll("[data-step]");
+      back.disabled = page <= 1;
+      on.disabled = page >= last;
+      document.querySelector("[data-pager]").hidden = last === 1 && page === 1;
+      document.querySelector("[data-where]").textContent = total ? `${(query.offset + 1).toLocaleString("en")}–${Math.min(total, query.offset + PAGE).toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
+    } catch (error) {
+      if (mine === asked) told(error);
+    } finally {
+      if (mine === asked) table.removeAttribute("aria-busy");
     }
-    for (const section of document.querySelectorAll("[data-app]")) section.hidden = Boolean(f.app) && section.dataset.app !== f.app;
-    document.querySelector("[data-count]").textContent = count === rows.length ? `${count} runs` : `${count} of ${rows.length} runs`;
-    document.querySelector("[data-none]").hidden = count > 0;
+    for (const head of table.querySelectorAll("th[data-sort]")) {
+      const isBy = head.dataset.sort === order.sort;
+      if (isBy) head.setAttribute("aria-sort", order.ascending ? "ascending" : "descending");
+      else head.removeAttribute("aria-sort");
+    }
+    for (const section of document.querySelectorAll("[data-app]")) {
+      section.hidden = Boolean(query.app) && section.dataset.app !== query.app;
+      if (query.app === section.dataset.app) section.querySelector("details").open = true;
+    }
   }
+  function row(run) {
+    const axes = new Map(run.axes.map((one) => { const at = one.lastIndexOf("."); return [one.slice(0, at), one.slice(at + 1)]; }));
+    const notes = [run.review ? facts.reviews[run.review] ?? run.review : "", run.problems ? `${run.problems} functional problem${run.problems === 1 ? "" : "s"}` : ""];
+    return make("tr", {},
+      make("td", {}, make("a", { href: `runs/${run.page}.html` }, name(run.id))),
+      make("td", {}, name(run.app ?? facts.unknown)),
+      make("td", {}, name(run.version ?? facts.unknown)),
+      make("td", {}, badge(run.state)),
+      ...facts.axes.map(([axis, words]) => axisCell(words, axes.get(axis))),
+      make("td", {}, run.flagged.map((series) => short[series] ?? series).join(", ")),
+      make("td", { className: "num" }, run.ratio === null ? "" : `${multiple(run.ratio)}×`),
+      make("td", {}, run.started === null ? "–" : `${new Date(run.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`),
+      make("td", {}, notes.filter(Boolean).join("; ")));
+  }
+  function badge(state) {
+    const symbol = make("span", {}, stateSymbol(state));
+    symbol.setAttribute("aria-hidden", "true");
+    return make("span", { className: `badge ${state}` }, symbol, ` ${stateLabel(state)}`);
+  }
+  function axisCell(words, state) {
+    if (!state) return make("td", { className: "ax" });
+    const sign = make("i", { title: `${words}: ${stateLabel(state).toLowerCase()}` }, stateSymbol(state));
+    sign.setAttribute("role", "img");
+    return make("td", { className: `ax ${state}` }, sign);
+  }
+
+  // ---- the address ----
   function toAddress() {
-    const f = state();
-    const parts = FIELDS.filter((name) => f[name]).map((name) => `${name}=${encodeURIComponent(f[name])}`);
-    if (f.anomalous) parts.push("anomalous=1");
-    history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : location.pathname + location.search);
+    const found = Object.fromEntries(FIELDS.map((field) => [field, form.elements[field].value.trim()]));
+    const isUsual = order.sort === "started" && !order.ascending;
+    const hash = address({ ...found, anomalous: form.elements.anomalous.checked ? "1" : "", sort: isUsual ? "" : order.sort, order: isUsual ? "" : order.ascending ? "up" : "down", page: page > 1 ? String(page) : "" });
+    history.replaceState(null, "", hash === "#" ? location.pathname + location.search : hash);
   }
   function fromAddress() {
     const values = new Map();
@@ -42,24 +103,100 @@
       if (at < 0) continue;
       try { values.set(part.slice(0, at), decodeURIComponent(part.slice(at + 1))); } catch { /* a damaged address filters nothing */ }
     }
-    if (!values.size && location.hash) return;   // an anchor, not a filter
-    for (const name of FIELDS) form.elements[name].value = values.get(name) || "";
-    for (const name of ["app", "version", "axis", "series"]) if (form.elements[name].selectedIndex < 0) form.elements[name].selectedIndex = 0;
+    if (!values.size && location.hash) return null;   // an anchor, not a filter
+    for (const field of FIELDS) form.elements[field].value = values.get(field) || "";
+    for (const field of ["app", "axis", "series"]) if (form.elements[field].selectedIndex < 0) form.elements[field].selectedIndex = 0;
     form.elements.anomalous.checked = values.get("anomalous") === "1";
-    apply();
+    const sort = values.get("sort");
+    order = table.querySelector(`th[data-sort="${CSS.escape(sort ?? "")}"]`) ? { sort, ascending: values.get("order") === "up" } : { sort: "started", ascending: false };
+    page = Math.max(1, Math.floor(Number(values.get("page"))) || 1);
+    return show();
   }
-  form.addEventListener("input", () => { apply(); toAddress(); });
-  form.addEventListener("reset", () => setTimeout(() => { apply(); toAddress(); }));
+  let typing = 0;
+  form.addEventListener("input", (event) => {
+    page = 1;
+    toAddress();
+    clearTimeout(typing);
+    if (event.target.type === "search") typing = setTimeout(show, TYPING_MS);
+    else show();
+  });
+  form.addEventListener("reset", () => setTimeout(() => { page = 1; toAddress(); show(); }));
   form.addEventListener("submit", (event) => event.preventDefault());
+  for (const head of table.querySelectorAll("th[data-sort]")) {
+    head.querySelector("button").addEventListener("click", () => {
+      const isText = ["run", "app", "version"].includes(head.dataset.sort);
+      order = { sort: head.dataset.sort, ascending: order.sort === head.dataset.sort ? !order.ascending : isText };
+      page = 1;
+      toAddress();
+      show();
+    });
+  }
+  for (const button of document.querySelectorAll("[data-step]")) {
+    button.addEventListener("click", async () => {
+      page += Number(button.dataset.step);
+      toAddress();
+      await show();
+      document.getElementById("runs").scrollIntoView({ block: "start" });
+    });
+  }
   window.addEventListener("hashchange", () => {
     fromAddress();
     if (location.hash.includes("=")) document.getElementById("runs").scrollIntoView({ block: "start" });
   });
-  fromAddress();
+  const suggestions = document.getElementById("versions");
+  form.elements.version.addEventListener("focus", async () => {
+    const apps = Object.entries(facts.apps).filter(([app]) => !form.elements.app.value || app === form.elements.app.value);
+    if (apps.length > 20) return;   // too many to load for a suggestion
+    const found = (await Promise.all(apps.map(([, app]) => lists.versions(app, 50)))).flat();
+    suggestions.replaceChildren(...[...new Set(found.sort((a, b) => b.last - a.last).map((version) => version.name))].map((version) => make("option", { value: version })));
+  });
+
+  // ---- heat maps: the versions of an app that ran last ----
+  const FIRST_VERSIONS = 12, TREND_VERSIONS = 60;
+  const step = (ratio) => ratio === null ? "none" : ratio <= 1 ? `b${Math.min(4, Math.floor((1 - ratio) * 5))}` : `a${Math.min(4, Math.floor((ratio - 1) / 0.25))}`;
+  const drawn = new Map();   // section → {shown, versions, singles}
+  const begun = new Set();
+  async function fill(section, shown) {
+    begun.add(section);
+    const app = facts.apps[section.dataset.app];
+    const versions = await lists.versions(app, Math.max(shown, TREND_VERSIONS));
+    const state = { singles: false, ...drawn.get(section), shown, versions };
+    drawn.set(section, state);
+    const some = versions.slice(0, shown);
+    const has = new Set(some.flatMap((version) => Object.keys(version.cells)));
+    const series = facts.series.filter(([key]) => has.has(key));
+    const place = section.querySelector("[data-heat]");
+    place.replaceChildren(...(series.length ? [heat(section.dataset.app, some, series)] : []));
+    section.querySelector("[data-unjudged]").hidden = series.length > 0;
+    for (const part of section.querySelectorAll("[data-judged]")) part.hidden = series.length === 0;
+    const total = app.blocks.reduce((sum, [count]) => sum + count, 0);
+    const more = section.querySelector("[data-more]");
+    more.hidden = shown >= total;
+    more.textContent = `Earlier versions (${some.length} of ${total.toLocaleString("en")} shown)`;
+    trendsOf(section, state, facts.series.filter(([key]) => versions.some((version) => key in version.levels)));
+  }
+  function heat(app, versions, series) {
+    const axes = [];
+    for (const [, , , axis] of series) (axes.at(-1)?.[0] === axis ? axes.at(-1)[1] += 1 : axes.push([axis, 1]));
+    const groups = make("tr", { className: "groups" }, make("td"), make("td"), ...axes.map(([axis, width]) => make("th", { scope: "colgroup", colSpan: width }, make("span", {}, axis))));
+    const heads = make("tr", {}, make("th", { scope: "col" }, make("span", { className: "visually-hidden" }, "Version")), make("th", { scope: "col" }, "Runs"),
+      ...series.map(([key, , words]) => make("th", { scope: "col", title: key }, words)));
+    return make("table", { className: "heat" }, make("thead", {}, groups, heads), make("tbody", {}, ...versions.map((version) => make("tr", {},
+      make("th", { scope: "row" }, name(version.name)),
+      make("td", { className: "runs" }, make("a", { href: address({ app, version: version.name }) }, String(version.runs))),
+      ...series.map(([key]) => cell(app, version, key))))));
+  }
+  function cell(app, version, key) {
+    const found = version.cells[key];
+    if (!found) return make("td", { className: "none" }, make("small", {}, "–"));
+    const [ratio, anomalous, judged, lacking, state] = found;
+    if (!judged) return make("td", { className: step(ratio) }, make("small", {}, state ? stateLabel(state) : "–"));
+    const link = make("a", { href: address({ app, version: version.name, series: anomalous ? key : "" }) }, ratio === null ? "–" : `${multiple(ratio)}×`,
+      make("small", {}, anomalous ? `▲ ${anomalous} of ${judged}` : `none of ${judged}`), lacking ? make("small", {}, `◌ missing in ${lacking}`) : null);
+    return make("td", { className: step(ratio) }, link);
+  }
 
   // ---- trends: Plotly is fetched only when they come near the screen ----
-  const { trends } = JSON.parse(document.getElementById("index-data").textContent);
-  const { theme, config, layout, onThemeChange } = window.perfreg;
   const escapeText = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   let plotly = null;
   const load = () => (plotly ??= new Promise((done, failed) => {
@@ -69,59 +206,103 @@
     script.onerror = () => failed(new Error("assets/plotly-cartesian.min.js is missing beside this page"));
     document.head.append(script);
   }));
-  const charts = new Map();
-  function draw(element, trend) {
+  const charts = new Map();   // element → {section, series}
+  function trendsOf(section, state, series) {
+    const place = section.querySelector("[data-trends]");
+    for (const [element, chart] of charts) if (chart.section === section) { watcher.unobserve(element); charts.delete(element); }
+    place.replaceChildren(...series.map(([key]) => {
+      const chart = make("div", { className: "trend" });
+      chart.setAttribute("role", "img");
+      chart.setAttribute("aria-label", `${label[key]}: ${state.singles ? "mean of each run" : "level of each version"}, with the range of what it was compared with`);
+      charts.set(chart, { section, series: key });
+      return make("div", {}, make("h4", {}, label[key]), chart);
+    }));
+    const singles = section.querySelector("[data-singles]");
+    singles.hidden = series.length === 0;
+    singles.setAttribute("aria-pressed", String(state.singles));
+    for (const [element, chart] of charts) if (chart.section === section) watcher.observe(element);
+  }
+  function points(section, key) {
+    const { versions, singles } = drawn.get(section);
+    const order = versions.filter((version) => key in version.levels).sort((a, b) => a.first - b.first || (a.name < b.name ? -1 : 1));
+    const found = { names: order.map((version) => version.name), low: [], high: [], x: [], y: [], text: [], bad: [], target: [], axis: "" };
+    order.forEach((version, i) => {
+      const [median, low, high, each, axis] = version.levels[key];
+      found.axis = axis;
+      found.low.push(low);
+      found.high.push(high);
+      const anomalous = version.cells[key]?.[1] ?? 0;
+      if (!singles) {
+        found.x.push(i); found.y.push(median); found.bad.push(anomalous > 0); found.target.push(address({ app: section.dataset.app, version: version.name }));
+        found.text.push(`${escapeText(version.name)} · ${version.runs} run${version.runs === 1 ? "" : "s"}${anomalous ? `, ${anomalous} anomalous` : ""}`);
+      } else {
+        each.forEach((value, place) => {
+          if (value === null) return;
+          found.x.push(i - 0.4 + (0.8 * (place + 0.5)) / each.length); found.y.push(value); found.bad.push(false);
+          found.target.push(address({ app: section.dataset.app, version: version.name, q: version.ids[place] }));
+          found.text.push(`${escapeText(version.name)} · ${escapeText(version.ids[place])}`);
+        });
+      }
+    });
+    return { ...found, singles };
+  }
+  function draw(element) {
+    const { section, series } = charts.get(element);
+    const p = points(section, series);
+    element.targets = p.target;
     const t = theme();
-    const x = trend.levels.map((_, i) => i);
-    const starts = x.filter((i) => i === 0 || trend.versions[i] !== trend.versions[i - 1]);
-    const bad = new Set(trend.anomalous);
-    const text = x.map((i) => `${escapeText(trend.versions[i])} · ${escapeText(trend.runs[i])}`);
     const axis = { gridcolor: t.line, linecolor: t.line, zeroline: false, fixedrange: true };
-    const known = [...trend.levels, ...trend.low, ...trend.high].filter((v) => v !== null);
+    const known = [...p.y, ...p.low, ...p.high].filter((v) => v !== null);
     const top = Math.max(...known), bottom = Math.min(...known), margin = 0.08 * (top - bottom || Math.abs(top) || 1);
-    const many = Math.max(1, Math.ceil(starts.length / 6));
+    const many = Math.max(1, Math.ceil(p.names.length / 6));
+    const ticks = p.names.map((_, i) => i).filter((i) => i % many === 0);
     return Plotly.react(element, [
-      // A bar per run, not an area: neighbouring runs may have quite different histories.
-      { type: "bar", x, base: trend.low, y: trend.high.map((v, i) => (v === null ? null : v - trend.low[i])), width: 1, marker: { color: t.band, line: { width: 0 } }, hoverinfo: "skip" },
+      // A bar per version, not an area: neighbouring versions may have quite different histories.
+      { type: "bar", x: p.names.map((_, i) => i), base: p.low, y: p.high.map((v, i) => (v === null ? null : v - p.low[i])), width: 1, marker: { color: t.band, line: { width: 0 } }, hoverinfo: "skip" },
       {
-        x, y: trend.levels, text, mode: "lines+markers", line: { color: t.run, width: 1 }, opacity: 1,
-        marker: { size: x.map((i) => (bad.has(i) ? 9 : 4)), color: x.map((i) => (bad.has(i) ? t.alert : t.run)), symbol: x.map((i) => (bad.has(i) ? "triangle-up" : "circle")) },
-        hovertemplate: `%{text}<br>mean %{y:,.4~r} ${trend.axis}<extra></extra>`,
+        x: p.x, y: p.y, text: p.text, mode: p.singles ? "markers" : "lines+markers", line: { color: t.run, width: 1 }, opacity: 1,
+        marker: { size: p.bad.map((bad) => (bad ? 9 : p.singles ? 3 : 4)), color: p.bad.map((bad) => (bad ? t.alert : t.run)), symbol: p.bad.map((bad) => (bad ? "triangle-up" : "circle")) },
+        hovertemplate: `%{text}<br>${p.singles ? "mean" : "median of means"} %{y:,.4~r} ${p.axis}<extra></extra>`,
       },
     ], {
       ...layout(t), margin: { l: 48, r: 8, t: 8, b: 26 }, hovermode: "closest", dragmode: false, bargap: 0,
-      xaxis: { ...axis, showgrid: false, tickvals: starts.filter((_, i) => i % many === 0), ticktext: starts.filter((_, i) => i % many === 0).map((i) => escapeText(trend.versions[i]).slice(0, 14)), tickangle: 0, range: [-0.6, x.length - 0.4] },
-      yaxis: { ...axis, nticks: 5, range: [bottom - margin, top + margin], title: { text: trend.axis, standoff: 8, font: { size: 11 } } },
-      shapes: starts.slice(1).map((i) => ({ type: "line", x0: i - 0.5, x1: i - 0.5, yref: "paper", y0: 0, y1: 1, line: { color: t.line, width: 1 }, layer: "below" })),
+      xaxis: { ...axis, showgrid: false, tickvals: ticks, ticktext: ticks.map((i) => escapeText(p.names[i]).slice(0, 14)), tickangle: 0, range: [-0.6, p.names.length - 0.4] },
+      yaxis: { ...axis, nticks: 5, range: [bottom - margin, top + margin], title: { text: p.axis, standoff: 8, font: { size: 11 } } },
     }, config);
   }
-  const labels = Object.fromEntries([...form.elements.series.options].map((o) => [o.value, o.textContent]));
-  for (const place of document.querySelectorAll("[data-trends]")) {
-    for (const trend of trends.filter((t) => t.app === place.dataset.trends)) {
-      const block = document.createElement("div");
-      const heading = document.createElement("h4");
-      heading.textContent = labels[trend.series] || trend.series;
-      const chart = document.createElement("div");
-      chart.className = "trend";
-      chart.setAttribute("role", "img");
-      chart.setAttribute("aria-label", `${heading.textContent}: mean of each run over versions, with the band of its history`);
-      block.append(heading, chart);
-      place.append(block);
-      charts.set(chart, trend);
-    }
-  }
-  const ready = () => { document.body.dataset.ready = "yes"; performance.mark("charts-drawn"); };
+  let looked = null;
+  const hasLooked = new Promise((done) => { looked = done; });
   const watcher = new IntersectionObserver(async (entries) => {
-    const near = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
+    const near = entries.filter((entry) => entry.isIntersecting && charts.has(entry.target)).map((entry) => entry.target);
     for (const element of near) watcher.unobserve(element);
-    if (near.length) {
-      await load();
-      for (const element of near) { await draw(element, charts.get(element)); element.dataset.drawn = "yes"; }
-      for (const element of near) element.on("plotly_click", (event) => { location.href = `runs/${charts.get(element).runs[event.points[0].pointIndex]}.html`; });
-    }
-    ready();
+    try {
+      if (near.length) await load();
+      for (const element of near) {
+        if (!charts.has(element)) continue;
+        await draw(element);
+        element.dataset.drawn = "yes";
+        element.on("plotly_click", (event) => { location.hash = element.targets[event.points[0].pointIndex].slice(1); });
+      }
+    } catch (error) { told(error); }
+    looked();
   }, { rootMargin: "150px" });
-  for (const element of charts.keys()) watcher.observe(element);
-  if (!charts.size) ready();
-  onThemeChange(async () => { for (const [element, trend] of charts) if (element.dataset.drawn) await draw(element, trend); });
+  onThemeChange(async () => { for (const element of charts.keys()) if (element.dataset.drawn) await draw(element); });
+
+  const sections = [...document.querySelectorAll("[data-app]")];
+  for (const section of sections) {
+    const details = section.querySelector("details");
+    details.addEventListener("toggle", () => { if (details.open && !begun.has(section)) fill(section, FIRST_VERSIONS).catch(told); });
+    section.querySelector("[data-more]").addEventListener("click", () => fill(section, drawn.get(section).shown * 3).catch(told));
+    section.querySelector("[data-singles]").addEventListener("click", () => {
+      drawn.get(section).singles = !drawn.get(section).singles;
+      fill(section, drawn.get(section).shown).catch(told);
+    });
+  }
+  (async () => {
+    const open = sections.filter((section) => section.querySelector("details").open);
+    await Promise.all([fromAddress() ?? show(), ...open.map((section) => fill(section, FIRST_VERSIONS).catch(told))]);
+    if (charts.size) await hasLooked;
+    document.body.dataset.ready = "yes";
+    performance.mark("charts-drawn");
+  })();
 })();

@@ -1,51 +1,80 @@
 // The ω page: a run is anomalous exactly below its critical ω, so every verdict at every ω is one comparison.
 "use strict";
 (() => {
-  const { omega, rows, rates } = JSON.parse(document.getElementById("omega-data").textContent);
-  const { theme, config, layout, onThemeChange } = window.perfreg;
+  const facts = JSON.parse(document.getElementById("omega-data").textContent);
+  const { omega, measured, counts, steps, rates } = facts;
+  const { theme, config, layout, onThemeChange, lists } = window.perfreg;
   const inputs = { a: document.querySelector('[data-omega="a"]'), b: document.querySelector('[data-omega="b"]') };
   if (!inputs.a) { document.body.dataset.ready = "yes"; return; }
-  const REVIEWS = { confirmed: "Confirmed regression", rejected: "False alarm", accepted: "Accepted as the new normal" };
-  const anomalous = (row, at) => row[4] !== null && row[4] > at;
-  const state = (row, at) => anomalous(row, at) ? "▲ anomalous" : row[6] ? "○ series missing" : "● normal";
-  const count = (at) => rows.reduce((sum, row) => sum + anomalous(row, at), 0);
+  const SHOWN = 500, MOVING_MS = 150;
+  const anomalous = (run, at) => run.omega > at;
+  const state = (run, at) => anomalous(run, at) ? "▲ anomalous" : run.lacking ? "○ series missing" : "● normal";
+  const count = (at) => counts[Math.round(at * steps)];
+  const problem = document.querySelector("[data-problem]"), cut = document.querySelector("[data-cut]");
+  const table = document.querySelector("[data-flip-table]");
   const cell = (row, text, className = "") => {
     const td = row.insertCell();
     td.textContent = text ?? "–";
     td.className = className;
     return td;
   };
+  const values = () => ({ a: Number(inputs.a.value), b: Number(inputs.b.value) });
   function update() {
-    const at = { a: Number(inputs.a.value), b: Number(inputs.b.value) };
+    const at = values();
     for (const key of ["a", "b"]) {
       document.querySelector(`[data-out="${key}"]`).textContent = at[key].toFixed(2);
-      document.querySelector(`[data-text="${key}"]`).textContent = `${count(at[key])} of ${rows.length} runs anomalous${Math.abs(at[key] - omega) < 1e-9 ? " · in force" : ""}`;
+      document.querySelector(`[data-text="${key}"]`).textContent = `${count(at[key])} of ${measured} runs anomalous${Math.abs(at[key] - omega) < 1e-9 ? " · in force" : ""}`;
     }
-    const flips = rows.filter((row) => anomalous(row, at.a) !== anomalous(row, at.b));
+    // A run that is anomalous at the larger ω is so at the smaller: all that change, change one way.
+    const flips = Math.abs(count(at.a) - count(at.b));
     document.querySelector("[data-flips]").textContent = at.a === at.b ? "Move a slider to see which verdicts change."
-      : flips.length === 0 ? "No verdict changes between the two."
-      : `${flips.length} verdict${flips.length === 1 ? " changes" : "s change"}: ${[[at.b, "to anomalous"], [at.a, "no longer"]].map(([w, words]) => [flips.filter((r) => anomalous(r, w)).length, words]).filter(([n]) => n).map((part) => part.join(" ")).join(", ")}.`;
-    const table = document.querySelector("[data-flip-table]");
-    table.hidden = flips.length === 0;
+      : flips === 0 ? "No verdict changes between the two."
+      : `${flips} verdict${flips === 1 ? " changes" : "s change"}: ${flips} ${at.b < at.a ? "to anomalous" : "no longer"}.`;
+    table.hidden = flips === 0;
+    cut.hidden = flips <= SHOWN;
+    cut.textContent = `The ${SHOWN} that are anomalous up to the largest ω are shown; perfreg sql "FROM marts.verdict_flips(${at.a}, ${at.b})" has all.`;
+    return flips;
+  }
+  let asked = 0;
+  async function list(flips) {
+    const mine = ++asked;
+    const at = values();
     const body = table.tBodies[0];
-    body.replaceChildren();
-    for (const flip of flips.slice(0, 500)) {
-      const row = body.insertRow();
-      const link = document.createElement("a");
-      link.href = `runs/${flip[1]}.html`;
-      link.textContent = flip[0];
-      cell(row, "").append(link);
-      cell(row, flip[2]); cell(row, flip[3]);
-      cell(row, flip[4] >= 1e9 ? "any" : flip[4].toFixed(2), "num");
-      cell(row, state(flip, at.a));
-      cell(row, state(flip, at.b));
-      cell(row, REVIEWS[flip[5]] || "");
+    if (!flips) { body.replaceChildren(); return; }
+    try {
+      const { rows } = await lists.runs(facts, { above: Math.min(at.a, at.b), upto: Math.max(at.a, at.b), sort: "omega", limit: SHOWN });
+      if (mine !== asked) return;
+      problem.hidden = true;
+      body.replaceChildren();
+      for (const run of rows) {
+        const row = body.insertRow();
+        const link = document.createElement("a");
+        link.href = `runs/${run.page}.html`;
+        link.textContent = run.id;
+        cell(row, "").append(link);
+        cell(row, run.app); cell(row, run.version);
+        cell(row, run.omega >= 1e9 ? "any" : run.omega.toFixed(2), "num");
+        cell(row, state(run, at.a));
+        cell(row, state(run, at.b));
+        cell(row, facts.reviews[run.review] || "");
+      }
+      table.dataset.shown = `${at.a} ${at.b}`;
+    } catch (error) {
+      if (mine === asked) { problem.textContent = `The list could not be loaded: ${error.message}`; problem.hidden = false; }
     }
   }
   const max = Number(inputs.a.max);
   inputs.a.value = omega ?? 1.5;
   inputs.b.value = omega === 0.5 ? 1.5 : 0.5;
-  for (const input of Object.values(inputs)) input.addEventListener("input", () => { update(); draw(); });
+  let moving = 0;
+  for (const input of Object.values(inputs)) {
+    input.addEventListener("input", () => {
+      const flips = update();
+      draw();
+      clearTimeout(moving);
+      moving = setTimeout(() => list(flips), MOVING_MS);
+    });
+  }
 
   function draw() {
     const t = theme();
@@ -64,7 +93,6 @@
     }
     return Plotly.react(document.querySelector("[data-curve]"), traces, look, config);
   }
-  update();
-  draw().then(() => { document.body.dataset.ready = "yes"; performance.mark("charts-drawn"); });
+  Promise.all([list(update()), draw()]).then(() => { document.body.dataset.ready = "yes"; performance.mark("charts-drawn"); });
   onThemeChange(draw);
 })();

@@ -1,0 +1,353 @@
+"""The marts as what the index and the ω page show: rows of runs, rows of versions, and figures over all runs.
+
+Everything is asked of some runs or versions; only the figures of the ω page are taken over all, by one scan each.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from perfreg_assets.catalogue import definition_of, is_known
+from perfreg_assets.reports.data import (
+    FalseAlarmRate,
+    ListedRun,
+    OmegaOverview,
+    QualityRow,
+    SeriesCell,
+    SeriesLevel,
+    VersionRow,
+)
+from perfreg_assets.reports.loading import of
+from perfreg_assets.reports.run_order import Placed
+from perfreg_assets.run import RUN_LEVEL
+from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.stamps import grouped
+
+OMEGA_STEPS = 40
+"""Of the curve on the ω page, per 1.0; their number times ω is exact where the division by 0.025 is not."""
+OMEGA_MAXIMUM = 5
+"""Right end of curve and sliders; the thesis' range is 0 to 1.5."""
+NEVER, ALWAYS = -1.0, 1e9
+"""Critical ω of runs that are anomalous at no ω and at every ω; JSON has no infinities."""
+SHOWN_RUNS = 200
+"""Runs of a version, the latest, whose levels make up its level and are shown as points of their own."""
+
+
+def load_settings(reader: Reader) -> tuple[str | None, float | None]:
+    """The detector and ω in force."""
+    found = dict(reader.rows("""SELECT name, "value" FROM marts.settings WHERE is_current"""))
+    omega = found.get("omega")
+    return found.get("detector"), float(omega) if omega is not None else None
+
+
+# ---- runs ------------------------------------------------------------------------------------------
+_RUNS = """
+SELECT run_id, app, version_name, started_at, state, run_verdict, axis_states, review_status, functional_problem_count
+FROM marts.runs WHERE {of}
+"""
+_FLAGGED = """
+SELECT
+    run_id,
+    list(series ORDER BY series) FILTER (is_anomalous AND series <> '*'),
+    max(greatest(distance, 0) / threshold) FILTER (threshold > 0 AND series <> '*'),
+    max(critical_omega) FILTER (series = '*'),
+    coalesce(bool_or(len(missing_series) > 0) FILTER (series = '*'), false)
+FROM marts.verdicts WHERE is_current AND {of} GROUP BY run_id
+"""
+
+
+def load_listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
+    """run_id → its row in lists, of those that are there."""
+    found: dict[str, ListedRun] = {}
+    for ids, _ in grouped(run_ids):
+        verdicts = {run_id: facts for run_id, *facts in reader.rows(_FLAGGED.format(of=of(ids)), ids)}
+        for row in reader.dicts(_RUNS.format(of=of(ids)), ids):
+            flagged, ratio, omega, is_lacking = verdicts.get(row["run_id"], (None, None, None, False))
+            found[row["run_id"]] = ListedRun(
+                run_id=row["run_id"],
+                app=row["app"],
+                version_name=row["version_name"],
+                started_at=row["started_at"],
+                state=_state(row["state"], row["run_verdict"]),
+                axes=row["axis_states"] or {},
+                flagged=tuple(flagged or ()),
+                ratio=ratio,
+                review=row["review_status"],
+                problems=row["functional_problem_count"] or 0,
+                critical_omega=None if omega is None else min(max(omega, NEVER), ALWAYS),
+                is_lacking=is_lacking,
+            )
+    return found
+
+
+def _state(state: str, verdict: str | None) -> str:
+    """The state that stands on a run's badge."""
+    return state if state in ("quarantined", "incomplete_trace") else verdict or "not_judged"
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Which runs, in which order: `axis` and `axis_state` belong together; omegas: critical ω above and up to."""
+
+    app: str | None = None
+    has_no_app: bool = False
+    version: str | None = None
+    axis: str | None = None
+    axis_state: str | None = None
+    series: str | None = None
+    part: str | None = None
+    is_anomalous: bool = False
+    omega_above: float | None = None
+    omega_upto: float | None = None
+    sort: str = "started"
+    is_ascending: bool = False
+    offset: int = 0
+    limit: int = 100
+
+
+SORTS = {
+    "started": "runs.started_at",
+    "run": "runs.run_id",
+    "app": "runs.app",
+    "version": "runs.version_name",
+    "worst": "worst.ratio",
+    "omega": "worst.critical_omega",
+}
+_WORST = """
+LEFT JOIN (
+    SELECT
+        run_id,
+        max(greatest(distance, 0) / threshold) FILTER (threshold > 0 AND series <> '*') AS ratio,
+        max(critical_omega) FILTER (series = '*') AS critical_omega
+    FROM marts.verdicts WHERE is_current GROUP BY run_id
+) AS worst ON worst.run_id = runs.run_id
+"""
+
+
+def find_listed(reader: Reader, query: ListQuery) -> tuple[int, list[ListedRun]]:
+    """How many runs fit, and those of the page asked for, in order; by the run's id where the order leaves it open."""
+    conditions, values = _conditions(query)
+    needs_worst = query.sort in ("worst", "omega") or query.omega_above is not None
+    chosen = f"FROM marts.runs AS runs {_WORST if needs_worst else ''} WHERE {' AND '.join(conditions) or 'true'}"
+    direction = "ASC" if query.is_ascending else "DESC"
+    found = reader.rows(
+        f"SELECT runs.run_id, count(*) OVER () {chosen} "
+        f"ORDER BY {SORTS[query.sort]} {direction} NULLS LAST, runs.run_id {direction} LIMIT ? OFFSET ?",
+        [*values, query.limit, query.offset],
+    )
+    count = found[0][1] if found else 0
+    if not found and query.offset:  # beyond the last page
+        count = int(reader.value(f"SELECT count(*) {chosen}", values))
+    rows = load_listed(reader, [run_id for run_id, _ in found])
+    return count, [rows[run_id] for run_id, _ in found]
+
+
+def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def add(condition: str, *bound: Any) -> None:
+        conditions.append(condition)
+        values.extend(bound)
+
+    if query.app is not None:
+        add("runs.app = ?", query.app)
+    if query.has_no_app:
+        add("runs.app IS NULL")
+    if query.version is not None:
+        add("runs.version_name = ?", query.version)
+    if query.axis is not None:
+        add(
+            "runs.run_id IN (SELECT run_id FROM marts.axis_verdicts WHERE is_current AND axis = ? AND state = ?)",
+            query.axis,
+            query.axis_state,
+        )
+    if query.series is not None:
+        add(
+            "runs.run_id IN (SELECT run_id FROM marts.verdicts WHERE is_current AND is_anomalous AND series = ?)",
+            query.series,
+        )
+    if query.part:
+        add("contains(lower(runs.run_id), lower(?))", query.part)
+    if query.is_anomalous:
+        add("runs.state NOT IN ('quarantined', 'incomplete_trace') AND runs.run_verdict = 'anomalous'")
+    if query.omega_above is not None:
+        add("worst.critical_omega > ?", query.omega_above)
+        add("worst.critical_omega <= ?", query.omega_upto)
+    return conditions, values
+
+
+# ---- versions --------------------------------------------------------------------------------------
+_JUDGED = """
+SELECT run_id, series, state, is_anomalous, distance, threshold, missing_series
+FROM marts.verdicts WHERE is_current AND {of}
+"""
+_MEMBERS = """
+SELECT sets.run_id, members.history_run_id
+FROM marts.history_states AS sets JOIN marts.history_sets AS members ON members.run_id = sets.run_id
+WHERE sets.state = 'ready' AND {of}
+"""
+_LEVELS = """
+SELECT run_id, series, unit, mean FROM marts.series_levels WHERE {of} AND {of_series}
+"""
+
+
+def load_versions(reader: Reader, versions: dict[str, list[Placed]]) -> dict[str, VersionRow]:
+    """Version → its row, of versions of one app with their runs, oldest first.
+
+    The level of a version is the median of its runs' means, its band the range of the means of their histories, as in
+    marts.trends, over its latest runs.
+    """
+    latest = {version: [one.run_id for one in runs[-SHOWN_RUNS:]] for version, runs in versions.items()}
+    cells, anomalous = _judged(reader, {one.run_id: version for version, runs in versions.items() for one in runs})
+    shown = [run_id for ids in latest.values() for run_id in ids]
+    series = sorted({name for group in cells.values() for name in group})
+    members = _members(reader, shown)
+    units, means = _means(reader, sorted({*shown, *(m for group in members.values() for m in group)}), series)
+    return {
+        version: VersionRow(
+            version_name=version,
+            run_count=len(runs),
+            anomalous_count=anomalous[version],
+            first_started_at=runs[0].started_at,
+            last_started_at=runs[-1].started_at,
+            run_ids=tuple(latest[version]),
+            cells=cells[version],
+            levels={
+                name: level
+                for name in cells[version]
+                if (level := _level(name, units.get(name, ""), latest[version], members, means)) is not None
+            },
+        )
+        for version, runs in versions.items()
+    }
+
+
+def _judged(reader: Reader, version_of: dict[str, str]) -> tuple[dict[str, dict[str, SeriesCell]], dict[str, int]]:
+    """Version → series → what its runs' verdicts say, and how many of its runs are anomalous as a whole."""
+    anomalous: dict[str, int] = defaultdict(int)
+    judged: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+    lacking: dict[tuple[str, str], int] = defaultdict(int)
+    for ids, _ in grouped(version_of):
+        for run_id, series, *facts, missing in reader.rows(_JUDGED.format(of=of(ids)), ids):
+            version = version_of[run_id]
+            if series == RUN_LEVEL:
+                anomalous[version] += bool(facts[1])
+                for name in missing or ():
+                    lacking[version, name] += 1
+            else:
+                judged[version, series].append(tuple(facts))
+    found: dict[str, dict[str, SeriesCell]] = {version: {} for version in version_of.values()}
+    for (version, series), verdicts in judged.items():
+        found[version][series] = _cell(verdicts, lacking[version, series])
+    return found, anomalous
+
+
+def _cell(verdicts: Sequence[tuple[Any, ...]], lacking: int) -> SeriesCell:
+    """Of (state, is_anomalous, distance, threshold) of a version's runs."""
+    known = [one for one in verdicts if one[1] is not None]
+    states = sorted({one[0] for one in verdicts if one[1] is None})
+    return SeriesCell(
+        ratio=max((max(d, 0.0) / limit for _, _, d, limit in known if d is not None and limit > 0), default=None),
+        anomalous=sum(bool(one[1]) for one in known),
+        judged=len(known),
+        lacking=lacking,
+        state=None if known else (states[0] if states else None),
+    )
+
+
+def _members(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for ids, _ in grouped(run_ids):
+        for run_id, member in reader.rows(_MEMBERS.format(of=of(ids, "sets.run_id")), ids):
+            found[run_id].append(member)
+    return found
+
+
+def _means(
+    reader: Reader, run_ids: Sequence[str], series: Sequence[str]
+) -> tuple[dict[str, str], dict[tuple[str, str], float]]:
+    """Unit of each series, and the mean of each (run_id, series)."""
+    units: dict[str, str] = {}
+    means: dict[tuple[str, str], float] = {}
+    for ids, _ in grouped(run_ids):
+        for run_id, name, unit, mean in reader.rows(
+            _LEVELS.format(of=of(ids), of_series=of(series, "series")), [*ids, *series]
+        ):
+            units[name] = unit
+            means[run_id, name] = mean
+    return units, means
+
+
+def _level(
+    series: str, unit: str, run_ids: Sequence[str], members: dict[str, list[str]], means: dict[tuple[str, str], float]
+) -> SeriesLevel | None:
+    points = tuple(means.get((run_id, series)) for run_id in run_ids)
+    known = sorted(value for value in points if value is not None)
+    if not known:
+        return None
+    history = {member for run_id in run_ids for member in members.get(run_id, ())}
+    band = sorted(means[member, series] for member in history if (member, series) in means)
+    middle = len(known) // 2
+    median = known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
+    return SeriesLevel(unit, median, band[0] if band else None, band[-1] if band else None, points)
+
+
+def load_axes(reader: Reader, series: Sequence[str]) -> dict[str, str]:
+    """Series → its axis, as marts.axis_verdicts has it: what the app or its test reports of itself is in no
+    catalogue."""
+    unknown = [name for name in series if not is_known(name)]
+    own = {
+        name
+        for (name,) in reader.rows(
+            f"SELECT DISTINCT metric FROM marts.measurements WHERE {of(unknown, 'metric')}", unknown
+        )
+    }
+    return {name: definition_of(name).axis if is_known(name) else "app" if name in own else "other" for name in series}
+
+
+# ---- ω page ----------------------------------------------------------------------------------------
+_COUNTS = """
+SELECT greatest(0, least($last + 1, ceil(critical_omega * $per_unit)))::INTEGER, count(*)
+FROM marts.run_verdicts WHERE is_current AND critical_omega IS NOT NULL GROUP BY ALL
+"""
+_RATES = """
+SELECT detector, omega, presumed_normal_count, presumed_false_alarm_count, false_alarm_ratio
+FROM marts.false_alarm_rates WHERE series = ? AND detector = ? ORDER BY omega
+"""
+_QUALITY = """
+SELECT dataset, detector, omega, precision, recall, f1, false_positive_rate
+FROM marts.evaluations
+WHERE is_latest_evaluation AND omega IS NOT NULL AND series = 'all' AND anomaly_kind = 'all' AND severity = 'all'
+ORDER BY detector, omega
+"""
+
+
+def load_omega_overview(reader: Reader) -> OmegaOverview:
+    """All that the ω page shows at once."""
+    detector, omega = load_settings(reader)
+    # A run is anomalous at each step below its critical ω: as many steps as this, from 0.
+    last = OMEGA_STEPS * OMEGA_MAXIMUM
+    of_steps = dict(reader.rows(_COUNTS, {"last": last, "per_unit": OMEGA_STEPS}))
+    measured = sum(of_steps.values())
+    below = list(accumulate(of_steps.get(step, 0) for step in range(last + 1)))
+    return OmegaOverview(
+        omega=omega,
+        detector=detector,
+        measured=measured,
+        counts=tuple(measured - passed for passed in below),
+        false_alarms=tuple(FalseAlarmRate(*row) for row in reader.rows(_RATES, [RUN_LEVEL, detector])),
+        quality=tuple(QualityRow(**row) for row in reader.dicts(_QUALITY)),
+    )
+
+
+def overview_facts(reader: Reader) -> list[Any]:
+    """What index and ω page show that no run's stamp knows: the ω that were evaluated, and the last evaluation."""
+    return [
+        reader.rows("SELECT DISTINCT omega FROM core.verdicts ORDER BY omega"),
+        reader.value("SELECT max(evaluated_at) FROM core.evaluations"),
+    ]

@@ -1,0 +1,125 @@
+"""The list of all runs in blocks of equal size: a run stays in the block that was the last when it came."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from perfreg_assets.reports import shards
+from perfreg_assets.reports.data import ListedRun
+from perfreg_assets.reports.links import page_name
+from perfreg_assets.reports.loading_lists import load_listed
+from perfreg_assets.reports.site_state import SiteState
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse.connection import Reader
+
+BLOCK_SIZE = 1000
+FIRST_ROWS = 100
+"""Rows that the index itself holds: the first page of the list."""
+
+Row = list[Any]
+
+
+def packed(run: ListedRun) -> Row:
+    """A run as the scripts read it: page (0: named like the run), app, version, start (s since 1970), state, state of
+    each axis (`cpu.normal memory.anomalous`), anomalous series, largest ratio, review, number of functional problems,
+    critical ω, whether it lacks a series of its history."""
+    page = page_name(run.run_id)
+    return [
+        0 if page == run.run_id else page,
+        run.app,
+        run.version_name,
+        None if run.started_at is None else round(run.started_at.timestamp()),
+        run.state,
+        " ".join(f"{axis}.{state}" for axis, state in sorted(run.axes.items())),
+        list(run.flagged),
+        None if run.ratio is None else float(f"{run.ratio:.4g}"),
+        run.review,
+        run.problems,
+        None if run.critical_omega is None else round(run.critical_omega, 4),
+        int(run.is_lacking),
+    ]
+
+
+def update(
+    reader: Reader, out_dir: Path, state: SiteState, changed: Collection[str], lost: Collection[str] = ()
+) -> None:
+    """Puts the changed runs' rows into their blocks, takes out those that are gone; writes the blocks it touched.
+
+    Args:
+        lost: names of blocks whose files are gone.
+    """
+    blocks = state.head.blocks
+    listed = load_listed(reader, sorted(changed))
+    wanted: dict[int, dict[str, Row | None]] = defaultdict(dict)
+    for run_id in changed:
+        entry = state.get(run_id)
+        if run_id in listed:
+            if entry.block < 0:
+                entry = replace(entry, block=_free_block(blocks))
+                blocks[entry.block]["count"] += 1
+                state.put(run_id, entry)
+            wanted[entry.block][run_id] = packed(listed[run_id])
+        elif entry.block >= 0:
+            wanted[entry.block][run_id] = None
+            state.put(run_id, replace(entry, block=-1))
+    for number in range(len(blocks)):
+        if name_of(number) in lost:
+            wanted[number].update({})
+    for number, rows in wanted.items():
+        known = shards.read(out_dir, name_of(number), blocks[number]["digest"])
+        if known is None:  # new, or damaged
+            others = [run_id for run_id, entry in state.items() if entry.block == number and run_id not in rows]
+            known = {run_id: packed(one) for run_id, one in load_listed(reader, others).items()}
+        merged = {run_id: row for run_id, row in {**known, **rows}.items() if row is not None}
+        digest = shards.save(out_dir, name_of(number), merged, blocks[number]["digest"])
+        blocks[number] = {"digest": digest, **facts(merged.values())}
+
+
+def first_rows(reader: Reader, out_dir: Path, state: SiteState) -> list[Row]:
+    """The first page of the list: `[run_id, *row]` of the runs that started last, the latest first."""
+    ids = run_table.newest(reader, FIRST_ROWS)
+    rows: dict[str, Row] = {}
+    for number in {state.get(run_id).block for run_id in ids} - {-1}:
+        rows |= shards.read(out_dir, name_of(number), state.head.blocks[number]["digest"]) or {}
+    missing = [run_id for run_id in ids if run_id not in rows]
+    rows |= {run_id: packed(one) for run_id, one in load_listed(reader, missing).items()}
+    return [[run_id, *rows[run_id]] for run_id in ids]
+
+
+def names(blocks: Sequence[Any]) -> set[str]:
+    """Of all blocks."""
+    return {name_of(number) for number in range(len(blocks))}
+
+
+def name_of(block: int) -> str:
+    return f"runs-{block}"
+
+
+def _free_block(blocks: list[dict[str, Any]]) -> int:
+    if not blocks or blocks[-1]["count"] >= BLOCK_SIZE:
+        blocks.append({"digest": "", "count": 0})
+    return len(blocks) - 1
+
+
+def facts(rows: Iterable[Row]) -> dict[str, Any]:
+    """What the index says of a block: `states` counts, `axes` as in the rows, and which apps and series there are."""
+    rows = list(rows)
+    starts = [row[3] for row in rows if row[3] is not None]
+    return {
+        "count": len(rows),
+        "newest": max(starts, default=None),
+        "states": dict(sorted(Counter(row[4] for row in rows).items())),
+        "axes": sorted({axis for row in rows for axis in row[5].split()}),
+        "apps": sorted({row[1] for row in rows if row[1] is not None}),
+        "nameless": any(row[1] is None for row in rows),
+        "series": sorted({name for row in rows for name in row[6]}),
+    }
+
+
+def all_of(blocks: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    """Everything that the blocks list under a name, in order."""
+    return sorted({one for block in blocks for one in block.get(name, ())})

@@ -1,0 +1,144 @@
+"""The versions of each app in blocks of equal size: what the heat map and the trends of the index are drawn from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from perfreg_assets.reports import shards, wording
+from perfreg_assets.reports.data import VersionRow
+from perfreg_assets.reports.loading_lists import load_versions
+from perfreg_assets.reports.run_order import Placed, RunOrder
+from perfreg_assets.reports.site_state import SiteState
+from perfreg_assets.reports.templating import numbers
+from perfreg_assets.warehouse.connection import Reader
+
+BLOCK_SIZE = 50
+
+Row = dict[str, Any]
+
+
+def packed(row: VersionRow) -> Row:
+    """A version as the scripts read it; times in s since 1970, levels in the unit that is shown.
+
+    `cells`: series → [ratio, anomalous, judged, lacking, state]. `levels`: series → [median, low, high, a value for
+    each of `ids`, the unit].
+    """
+    levels = {}
+    for series, level in row.levels.items():
+        unit = wording.unit_of(series, level.unit)
+        scaled = [
+            None if value is None else value * unit.factor
+            for value in (level.median, level.history_low, level.history_high, *level.points)
+        ]
+        median, low, high, *points = numbers((float("nan") if v is None else v for v in scaled), digits=4) or []
+        levels[series] = [median, low, high, points, unit.axis]
+    return {
+        "runs": row.run_count,
+        "anomalous": row.anomalous_count,
+        "first": round(row.first_started_at.timestamp()),
+        "last": round(row.last_started_at.timestamp()),
+        "ids": list(row.run_ids),
+        "cells": {
+            series: [
+                None if cell.ratio is None else float(f"{cell.ratio:.4g}"),
+                cell.anomalous,
+                cell.judged,
+                cell.lacking,
+                cell.state,
+            ]
+            for series, cell in sorted(row.cells.items())
+        },
+        "levels": dict(sorted(levels.items())),
+    }
+
+
+def update(
+    reader: Reader,
+    out_dir: Path,
+    state: SiteState,
+    order: RunOrder,
+    touched: Iterable[tuple[str, str]],
+    lost: Collection[str] = (),
+) -> None:
+    """Makes the rows of these (app, version) true, takes out those without runs, and writes the blocks it touched.
+
+    Args:
+        lost: names of blocks whose files are gone.
+    """
+    of_app: dict[str, set[str]] = defaultdict(set)
+    for app, version in touched:
+        of_app[app].add(version)
+    for app, known in state.head.apps.items():
+        gone = {block for block in range(len(known["blocks"])) if name_of(known["number"], block) in lost}
+        if gone:
+            versions = {one.version_name for one in order.runs_of(app)}
+            of_app[app] |= {version for version in versions if state.block_of_version(app, version) in gone}
+    for app, versions in sorted(of_app.items()):
+        _update_app(reader, out_dir, state, order, app, versions)
+
+
+def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder, app: str, versions: set[str]) -> None:
+    apps = state.head.apps
+    known = apps.setdefault(
+        app, {"number": 1 + max((one["number"] for one in apps.values()), default=-1), "blocks": []}
+    )
+    blocks = known["blocks"]
+    runs: dict[str, list[Placed]] = {}
+    for one in order.runs_of(app):
+        if one.version_name in versions:
+            runs.setdefault(one.version_name, []).append(one)
+    wanted: dict[int, set[str]] = defaultdict(set)
+    for version in (*runs, *sorted(versions - set(runs))):  # new ones by their first run
+        block = state.block_of_version(app, version)
+        if version not in runs:
+            state.put_version(app, version, -1)
+        elif block < 0:
+            if not blocks or blocks[-1]["count"] >= BLOCK_SIZE:
+                blocks.append({"digest": "", "count": 0})
+            block = len(blocks) - 1
+            blocks[block]["count"] += 1
+            state.put_version(app, version, block)
+        if block >= 0:
+            wanted[block].add(version)
+    for block, group in wanted.items():
+        name = name_of(known["number"], block)
+        before = shards.read(out_dir, name, blocks[block]["digest"])
+        if before is None:  # new, or damaged
+            everyone: dict[str, list[Placed]] = defaultdict(list)
+            for one in order.runs_of(app):
+                if state.block_of_version(app, one.version_name) == block:
+                    everyone[one.version_name].append(one)
+            before, runs = {}, runs | everyone
+            group |= set(everyone)
+        fresh = load_versions(reader, {version: runs[version] for version in sorted(group & set(runs))})
+        rows = {version: row for version, row in before.items() if version not in group}
+        rows |= {version: packed(row) for version, row in fresh.items()}
+        digest = shards.save(out_dir, name, rows, blocks[block]["digest"])
+        blocks[block] = {"digest": digest, **facts(rows)}
+    if not any(one["count"] for one in blocks):
+        del apps[app]
+
+
+def name_of(app_number: int, block: int) -> str:
+    return f"versions-{app_number}-{block}"
+
+
+def names(apps: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Of all blocks."""
+    return {name_of(app["number"], block) for app in apps.values() for block in range(len(app["blocks"]))}
+
+
+def facts(rows: Mapping[str, Row]) -> dict[str, Any]:
+    """What the index says of a block: counts, the version that ran last, and series that were judged."""
+    latest = max(rows, key=lambda version: (rows[version]["last"], version), default=None)
+    return {
+        "count": len(rows),
+        "runs": sum(row["runs"] for row in rows.values()),
+        "anomalous": sum(row["anomalous"] for row in rows.values()),
+        "newest": None if latest is None else rows[latest]["last"],
+        "latest": None if latest is None else [latest, rows[latest]["runs"], rows[latest]["anomalous"]],
+        "series": sorted({series for row in rows.values() for series in row["cells"]}),
+    }

@@ -1,0 +1,198 @@
+"""Whether anything that is stored of a run changed, told by small columns alone: no samples, paths or profiles.
+
+A stamp is a 64-bit hash of the rows that make up a run: what it is, when each of its parts was written, and keys of
+what has no such moment. Stamps combine by XOR, so that the checksum of the whole warehouse is one scan without a
+group, and equals the XOR of the stamps of all runs: whoever knows it from before and finds some runs changed can tell
+whether nothing else did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from perfreg_assets.catalogue import is_known
+from perfreg_assets.warehouse.connection import Reader
+
+GROUP = 1000
+"""Ids named in one query."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A table that says something of runs.
+
+    Attributes:
+        run: expression for the run's id, in `joined`.
+        stamped: what of a row is hashed.
+        written: column with the moment of writing; None where the rows are written together with those of another.
+        joined: the table with what it takes to know the run, where it does not name it itself.
+    """
+
+    table: str
+    stamped: str
+    written: str | None
+    run: str = "rows.run_id"
+    joined: str | None = None
+    where: str = "true"
+
+
+_SOURCES: dict[str, _Source] = {
+    # A run that is given again or excluded keeps its moment: all that is said of it is hashed, but its path and extras.
+    "runs": _Source(
+        "core.runs",
+        "rows.run_id, rows.partition_key, rows.app, rows.version_name, rows.version_code, rows.device, "
+        "rows.device_unit, rows.strategy, rows.time_limit_s, rows.action_interval_s, rows.started_at, "
+        "rows.exploration_start_ns, rows.exploration_end_ns, rows.step_count, rows.explored_state_count, "
+        "rows.functional_problem_count, rows.functional_problems, rows.content_hash, rows.path_hash, rows.trace_file, "
+        "rows.trace_bytes, rows.trace_sha256, rows.is_quarantined, rows.reason_code, rows.reason, rows.is_excluded, "
+        "rows.exclude_reason",
+        "registered_at",
+    ),
+    "traces": _Source(
+        "core.traces", "rows.run_id, rows.is_complete, rows.is_trace_gone, rows.checked_at", "checked_at"
+    ),
+    "time_series": _Source("core.time_series", "rows.run_id, rows.series, rows.extracted_at", "extracted_at"),
+    "measurements": _Source(
+        "core.measurements",
+        "rows.subject_id, rows.metric, rows.measured_at",
+        "measured_at",
+        run="rows.subject_id",
+        where="rows.subject_kind = 'run'",
+    ),
+    "attachments": _Source(
+        "core.attachments", "rows.run_id, rows.file_name, rows.bytes, rows.sha256, rows.ts_ns", None
+    ),
+    "history_sets": _Source("core.history_sets", "rows.run_id, rows.selected_at", "selected_at"),  # and candidates
+    "run_barycenters": _Source("core.run_barycenters", "rows.run_id, rows.series, rows.barycenter_id", None),
+    "distances": _Source(
+        "core.distances",
+        "rows.distance_id, rows.is_latest, rows.state, rows.distance, rows.q1, rows.q3, rows.measured_at",
+        "measured_at",
+    ),
+    "verdicts": _Source(
+        "core.verdicts",
+        "rows.distance_id, rows.evaluated_at",
+        "evaluated_at",
+        run="measured.run_id",
+        joined="core.verdicts AS rows JOIN core.distances AS measured ON measured.distance_id = rows.distance_id",
+        where="rows.omega = marts.current_value('omega')::DOUBLE",
+    ),
+    "profiles": _Source("core.profiles", "rows.run_id, rows.series, rows.computed_at", "computed_at"),
+    "discords": _Source(
+        "core.discords",
+        "rows.run_id, rows.series, rows.window_index, rows.start_ns, rows.end_ns, rows.confidence",
+        None,
+    ),
+    "reviews": _Source("core.reviews", "rows.run_id, rows.reviewed_at", "reviewed_at"),
+}
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Of everything stored of all runs: its checksum, and per table the latest moment of writing (ISO 8601, UTC)."""
+
+    checksum: int
+    latest: dict[str, str]
+
+
+def totals(reader: Reader) -> Totals:
+    """By one scan of each table's small columns."""
+    parts = [
+        f"SELECT '{name}', bit_xor(hash('{name}', {one.stamped})), "
+        f"{f'max(rows.{one.written})' if one.written else 'NULL'} FROM {one.table} AS rows WHERE {one.where}"
+        for name, one in _SOURCES.items()
+    ]
+    checksum, latest = 0, {}
+    for name, stamp, moment in reader.rows(" UNION ALL ".join(parts)):
+        checksum ^= stamp or 0
+        if moment is not None:
+            latest[name] = moment.isoformat()
+    return Totals(checksum, latest)
+
+
+def written_since(reader: Reader, latest: dict[str, str]) -> set[str]:
+    """Runs with a row that was written at or after the latest moment known of its table (unknown: any row).
+
+    What was stamped earlier and arrived later is not found: compare checksums.
+    """
+    parts, moments = [], []
+    for name, one in _SOURCES.items():
+        if one.written is not None:
+            since = "" if name not in latest else f" AND rows.{one.written} >= ?"
+            moments += [datetime.fromisoformat(latest[name])] if since else []
+            parts.append(f"SELECT {one.run} FROM {_from(one)} WHERE {one.where}{since}")
+    return {run_id for (run_id,) in reader.rows(" UNION ".join(parts), moments)}
+
+
+def of_runs(reader: Reader, run_ids: Iterable[str] | None = None) -> dict[str, int]:
+    """run_id → stamp, of some runs or (None) of all; a run of which nothing is stored has none."""
+    if run_ids is None:
+        return dict(reader.rows(_stamps("", 0)))
+    found: dict[str, int] = {}
+    for group, marks in grouped(run_ids):
+        found |= reader.rows(_stamps(marks, len(_SOURCES)), group * len(_SOURCES))
+    return found
+
+
+def grouped(run_ids: Iterable[str]) -> Iterable[tuple[list[str], str]]:
+    """Ids in groups with the marks to bind them: `IN (?, ?)` reaches every table below a mart, a subquery does not."""
+    ids = list(run_ids)
+    for start in range(0, len(ids), GROUP):
+        group = ids[start : start + GROUP]
+        yield group, ", ".join("?" * len(group))
+
+
+def _stamps(marks: str, count: int) -> str:
+    parts = [
+        f"SELECT {one.run} AS run_id, hash('{name}', {one.stamped}) AS stamp FROM {_from(one)} WHERE {one.where}"
+        + (f" AND {one.run} IN ({marks})" if count else "")
+        for name, one in _SOURCES.items()
+    ]
+    return f"SELECT run_id, bit_xor(stamp) FROM ({' UNION ALL '.join(parts)}) GROUP BY run_id"
+
+
+def _from(one: _Source) -> str:
+    return one.joined or f"{one.table} AS rows"
+
+
+def general(reader: Reader) -> list[Any]:
+    """What the marts say of every run depends on: the settings in force, the marts themselves, reference tables, and
+    judged names that neither catalogue nor measurements know, for which the marts know no axis."""
+    unmeasured = reader.rows(
+        "SELECT DISTINCT series FROM core.distances WHERE series NOT IN (SELECT metric FROM core.measurements)"
+    )
+    return [
+        reader.rows('SELECT name, arg_max("value", changed_at) FROM core.settings GROUP BY name ORDER BY name'),
+        reader.rows("SELECT name, sha256 FROM core.mart_files ORDER BY name"),
+        reader.rows("SELECT bit_xor(hash(known)) FROM core.series_definitions AS known"),
+        reader.rows("SELECT bit_xor(hash(known)) FROM core.detectors AS known"),
+        sorted(name for (name,) in unmeasured if not is_known(name)),
+    ]
+
+
+def series_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, int]:
+    """run_id → hash of what its series hold, their samples by the hash that is stored of them."""
+    found: dict[str, int] = {}
+    for group, marks in grouped(run_ids):
+        found |= reader.rows(
+            "SELECT run_id, bit_xor(hash(series, unit, interval_s, start_ns, is_missing, reason, "
+            "coalesce(values_hash, extracted_at::VARCHAR))) "
+            f"FROM core.time_series WHERE run_id IN ({marks}) GROUP BY run_id",
+            group,
+        )
+    return found
+
+
+def path_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, str]:
+    """run_id → hash that changes with its path; quarantined runs, whose paths nobody looks at, are not in it."""
+    found: dict[str, str] = {}
+    for group, marks in grouped(run_ids):
+        found |= reader.rows(
+            "SELECT run_id, concat_ws('/', path_hash, content_hash) FROM core.runs "
+            f"WHERE run_id IN ({marks}) AND NOT is_quarantined",
+            group,
+        )
+    return found
