@@ -64,6 +64,8 @@ def lof_is_outlier(
     the leaks and no normal run.
 
     Args:
+        target: (n,) series of the judged run.
+        history: series of the history's runs, k of (n_i,), same unit.
         neighbors: of the target; at most one less than the history has runs.
         threshold: largest factor of a run that is none.
 
