@@ -59,7 +59,8 @@ def _arrive(writer, run_id, chance):
     version = chance.choice([row.version_name, f"2.{number}"])
     changed = {"run_id": f"{run_id}-{number}", "content_hash": f"{number:064d}", "started_at": started}
     fresh = replace(row, **changed, version_name=version, partition_key=f"{row.app}@{version}")
-    runs.upsert(writer, [replace(fresh, registered_at=datetime.now(UTC), is_quarantined=False, reason_code=None)])
+    moment = row.registered_at + timedelta(days=1)  # the sample's runs were registered in what is the future by now
+    runs.upsert(writer, [replace(fresh, registered_at=moment, is_quarantined=False, reason_code=None)])
 
 
 def _again(writer, run_id, chance):
