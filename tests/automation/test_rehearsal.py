@@ -68,7 +68,7 @@ def upload(files, url, folder):
 
 
 @pytest.mark.skipif(BINARIES is None, reason="needs PostgreSQL (apt install postgresql)")
-@pytest.mark.timeout(1200)  # two minutes on two idle cores
+@pytest.mark.timeout(2400)  # two to three minutes on two idle cores
 def test_runs_end_in_the_same_verdicts_whatever_dies_on_the_way(local, bucket, tmp_path):
     url = bucket
     files = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
