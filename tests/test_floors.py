@@ -44,7 +44,7 @@ ONLY_IN = {
     "duckdb": {"warehouse"},
     "adbutils": {"collection"},
     "dagster": {"definitions", "workers", "assets", "automation"},
-    "fsspec": {"objects", "warehouse"},
+    "fsspec": {"objects"},
     "perfetto": {"traces"},
 }
 # What the numerics stand on; beside it the standard library and this package.
