@@ -174,12 +174,13 @@ def test_a_condition_on_runs_opens_their_files_only(many: Warehouse, mart: str, 
     assert groups == most
 
 
-@pytest.mark.parametrize("mart", sorted(set(MARTS) - {"time_series"}))
+@pytest.mark.parametrize("mart", ["barycenters", "profiles", "series_arrays"])
 def test_runs_that_a_query_finds_out_are_read_alone_too(many: Warehouse, mart: str) -> None:
-    some = "(SELECT run_id FROM marts.runs WHERE run_id LIKE 'run-03_')"
     with many.reading() as reader:
-        _, groups = _scanned(reader, f"SELECT * FROM marts.{mart} WHERE run_id IN {some}")
-    assert groups == 10
+        for count in (10, 55):  # by itself DuckDB names no more than 50
+            some = f"(SELECT run_id FROM marts.runs WHERE run_id < 'run-0{count}')"
+            _, groups = _scanned(reader, f"SELECT * FROM marts.{mart} WHERE run_id IN {some}")
+            assert groups == count
 
 
 def test_a_reader_of_one_run_reads_no_other_file(many: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
