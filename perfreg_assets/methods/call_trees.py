@@ -380,7 +380,7 @@ def _merge(  # noqa: PLR0912, PLR0915  (one pass over the calls; parts would be 
         begin = 0
         for end in ends:
             rows = rows_of_all[begin:end]
-            begin = end
+            begin = int(end)
             piece_number += 1
             for i in range(len(rows)):
                 row = rows[i]

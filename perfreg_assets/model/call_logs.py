@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets.methods.call_trees import INCOMPLETE_RATIO, CallTrees, build_trees, incomplete_ratio
 from perfreg_assets.methods.causes import MethodCause, rank_methods
@@ -84,8 +85,8 @@ def analyse(
         Rejected: see `read_call_log`. ValueError: see `time_windows`.
     """
     log = read_call_log(path, template, with_sha256=with_sha256)
+    span_ms = _span(log.calls.time_ms)
     trees = build_trees(log.calls)
-    times = log.calls.time_ms[log.calls.time_ms != NO_TIME]
     uses = method_uses(trees)
     ratio = incomplete_ratio(trees.counts, sum(log.counts.refused.values()))
     return Analysis(
@@ -96,7 +97,7 @@ def analyse(
         sha256=log.sha256,
         first_unfit=log.first_unfit,
         first_refused=log.first_refused,
-        span_ms=(int(np.min(times)), int(np.max(times))) if len(times) else None,
+        span_ms=span_ms,
         reason=Reason.CALL_LOG_INCOMPLETE if ratio > INCOMPLETE_RATIO else None,
         trees=trees,
         uses=uses,
@@ -108,6 +109,15 @@ def analyse(
         causes=rank_methods(profile_of(trees), list((baselines or {}).values())),
         baselines=baselines or {},
     )
+
+
+def _span(time_ms: NDArray[np.int64]) -> tuple[int, int] | None:
+    """First and last time, in any order of the lines; None without any."""
+    is_timed = time_ms != NO_TIME
+    if not is_timed.any():
+        return None
+    last = int(np.max(time_ms))  # NO_TIME is below all times
+    return int(np.min(time_ms, where=is_timed, initial=last)), last
 
 
 def profile_of_file(path: Path, template: Template) -> Profile:

@@ -7,6 +7,7 @@ regular expression is matched line by line, and is also the slow reference that 
 from __future__ import annotations
 
 import hashlib
+import mmap
 import queue
 import re
 from collections import deque
@@ -14,7 +15,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +46,8 @@ from perfreg_assets.traces.call_log_template import Template
 from perfreg_assets.traces.trace_file import unpacked_chunks
 
 THREADS = 2
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 1 << 20
+PACKED_CALLS = 1 << 16
 MAX_BYTES = 64 << 30
 SHOWN_CHARACTERS = 160
 
@@ -125,7 +129,7 @@ def read_call_log(
     try:
         chunks = unpacked_chunks(path, max_bytes, on_raw=digest.update if digest else None)
         blocks = _blocks(chunks, file)
-        found = list(
+        found = _packed(
             _by_expression(blocks, template) if template.layout is None else _scanned(blocks, template, threads)
         )
     except Rejected as error:
@@ -171,7 +175,7 @@ def _blocks(chunks: Iterator[bytes], file: _File) -> Iterator[_Block]:
         if end == 0:
             rest += chunk[: max(0, MAX_LINE_BYTES + 2 - len(rest))]
             continue
-        yield _Block(bytes(rest) + chunk[:end] if rest else chunk[:end])
+        yield _Block(b"".join((rest, memoryview(chunk)[:end])))
         rest = bytearray(chunk[end : end + BLOCK_BYTES])
     if rest:
         yield _Block(bytes(rest), is_cut=True)
@@ -191,8 +195,48 @@ def _pooled(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(held)
 
 
+def _packed(blocks: Iterator[_Scanned]) -> list[_Scanned]:
+    """All blocks; their calls lie in few large pieces of memory, which are given back one by one as they are joined."""
+    done: list[_Scanned] = []
+    waiting: list[_Scanned] = []
+    for block in blocks:
+        waiting.append(block)
+        if sum(len(one.found.elapsed_ms) for one in waiting) >= PACKED_CALLS:
+            _pack(waiting)
+            done += waiting
+            waiting = []
+    _pack(waiting)
+    return done + waiting
+
+
+def _pack(blocks: list[_Scanned]) -> None:
+    ends = np.cumsum([0, *(len(one.found.elapsed_ms) for one in blocks)]).tolist()
+    if not ends[-1]:
+        return
+
+    def moved(pieces: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        # Not from the heap, which keeps what is freed: that would be the size of the log once more.
+        place = np.frombuffer(_private(ends[-1] * pieces[0].itemsize), pieces[0].dtype)
+        np.concatenate(pieces, out=place)
+        return [place[start:end] for start, end in pairwise(ends)]
+
+    for kind in range(NAME_KINDS):
+        for one, piece in zip(blocks, moved([one.found.names[kind] for one in blocks]), strict=True):
+            one.found.names[kind] = piece
+    for one, piece in zip(blocks, moved([one.found.elapsed_ms for one in blocks]), strict=True):
+        one.found.elapsed_ms = piece
+    for one, piece in zip(blocks, moved([one.found.time_ms for one in blocks]), strict=True):
+        one.found.time_ms = piece
+
+
+def _private(size: int) -> mmap.mmap:
+    if hasattr(mmap, "MAP_PRIVATE"):  # not on Windows
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return mmap.mmap(-1, size)
+
+
 def _scanned(blocks: Iterator[_Block], template: Template, threads: int) -> Iterator[_Scanned]:
-    """Blocks scanned by some threads, in the order of the file; at most two per thread are held at once."""
+    """Blocks scanned by some threads, in the order of the file; at most one more than threads is held."""
     assert template.layout is not None
     free: queue.SimpleQueue[Scanner] = queue.SimpleQueue()
     for _ in range(threads):
@@ -220,7 +264,7 @@ def _scanned(blocks: Iterator[_Block], template: Template, threads: int) -> Iter
                 is_cut_off = True
                 break  # it is the last
             waiting.append(pool.submit(scan, block))
-            while len(waiting) > 2 * threads:
+            while len(waiting) > threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -388,14 +432,15 @@ def _joined(path: Path, template: Template, blocks: list[_Scanned], file: _File,
             id(source): np.fromiter((numbers[name] for name in own), np.int32, len(own))
             for source, own in zip(sources, found, strict=True)
         }
-        columns.append(np.concatenate([of_source[id(block.names_of)][block.found.names[kind]] for block in blocks]))
+        del found, numbers  # of a log with many transactions they are as large as a column
+        columns.append(_column(blocks, kind, of_source))
         names.append(distinct)
-        for block in blocks:  # what is joined is given back: a log may be nearly as large as the memory
-            block.found.names[kind] = np.empty(0, np.int32)
-    elapsed = np.concatenate([block.found.elapsed_ms for block in blocks])
+    elapsed, times = np.empty(len(columns[0])), np.empty(len(columns[0]), np.int64)
+    end = 0
     for block in blocks:
-        block.found.elapsed_ms = np.empty(0)
-    times = np.concatenate([block.found.time_ms for block in blocks])
+        start, end = end, end + len(block.found.elapsed_ms)
+        elapsed[start:end], times[start:end] = block.found.elapsed_ms, block.found.time_ms
+        block.found.elapsed_ms, block.found.time_ms = np.empty(0), np.empty(0, np.int64)
     transactions, services, labels, methods = (
         tuple(name.decode("utf-8", "backslashreplace") for name in kind) for kind in names
     )
@@ -413,6 +458,17 @@ def _joined(path: Path, template: Template, blocks: list[_Scanned], file: _File,
         no_time_count=int(np.count_nonzero(times == NO_TIME)),
     )
     return CallLog(path, calls, counts, file.byte_count, sha256, unfit, wrong)
+
+
+def _column(blocks: list[_Scanned], kind: int, of_source: dict[int, NDArray[np.int32]]) -> NDArray[np.int32]:
+    """A column of names, numbered anew; what is joined is given back, a log may be as large as the memory."""
+    column = np.empty(sum(len(block.found.names[kind]) for block in blocks), np.int32)
+    end = 0
+    for block in blocks:
+        start, end = end, end + len(block.found.names[kind])
+        np.take(of_source[id(block.names_of)], block.found.names[kind], out=column[start:end], mode="clip")
+        block.found.names[kind] = np.empty(0, np.int32)
+    return column
 
 
 def _not_utf8(columns: list[NDArray[np.int32]], names: list[list[bytes]]) -> int:
