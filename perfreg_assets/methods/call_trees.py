@@ -141,14 +141,14 @@ class CallTrees:
 
     @cached_property
     def service_call_count(self) -> NDArray[np.int64]:
-        """Calls of each service; of a service that was only seen in orphans those."""
+        """(services,): calls of each service; of a service that was only seen in orphans those."""
         whole = np.bincount(self.trees.service[~self.trees.is_orphan], minlength=len(self.services))
         orphans = np.bincount(self.trees.service[self.trees.is_orphan], minlength=len(self.services))
         return np.where(whole > 0, whole, orphans)
 
     @cached_property
     def service_total_ms(self) -> NDArray[np.float64]:
-        """Time of all trees of each service: what shares are taken of."""
+        """(services,): time of all trees of each service, ms: what shares are taken of."""
         sums = np.bincount(self.trees.service, weights=self.trees.elapsed_ms, minlength=len(self.services))
         return sums.astype(np.float64)  # of no tree at all they are whole numbers
 

@@ -42,7 +42,7 @@ class Growth:
 
     @property
     def is_listed(self) -> NDArray[np.bool_]:
-        """What is worth a look."""
+        """(n,): what is worth a look."""
         return (self.z >= Z_MINIMUM) & (self.growth_share >= GROWTH_SHARE_MINIMUM)
 
 

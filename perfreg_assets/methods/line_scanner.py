@@ -85,7 +85,7 @@ class Scanner:
     _room: int = 0
 
     def scan(self, block: NDArray[np.uint8]) -> Found:
-        """The calls in a block of whole lines (the last one may lack its line end)."""
+        """The calls in a block of whole lines (the last one may lack its line end), given as its bytes (n,)."""
         room = max(len(block) // self.layout.shortest_line + 1, 1)
         if room > self._room:
             self._names = np.empty((NAME_KINDS, room), np.int32)

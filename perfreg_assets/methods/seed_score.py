@@ -39,7 +39,7 @@ def seed_score(ratios: Sequence[float] | NDArray[np.float64], factor: float = DE
     """The score of one method.
 
     Args:
-        ratios: self-time ratio, 0 to 1, in each service that calls the method; at least one.
+        ratios: (x,) self-time ratio, 0 to 1, in each service that calls the method; at least one.
 
     Raises:
         ValueError: no service calls it.
