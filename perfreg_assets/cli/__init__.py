@@ -1,7 +1,19 @@
 """`perfreg …`: thin; each command calls the functions that the assets call, and shows what came of it."""
 
-from perfreg_assets.cli import collecting, health, ingesting, judging, quality, reading, servers, spreading
+from perfreg_assets.cli import causes, collecting, health, ingesting, judging, quality, reading, servers, spreading
 from perfreg_assets.cli.process import run
 from perfreg_assets.cli.root import main
 
-__all__ = ["collecting", "health", "ingesting", "judging", "main", "quality", "reading", "run", "servers", "spreading"]
+__all__ = [
+    "causes",
+    "collecting",
+    "health",
+    "ingesting",
+    "judging",
+    "main",
+    "quality",
+    "reading",
+    "run",
+    "servers",
+    "spreading",
+]

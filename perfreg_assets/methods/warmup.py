@@ -1,4 +1,7 @@
-"""Loads every default kernel once, so that a cold cache is paid for, and said, before the work starts."""
+"""Loads every kernel once, so that a cold cache is paid for, and said, before the work starts.
+
+Those of call logs apart: whoever judges runs has no use for them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
     Args:
         write: see `jit.compilation_notice`.
     """
-    # Every kernel is reached from here (tested).
+    # Every kernel is reached from here, but for those of `warm_up_call_logs` (tested).
     some = np.linspace(0.0, 1.0, 64)
     other = some**2
     usual = UsualDifferences([some - other, other - some], [some, other])
@@ -36,3 +39,20 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
         find_excess(usual, some - other, some, 1.0)
         ab_join(some, other, 4)
         ab_join(some, other, 4, normalize=False)
+
+
+def warm_up_call_logs(write: Callable[[str], None] | None = None) -> None:
+    """Compiles or loads the kernels that read call logs and build their trees.
+
+    Args:
+        write: see `jit.compilation_notice`.
+    """
+    from perfreg_assets.methods.call_trees import Calls, build_trees  # noqa: PLC0415  (not for who judges runs)
+    from perfreg_assets.methods.line_scanner import IGNORED, NONE, Layout, Scanner  # noqa: PLC0415
+
+    with compilation_notice(write):
+        literals = np.frombuffer(b" ", np.uint8)
+        layout = Layout(literals, np.array([0, 1]), np.array([NONE, IGNORED]), 1.0)
+        Scanner(layout).scan(np.frombuffer(b" a\n", np.uint8))
+        one = np.zeros(1, np.int32)
+        build_trees(Calls(one, one, one, one, np.ones(1), np.zeros(1, np.int64), ("t",), ("s",), ("1",), ("m",)))

@@ -16,6 +16,7 @@ import numpy as np
 from perfreg_assets.warehouse import (
     attachments,
     barycenters,
+    call_logs,
     collections,
     discords,
     distances,
@@ -439,6 +440,74 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
             "INSERT INTO core.attachments VALUES (?, 'screen.png', 'screenshot', 4096, ?, ?)",
             [run_id, "f0" * 32, BOOT_NS],
         )
+    _add_call_log(writer)
+
+
+def _add_call_log(writer: Writer) -> None:
+    """A log of one service: a calls b."""
+    key = call_logs.call_log_id(APPS[1], "1.0.0", "night")
+    row = call_logs.CallLogRow(
+        call_log_id=key, app=APPS[1], version_name="1.0.0", log_name="night", log_file="night.txt", sha256="ab" * 32,
+        unpacked_bytes=1000, template="{transaction} {label} {method} {elapsed_ms}", first_call_at=FIRST_START,
+        last_call_at=FIRST_START, line_count=21, call_count=20, unfit_count=1, refused_counts={}, orphan_count=0,
+        parallel_count=0, clipped_count=0, split_count=0, reason_code=None, baselines=("evening",),
+    )  # fmt: skip
+    node = {"call_log_id": key, "service": "login", "parallel_count": 0, "is_outermost": True, "call_count": 10}
+    use = {"call_log_id": key, "service": "login", "call_count": 10}
+    score = {"call_log_id": key, "std": 0.0, "service_count": 1, "call_count": 10}
+    call_logs.replace(
+        writer,
+        row,
+        {
+            call_logs.SERVICES: [
+                call_logs.ServiceRow(
+                    call_log_id=key, service="login", call_count=10, total_ms=100, min_ms=10, mean_ms=10, max_ms=10,
+                    std_ms=0, tree_count=1,
+                )
+            ],
+            call_logs.NODES: [
+                call_logs.NodeRow(
+                    node_index=0, parent_index=None, method="a", depth_count=0, total_ms=100, self_ms=40, max_ms=10,
+                    max_self_ms=4, **node,
+                ),
+                call_logs.NodeRow(
+                    node_index=1, parent_index=0, method="b", depth_count=1, total_ms=60, self_ms=60, max_ms=6,
+                    max_self_ms=6, **node,
+                ),
+            ],
+            call_logs.USES: [
+                call_logs.UseRow(
+                    method="a", self_ms=40, children_ms=60, mean_ms=10, max_ms=10, self_share=0.4, children_share=0.6,
+                    **use,
+                ),
+                call_logs.UseRow(
+                    method="b", self_ms=60, children_ms=0, mean_ms=6, max_ms=6, self_share=0.6, children_share=0, **use
+                ),
+            ],
+            call_logs.SCORES: [
+                call_logs.ScoreRow(method="a", seed_score=0.4, rms=0.4, mean_ms=10, max_ms=10, **score),
+                call_logs.ScoreRow(method="b", seed_score=0.6, rms=0.6, mean_ms=6, max_ms=6, **score),
+            ],
+            call_logs.CAUSES: [
+                call_logs.CauseRow(
+                    call_log_id=key, cause_rank=1, service="login", method="b", before_ms=2, mad_ms=0.1, after_ms=6,
+                    growth_ms=4, growth_share=1, z=17.9, is_new=False, history_count=1,
+                )
+            ],
+            call_logs.SLOW_CALLS: [
+                call_logs.SlowCallRow(
+                    call_log_id=key, slow_rank=1, service="login", transaction="t1", elapsed_ms=10,
+                    called_at=FIRST_START,
+                )
+            ],
+            call_logs.WINDOWS: [
+                call_logs.WindowRow(
+                    call_log_id=key, service="login", window_index=0, window_at=FIRST_START, window_s=60, call_count=10,
+                    calls_per_s=1 / 6, mean_ms=10, max_ms=10,
+                )
+            ],
+        },
+    )  # fmt: skip
 
 
 def _evaluation() -> dict[str, object]:

@@ -27,14 +27,17 @@ PROMISED = {
     "threshold excess_ratio "
     "direction explanation is_current evaluated_at",
     "measurements": "subject_kind subject_id metric app version_name unit worse value reason provenance measured_at",
+    "call_tree_nodes": "call_log_id service method node_index parent_index self_ms total_ms call_count",
+    "method_scores": "method seed_score rms std service_count mean_ms max_ms",
+    "change_impact": "method service self_share children_share calls",
     "discords": "run_id series start_s end_s peak_s start_ns end_ns confidence profile_value screens",
 }
 NUMBERS_WITHOUT_UNIT = re.compile(
     # counts, positions, and figures in the unit that another column names
-    r".*(_count|_index|_rank|_position|_ratio|_ns|_s|_bytes|_median|_mean|_minimum|_maximum|_max|_low|_high|_value|_omega|_size)$"
+    r".*(_count|_index|_rank|_position|_ratio|_ns|_s|_bytes|_median|_mean|_minimum|_maximum|_max|_low|_high|_value|_omega|_size|_ms|_share|_per_s)$"
     r"|omega|distance|uncorrected_distance|bytes|q1|q3|threshold|p_value|improvement|k|step|attempt|version_code|level|value|mean|median|minimum|maximum"
     r"|percentile_95|inertia|seconds|engine_seconds|bytes_per_minute|confidence|lift|flagged_per_clean_run|growth_per_s"
-    r"|tp|tn|fp|fn|precision|recall|f1|false_positive_rate|mcc|roc_auc|average_precision|repeats|history|seed|omega_[ab]"
+    r"|z|rms|std|seed_score|calls|tp|tn|fp|fn|precision|recall|f1|false_positive_rate|mcc|roc_auc|average_precision|repeats|history|seed|omega_[ab]"
 )
 
 

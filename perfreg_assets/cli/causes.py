@@ -1,0 +1,325 @@
+"""`perfreg causes --log` and `perfreg impact`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.root import command
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.methods.method_uses import Profile
+    from perfreg_assets.model.call_logs import Analysis
+
+SHOWN_ROWS = 10
+_COLUMNS = {
+    "causes": ("rank", "service", "method", "before_ms", "after_ms", "growth_share", "z", "seed_score", "max_ms"),
+    "scores": ("rank", "method", "seed_score", "rms", "std", "service_count", "call_count", "mean_ms", "max_ms"),
+    "services": ("service", "call_count", "min_ms", "mean_ms", "max_ms", "std_ms", "tree_count"),
+    "slowest": ("rank", "service", "transaction", "elapsed_ms", "called_at"),
+    "windows": ("service", "window_index", "window_at", "call_count", "calls_per_s", "mean_ms", "max_ms"),
+}
+_IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls", "mean_ms", "max_ms")
+
+
+@command("causes", example="perfreg causes --log now.txt.gz --baseline before.txt.gz --format json")
+@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The call log.")
+@click.option(
+    "--baseline",
+    "baselines",
+    multiple=True,
+    metavar="FILE|NAME",
+    help="An earlier log: a file, or a stored log's name.",
+)
+@click.option("--template", "template_text", metavar="T", help="What a line with a call looks like.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", "folded"]), default="table", show_default=True
+)
+@click.option("--show", "what", type=click.Choice(list(_COLUMNS)), default="causes", show_default=True)
+@click.option("--limit", type=click.IntRange(0), help="Rows shown; 0: all. Default: 10 in a table, else all.")
+@click.option(
+    "--minimum-ms", type=click.FloatRange(0), default=0.0, help="Only methods with mean and maximum above it."
+)
+@click.option("--window-s", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True)
+@click.option("--app", help="Store the log: under this app …")
+@click.option("--app-version", help="… this version …")
+@click.option("--name", help="… and this name. Default: the file's.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="A page with flame graph and call trees.")
+def causes(
+    settings: Settings, log: Path, baselines: tuple[str, ...], template_text: str | None, form: str, what: str,
+    limit: int | None, minimum_ms: float, window_s: float, app: str | None, app_version: str | None,
+    name: str | None, html: Path | None,
+) -> None:  # fmt: skip
+    """Which methods of a call log took longer than in earlier logs; without any, which take a large share of services.
+
+    With --app and --app-version the log is stored, and is compared with the stored logs of other versions of the app.
+    Times are self times per call of the service. What did not fit is said on stderr.
+    """
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.model import call_logs
+    from perfreg_assets.traces.call_log_template import DEFAULT_TEMPLATE, parse_template
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if (app is None) != (app_version is None) or (name is not None and app is None):
+        raise ValueError("a log is stored under --app and --app-version together, and perhaps --name")
+    if what != "causes" and form == "folded":
+        raise ValueError("--format folded is of the call trees; leave --show out")
+    template = parse_template(template_text or DEFAULT_TEMPLATE)
+    with terminal.progress("causes") as show, compilation_notice():
+        profiles: dict[str, Profile] = {}
+        for one in baselines:
+            show(one)
+            profiles[one] = _baseline(settings, one, template)
+        log_name = name or log.name
+        if app and app_version and not baselines:
+            profiles = _stored_baselines(settings, app, app_version)
+        show(log.name)
+        found = call_logs.analyse(log, template, profiles, window_s=window_s, with_sha256=app is not None)
+    if app and app_version:
+        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+            call_logs.store(writer, found, app, app_version, log_name)
+        terminal.note(f"stored as {app}/{app_version}/{log_name}")
+    if html is not None:
+        from perfreg_assets.reports.call_log_page import render_call_log_page
+
+        html.write_text(
+            render_call_log_page(found.path.name, found.trees, found.services, found.listed, list(profiles.values())),
+            "utf-8",
+        )
+        terminal.note(f"page: {html}")
+    _tell(found)
+    if form == "folded":
+        from perfreg_assets.methods.folded import folded_lines
+
+        sys.stdout.writelines(f"{line}\n" for line in folded_lines(found.trees, list(profiles.values())))
+        return
+    rows, hidden = _rows(found, what, minimum_ms)
+    if hidden:
+        terminal.note(f"{hidden} methods whose mean or longest call is below {minimum_ms:g} ms are not shown")
+    limit = (SHOWN_ROWS if form == "table" else 0) if limit is None else limit
+    if limit and len(rows) > limit:
+        terminal.note(f"{limit} of {len(rows)} rows; --limit 0 shows all")
+        rows = rows[:limit]
+    terminal.show(rows, _COLUMNS[what], form)
+
+
+def _baseline(settings: Settings, name: str, template: Any) -> Profile:
+    from perfreg_assets.model import call_logs
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if Path(name).exists():
+        return call_logs.profile_of_file(Path(name), template)
+    warehouse = Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s)
+    if not warehouse.published.is_file():
+        raise Rejected(Reason.CALL_LOG_MISSING, f"baseline '{name}' is no file, and nothing is stored")
+    with warehouse.reading() as reader:
+        return call_logs.profile_of_stored(reader, call_logs.named_log(reader, name).call_log_id)
+
+
+def _stored_baselines(settings: Settings, app: str, version_name: str) -> dict[str, Profile]:
+    """The newest stored logs of other versions; none in a warehouse that is not there yet."""
+    from perfreg_assets.model import call_logs
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as reader:  # it may be new
+        return {
+            f"{row.app}/{row.version_name}/{row.log_name}": call_logs.profile_of_stored(reader, row.call_log_id)
+            for row in call_logs.earlier_logs(reader, app, version_name)
+        }
+
+
+def _tell(found: Analysis) -> None:
+    """What was read, and what was not, on stderr."""
+    counts, trees = found.counts, found.trees.counts
+    terminal.note(
+        f"{found.path.name}: {counts.call_count:,} calls in {len(found.trees.trees):,} trees of "
+        f"{len(found.services)} services, {len(found.scores)} methods"
+    )
+    if found.first_unfit:
+        number, text = found.first_unfit
+        terminal.note(
+            f"{counts.unfit_count:,} of {counts.line_count:,} lines are no calls, the first is {number}: {text}"
+        )
+    if found.first_refused:
+        told = ", ".join(f"{count:,} {code}" for code, count in counts.refused.items())
+        number, text = found.first_refused
+        terminal.note(f"refused calls: {told}; the first is line {number}: {text}")
+    for count, said in (
+        (counts.cut_last_line_count, "last line that is cut short and was left out"),
+        (counts.long_count, "lines of more than 64 KiB, of which the rest was not looked at"),
+        (counts.not_utf8_count, "calls with a name that is not UTF-8"),
+        (trees.orphan_count, "calls without their parent: roots of their own"),
+        (trees.split_transaction_count, "transaction ids that were used twice and told apart by time"),
+        (trees.refused_call_count, "calls refused (call_log_label_twice): a label stands twice in their transaction"),
+        (trees.parallel_count, "calls whose children ran at the same time: their self time is 0"),
+    ):
+        if count:
+            terminal.note(f"{count:,} {said}")
+    if found.reason:
+        terminal.note(f"{found.reason.code}: {found.reason.sentence}")
+    if not found.baselines:
+        terminal.note(
+            "not_enough_history: no baseline, so methods are ranked by seed_score: what is big, not what grew"
+        )
+    else:
+        told = f"{len(found.listed)} methods grew notably" if found.listed else "nothing took notably longer"
+        terminal.note(f"{told}, against {len(found.baselines)} earlier log{'s' * (len(found.baselines) > 1)}")
+
+
+def _rows(found: Analysis, what: str, minimum_ms: float) -> tuple[list[dict[str, Any]], int]:
+    """(rows of what is shown, how many the second filter hides)."""
+    if what == "services":
+        return [vars(one) for one in found.services], 0
+    if what == "slowest":
+        return [{**vars(one), "called_at": _moment(one.time_ms)} for one in found.slowest], 0
+    if what == "windows":
+        return [{**vars(one), "window_at": _moment(one.start_ms)} for one in found.windows], 0
+    rows = _score_rows(found) if what == "scores" else _cause_rows(found)
+    kept = [row for row in rows if min(row["mean_ms"] or 0.0, row["max_ms"] or 0.0) >= minimum_ms]
+    return kept, len(rows) - len(kept)
+
+
+def _score_rows(found: Analysis) -> list[dict[str, Any]]:
+    return [
+        {
+            "rank": rank,
+            "method": one.method,
+            "seed_score": one.score.score,
+            "rms": one.score.rms,
+            "std": one.score.std,
+            "service_count": one.score.service_count,
+            "call_count": one.call_count,
+            "mean_ms": one.mean_ms,
+            "max_ms": one.max_ms,
+        }
+        for rank, one in enumerate(found.scores, 1)
+    ]
+
+
+def _cause_rows(found: Analysis) -> list[dict[str, Any]]:
+    """What grew; without baselines all methods by their score, each with the service of which it takes most."""
+    scores = {one.method: one.score.score for one in found.scores}
+    uses = {(use.service, use.method): use for use in found.uses}
+    if found.baselines:
+        rows = [{**vars(cause), "seed_score": scores.get(cause.method)} for cause in found.listed]
+    else:
+        calls = dict(zip(found.trees.services, found.trees.service_call_count.tolist(), strict=True))
+        largest = {use.method: use for use in sorted(found.uses, key=lambda use: use.self_share)}
+        rows = []
+        for rank, one in enumerate(found.scores, 1):
+            use = largest[one.method]
+            rows.append(
+                {
+                    "rank": rank,
+                    "service": use.service,
+                    "method": one.method,
+                    "before_ms": None,
+                    "mad_ms": None,
+                    "after_ms": use.self_ms / calls[use.service],
+                    "growth_ms": None,
+                    "growth_share": None,
+                    "z": None,
+                    "is_new": None,
+                    "history_count": 0,
+                    "seed_score": one.score.score,
+                }
+            )
+    for row in rows:
+        own = uses.get((row["service"], row["method"]))
+        row["mean_ms"], row["max_ms"] = (own.mean_ms, own.max_ms) if own else (None, None)
+    return rows
+
+
+def _moment(time_ms: int | None) -> str | None:
+    """As the log's clock showed it."""
+    from datetime import UTC, datetime
+
+    if time_ms is None:
+        return None
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+@command("impact", example='perfreg impact "com.x.dao.LedgerDAO - executeSQL" --log now.txt.gz')
+@click.argument("method")
+@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="In this log; default: the stored ones.")
+@click.option("--template", "template_text", metavar="T", help="What a line with a call looks like.")
+@click.option("--app", help="Only stored logs of this app.")
+@click.option("--app-version", help="Only stored logs of this version; default: the newest log of each app.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def impact(
+    settings: Settings, method: str, log: Path | None, template_text: str | None, app: str | None,
+    app_version: str | None, form: str,
+) -> None:  # fmt: skip
+    """Which services use a method, and how much of their time is its own and below it: what to test again.
+
+    METHOD is a whole name or a part of one.
+    """
+    rows = _impact_of_file(log, template_text) if log is not None else _impact_stored(settings, app, app_version)
+    chosen = _chosen(rows, method)
+    chosen.sort(key=lambda row: -(row["self_share"] + row["children_share"]))
+    columns = _IMPACT_COLUMNS if log is not None else ("app", "version_name", "log_name", *_IMPACT_COLUMNS)
+    terminal.show(chosen, columns, form)
+    terminal.note(f"{len({row['service'] for row in chosen})} services to test again")
+
+
+def _impact_of_file(log: Path, template_text: str | None) -> list[dict[str, Any]]:
+    from perfreg_assets.methods.call_trees import build_trees
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.methods.method_uses import method_uses
+    from perfreg_assets.traces.call_log import read_call_log
+    from perfreg_assets.traces.call_log_template import DEFAULT_TEMPLATE, parse_template
+
+    with terminal.progress("impact") as show, compilation_notice():
+        show(log.name)
+        uses = method_uses(build_trees(read_call_log(log, parse_template(template_text or DEFAULT_TEMPLATE)).calls))
+    return [_impact_row(vars(use)) for use in uses]
+
+
+def _impact_stored(settings: Settings, app: str | None, version_name: str | None) -> list[dict[str, Any]]:
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.warehouse import call_logs
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+        logs = call_logs.find(reader, app, version_name, None)
+        if version_name is None:
+            logs = list({row.app: row for row in reversed(logs)}.values())
+        if not logs:
+            chosen = f"{app or 'any app'} {version_name or ''}".strip()
+            raise Rejected(Reason.CALL_LOG_MISSING, f"no log of {chosen} is stored")
+        named = {row.call_log_id: row for row in logs}
+        return [
+            {
+                "app": named[use.call_log_id].app,
+                "version_name": named[use.call_log_id].version_name,
+                "log_name": named[use.call_log_id].log_name,
+                **_impact_row(vars(use)),
+            }
+            for use in call_logs.uses_of(reader, list(named))
+        ]
+
+
+def _impact_row(use: dict[str, Any]) -> dict[str, Any]:
+    names = ("method", "service", "self_share", "children_share", "self_ms", "children_ms", "mean_ms", "max_ms")
+    return {**{name: use[name] for name in names}, "calls": use["call_count"]}
+
+
+def _chosen(rows: Sequence[dict[str, Any]], method: str) -> list[dict[str, Any]]:
+    """Rows of the method of this name, or else of those whose name holds it."""
+    import difflib
+
+    from perfreg_assets.reasons import Reason, Rejected
+
+    found = [row for row in rows if row["method"] == method]
+    found = found or [row for row in rows if method.lower() in row["method"].lower()]
+    if not found:
+        near = difflib.get_close_matches(method, sorted({row["method"] for row in rows}), 3, 0.3)
+        raise Rejected(Reason.METHOD_UNKNOWN, f"'{method}'" + (f" (near: {', '.join(near)})" if near else ""))
+    return found
