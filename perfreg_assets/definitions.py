@@ -27,6 +27,7 @@ from perfreg_assets.automation.progress import progress_logger
 from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.automation.reading import READ_JOB
 from perfreg_assets.automation.reviewing import review_run
+from perfreg_assets.automation.tidying import nightly_tidying, tidy_data_folder
 from perfreg_assets.settings import Settings
 
 COMPUTED = [
@@ -52,6 +53,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
         jobs.judge_versions,
         quarantine_folders,
         review_run,
+        tidy_data_folder,
         *collecting_jobs,
         *([committing.commit_results] if settings.exchange else []),
     ]
@@ -64,7 +66,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             *dg.with_source_code_references(COMPUTED),
         ],
         jobs=[*known_jobs, forget_old_runs],
-        schedules=[nightly_forgetting],
+        schedules=[nightly_forgetting, nightly_tidying],
         sensors=[
             sensors.run_folders,
             sensors.upkeep,

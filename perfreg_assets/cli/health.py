@@ -40,7 +40,9 @@ def status(settings: Settings, form: str) -> None:
 
 @command("tidy", example="perfreg tidy")
 def tidy(settings: Settings) -> None:
-    """Joins small files of the data folder and deletes those that nothing has named for a day. Run it daily."""
+    """Joins small files of the data folder and deletes those that nothing has named for a day.
+
+    `perfreg ui` does it every night."""
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.tidying import tidy as tidy_up
 
