@@ -16,6 +16,9 @@ from typing import Any
 from perfreg_assets.catalogue import is_known
 from perfreg_assets.warehouse.connection import Reader
 
+SETTINGS_IN_MARTS = ("detector", "omega")
+"""The settings in force that marts read; what others decide is told by the rows that come of it."""
+
 GROUP = 1000
 """Ids named in one query."""
 
@@ -159,13 +162,13 @@ def _from(one: _Source) -> str:
 
 
 def general(reader: Reader) -> list[Any]:
-    """What the marts say of every run depends on: the settings in force, the marts themselves, reference tables, and
-    judged names that neither catalogue nor measurements know, for which the marts know no axis."""
+    """What the marts say of every run depends on: the settings that they read, the marts themselves, reference tables,
+    and judged names that neither catalogue nor measurements know, for which the marts know no axis."""
     unmeasured = reader.rows(
         "SELECT DISTINCT series FROM core.distances WHERE series NOT IN (SELECT metric FROM core.measurements)"
     )
     return [
-        reader.rows('SELECT name, arg_max("value", changed_at) FROM core.settings GROUP BY name ORDER BY name'),
+        reader.rows("SELECT " + ", ".join(f"marts.current_value('{name}')" for name in SETTINGS_IN_MARTS)),
         reader.rows("SELECT name, sha256 FROM core.mart_files ORDER BY name"),
         reader.rows("SELECT bit_xor(hash(known)) FROM core.series_definitions AS known"),
         reader.rows("SELECT bit_xor(hash(known)) FROM core.detectors AS known"),

@@ -177,8 +177,12 @@ class Disturbed(Warehouse):
             yield writer
 
 
-# Logs of what happened when, and figures of seconds: these differ however equal the results are.
-_LOGS = {"settings", "reviews", "notifications", "timings", "collections", "evaluations", "evaluation_localisations"}
+# Logs of what happened when, figures of seconds, and which runs share a file of values (those that were written
+# together): these differ however equal the results are.
+_LOGS = {
+    *("settings", "reviews", "notifications", "timings", "collections", "evaluations", "evaluation_localisations"),
+    *("storage", "storage_growth"),
+}
 _CURRENT = {
     "verdicts": "is_current",
     "run_verdicts": "is_current",

@@ -40,6 +40,7 @@ def sample_copy(sample: Warehouse, new_warehouse: Warehouse) -> Warehouse:
     """The filled warehouse for a test to change."""
     shutil.copyfile(sample.path, new_warehouse.path)
     shutil.copyfile(sample.published, new_warehouse.published)
+    shutil.copytree(sample.data.root, new_warehouse.data.root)
     return new_warehouse
 
 
