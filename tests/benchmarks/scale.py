@@ -2,7 +2,7 @@
 
 `python tests/benchmarks/scale.py N [N …] [--json FILE] [--keep DIR] [--ingests K] [--only STAGE]`
 
-Builds N made-up runs (synthetic.py), ingests bundled runs under new ids on top, each the only one of a new version,
+Builds N made-up runs (made_up_runs.py), ingests bundled runs under new ids on top, each the only one of a new version,
 through the real job in one warm process, and prints stage × N. `--keep` leaves the warehouse in DIR/N and takes the one
 that is there; every measurement then adds a few real runs to it. How things are measured: cost.py. Each stage but those
 of the ingest runs in a process of its own; its figures leave out start and imports, its peak does not.
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="perfreg-scale-") as temporary:
         for n in options.n:
             folder = (options.keep or Path(temporary)).absolute() / str(n)
-            run("synthetic.py", str(folder), str(n))  # its memory is gone before anything is measured
+            run("made_up_runs.py", str(folder), str(n))  # its memory is gone before anything is measured
             table[n] = measure_all(folder, chosen, options.ingests)
     print(as_table(table))
     if options.json:

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 from cost import NOTHING, Cost, Meter, children_peak_bytes
-from synthetic import next_run, settings_of
+from made_up_runs import next_run, settings_of
 
 from perfreg_assets.assets.outstanding import outstanding
 from perfreg_assets.assets.project import Project

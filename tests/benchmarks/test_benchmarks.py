@@ -106,12 +106,12 @@ def test_a_meter_counts_a_child_whose_parent_was_killed(bench, tmp_path):
 
 
 def test_a_made_up_warehouse_is_built_once_and_nothing_in_it_is_due(bench, tmp_path, monkeypatch, capsys):
-    synthetic = bench("synthetic")
-    settings = synthetic.built(tmp_path / "60", 60)  # (fails by itself where something is due)
+    made_up_runs = bench("made_up_runs")
+    settings = made_up_runs.built(tmp_path / "60", 60)  # (fails by itself where something is due)
     before = settings.warehouse.stat().st_mtime_ns
-    assert synthetic.built(tmp_path / "60", 60) == settings
+    assert made_up_runs.built(tmp_path / "60", 60) == settings
     assert settings.warehouse.stat().st_mtime_ns == before
-    given = synthetic.next_run(tmp_path / "60"), synthetic.next_run(tmp_path / "60")
+    given = made_up_runs.next_run(tmp_path / "60"), made_up_runs.next_run(tmp_path / "60")
     documents = [json.loads((folder / "run.json").read_text()) for folder in given]
     assert len({document["version_name"] for document in documents}) == 2
 
