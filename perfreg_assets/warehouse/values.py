@@ -131,10 +131,3 @@ def as_arrays(column: pa.ChunkedArray) -> list[np.ndarray]:
         for part in [chunk.values.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)]
         for start, end in zip(chunk.offsets[:-1].to_pylist(), chunk.offsets[1:].to_pylist(), strict=True)
     ]
-
-
-def as_column(arrays: Sequence[np.ndarray]) -> pa.Array:
-    """Arrays (n,) as a column of lists."""
-    ends = np.cumsum([0, *(len(one) for one in arrays)])
-    flat = np.concatenate([np.asarray(one, dtype=np.float64) for one in arrays] or [np.empty(0)])
-    return pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), pa.array(flat))
