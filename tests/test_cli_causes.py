@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
+from perfreg_assets.cli.causes import _stored_baselines
+from perfreg_assets.settings import Settings
 
 DATA = Path(__file__).parent / "data" / "call-logs"
 NORMAL, SLOW = DATA / "calllog_small.txt.gz", DATA / "calllog_small_slow.txt.gz"
@@ -167,3 +169,18 @@ def test_a_log_that_cannot_be_a_baseline_of_itself_is_said_to_be_incomplete(tmp_
         "1 last line that is cut short",
     ):
         assert said in result.stderr
+
+
+def test_a_stored_log_leaves_the_large_values_where_the_setting_says(tmp_path, monkeypatch):
+    """Opened without it, the warehouse would be published with another data folder, and its marts find no samples."""
+    monkeypatch.setenv("PERFREG_DATA", str(tmp_path / "elsewhere"))
+    warehouse = tmp_path / "perfreg.duckdb"
+    done = run("causes", "--log", NORMAL, "--app", "ledger", "--app-version", "1", warehouse=warehouse)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "elsewhere").is_dir()
+    assert not (tmp_path / "perfreg.data").exists()
+
+
+def test_looking_for_baselines_where_nothing_is_stored_makes_no_warehouse(tmp_path):
+    assert _stored_baselines(Settings(warehouse=tmp_path / "perfreg.duckdb"), "ledger", "1") == {}
+    assert list(tmp_path.iterdir()) == []

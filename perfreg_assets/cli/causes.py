@@ -82,7 +82,7 @@ def causes(
         show(log.name)
         found = call_logs.analyse(log, template, profiles, window_s=window_s, with_sha256=app is not None)
     if app and app_version:
-        with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as writer:
+        with Warehouse.of(settings).writing() as writer:
             call_logs.store(writer, found, app, app_version, log_name)
         terminal.note(f"stored as {app}/{app_version}/{log_name}")
     if html is not None:
@@ -116,9 +116,10 @@ def _baseline(settings: Settings, name: str, template: Any) -> Profile:
 
     if Path(name).exists():
         return call_logs.profile_of_file(Path(name), template)
-    warehouse = Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s)
+    warehouse = Warehouse.of(settings)
     if not warehouse.published.is_file():
         raise Rejected(Reason.CALL_LOG_MISSING, f"baseline '{name}' is no file, and nothing is stored")
+    warehouse.catch_up()
     with warehouse.reading() as reader:
         return call_logs.profile_of_stored(reader, call_logs.named_log(reader, name).call_log_id)
 
@@ -128,7 +129,11 @@ def _stored_baselines(settings: Settings, app: str, version_name: str) -> dict[s
     from perfreg_assets.model import call_logs
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).writing() as reader:  # it may be new
+    warehouse = Warehouse.of(settings)
+    if not warehouse.published.is_file():
+        return {}
+    warehouse.catch_up()
+    with warehouse.reading() as reader:
         return {
             f"{row.app}/{row.version_name}/{row.log_name}": call_logs.profile_of_stored(reader, row.call_log_id)
             for row in call_logs.earlier_logs(reader, app, version_name)
@@ -287,7 +292,9 @@ def _impact_stored(settings: Settings, app: str | None, version_name: str | None
     from perfreg_assets.warehouse import call_logs
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse(settings.warehouse, lock_timeout_s=settings.lock_timeout_s).reading() as reader:
+    warehouse = Warehouse.of(settings)
+    warehouse.catch_up()
+    with warehouse.reading() as reader:
         logs = call_logs.find(reader, app, version_name, None)
         if version_name is None:
             logs = list({row.app: row for row in reversed(logs)}.values())
