@@ -10,8 +10,12 @@ from pathlib import Path
 from perfreg_assets import bundled
 from perfreg_assets.settings import Settings
 
-_EARLIER = {"8b78ab21c88dc206fa038c4febbd857bd8cf66d55eff9450815e9680f016bd58"}
-"""SHA-256 of the dagster.yaml of earlier releases."""
+_EARLIER = {
+    "8b78ab21c88dc206fa038c4febbd857bd8cf66d55eff9450815e9680f016bd58",
+    "84ad087da8f6ee2759759abc93f27e231449977262db37926c178f1e759bc5f3",
+    "1dd8baa7f9fd74fde6efd0c9c9c41dd9ab149cd8f98081f5473f08092ccc60c5",
+}
+"""SHA-256 of the dagster.yaml of earlier releases, and of states between them."""
 
 
 def prepare_home(settings: Settings) -> Path:

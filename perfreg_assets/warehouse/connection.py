@@ -146,8 +146,6 @@ class Warehouse:
                     yield Writer(connection, self.data)
                     self._unpublished.touch()
                     connection.execute("COMMIT")
-                    # Closing would do this as well, but swallows its errors.
-                    connection.execute("CHECKPOINT")
                 finally:
                     # An open transaction is rolled back by closing: nothing of a failed block stays.
                     connection.close()
@@ -215,6 +213,12 @@ class Warehouse:
         return time.time() - self.published.stat().st_mtime >= self._publish_every_s
 
     def _publish(self) -> None:
+        with self._disk_full_is_clear():
+            connection = self._open()
+            try:
+                connection.execute("CHECKPOINT")
+            finally:
+                connection.close()
         publish(self.path, self.published)
         self._unpublished.unlink(missing_ok=True)
 
@@ -243,6 +247,9 @@ class Warehouse:
         while True:
             try:
                 connection = duckdb.connect(str(self.path), config=_WRITER_CONFIG)
+                # What is committed stays in the log until it is published: a block of the file is 256 kB, whatever
+                # changed in it. Closing would also swallow what goes wrong.
+                connection.execute("PRAGMA disable_checkpoint_on_shutdown")
                 break
             except duckdb.IOException as error:
                 if "lock" not in str(error).lower():

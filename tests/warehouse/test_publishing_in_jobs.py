@@ -102,3 +102,26 @@ def test_jobs_side_by_side_lose_nothing(warehouse, job):
         thread.join()
     job.publish()
     assert notes(warehouse) == sorted(f"{name}{n}" for name in "abc" for n in range(5))
+
+
+def test_the_steps_of_a_job_write_their_changes_once(job):
+    """To the log; the file, of blocks of 256 kB, is written when it is published."""
+    log = job.path.with_name(f"{job.path.name}.wal")
+    before = job.path.read_bytes()
+    for step in range(5):
+        note(job, f"step {step}")
+    assert job.path.read_bytes() == before
+    assert 0 < log.stat().st_size < 64_000
+    job.publish()
+    assert not log.exists()
+    assert job.path.read_bytes() == job.published.read_bytes() != before
+    assert len(notes(job)) == 5
+
+
+def test_what_stood_in_the_log_of_a_killed_job_is_there_for_a_step_that_fails(job):
+    note(job, "of the job")
+    with pytest.raises(ZeroDivisionError), job.writing() as writer:  # noqa: PT012
+        assert writer.value("SELECT count(*) FROM core.settings WHERE name = 'note'") == 1
+        raise ZeroDivisionError
+    job.publish()
+    assert notes(job) == ["of the job"]

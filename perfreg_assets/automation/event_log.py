@@ -1,0 +1,107 @@
+"""Dagster's event log in SQLite files, in which the files of runs under way stay open.
+
+Dagster's own storage opens and closes a file for every event. Who closes a SQLite file in WAL mode as the last one
+copies the log into it and deletes the log, so that each event is written several times over, and making connections
+costs more than the event itself. Here whoever writes a run's events keeps the file open until the run has finished.
+The files are those that Dagster's storage makes and reads, and other processes see each event at once.
+
+A commit does not wait for the disk: a loss of power may take the last events along, never the file. What is due is
+told by the warehouse, not by events.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster._config import Field, StringSource
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
+from dagster._serdes import ConfigurableClassData
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.pool import StaticPool
+
+_MOST_OPEN = 4
+"""Files of runs kept open at once: a daemon logs some events of runs that go on in other processes."""
+_LAST = frozenset({dg.DagsterEventType.RUN_SUCCESS, dg.DagsterEventType.RUN_FAILURE, dg.DagsterEventType.RUN_CANCELED})
+
+
+class EventLogStorage(SqliteEventLogStorage):
+    """`event_log_storage` in dagster.yaml; `base_dir` is where Dagster's own would be unless it is given."""
+
+    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+        self._open: dict[str, Engine] = {}  # a file's name without its ending, the one last opened at the end
+        self._opening = threading.Lock()
+        super().__init__(base_dir, inst_data)
+
+    @classmethod
+    def config_type(cls) -> Mapping[str, Any]:
+        return {"base_dir": Field(StringSource, is_required=False)}
+
+    @classmethod
+    def from_config_value(
+        cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
+    ) -> EventLogStorage:
+        base_dir = config_value.get("base_dir") or str(Path(os.environ["DAGSTER_HOME"]) / "history" / "runs")
+        return cls(base_dir, inst_data)
+
+    def store_event(self, event: dg.EventLogEntry) -> None:
+        self._keep_open(event.run_id)
+        super().store_event(event)
+        # Who follows the run in the UI watches this file, and with the log beside it nothing else would change in it.
+        os.utime(self.path_for_shard(event.run_id))
+        if event.is_dagster_event and event.dagster_event_type in _LAST:
+            self._close(event.run_id)
+
+    def dispose(self) -> None:
+        for name in list(self._open):
+            self._close(name)
+        super().dispose()
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[Connection]:
+        engine = self._open.get(shard)
+        if engine is None:
+            with super()._connect(shard) as connection:
+                yield connection
+            return
+        with self._db_lock, engine.connect() as connection, connection.begin():
+            yield connection
+
+    def _keep_open(self, run_id: str) -> None:
+        with self._opening:
+            for name in (INDEX_SHARD_NAME, run_id):
+                if name not in self._open:
+                    with super()._connect(name):
+                        pass  # makes the file and its tables
+                    self._open[name] = _engine(self.conn_string_for_shard(name))
+            runs = [name for name in self._open if name != INDEX_SHARD_NAME]
+        for name in runs[:-_MOST_OPEN]:
+            self._close(name)
+
+    def _close(self, name: str) -> None:
+        with self._opening, self._db_lock:
+            engine = self._open.pop(name, None)
+            if engine is not None:
+                engine.dispose()
+
+
+def _engine(address: str) -> Engine:
+    """One connection that any thread may use, one at a time."""
+    engine = create_engine(
+        address,
+        poolclass=StaticPool,
+        connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _do_not_wait(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    return engine
