@@ -19,8 +19,7 @@ from enum import IntEnum
 from perfreg_assets.detection import detectors
 from perfreg_assets.model import comparisons, inputs
 from perfreg_assets.model.comparisons import Comparison
-from perfreg_assets.model.settled import Memory, circumstances
-from perfreg_assets.model.settled import states as states_of_runs
+from perfreg_assets.model.settled import Memory
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table, states
@@ -68,21 +67,11 @@ def due(
 
 
 def due_now(reader: Reader, settings: Settings) -> list[Due]:
-    """What `due` says of all runs, oldest first, without deciding again about those of which nothing has changed.
-
-    Versions in which a run is in a state not known to hold are decided about; what holds there is remembered.
-    """
-    in_force = settings_table.in_force(reader, settings)
-    memory = Memory(settings.home_dir, circumstances(in_force))
-    now = states_of_runs(reader, in_force)
-    is_open = ~memory.knows(now.numbers)
-    if not is_open.any():
-        return []
-    opened = [position for position, value in enumerate(is_open) if value]
-    found = due(reader, settings, {now.partition_keys[position] for position in opened})
-    late = {one.run_id for one in found}
-    holding = [position for position in opened if now.run_ids[position] not in late]
-    memory.add(now.numbers[holding], alive=now.numbers)
+    """What `due` says of all runs, oldest first, without deciding again about those of which nothing has changed."""
+    memory = Memory(settings_table.in_force(reader, settings))
+    with memory.looking(reader) as look:
+        found = due(reader, settings, look.keys) if look.keys is None or look.keys else []
+        memory.remember(reader, look, {one.partition_key for one in found})
     return found
 
 

@@ -38,6 +38,7 @@ class Changes:
         candidates: runs whose pages may come out different.
         touched: those of them whose history changed in a run, besides the changed ones.
         strangers: files among the run pages that are no run's.
+        runs: those of the changed ones that are there, where they were loaded.
     """
 
     totals: stamps.Totals
@@ -47,6 +48,7 @@ class Changes:
     candidates: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     strangers: list[str] = field(default_factory=list)
+    runs: dict[str, Run] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,13 @@ def find(
         found.candidates = set(found.stamps)
         found.strangers = _strangers(out_dir, {f"{page_name(run_id)}.html" for run_id in found.candidates})
         return found
+    found.runs = loading.load_runs(reader, sorted(found.stamps))
     found.touched = loading.load_dependents(reader, sorted(found.stamps))
     known = state.head.due
     found.candidates = {
         *found.stamps,
         *found.touched,
-        *_beside(reader, state, order, found.stamps),
+        *_beside(state, order, found),
         *(run_id for run_id in {*due, *known} if due.get(run_id) != known.get(run_id)),
     }
     if state.head.runs_changed == 0 or runs_changed(out_dir) != state.head.runs_changed:
@@ -121,12 +124,11 @@ def _everything(reader: Reader, state: SiteState) -> dict[str, int]:
     return {run_id: new.get(run_id, 0) for run_id in {*new, *(run_id for run_id, _ in state.items())}}
 
 
-def _beside(reader: Reader, state: SiteState, order: RunOrder, changed: Mapping[str, int]) -> set[str]:
+def _beside(state: SiteState, order: RunOrder, changes: Changes) -> set[str]:
     """Runs whose page names a place where a changed run stands or stood."""
     found: set[str] = set()
-    runs = loading.load_runs(reader, sorted(changed))
-    for run_id in changed:
-        now, before = place(runs.get(run_id)), state.get(run_id)
+    for run_id in changes.stamps:
+        now, before = place(changes.runs.get(run_id)), state.get(run_id)
         for app, started in {now, (before.app, before.started)}:
             if app:
                 found.update(order.touched(app, datetime.fromisoformat(started), run_id))
@@ -155,7 +157,8 @@ def late_pages(
     ids = sorted(changes.candidates)
     for start in range(0, len(ids), GROUP):
         group = ids[start : start + GROUP]
-        runs = loading.load_runs(reader, group)
+        runs = changes.runs | loading.load_runs(reader, [run_id for run_id in group if run_id not in changes.runs])
+        runs = {run_id: runs[run_id] for run_id in group if run_id in runs}
         prints = loading.run_fingerprints(reader, runs, order)
         late = []
         for run_id, run in runs.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -48,9 +48,24 @@ _EPOCH = datetime.min.replace(tzinfo=UTC)
 def of(run_ids: Sequence[str], column: str = "run_id") -> str:
     """The condition that a row is of one of these runs, ids to be bound.
 
-    Marks instead of a list: only they reach the tables below a mart.
+    Marks instead of a list: only they reach the tables below a mart; and an equality where it can be one, which reaches
+    what a mart joins, too.
     """
+    if len(run_ids) == 1:
+        return f"{column} = ?"
     return f"{column} IN ({', '.join('?' * len(run_ids))})" if run_ids else "false"
+
+
+FEW = 6
+"""So many runs are asked for one by one in `marts.runs`: sooner than all verdicts are looked at for a list of them."""
+
+
+def in_groups(run_ids: Sequence[str]) -> Iterator[list[str]]:
+    """The ids that a query of `marts.runs` is to name at once."""
+    if len(run_ids) <= FEW:
+        yield from ([run_id] for run_id in run_ids)
+    else:
+        yield from (group for group, _ in stamps.grouped(run_ids))
 
 
 # ---- runs and verdicts --------------------------------------------------------------------------------------
@@ -61,7 +76,7 @@ _RUNS = f"SELECT {_COLUMNS} FROM marts.runs"
 
 def load_runs(reader: Reader, run_ids: Sequence[str]) -> dict[str, Run]:
     """Those of some runs that are there, by id, oldest first."""
-    runs = [_run(row) for ids, _ in stamps.grouped(run_ids) for row in reader.dicts(f"{_RUNS} WHERE {of(ids)}", ids)]
+    runs = [_run(row) for ids in in_groups(run_ids) for row in reader.dicts(f"{_RUNS} WHERE {of(ids)}", ids)]
     runs.sort(key=lambda run: (run.started_at or _EPOCH, run.run_id))
     return {run.run_id: run for run in runs}
 
@@ -215,15 +230,17 @@ def load_details(
     run_ids: Sequence[str],
     order: RunOrder | None = None,
     similarities: PathSimilarities | None = None,
+    runs: Mapping[str, Run] | None = None,
 ) -> list[RunDetail]:
     """The page contents of some runs, in the order asked for.
 
     Args:
         order, similarities: filled with what is found here, so that the next group finds it.
+        runs: what `load_runs` says of them, if somebody asked already.
     """
     ids = list(run_ids)
     order, similarities = order or RunOrder(reader), similarities or PathSimilarities()
-    runs = load_runs(reader, ids)
+    runs = load_runs(reader, ids) if runs is None else runs
     beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
     histories = _histories(reader, ids)
     for history_of, history in histories.items():

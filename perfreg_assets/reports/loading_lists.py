@@ -21,7 +21,7 @@ from perfreg_assets.reports.data import (
     SeriesLevel,
     VersionRow,
 )
-from perfreg_assets.reports.loading import of
+from perfreg_assets.reports.loading import in_groups, of
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.connection import Reader
@@ -63,7 +63,7 @@ FROM marts.verdicts WHERE is_current AND {of} GROUP BY run_id
 def load_listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
     """run_id → its row in lists, of those that are there."""
     found: dict[str, ListedRun] = {}
-    for ids, _ in grouped(run_ids):
+    for ids in in_groups(run_ids):
         verdicts = {run_id: facts for run_id, *facts in reader.rows(_FLAGGED.format(of=of(ids)), ids)}
         for row in reader.dicts(_RUNS.format(of=of(ids)), ids):
             flagged, ratio, omega, is_lacking = verdicts.get(row["run_id"], (None, None, None, False))

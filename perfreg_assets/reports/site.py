@@ -154,7 +154,8 @@ class _Build:
 
     def _write_pages(self, late: list[Late]) -> None:
         ids = [page.run.run_id for page in late]
-        details = loading.load_details(self._reader, ids, self._order, self._similarities)
+        runs = {page.run.run_id: page.run for page in late}
+        details = loading.load_details(self._reader, ids, self._order, self._similarities, runs)
         for page, detail in zip(late, details, strict=True):
             run_id = page.run.run_id
             write(self._out_dir / page.page, render_run_page(detail, server=self._server, due=self._due.get(run_id)))

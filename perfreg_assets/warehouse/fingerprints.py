@@ -1,38 +1,34 @@
-"""All that freshness is judged by, as one number per run: equal numbers, equal rows, whatever they say.
+"""What a run is to the histories of later runs of its app, as one number per run: equal numbers, equal rows.
 
-Set-based, so that a look at every run costs a few scans of small columns. The numbers are DuckDB's own `hash`: they are
-compared with earlier ones of the same release of DuckDB and kept nowhere else.
+The numbers are DuckDB's own `hash`: they are compared with earlier ones of the same release of DuckDB and kept nowhere
+else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.stamps import grouped
 
-Numbers = npt.NDArray[np.uint64]
 
-
-@dataclass(frozen=True)
-class Fingerprints:
-    """Runs that are not quarantined, by app and start (n,).
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part that a run plays for others.
 
     Attributes:
-        numbers: hash of all rows about the run itself, and of the series and metrics of its history's runs.
-        as_candidates: hash of what the run is to the histories of later runs.
-        is_first_of_app: whether no earlier run of its app is there.
+        partition_key: None of a quarantined run, which plays none.
+        app, started_us: its place, µs since 1970.
+        number: hash of all rows that decide whether it may be in a history, and of what it brings there.
     """
 
-    run_ids: list[str]
-    partition_keys: list[str]
-    numbers: Numbers
-    as_candidates: Numbers
-    is_first_of_app: npt.NDArray[np.bool_]
+    partition_key: str | None
+    app: str | None
+    started_us: int
+    number: int
 
 
 def release() -> str:
@@ -46,94 +42,81 @@ _SQL = """
 WITH
 series AS (
     SELECT run_id, bit_xor(hash(series, interval_s, values_hash, is_missing, reason)) AS mark
-    FROM core.time_series WHERE series IN (SELECT unnest($judged::VARCHAR[])) GROUP BY run_id
+    FROM core.time_series WHERE series IN (SELECT unnest($judged::VARCHAR[])) AND {of_run} GROUP BY run_id
 ),
 metrics AS (
     SELECT subject_id AS run_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR)) AS mark
-    FROM core.measurements WHERE subject_kind = 'run' GROUP BY subject_id
-),
-contents AS (
-    SELECT runs.run_id, hash(runs.path_hash, runs.content_hash, series.mark, metrics.mark) AS mark
-    FROM core.runs AS runs LEFT JOIN series USING (run_id) LEFT JOIN metrics USING (run_id)
-),
-members AS (
-    SELECT members.run_id, bit_xor(hash(members.history_rank, members.history_run_id, contents.mark)) AS mark
-    FROM core.history_candidates AS members LEFT JOIN contents ON contents.run_id = members.history_run_id
-    WHERE members.history_rank IS NOT NULL GROUP BY members.run_id
-),
-averages AS (
-    SELECT given.run_id, bit_xor(hash(given.series, given.barycenter_id)) AS mark
-    FROM core.run_barycenters AS given
-    WHERE given.barycenter_id IN (SELECT stored.barycenter_id FROM core.barycenters AS stored) GROUP BY given.run_id
-),
-measured AS (
-    SELECT run_id, bit_xor(hash(detector, input_hash, parameters_hash)) AS mark
-    FROM core.distances WHERE is_latest AND series = '*' GROUP BY run_id
+    FROM core.measurements WHERE subject_kind = 'run' AND {of_subject} GROUP BY subject_id
 ),
 judged AS (
-    SELECT latest.run_id, bit_xor(hash(latest.series, latest.distance_id, given.state, given.is_anomalous)) AS mark,
-        bool_or(given.is_anomalous) FILTER (latest.series = '*') AS is_anomalous
+    SELECT latest.run_id, bool_or(given.is_anomalous) AS is_anomalous
     FROM core.distances AS latest
     LEFT JOIN (SELECT * FROM core.verdicts WHERE omega = $omega) AS given USING (distance_id)
-    WHERE latest.is_latest AND latest.detector = $detector GROUP BY latest.run_id
-),
-windows AS (
-    SELECT run_id, bit_xor(hash(series, input_hash)) AS mark FROM core.profiles GROUP BY run_id
+    WHERE $with_verdicts AND latest.is_latest AND latest.detector = $detector AND latest.series = '*' AND {of_latest}
+    GROUP BY latest.run_id
 ),
 reviewed AS (
-    SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
+    SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews WHERE {of_run} GROUP BY run_id
 )
 SELECT
     runs.run_id,
-    runs.partition_key,
+    CASE WHEN NOT runs.is_quarantined THEN runs.partition_key END,
+    CASE WHEN NOT runs.is_quarantined THEN runs.app END,
+    coalesce(epoch_us(runs.started_at), 0),
     hash(
-        runs.run_id, runs.app, runs.partition_key, runs.trace_sha256,
-        traces.trace_sha256, traces.code_version, traces.parameters_hash, traces.is_trace_gone,
-        traces.is_complete, traces.reason, contents.mark,
-        sets.state, sets.explanation, sets.history_size, sets.input_hash, members.mark,
-        averages.mark, measured.mark, judged.mark, windows.mark
-    ) AS number,
-    hash(
-        runs.run_id, runs.version_name, runs.config_hash, list_sort(traces.load_sources), epoch_us(runs.started_at),
-        runs.path_hash, runs.content_hash, runs.functional_problem_count > 0, traces.is_complete, reviewed.status,
-        runs.is_excluded, CASE WHEN $with_verdicts THEN judged.is_anomalous END
-    ) AS candidate,
-    lag(runs.app) OVER (ORDER BY runs.app, runs.started_at, runs.run_id) IS DISTINCT FROM runs.app AS is_first
+        runs.run_id, runs.app, runs.is_quarantined, runs.version_name, runs.config_hash, list_sort(traces.load_sources),
+        epoch_us(runs.started_at), runs.path_hash, runs.content_hash, runs.functional_problem_count > 0,
+        traces.is_complete, reviewed.status, runs.is_excluded, judged.is_anomalous, series.mark, metrics.mark
+    )
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces USING (run_id)
-LEFT JOIN contents USING (run_id)
-LEFT JOIN core.history_sets AS sets USING (run_id)
-LEFT JOIN members USING (run_id)
-LEFT JOIN averages USING (run_id)
-LEFT JOIN measured USING (run_id)
+LEFT JOIN series USING (run_id)
+LEFT JOIN metrics USING (run_id)
 LEFT JOIN judged USING (run_id)
-LEFT JOIN windows USING (run_id)
 LEFT JOIN reviewed USING (run_id)
-WHERE NOT runs.is_quarantined
-ORDER BY runs.app, runs.started_at, runs.run_id
+WHERE {of_registered}
 """
 
 
-def of_runs(
-    reader: Reader, *, judged_series: Sequence[str], detector: str, omega: float, with_verdicts: bool
-) -> Fingerprints:
-    """The numbers of all runs.
+_RUN_COLUMNS = {
+    "of_run": "run_id",
+    "of_subject": "subject_id",
+    "of_latest": "latest.run_id",
+    "of_registered": "runs.run_id",
+}
+
+
+def parts(
+    reader: Reader,
+    run_ids: Iterable[str] | None = None,
+    *,
+    judged_series: Sequence[str],
+    detector: str,
+    omega: float,
+    with_verdicts: bool,
+) -> dict[str, Part]:
+    """run_id → its part, of those of some runs (None: all) that are there.
 
     Args:
         detector, omega: those in force.
         with_verdicts: whether the current verdict decides who may be in a history.
     """
-    parameters = {
-        "judged": list(judged_series),
-        "detector": detector,
-        "omega": omega,
-        "with_verdicts": with_verdicts,
+    bound = {"judged": list(judged_series), "detector": detector, "omega": omega, "with_verdicts": with_verdicts}
+    if run_ids is None:
+        return _read(reader, "", bound)
+    found: dict[str, Part] = {}
+    for group, _ in grouped(run_ids):
+        names = {f"run_{place}": run_id for place, run_id in enumerate(group)}
+        found |= _read(reader, f"IN ({', '.join(f'${name}' for name in names)})", {**bound, **names})
+    return found
+
+
+def _read(reader: Reader, chosen: str, bound: dict[str, object]) -> dict[str, Part]:
+    columns = {
+        "of_run": "run_id",
+        "of_subject": "subject_id",
+        "of_latest": "latest.run_id",
+        "of_registered": "runs.run_id",
     }
-    found = reader.arrow(_SQL, parameters)
-    return Fingerprints(
-        found.column("run_id").to_pylist(),
-        found.column("partition_key").to_pylist(),
-        found.column("number").to_numpy(),
-        found.column("candidate").to_numpy(),
-        found.column("is_first").to_numpy(),
-    )
+    conditions = {name: f"{column} {chosen}" if chosen else "true" for name, column in columns.items()}
+    return {run_id: Part(*facts) for run_id, *facts in reader.rows(_SQL.format(**conditions), bound)}

@@ -111,6 +111,21 @@ def in_order(reader: Reader, app: str) -> list[tuple[datetime, str, str]]:
     ]
 
 
+def apps(reader: Reader) -> list[str]:
+    """All apps that have a run."""
+    return [app for (app,) in reader.rows("SELECT DISTINCT app FROM core.runs WHERE app IS NOT NULL ORDER BY app")]
+
+
+def partitions_since(reader: Reader, app: str, started_us: int) -> set[str]:
+    """Partitions of an app's runs that are not quarantined and started then (µs since 1970) or later."""
+    found = reader.rows(
+        "SELECT DISTINCT partition_key FROM core.runs "
+        "WHERE app = ? AND NOT is_quarantined AND coalesce(epoch_us(started_at), 0) >= ?",
+        [app, started_us],
+    )
+    return {key for (key,) in found}
+
+
 def newest(reader: Reader, count: int) -> list[str]:
     """Ids of the runs that started last, quarantined ones too; without a known start last."""
     found = reader.rows(

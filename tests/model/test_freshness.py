@@ -7,7 +7,6 @@ import random
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -22,6 +21,8 @@ from perfreg_assets.model.freshness import Stage
 from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.warehouse import states
+from perfreg_assets.warehouse.lock import file_lock
 
 REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
 RUNS = [row(number, version="1" if number < 6 else "2") for number in range(12)]
@@ -169,7 +170,7 @@ def decided_about(project, monkeypatch):
     decide = freshness.due
 
     def due(reader, settings, keys=None, **options):
-        asked.extend(sorted(keys))
+        asked.extend(sorted({run.partition_key for run in states.registered(reader, keys)}))
         return decide(reader, settings, keys, **options)
 
     with monkeypatch.context() as patched, project.warehouse.reading() as reader:
@@ -196,28 +197,61 @@ def test_a_memory_that_is_damaged_or_cannot_be_written_costs_time_only(make, mon
     project = make("damaged")
     project.arrive(*RUNS[:6])
     project.settle()
+    for name in (settled.FILE, settled.LOOK):
+        memory = project.settings.home_dir / name
+        whole = memory.read_bytes()
+        for content in (b"", whole[:20], whole[:-3], whole[:-50], b"x" * len(whole), b"{}"):
+            memory.write_bytes(content)
+            assert project.due() == []
+            assert decided_about(project, monkeypatch) == []
     memory = project.settings.home_dir / settled.FILE
-    whole = memory.read_bytes()
-    for content in (b"", whole[:20], whole[:-3], b"x" * len(whole)):
-        memory.write_bytes(content)
-        assert project.due() == []
-        assert decided_about(project, monkeypatch) == []
     memory.unlink()
     memory.mkdir()
     assert project.due() == []
     assert "decided anew" in caplog.text
 
 
-def test_the_memory_forgets_states_gone_by(make):
-    project = make("forgetting")
+def test_a_memory_that_another_look_holds_is_read_and_not_written(make, monkeypatch, caplog):
+    project = make("held")
+    project.arrive(*RUNS[:6])
+    project.settle()
+    project.arrive(RUNS[6])
+    monkeypatch.setattr(settled, "LOCK_TIMEOUT_S", 0.05)
+    before = (project.settings.home_dir / settled.FILE).read_bytes()
+    with file_lock(project.settings.home_dir / f"{settled.FILE}.lock", timeout_s=5, what="the memory"):
+        assert [one.run_id for one in project.due()] == [RUNS[6].run_id]
+    assert "not remembered" in caplog.text
+    assert (project.settings.home_dir / settled.FILE).read_bytes() == before
+
+
+def test_the_memory_grows_with_the_runs_not_with_the_looks(make, monkeypatch):
+    monkeypatch.setattr(settled, "_SPARE_RECORDS", 10)
+    project = make("growing")
     project.arrive(*RUNS[:4])
     project.settle()
-    memory = settled.Memory(project.settings.home_dir, "ab" * 32)
-    now = np.arange(10, dtype=np.uint64)
-    for number in range(300):
-        memory.add(now + np.uint64(10 * number), alive=now + np.uint64(10 * number))
-    assert memory.knows(now + np.uint64(2990)).all()
-    assert (project.settings.home_dir / settled.FILE).stat().st_size < 32 + 8 * 1050
+    memory = project.settings.home_dir / settled.FILE
+    for number in range(20):
+        with project.warehouse.writing() as writer:
+            writer.execute("UPDATE core.runs SET device_unit = ?", [str(number)])
+        project.due()
+    assert memory.stat().st_size <= 32 + 22 * settled._RECORD.itemsize
+
+
+def test_a_run_that_is_gone_or_was_moved_makes_later_ones_of_its_app_due(make, monkeypatch):
+    project = make("gone")
+    project.arrive(*RUNS)
+    project.settle()
+    with project.warehouse.writing() as writer:
+        writer.execute("UPDATE core.runs SET is_excluded = true WHERE run_id = 'made-000'")
+    assert {one.run_id for one in project.due()} == {run.run_id for run in RUNS[1:]}
+    project.settle()
+    with project.warehouse.writing() as writer:
+        writer.execute("UPDATE core.runs SET app = 'another', partition_key = 'another@1' WHERE run_id = 'made-001'")
+    assert {run.run_id for run in RUNS[2:]} <= {one.run_id for one in project.due()}
+    project.settle()
+    with project.warehouse.writing() as writer:
+        writer.execute("DELETE FROM core.runs WHERE run_id = 'made-002'")
+    assert {run.run_id for run in RUNS[3:]} == {one.run_id for one in project.due()}
 
 
 # ---- order does not matter -----------------------------------------------------------------------
