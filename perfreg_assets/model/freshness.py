@@ -122,13 +122,13 @@ def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Fou
 
 
 def _histories(reader: Reader, registered: Sequence[states.Registered], settings: Settings) -> _Found:
-    of_app: dict[str, list[str]] = defaultdict(list)
+    of_app: dict[str, set[str]] = defaultdict(set)
     for run in registered:
-        of_app[run.app].append(run.run_id)
+        of_app[run.app].add(run.run_id)
     known = states.history_inputs(reader, [run.run_id for run in registered])
     found: _Found = {}
     for app, run_ids in of_app.items():
-        wanted = inputs.history_hashes(reader, app, settings)
+        wanted = inputs.history_hashes(reader, app, settings, run_ids)
         for run_id in run_ids:
             if run_id not in known:
                 found[run_id] = Stage.HISTORY, "no history was selected yet"

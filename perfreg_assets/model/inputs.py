@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from perfreg_assets.detection import DetectorDefinition, localisation_of
 from perfreg_assets.model.comparisons import Comparison
@@ -30,21 +30,31 @@ def trace_parameters(settings: Settings) -> str:
     return settings.hash_of(*TRACE_PARAMETERS)
 
 
-def history_hashes(reader: Reader, app: str, settings: Settings) -> dict[str, str]:
+def history_hashes(reader: Reader, app: str, settings: Settings, run_ids: Collection[str]) -> dict[str, str]:
     """run_id → hash of all that decides the run's history: the rules, the run, and every earlier run of the app.
 
     A run that arrives late, a review or an exclusion changes the hashes of all later runs and of no earlier one.
+
+    Args:
+        run_ids: the runs of the app that are asked for.
     """
     facts = states.history_facts(reader, app, with_verdicts=settings.history_excludes_anomalous)
     rules = f"{settings.hash_of(*HISTORY_PARAMETERS)}|{code_version('methods')}"
     earlier = hashlib.sha256(rules.encode())
-    hashes = {}
-    for run_id, own, as_candidate in facts:
+    hashes, begin = {}, 0
+    texts = [f"{run_id}|{own}|{as_candidate}\0" for run_id, own, as_candidate in facts]
+    for place in [place for place, fact in enumerate(facts) if fact[0] in run_ids]:
+        earlier.update(_bytes("".join(texts[begin:place])))
+        begin = place
+        run_id, own, _ = facts[place]
         mine = earlier.copy()
-        mine.update(f"{run_id}|{own}".encode("utf-8", "surrogatepass"))
+        mine.update(_bytes(f"{run_id}|{own}"))
         hashes[run_id] = mine.hexdigest()
-        earlier.update(f"{run_id}|{own}|{as_candidate}\0".encode("utf-8", "surrogatepass"))
     return hashes
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def barycenter_id(one: Comparison, settings: Settings) -> str:

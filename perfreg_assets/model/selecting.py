@@ -45,9 +45,9 @@ def select_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], wa
         wanted = freshness.ready_runs(reader, settings, Stage.HISTORY, keys)
         paths = histories.Paths(reader)
         for app in sorted({from_key(key)[0] for key in keys}) if wanted else ():
-            facts = histories.facts(reader, app)
-            hashes |= inputs.history_hashes(reader, app, settings)
+            facts = histories.facts(reader, app, with_verdicts=rules.excludes_anomalous)
             chosen = [fact for fact in facts if fact.run_id in wanted]
+            hashes |= inputs.history_hashes(reader, app, settings, {fact.run_id for fact in chosen})
             paths(chosen)  # at once
             selections |= {fact.run_id: select_history(fact, facts, rules, paths) for fact in chosen}
     with watch.measure("warehouse"), warehouse.writing() as writer:

@@ -79,15 +79,21 @@ def update(
         blocks[number] = {"digest": digest, **facts(merged.values())}
 
 
-def first_rows(reader: Reader, out_dir: Path, state: SiteState) -> list[Row]:
-    """The first page of the list: `[run_id, *row]` of the runs that started last, the latest first."""
+def first_rows(reader: Reader, out_dir: Path, state: SiteState, changed: Collection[str]) -> list[Row]:
+    """The first page of the list: `[run_id, *row]` of the runs that started last, the latest first.
+
+    Args:
+        changed: runs whose rows may be others than at the last build.
+    """
     ids = run_table.newest(reader, FIRST_ROWS)
-    rows: dict[str, Row] = {}
-    for number in {state.get(run_id).block for run_id in ids} - {-1}:
+    rows = {run_id: row for run_id, row in state.head.first.items() if run_id not in changed}
+    missing = [run_id for run_id in ids if run_id not in rows]
+    for number in {state.get(run_id).block for run_id in missing} - {-1}:
         rows |= shards.read(out_dir, name_of(number), state.head.blocks[number]["digest"]) or {}
     missing = [run_id for run_id in ids if run_id not in rows]
     rows |= {run_id: packed(one) for run_id, one in load_listed(reader, missing).items()}
-    return [[run_id, *rows[run_id]] for run_id in ids]
+    state.head.first = {run_id: rows[run_id] for run_id in ids}
+    return [[run_id, *row] for run_id, row in state.head.first.items()]
 
 
 def names(blocks: Sequence[Any]) -> set[str]:

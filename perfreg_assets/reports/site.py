@@ -193,7 +193,7 @@ class _Build:
         facts = IndexFacts(
             blocks=head.blocks,
             apps=head.apps,
-            first=run_list.first_rows(reader, out_dir, state),
+            first=run_list.first_rows(reader, out_dir, state, changes.stamps),
             omega=omega,
             detector=detector,
             series_axes=loading_lists.load_axes(reader, known_series(head.apps)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Head:
         runs_changed: when the folder of run pages last changed, ns; 0 where that is too uncertain to go by.
         blocks: per list block its facts for the index, see `run_list`.
         apps: per app the facts of its blocks of versions, see `version_list`.
+        first: the first page of the list of runs, by run, see `run_list`.
         pages: hash of the text of the pages that are no run's.
         sizes: bytes of each file of runs, by its name.
     """
@@ -66,6 +67,7 @@ class Head:
     runs_changed: int = 0
     blocks: list[dict[str, Any]] = field(default_factory=list)
     apps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    first: dict[str, list[Any]] = field(default_factory=dict)
     pages: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
@@ -92,7 +94,8 @@ class SiteState:
         self._shards: dict[int, _Shard] = {}
         self._touched: set[int] = set()
         self._head_path = out_dir / HEAD
-        self.head, self._known_head = self._read_head(), self._read_head()
+        self.head = self._read_head()
+        self._known_head = self._head_text()
 
     def get(self, run_id: str) -> Entry:
         """A run that was never seen has an entry that says nothing."""
@@ -142,8 +145,10 @@ class SiteState:
     def save(self) -> None:
         """Writes everything that changed, the head last."""
         self.save_runs()
-        if self.head != self._known_head:
-            write(self._head_path, json.dumps({"format": FORMAT, **asdict(self.head)}))
+        text = self._head_text()
+        if text != self._known_head or not self._head_path.exists():
+            write(self._head_path, text)
+            self._known_head = text
 
     def is_whole(self) -> bool:
         """Whether head and files belong together; not after a build was killed, or before the first."""
@@ -185,6 +190,9 @@ class SiteState:
             return _Shard(runs, dict(found["versions"]))
         except (AssertionError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise TornError(str(path)) from error
+
+    def _head_text(self) -> str:
+        return json.dumps({"format": FORMAT, **{spec.name: getattr(self.head, spec.name) for spec in fields(Head)}})
 
     def _read_head(self) -> Head:
         found = _read(self._head_path)

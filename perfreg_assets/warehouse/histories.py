@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.history import RunFacts
@@ -57,23 +57,25 @@ LEFT JOIN (
     SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
 ) AS reviews ON reviews.run_id = runs.run_id
 LEFT JOIN (
-    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app
+    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
 ) AS verdicts ON verdicts.run_id = runs.run_id
 WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """
 
 
-def facts(reader: Reader, app: str) -> list[RunFacts]:
+def facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[RunFacts]:
     """The facts of all runs of an app that are not quarantined, oldest first, in one query.
 
     Without their paths: a selection asks `Paths` for those of the few runs that it has to compare.
+
+    Args:
+        with_verdicts: whether the current verdicts are asked for; else `is_anomalous` is None.
     """
-    found = []
-    for row in reader.dicts(_FACTS, {"app": app}):
-        own = {"load_sources": tuple(row["load_sources"] or ()), "started_at": row["started_at"].astimezone(UTC)}
-        found.append(RunFacts(**{**row, **own}))
-    return found
+    return [
+        RunFacts(*row, load_sources=tuple(load_sources or ()))
+        for *row, load_sources in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
+    ]
 
 
 class Paths:

@@ -444,7 +444,8 @@ def _store_results(writer: Writer, made: list[Made], settings: Settings, random:
         return
     app = made[0].app
     run_ids = [one.run_id for one in made]
-    histories.upsert(writer, *_histories(made, inputs.history_hashes(writer, app.name, settings), settings, random))
+    hashes = inputs.history_hashes(writer, app.name, settings, set(run_ids))
+    histories.upsert(writer, *_histories(made, hashes, settings, random))
     planned = comparisons.plan(writer, run_ids, settings)
     averaged = {
         (one.run_id, one.series): inputs.barycenter_id(one, settings)

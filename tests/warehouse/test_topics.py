@@ -115,7 +115,7 @@ def test_hostile_names_come_back_exactly_and_run_nothing(warehouse: Warehouse, t
         assert runs.find(reader, [text]) == {text: run}
         assert traces.find(reader, [text]) == {text: trace}
         assert list(series.find(reader, [text], [text])) == [(text, text)]
-        assert [fact.run_id for fact in histories.facts(reader, text)] == [text]
+        assert [fact.run_id for fact in histories.facts(reader, text, with_verdicts=False)] == [text]
         assert reader.rows("SELECT run_id, app, review_note FROM marts.runs WHERE app = ?", [text]) == [
             (text, text, text)
         ]
@@ -212,7 +212,7 @@ def test_facts_hold_all_that_history_selection_needs(warehouse: Warehouse) -> No
         reviews.add(writer, "a", "accepted")
         distances.upsert(writer, [_distance("a", "*")])
         verdicts.make_current(writer, omega=0.5, detector="default")
-        first, second = histories.facts(writer, "app")
+        first, second = histories.facts(writer, "app", with_verdicts=True)
         assert histories.Paths(writer)([second, dataclasses.replace(second, run_id="nobody")]) == [("h0", "h1"), ()]
     assert (first.run_id, first.has_functional_problems, first.is_complete, first.is_anomalous) == (
         "b",
