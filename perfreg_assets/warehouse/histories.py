@@ -73,8 +73,8 @@ def facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[RunFacts]:
         with_verdicts: whether the current verdicts are asked for; else `is_anomalous` is None.
     """
     return [
-        RunFacts(*row, load_sources=tuple(load_sources or ()))
-        for *row, load_sources in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
+        RunFacts(*(*own, tuple(load_sources or ())))
+        for *own, load_sources in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
     ]
 
 
