@@ -13,6 +13,7 @@ _SHOWN = {
     "runs": ("runs", "traces"),
     "time_series": ("time_series",),
     "measurements": ("time_series",),
+    "thread_times": ("thread_times",),
     "history_sets": ("history_sets",),
     "barycenters": ("barycenters",),
     "distances": ("distances",),

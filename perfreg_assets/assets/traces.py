@@ -1,4 +1,7 @@
-"""`traces` and `time_series`: is the trace whole, and what happened second by second. One engine start for both."""
+"""`traces`, `time_series` and `thread_times`: is the trace whole, and what happened second by second.
+
+One engine start for all of them.
+"""
 
 from collections.abc import Iterator
 
@@ -23,6 +26,13 @@ _TIME_SERIES = """Series of each run on a common grid from the start of explorat
 CPU in core-seconds per second: value(i) = Σ over slices of |slice ∩ interval i| / interval; a slice that crosses a
 border is split over all intervals it covers, empty intervals are 0, and the sums equal the trace's totals. Memory
 in bytes, the last sample held. What the trace lacks is a series with a reason and without values."""
+
+
+_THREAD_TIMES = """Running and waiting time of each run's threads by second, so that causes need no history's traces.
+
+The 60 threads that ran most and those of the app, by the names of process and thread with `#` for every number, and
+rests, so that the seconds add up to `cpu_total` and `cpu_app`; of the app's threads also how long they could run and
+had no core, and how long they were blocked, where the trace tells. From the same scheduling slices as the series."""
 
 
 class InspectionConfig(dg.Config):
@@ -51,6 +61,15 @@ class InspectionConfig(dg.Config):
             description=_TIME_SERIES,
             metadata={"dagster/table_name": "marts.time_series"},
         ),
+        dg.AssetSpec(
+            "thread_times",
+            deps=["traces"],
+            group_name="series",
+            kinds={"perfetto", "duckdb"},
+            partitions_def=app_versions,
+            description=_THREAD_TIMES,
+            metadata={"dagster/table_name": "marts.thread_times"},
+        ),
     ],
     check_specs=checks.specs("traces", "time_series"),
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=100),
@@ -73,5 +92,5 @@ def traces_and_time_series(
                     {**summary, "inspected_now": now, **seconds}, asset_key=name, partition_key=key
                 )
         found = {name: checks.results(reader, name, context.partition_keys) for name in ("traces", "time_series")}
-    for name, results in found.items():
-        yield dg.MaterializeResult(asset_key=name, check_results=results)
+    for name in ("traces", "time_series", "thread_times"):
+        yield dg.MaterializeResult(asset_key=name, check_results=found.get(name, []))

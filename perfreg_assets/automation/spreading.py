@@ -130,7 +130,10 @@ def read_folder(objects: Objects, settings: Settings, folder: str, engines: Engi
             for one in fetched:
                 objects.copy(one.name, f"{kept_in}/{one.name.removeprefix(f'{folder}/')}")
         result = _result(folder, listing, examined, notes, reading, settings)
-        handover.write(objects, result, reading.series if reading else ())
+        if reading is None:
+            handover.write(objects, result)
+        else:
+            handover.write(objects, result, reading.series, reading.threads)
         return result
 
 
@@ -246,7 +249,7 @@ def _commit_batch(
     taken: list[tuple[Result, Reading | None]] = []
     for folder in folders:
         try:
-            result, series = handover.read(objects, folder)
+            result, series, threads = handover.read(objects, folder)
             handover.require_current(result, settings)
         except FileNotFoundError:  # another writer was quicker
             continue
@@ -259,7 +262,7 @@ def _commit_batch(
         else:
             reading = None
             if result.trace is not None:
-                reading = Reading(result.trace, series, result.measurements, result.seconds)
+                reading = Reading(result.trace, series, result.measurements, threads, result.seconds)
             taken.append((result, reading))
     if taken:
         with warehouse.writing() as writer:

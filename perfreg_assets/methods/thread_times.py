@@ -40,6 +40,7 @@ class ThreadTimes:
         state: `RUNNING`, `RUNNABLE`, `UNINTERRUPTIBLE`, `SLEEPING`; the latter two with `:FUNCTION` where recorded.
         is_app: (entities,) whether it is of a process of the app.
         seconds: (entities, seconds) float64, core seconds per second: of all threads with these names together.
+        recorded: the states that the trace tells, without functions: no entity in one of them means none waited.
     """
 
     start_ns: int
@@ -48,11 +49,12 @@ class ThreadTimes:
     state: tuple[str, ...]
     is_app: NDArray[np.bool_]
     seconds: NDArray[np.float64]
+    recorded: tuple[str, ...] = (RUNNING,)
 
     @property
     def end_ns(self) -> int:
         """Trace clock at the end of the last second."""
-        return self.start_ns + self.seconds.shape[1] * SECOND_NS
+        return self.start_ns + int(self.seconds.shape[1]) * SECOND_NS
 
     def of_state(self, state: str) -> NDArray[np.bool_]:
         """(entities,) Which are in that state, whatever function of the kernel it tells."""

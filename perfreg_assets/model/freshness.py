@@ -112,6 +112,8 @@ def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Fou
             return "the trace is another file than the one that was read"
         if run.is_trace_gone:  # it cannot be read again: what was read of it stays
             return None
+        if run.lacks_thread_times:
+            return "the trace was read by a release that kept no thread times"
         if run.read_code_version != code:
             return "the trace was read by another version of the code"
         return (

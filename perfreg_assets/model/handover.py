@@ -6,7 +6,8 @@
 <exchange>/refused/<folder>.<content>/…      those that are no run
 <exchange>/wanted/<run_id>.<content>         empty: this registered run's trace is to be read again
 <exchange>/parameters.json                   what traces are to be read with, as the warehouse says
-<exchange>/results/<one of the folders>/     result.json, and the Parquet file with the series that it names
+<exchange>/results/<one of the folders>/     result.json, and the Parquet files with series and thread times that it
+                                             names
 ```
 
 result.json is written last and names everything: a reader meets a whole result or none. A folder with a result waits
@@ -35,11 +36,13 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import SettingError, Settings
+from perfreg_assets.warehouse import thread_times, value_files
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.measurements import MeasurementRow
 from perfreg_assets.warehouse.rows import from_arrow, to_arrow
 from perfreg_assets.warehouse.runs import RunRow
 from perfreg_assets.warehouse.series import SeriesRow, content_hash
+from perfreg_assets.warehouse.thread_times import RunThreads, ThreadTimesRow
 from perfreg_assets.warehouse.traces import TraceRow
 
 INBOX, RUNS, REFUSED, WANTED, RESULTS = "inbox", "runs", "refused", "wanted", "results"
@@ -60,8 +63,8 @@ class FileRead:
 
 
 @dataclass(frozen=True)
-class SeriesFile:
-    """The Parquet file beside result.json: rows of core.time_series."""
+class ValuesFile:
+    """A Parquet file beside result.json."""
 
     name: str
     sha256: str
@@ -76,7 +79,9 @@ class Result:
         fingerprint: of a run its content hash.
         run: None where the folder is no run, then `reason_code` and `detail` say why.
         trace: what the gate found; None where there is no run.
-        series: of a whole trace, else none; in the Parquet file.
+        series_file: rows of core.time_series, of a whole trace.
+        threads: the row of core.thread_times, of a whole trace.
+        threads_file: what that row stands for, a row per thread and state.
         seconds: what each part took.
     """
 
@@ -96,7 +101,9 @@ class Result:
     seconds: dict[str, float]
     code_version: str
     parameters_hash: str
-    series_file: SeriesFile | None = None
+    series_file: ValuesFile | None = None
+    threads: ThreadTimesRow | None = None
+    threads_file: ValuesFile | None = None
 
 
 def archive_name(run: RunRow) -> str:
@@ -120,31 +127,37 @@ def pending(objects: Objects) -> list[str]:
 
 
 # ---- writing -------------------------------------------------------------------------------------
-def write(objects: Objects, result: Result, series: tuple[SeriesRow, ...]) -> None:
-    """Hands a result over: series first, result.json last."""
+def write(
+    objects: Objects, result: Result, series: tuple[SeriesRow, ...] = (), threads: RunThreads | None = None
+) -> None:
+    """Hands a result over: series and thread times first, result.json last."""
     from pydantic import TypeAdapter  # noqa: PLC0415  (see validation)
 
     place = result_folder(result.folder)
     if series:
-        content = _parquet(series)
-        sha256 = hashlib.sha256(content).hexdigest()
-        file = SeriesFile(f"series-{sha256[:_HASH_DIGITS]}.parquet", sha256)
-        objects.write(f"{place}/{file.name}", content)
-        result = replace(result, series_file=file)
+        result = replace(result, series_file=_write_table(objects, place, "series", to_arrow(series, SeriesRow)))
+    if threads is not None:
+        result = replace(result, threads=threads.row)
+        if threads.rows.num_rows:
+            result = replace(result, threads_file=_write_table(objects, place, "threads", threads.rows))
     objects.write(f"{place}/{RESULT}", TypeAdapter(Result).dump_json(result, indent=1))
 
 
-def _parquet(series: tuple[SeriesRow, ...]) -> bytes:
+def _write_table(objects: Objects, place: str, name: str, rows: pa.Table) -> ValuesFile:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     out = io.BytesIO()
-    pq.write_table(to_arrow(series, SeriesRow), out, compression="zstd")
-    return out.getvalue()
+    pq.write_table(rows, out, compression="zstd")
+    content = out.getvalue()
+    sha256 = hashlib.sha256(content).hexdigest()
+    file = ValuesFile(f"{name}-{sha256[:_HASH_DIGITS]}.parquet", sha256)
+    objects.write(f"{place}/{file.name}", content)
+    return file
 
 
 # ---- reading -------------------------------------------------------------------------------------
-def read(objects: Objects, folder: str) -> tuple[Result, tuple[SeriesRow, ...]]:
-    """A folder's result and its series.
+def read(objects: Objects, folder: str) -> tuple[Result, tuple[SeriesRow, ...], RunThreads | None]:
+    """A folder's result, its series and its thread times.
 
     Raises:
         Rejected: RESULT_UNREADABLE.
@@ -154,8 +167,8 @@ def read(objects: Objects, folder: str) -> tuple[Result, tuple[SeriesRow, ...]]:
     result = _parse(folder, text)
     series: tuple[SeriesRow, ...] = ()
     if result.series_file is not None:
-        series = _read_series(objects, result)
-    return result, series
+        series = _read_series(objects, result, result.series_file)
+    return result, series, _read_threads(objects, result)
 
 
 def _parse(folder: str, text: bytes) -> Result:
@@ -169,7 +182,7 @@ def _parse(folder: str, text: bytes) -> Result:
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where}, {problem.place}: expected {problem.expected}") from error
     if result.format != FORMAT:
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where} has format {result.format}")
-    named = {one.run_id for one in (result.run, result.trace, *result.attachments) if one is not None}
+    named = {one.run_id for one in (result.run, result.trace, result.threads, *result.attachments) if one is not None}
     if (
         result.folder != folder
         or (result.run is None) is not (result.trace is None)
@@ -187,26 +200,50 @@ def _is_placeable(run: RunRow) -> bool:
     return RUN_ID.fullmatch(run.run_id) is not None and not any(part in ("", ".", "..") for part in parts)
 
 
-def _read_series(objects: Objects, result: Result) -> tuple[SeriesRow, ...]:
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    assert result.series_file is not None
-    where = f"{result_folder(result.folder)}/{result.series_file.name}"
+def _read_series(objects: Objects, result: Result, file: ValuesFile) -> tuple[SeriesRow, ...]:
+    where, rows = _read_table(objects, result, file)
     try:
-        content = objects.read(where)
-    except FileNotFoundError as error:
-        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} is not there") from error
-    if hashlib.sha256(content).hexdigest() != result.series_file.sha256:
-        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} is not the file that {RESULT} names")
-    try:
-        series = tuple(from_arrow(pq.read_table(io.BytesIO(content)), SeriesRow))
-    except (pa.ArrowException, KeyError) as error:
+        series = tuple(from_arrow(rows, SeriesRow))
+    except KeyError as error:
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where} ({error})") from error
     for one in series:
         is_own = result.run is not None and one.run_id == result.run.run_id
         if not is_own or one.values_hash != content_hash(one.values, one.interval_s, one.start_ns):
             raise Rejected(Reason.RESULT_UNREADABLE, f"{where}, series {one.series}, is not what it says it is")
     return series
+
+
+def _read_threads(objects: Objects, result: Result) -> RunThreads | None:
+    row = result.threads
+    if row is None:
+        return None
+    columns = value_files.THREAD_TIMES.columns
+    where, rows = f"{result_folder(result.folder)}/{RESULT}", columns.empty_table()
+    if result.threads_file is not None:
+        where, rows = _read_table(objects, result, result.threads_file)
+    is_own = result.run is not None and row.run_id == result.run.run_id
+    if not is_own or not rows.schema.equals(columns) or set(rows.column("run_id").to_pylist()) - {row.run_id}:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where}: the thread times are not the run's")
+    if not row.is_missing and row.values_hash != thread_times.content_hash(row.start_ns or 0, rows):
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where}: the thread times are not what they say they are")
+    return RunThreads(row, rows)
+
+
+def _read_table(objects: Objects, result: Result, file: ValuesFile) -> tuple[str, pa.Table]:
+    """Where a file is, and its rows."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    where = f"{result_folder(result.folder)}/{file.name}"
+    try:
+        content = objects.read(where)
+    except FileNotFoundError as error:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} is not there") from error
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} is not the file that {RESULT} names")
+    try:
+        return where, pq.read_table(io.BytesIO(content))
+    except pa.ArrowException as error:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} ({error})") from error
 
 
 def require_current(result: Result, settings: Settings) -> None:

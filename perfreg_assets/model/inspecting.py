@@ -1,4 +1,4 @@
-"""From registered runs to what their traces hold: the gate's finding, series and measurements as rows."""
+"""From registered runs to what their traces hold: gate's finding, series, measurements and thread times as rows."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from perfreg_assets.traces.inspection import Inspection, inspect_trace
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import thread_times as thread_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
@@ -129,7 +130,7 @@ def read_trace(
     folder: Path | None = None,
     known: FileFacts | None = None,
 ) -> Inspection:
-    """Gate, series and measurements of a run's trace.
+    """Gate, series, measurements and thread times of a run's trace.
 
     Args:
         engines: see `inspect_trace`.
@@ -164,6 +165,7 @@ def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]
     """Asset → figures about the traces and series of some runs."""
     traces = trace_table.find(reader, run_ids).values()
     series = series_table.figures(reader, run_ids)
+    threads = thread_table.figures(reader, run_ids)
     return {
         "traces": {
             "dagster/partition_row_count": len(traces),
@@ -176,5 +178,10 @@ def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]
             "series": series["series"] - series["missing_series"],
             "missing_series": series["missing_series"],
             "samples": series["samples"],
+        },
+        "thread_times": {
+            "dagster/partition_row_count": threads["entities"],
+            "runs": threads["runs"],
+            "missing_runs": threads["missing"],
         },
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.model import inputs
 from perfreg_assets.model.measurements import rows_of_run
 from perfreg_assets.provenance import code_version
@@ -13,21 +14,28 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.traces.thread_times import NoThreadTimes
 from perfreg_assets.warehouse import measurements as measurement_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
+from perfreg_assets.warehouse import thread_times as thread_table
 from perfreg_assets.warehouse import timings
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.thread_times import RunThreads
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The gate's finding, series and measurements of one run, and how many seconds each part took."""
+    """The gate's finding, series, measurements and thread times of one run, and how many seconds each part took.
+
+    `threads` is None where the trace is not whole.
+    """
 
     trace: trace_table.TraceRow
     series: tuple[series_table.SeriesRow, ...]
     measurements: tuple[measurement_table.MeasurementRow, ...]
+    threads: RunThreads | None
     seconds: dict[str, float]
 
     @property
@@ -46,6 +54,7 @@ def reading_of(row: run_table.RunRow, inspection: Inspection, settings: Settings
         trace=_trace_row(row, inspection.health, settings, version),
         series=tuple(_series_row(row.run_id, one, version) for one in inspection.series),
         measurements=tuple(rows_of_run(row, inspection.measurements, code_version=version)),
+        threads=_threads(row.run_id, inspection.threads, version),
         seconds=dict(inspection.health.seconds),
     )
 
@@ -57,6 +66,8 @@ def store(writer: Writer, readings: Sequence[Reading]) -> None:
     trace_table.upsert(writer, [reading.trace for reading in readings])
     series_table.forget(writer, run_ids)
     series_table.upsert(writer, [one for reading in readings for one in reading.series])
+    thread_table.forget(writer, run_ids)
+    thread_table.upsert(writer, [reading.threads for reading in readings if reading.threads is not None])
     measured = [one for reading in readings for one in reading.measurements]
     measurement_table.replace_subjects(writer, measurement_table.RUN, run_ids, measured)
     for reading in readings:
@@ -90,6 +101,14 @@ def _trace_row(row: run_table.RunRow, health: TraceHealth, settings: Settings, v
         parameters_hash=inputs.trace_parameters(settings),
         code_version=version,
     )
+
+
+def _threads(run_id: str, found: ThreadTimes | NoThreadTimes | None, version: str) -> RunThreads | None:
+    if isinstance(found, ThreadTimes):
+        return thread_table.described(run_id, found, code_version=version)
+    if found is None:
+        return None
+    return thread_table.missing(run_id, found.reason_code, found.reason, code_version=version)
 
 
 def _series_row(run_id: str, series: Series, version: str) -> series_table.SeriesRow:

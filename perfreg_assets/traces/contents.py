@@ -14,7 +14,7 @@ from perfreg_assets.traces.statements import statement
 _BOUNDS_SCHEMA = {"start_ts": "int64", "end_ts": "int64", "sched_count": "int64", "has_slices": "int64"}
 _SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
 _PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
-_THREAD_SCHEMA = {"utid": "int64", "tid": "Int64", "upid": "Int64", "end_ts": "Int64"}
+_THREAD_SCHEMA = {"utid": "int64", "tid": "Int64", "upid": "Int64", "end_ts": "Int64", "name": "string"}
 _PAGE_ROWS = 1_000_000
 
 
@@ -45,7 +45,7 @@ class SchedSlices:
 @dataclass(frozen=True)
 class TraceContents:
     """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts.
-    `threads`: utid, tid, upid, end_ts. `has_slices`: apps or system told what they did (atrace and the like)."""
+    `threads`: utid, tid, upid, end_ts, name. `has_slices`: apps or system told what they did (atrace and the like)."""
 
     start_ns: int
     end_ns: int

@@ -1,4 +1,7 @@
-"""Gate, series and measurements of one trace with one start of the engine (two, if 4 GiB are too little for it)."""
+"""Gate, series, thread times and measurements of one trace with one start of the engine.
+
+Two starts, if 4 GiB are too little for it.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,31 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, start_engine
 from perfreg_assets.traces.engines import Engines, wants_wide
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_facts, check_file, check_trace
-from perfreg_assets.traces.grid import Series
+from perfreg_assets.traces.grid import Grid, Series
 from perfreg_assets.traces.measurement import Measurement
-from perfreg_assets.traces.series import extract_series
+from perfreg_assets.traces.scope import Scope
+from perfreg_assets.traces.series import series_of
 from perfreg_assets.traces.startup import startup_times
+from perfreg_assets.traces.thread_times import NoThreadTimes, thread_times
 from perfreg_assets.traces.trace_file import SmallTrace, unpacked_chunks
 
 _SMALL_BYTES = 16 << 20  # unpacked; kept from checking to loading, for every trace that is read at the same time
 
 
 class Inspection(NamedTuple):
-    """What one look at a trace gives; no series and no measurements where it is not complete."""
+    """What one look at a trace gives; no series, measurements and thread times where it is not complete."""
 
     health: TraceHealth
     series: list[Series]
     measurements: list[Measurement]
+    threads: ThreadTimes | NoThreadTimes | None = None
 
 
 def inspect_trace(
@@ -44,7 +51,7 @@ def inspect_trace(
     known: FileFacts | None = None,
     engines: Engines | None = None,
 ) -> Inspection:
-    """What the trace is worth, and its series and measurements if it is complete.
+    """What the trace is worth, and its series, thread times and measurements if it is complete.
 
     Whatever is wrong with the trace ends in `TraceHealth.reason`, never in an exception.
     `TraceHealth.seconds`: `file` (reading and checking the bytes), `engine` (start, load and queries: time spent
@@ -132,15 +139,9 @@ def _look_inside(
         found = Inspection(health, [], [])
         if health.is_complete and health.window_ns is not None:
             start_ns, end_ns = health.window_ns
-            series = extract_series(
-                session,
-                app=app,
-                start_ns=start_ns,
-                end_ns=end_ns,
-                interval_s=settings.interval_s,
-                contents=contents,
-                losses=health.losses,
-            )
+            scope = Scope(session, contents, Grid.covering(start_ns, end_ns, settings.interval_s), app)
+            series = series_of(scope, health.losses)
+            threads = _threads(scope, series)
             # A collection launches the app before the exploration begins, so that part of the recording counts too.
             measurements = startup_times(
                 session,
@@ -149,7 +150,7 @@ def _look_inside(
                 end_ns=end_ns,
                 has_slices=contents.has_slices,
             )
-            found = Inspection(health, series, measurements)
+            found = Inspection(health, series, measurements, threads)
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise
@@ -158,6 +159,14 @@ def _look_inside(
     finally:
         session.close()
     return found, session.engine_seconds, lacks_addresses
+
+
+def _threads(scope: Scope, series: list[Series]) -> ThreadTimes | NoThreadTimes:
+    """Of the same slices as `cpu_total`, and missing where that is."""
+    (total,) = (one for one in series if one.name == "cpu_total")
+    if total.values is None:
+        return NoThreadTimes(str(total.reason_code), str(total.missing_reason))
+    return thread_times(scope)
 
 
 def _incomplete(

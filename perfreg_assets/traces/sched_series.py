@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perfreg_assets.catalogue import definition_of
-from perfreg_assets.traces.contents import SchedSlices
+from perfreg_assets.traces.core_pieces import CorePieces
 from perfreg_assets.traces.frequency import Clock
-from perfreg_assets.traces.grid import Grid, Pieces, Series, add_up, split
+from perfreg_assets.traces.grid import Grid, Series, add_up
 from perfreg_assets.traces.scope import Scope
 
 _CYCLES_PER_KHZ_NS = 1e-6
 _CYCLES = ("cycles_app", "cycles_total")
 _NO_SCHED = "the trace has no scheduling events (sched/sched_switch)"
-
-
-@dataclass(frozen=True)
-class _Cores:
-    """Cores in order, and for every piece the index of its core and whether it is the app's."""
-
-    numbers: np.ndarray
-    pieces: Pieces
-    core: np.ndarray
-    is_app: np.ndarray
-    utid: np.ndarray
 
 
 def sched_series(scope: Scope) -> list[Series]:
@@ -34,14 +21,14 @@ def sched_series(scope: Scope) -> list[Series]:
     The idle task is not CPU use. `threads_running_app` counts the different threads of the app that were on a core at
     any time in the interval (their summed time is `cpu_app`).
     """
-    slices, grid = scope.contents.sched, scope.grid
-    if not slices.count:
+    grid = scope.grid
+    if not scope.contents.sched.count:
         return [
             *(grid.missing(name, _NO_SCHED) for name in ("cpu_app", "cpu_total")),
             *(grid.missing(name, _NO_SCHED) for name in _CYCLES),
             grid.missing("threads_running_app", _NO_SCHED),
         ]
-    cores = _cut(slices, grid, np.array(scope.utids, dtype=np.int64), scope.idle_utids)
+    cores = scope.cores
     shape = (cores.numbers.size, grid.count)
     duration = cores.pieces.duration_ns
     total = add_up(duration, cores.core, cores.pieces.bin, shape)
@@ -60,27 +47,7 @@ def sched_series(scope: Scope) -> list[Series]:
     ]
 
 
-def _cut(slices: SchedSlices, grid: Grid, app_utids: np.ndarray, idle_utids: np.ndarray) -> _Cores:
-    numbers = slices.cores
-    limit = slices.count + (grid.count + 1) * numbers.size
-    pieces = split(slices.start_ns, slices.end_ns, grid, pieces_max=limit)
-    utid = slices.utid[pieces.row]
-    is_busy = ~_membership(utid, idle_utids)
-    pieces = Pieces(*(part[is_busy] for part in (pieces.row, pieces.bin, pieces.start_ns, pieces.end_ns)))
-    utid = utid[is_busy]
-    core = np.searchsorted(numbers, slices.cpu[pieces.row])
-    return _Cores(numbers, pieces, core, _membership(utid, app_utids), utid)
-
-
-def _membership(utid: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """As np.isin, by a table: utids are small consecutive numbers."""
-    table = np.zeros(int(max(utid.max(initial=0), wanted.max(initial=0))) + 1, dtype=bool)
-    table[wanted] = True
-    is_member: np.ndarray = table[utid]
-    return is_member
-
-
-def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[Series]:
+def _cycles(cores: CorePieces, grid: Grid, clocks: dict[int, Clock] | str) -> list[Series]:
     if isinstance(clocks, str):
         return [grid.missing(name, clocks) for name in _CYCLES]
     sums = np.zeros((2, grid.count), dtype=np.int64)
@@ -100,7 +67,7 @@ def _cycles(cores: _Cores, grid: Grid, clocks: dict[int, Clock] | str) -> list[S
     ]
 
 
-def _distinct_threads(cores: _Cores, grid: Grid) -> np.ndarray:
+def _distinct_threads(cores: CorePieces, grid: Grid) -> np.ndarray:
     bins, utid = cores.pieces.bin[cores.is_app], cores.utid[cores.is_app]
     width = int(utid.max(initial=0)) + 1
     keys = np.sort(bins * width + utid)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from perfreg_assets.traces.columns import Schema, Table
 from perfreg_assets.traces.contents import TraceContents
+from perfreg_assets.traces.core_pieces import CorePieces, cut
 from perfreg_assets.traces.engine import QueryError, TraceSession
 from perfreg_assets.traces.frequency import Clock, load_clocks
 from perfreg_assets.traces.grid import Grid
 from perfreg_assets.traces.processes import AppProcess, app_threads, belongs_to, find_app, idle_threads
 from perfreg_assets.traces.statements import placeholders, statement
+
+_SHARED = frozenset({"runnable"})  # statements whose rows serve more than one purpose
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Scope:
     contents: TraceContents
     grid: Grid
     app: str
+    _known_rows: dict[str, Table | str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def processes(self) -> tuple[AppProcess, ...]:
@@ -40,6 +44,14 @@ class Scope:
     @cached_property
     def idle_utids(self) -> np.ndarray:
         return idle_threads(self.contents.threads)
+
+    @cached_property
+    def cores(self) -> CorePieces:
+        return self.cut(self.grid)
+
+    def cut(self, grid: Grid) -> CorePieces:
+        """The scheduling slices on another grid than the scope's, see `core_pieces.cut`."""
+        return cut(self.contents.sched, grid, np.array(self.utids, dtype=np.int64), self.idle_utids)
 
     @cached_property
     def clocks(self) -> dict[int, Clock] | str:
@@ -60,8 +72,14 @@ class Scope:
         Raises:
             Rejected: ENGINE_…
         """
+        if name in self._known_rows:
+            return self._known_rows[name]
         values = {key: list(getattr(self, key)) for key in placeholders(name)}
+        found: Table | str
         try:
-            return self.session.query(statement(name, **values), schema)
+            found = self.session.query(statement(name, **values), schema)
         except QueryError as error:
-            return f"the trace processor refuses {name}.sql: {' '.join(str(error).split())[-200:]}"
+            found = f"the trace processor refuses {name}.sql: {' '.join(str(error).split())[-200:]}"
+        if name in _SHARED:
+            self._known_rows[name] = found
+        return found

@@ -16,7 +16,7 @@ from perfreg_assets.traces.row_series import RULES
 from perfreg_assets.traces.sched_series import frequency_series, sched_series
 from perfreg_assets.traces.scope import Scope
 
-__all__ = ["EXTRACTORS", "Series", "extract_series"]
+__all__ = ["EXTRACTORS", "Series", "extract_series", "series_of"]
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,17 @@ def extract_series(
         Rejected: ENGINE_…; TRACE_CORRUPT for timestamps that make no sense.
     """
     scope = Scope(session, contents or load_contents(session), Grid.covering(start_ns, end_ns, interval_s), app)
+    return series_of(scope, losses or {})
+
+
+def series_of(scope: Scope, losses: Mapping[str, tuple[str, ...]]) -> list[Series]:
+    """As `extract_series`.
+
+    Raises:
+        Rejected: as there.
+    """
     found = [series for extractor in EXTRACTORS for series in extractor.extract(scope)]
-    return [_unless_spoilt(series, losses or {}) for series in found]
+    return [_unless_spoilt(series, losses) for series in found]
 
 
 def _unless_spoilt(series: Series, losses: Mapping[str, tuple[str, ...]]) -> Series:

@@ -58,6 +58,7 @@ _SOURCES: dict[str, _Source] = {
         "core.traces", "rows.run_id, rows.is_complete, rows.is_trace_gone, rows.checked_at", "checked_at"
     ),
     "time_series": _Source("core.time_series", "rows.run_id, rows.series, rows.extracted_at", "extracted_at"),
+    "thread_times": _Source("core.thread_times", "rows.run_id, rows.extracted_at", "extracted_at"),
     "measurements": _Source(
         "core.measurements",
         "rows.subject_id, rows.metric, rows.measured_at",

@@ -12,7 +12,10 @@ _IN = "run_id IN (SELECT unnest(?::VARCHAR[]))"
 
 @dataclass(frozen=True)
 class Registered:
-    """A run that is not quarantined, and by what its trace was read; the latter None where it was not."""
+    """A run that is not quarantined, and by what its trace was read; the latter None where it was not.
+
+    `lacks_thread_times`: its trace is whole and was read, but never asked for thread times.
+    """
 
     run_id: str
     partition_key: str
@@ -22,6 +25,7 @@ class Registered:
     read_code_version: str | None
     read_parameters_hash: str | None
     is_trace_gone: bool
+    lacks_thread_times: bool
 
 
 def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Registered]:
@@ -29,8 +33,10 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
     chosen = None if keys is None else list(keys)
     found = reader.rows(
         "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, "
-        "traces.code_version, traces.parameters_hash, coalesce(traces.is_trace_gone, false) "
+        "traces.code_version, traces.parameters_hash, coalesce(traces.is_trace_gone, false), "
+        "coalesce(traces.is_complete, false) AND times.run_id IS NULL "
         "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
+        "LEFT JOIN core.thread_times AS times USING (run_id) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",
         [chosen],

@@ -82,7 +82,16 @@ PATHS = Kind(
         ]
     ), 8192,
 )  # fmt: skip
-KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS)
+THREAD_TIMES = Kind(
+    "thread_times", "core.thread_times", ("run_id",),
+    pa.schema(
+        [
+            ("run_id", _TEXT), ("position", pa.int32()), ("process", _TEXT), ("thread", _TEXT), ("thread_state", _TEXT),
+            ("is_app", pa.bool_()), ("times_ns", pa.list_(pa.int64())),
+        ]
+    ), 512,
+)  # fmt: skip
+KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS, THREAD_TIMES)
 EMPTY_FILES = frozenset(kind.empty_file for kind in KINDS)
 
 

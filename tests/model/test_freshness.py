@@ -21,7 +21,9 @@ from perfreg_assets.model.freshness import Stage
 from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.traces.thread_times import NoThreadTimes
 from perfreg_assets.warehouse import states
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.lock import file_lock
 
 REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
@@ -161,6 +163,48 @@ def test_what_was_read_of_a_trace_stays_when_the_file_is_gone(make):
     project.settle()
     (new,) = project.rows("SELECT state, reason_code FROM marts.runs WHERE run_id = 'made-012'")
     assert new == {"state": "incomplete_trace", "reason_code": "trace_file_missing"}
+
+
+def test_a_run_of_a_release_without_thread_times_is_read_again_and_its_verdict_holds(make):
+    project = make("threads")
+    project.arrive(*RUNS)
+    project.settle()
+    verdicts = "SELECT run_id, series, state, distance, evaluated_at FROM marts.verdicts WHERE is_current ORDER BY ALL"
+    before = project.rows(verdicts)
+    with project.warehouse.writing() as writer:
+        writer.execute("DELETE FROM core.thread_times WHERE run_id IN ('made-008', 'made-009')")
+        trace_table.note_gone(writer, ["made-009"], is_gone=True)
+    (due,) = project.due()
+    assert (due.run_id, due.stage) == ("made-008", Stage.TRACE)
+    assert "thread times" in due.why
+    states = "SELECT run_id, reason_code FROM marts.thread_time_states WHERE NOT has_thread_times ORDER BY ALL"
+    assert [tuple(one.values()) for one in project.rows(states)] == [
+        ("made-008", "not_checked"),
+        ("made-009", "trace_file_missing"),
+    ]
+    project.steps()["time_series"]([RUNS[8].partition_key])
+    assert project.due() == []
+    assert project.rows(verdicts) == before
+    assert [one["run_id"] for one in project.rows(states)] == ["made-009"]
+    with project.warehouse.writing() as writer:  # its folder was given again
+        trace_table.note_gone(writer, ["made-009"], is_gone=False)
+    assert {one.run_id for one in project.due()} == {"made-009"}
+    project.settle()
+    assert project.rows(verdicts) == before
+    assert project.rows(states) == []
+
+
+def test_thread_times_that_a_trace_does_not_tell_are_not_asked_for_again(make):
+    project = make("silent")
+    read = project.inspect
+    why = NoThreadTimes("series_missing", "the trace has no scheduling events")
+    project.inspect = lambda run, settings: read(run, settings)._replace(threads=why)
+    project.arrive(*RUNS[:4])
+    project.settle()
+    assert project.due() == []
+    found = project.rows("SELECT DISTINCT has_thread_times, reason_code, reason FROM marts.thread_time_states")
+    assert [tuple(one.values()) for one in found] == [(False, why.reason_code, why.reason)]
+    assert project.rows("SELECT * FROM marts.thread_times") == []
 
 
 # ---- what is remembered --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from synthetic import SAMPLES, Project, row, values
+from synthetic import SAMPLES, Project, row, threads, values
 
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
@@ -28,7 +28,9 @@ def project_of(folder, course, targets, **settings):
     def inspect(run, settings):
         number = int(run.run_id.removeprefix("made-"))
         found = [(name, course(number, name)) for name in UNITS]
-        return Inspection(HEALTH, [Series(name, UNITS[name], 1.0, 0, samples) for name, samples in found], [])
+        return Inspection(
+            HEALTH, [Series(name, UNITS[name], 1.0, 0, samples) for name, samples in found], [], threads(run.run_id)
+        )
 
     project = Project(folder, inspect, history_size=HISTORY, **settings)
     project.arrive(*runs)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.warehouse import (
     attachments,
     barycenters,
@@ -26,6 +27,7 @@ from perfreg_assets.warehouse import (
     reviews,
     runs,
     series,
+    thread_times,
     timings,
     traces,
     verdicts,
@@ -97,6 +99,10 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
     runs.upsert(writer, everything["runs"])
     traces.upsert(writer, everything["traces"])
     series.upsert(writer, everything["series"])
+    thread_times.upsert(
+        writer,
+        [_threads(row.run_id, samples, seed) for seed, row in enumerate(everything["traces"]) if row.is_complete],
+    )
     for app in APPS:
         _judge(writer, facts[app], names, samples)
     verdicts.make_current(writer, omega=OMEGAS[-1], detector="default", note="fixed for the sample")
@@ -179,6 +185,27 @@ def _trace(run_id: str, samples: int, state: str) -> traces.TraceRow:
         engine_version="v52.0",
         engine_seconds=0.8,
     )
+
+
+def _threads(run_id: str, samples: int, seed: int) -> thread_times.RunThreads:
+    """Made-up threads; of one run the trace does not tell."""
+    if run_id.endswith("-0002"):
+        reason = "the trace has no scheduling events (sched/sched_switch)"
+        return thread_times.missing(run_id, "series_missing", reason, code_version="0.1.0")
+    entities = (
+        ("app", "main", "running", True),
+        ("app", "pool-#", "running", True),
+        ("app", "*", "running", True),
+        ("system_server", "binder:#_#", "running", False),
+        ("*", "*", "running", False),
+        ("app", "main", "uninterruptible:wait_on_page", True),
+    )
+    process, thread, state, is_app = zip(*entities, strict=True)
+    times_ns = np.random.default_rng([seed, 1]).integers(0, 300_000_000, size=(len(entities), samples))
+    times = ThreadTimes(
+        BOOT_NS, process, thread, state, np.array(is_app), times_ns / 1e9, ("running", "uninterruptible")
+    )
+    return thread_times.described(run_id, times, code_version="0.1.0")
 
 
 def _series_rows(run_id: str, values: dict[str, np.ndarray | None]) -> list[series.SeriesRow]:

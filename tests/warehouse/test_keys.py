@@ -13,6 +13,7 @@ from perfreg_assets.warehouse import (
     measurements,
     runs,
     series,
+    thread_times,
     traces,
 )
 from perfreg_assets.warehouse.connection import Warehouse
@@ -21,7 +22,7 @@ from perfreg_assets.warehouse.rows import Table
 TABLES = [
     attachments.ATTACHMENTS, barycenters.BARYCENTERS, barycenters.RUN_BARYCENTERS, discords.DISCORDS,
     discords.PROFILES, distances.DISTANCES, histories.CANDIDATES, histories.HISTORY_SETS, measurements._MEASUREMENTS,
-    runs.RUNS, series._OF_RUN, traces.TRACES,
+    runs.RUNS, series._OF_RUN, thread_times.THREAD_TIMES, traces.TRACES,
 ]  # fmt: skip
 
 

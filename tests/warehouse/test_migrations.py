@@ -86,7 +86,7 @@ def test_a_migration_that_fails_halfway_leaves_no_trace(connection: duckdb.DuckD
     assert connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'half'").fetchall() == []
 
 
-@pytest.mark.parametrize("name", ["0009_gap.sql", "first.sql", "01_short.sql"])
+@pytest.mark.parametrize("name", ["0099_gap.sql", "first.sql", "01_short.sql"])
 def test_misnamed_migrations_are_a_mistake_of_the_release(sql: Path, name: str) -> None:
     (sql / "migrations" / name).write_text("SELECT 1;")
     with pytest.raises(ValueError, match="migrations"):

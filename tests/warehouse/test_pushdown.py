@@ -18,7 +18,17 @@ RUNS = 400
 WORK = {"HASH_JOIN", "HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNNEST", "WINDOW", "ORDER_BY", "BLOCKWISE_NL_JOIN"}
 OF_RUN = (
     *("axis_verdicts", "barycenters", "discords", "distances", "history_candidates", "history_sets", "history_states"),
-    *("profiles", "run_verdicts", "runs", "series_arrays", "series_levels", "time_series", "timings", "verdicts"),
+    *(
+        "profiles",
+        "run_verdicts",
+        "runs",
+        "series_arrays",
+        "series_levels",
+        "thread_time_states",
+        "thread_times",
+        "time_series",
+    ),
+    *("timings", "verdicts"),
 )
 OF_VERSION = (
     *("axis_verdicts", "discords", "distances", "history_sets", "run_verdicts", "runs"),
