@@ -38,6 +38,8 @@ TABLES = {
     "attachments": "SELECT * FROM core.attachments",
     "traces": "SELECT * EXCLUDE (checked_at, engine_seconds, is_trace_gone) FROM core.traces",
     "series": "SELECT * EXCLUDE (extracted_at) FROM core.time_series",
+    "threads": "SELECT * EXCLUDE (extracted_at) FROM core.thread_times",
+    "thread_times": "SELECT * FROM marts.thread_times",
     "measurements": "SELECT * EXCLUDE (measured_at) FROM core.measurements",
     "timed": "SELECT run_id, phase FROM core.timings",
 }
@@ -215,6 +217,11 @@ def spoil(two, change):
         (lambda found: {**found, "run": {**found["run"], "trace_file": "../../x"}}, Reason.RESULT_UNREADABLE),
         (lambda _: [], Reason.RESULT_UNREADABLE),
         (lambda found: {**found, "series_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "threads_file": {"name": "gone.parquet", "sha256": ""}}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "threads_file": found["series_file"]}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "threads_file": None}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "threads": {**found["threads"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "threads": {**found["threads"], "start_ns": 1}}, Reason.RESULT_UNREADABLE),
     ],
 )
 def test_a_result_that_does_not_hold_is_refused_and_the_folder_read_again(two, change, reason):
@@ -231,10 +238,11 @@ def test_a_result_that_does_not_hold_is_refused_and_the_folder_read_again(two, c
     assert two.commit().runs == ["notes-000"]
 
 
-def test_a_series_file_that_was_damaged_on_the_way_is_refused(two):
+@pytest.mark.parametrize("kind", ["series", "threads"])
+def test_a_file_that_was_damaged_on_the_way_is_refused(two, kind):
     two.arrive(demo_runs_dir() / RUNS[0])
     two.read()
-    (name,) = (name for name in two.below("results") if name.endswith(".parquet"))
+    (name,) = (name for name in two.below("results") if f"/{kind}-" in name)
     two.objects.write(name, two.objects.read(name)[:-9] + b"x" * 9)
     ((_, sentence),) = two.commit().refused
     assert Reason.RESULT_UNREADABLE.sentence in sentence
