@@ -18,6 +18,7 @@ from perfreg_assets.warehouse import runs, series, timed_paths
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.queries import run_query
 from perfreg_assets.warehouse.tidying import tidy
+from perfreg_assets.warehouse.value_files import EMPTY_FILES
 
 pytest.importorskip("s3fs", reason="needs perfreg[cluster]")
 server = pytest.importorskip("moto.server", reason="needs perfreg[test]")
@@ -114,7 +115,7 @@ def test_files_are_joined_and_deleted_there_too(store: Warehouse) -> None:
     _check(store)
     assert tidy(store, grace=timedelta(0)).deleted == 2 * COUNT
     _check(store)
-    assert len(store.data.listing()) == 4 + 4
+    assert len(store.data.listing()) == 4 + len(EMPTY_FILES)
     store.data.delete([next(found.name for found in store.data.listing() if "app=app" in found.name)])
     assert len(tidy(store).missing) == 1
 
