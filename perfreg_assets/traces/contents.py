@@ -62,8 +62,11 @@ class TraceContents:
         return self.start_ns, self.end_ns
 
 
-def load_contents(session: TraceSession) -> TraceContents:
+def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceContents:
     """Bounds, processes, threads and scheduling slices of the loaded trace.
+
+    Args:
+        with_sched: False leaves the slices out, which are most of the work.
 
     Raises:
         Rejected: ENGINE_…
@@ -72,7 +75,11 @@ def load_contents(session: TraceSession) -> TraceContents:
     start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
     processes = session.query(statement("processes"), _PROCESS_SCHEMA)
     threads = session.query(statement("threads"), _THREAD_SCHEMA)
-    sched = _load_sched(session, start_ns, end_ns, int(bounds["sched_count"][0]))
+    if with_sched:
+        sched = _load_sched(session, start_ns, end_ns, int(bounds["sched_count"][0]))
+    else:
+        none = np.empty(0, dtype=np.int64)
+        sched = SchedSlices(none, none, none, none, start_ns)
     return TraceContents(start_ns, end_ns, processes, threads, sched, bool(bounds["has_slices"][0]))
 
 

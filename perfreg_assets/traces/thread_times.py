@@ -16,9 +16,9 @@ from perfreg_assets.methods.thread_times import (
     SLEEPING,
     UNINTERRUPTIBLE,
     ThreadTimes,
-    entity_name,
 )
 from perfreg_assets.traces.grid import Grid, add_up, split
+from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.scope import Scope
 
 _LEAST_NS = 10_000_000  # of a run: less than this is no cause in any window, and not told apart
@@ -61,7 +61,7 @@ def thread_times(scope: Scope) -> ThreadTimes:
     if grid.interval_ns != SECOND_NS:
         grid = Grid.covering(grid.start_ns, grid.end_ns, SECOND_NS / 1e9)
     cores = scope.cores if grid == scope.grid else scope.cut(grid)
-    who = _names(scope)
+    who = Names(scope.contents, scope.app).thread
     running, totals = _summed(
         cores.utid, cores.pieces.bin, cores.pieces.duration_ns, grid.count, lambda utid: _Entity(RUNNING, *who(utid))
     )
@@ -77,29 +77,6 @@ def thread_times(scope: Scope) -> ThreadTimes:
         seconds=sums / SECOND_NS,
         recorded=recorded,
     )
-
-
-def _names(scope: Scope) -> Callable[[int], tuple[bool, str, str]]:
-    """utid → whether it is the app's, names of process and thread as they are compared."""
-    contents = scope.contents
-    of_process = dict(zip(contents.processes["upid"].tolist(), contents.processes["name"], strict=True))
-    upids: dict[int | None, str] = {}
-    orphans: dict[int, str] = {}
-    for process in scope.processes:
-        upids |= dict.fromkeys(process.upids, process.name)
-        orphans |= dict.fromkeys(process.orphans, process.name)
-    threads = contents.threads
-    known = dict(
-        zip(threads["utid"].tolist(), zip(threads["upid"].tolist(), threads["name"], strict=True), strict=True)
-    )
-    app = set(scope.utids)
-
-    def who(utid: int) -> tuple[bool, str, str]:
-        upid, thread = known.get(utid, (None, None))
-        process = orphans.get(utid) or upids.get(upid) or of_process.get(upid)
-        return utid in app, entity_name(process), entity_name(thread)
-
-    return who
 
 
 def _summed(
