@@ -18,7 +18,7 @@ from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import Examined
 from perfreg_assets.model import freshness, handover, inputs, inspecting, readings
 from perfreg_assets.model.freshness import Due, Stage
-from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Result
+from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
 from perfreg_assets.model.readings import Reading
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.partitions import to_key
@@ -130,10 +130,8 @@ def read_folder(objects: Objects, settings: Settings, folder: str, engines: Engi
             for one in fetched:
                 objects.copy(one.name, f"{kept_in}/{one.name.removeprefix(f'{folder}/')}")
         result = _result(folder, listing, examined, notes, reading, settings)
-        if reading is None:
-            handover.write(objects, result)
-        else:
-            handover.write(objects, result, reading.series, reading.threads)
+        contents = Contents() if reading is None else Contents(reading.series, reading.threads, reading.slices)
+        handover.write(objects, result, contents)
         return result
 
 
@@ -249,7 +247,7 @@ def _commit_batch(
     taken: list[tuple[Result, Reading | None]] = []
     for folder in folders:
         try:
-            result, series, threads = handover.read(objects, folder)
+            result, contents = handover.read(objects, folder)
             handover.require_current(result, settings)
         except FileNotFoundError:  # another writer was quicker
             continue
@@ -262,7 +260,14 @@ def _commit_batch(
         else:
             reading = None
             if result.trace is not None:
-                reading = Reading(result.trace, series, result.measurements, threads, result.seconds)
+                reading = Reading(
+                    result.trace,
+                    contents.series,
+                    result.measurements,
+                    contents.threads,
+                    contents.slices,
+                    result.seconds,
+                )
             taken.append((result, reading))
     if taken:
         with warehouse.writing() as writer:

@@ -264,14 +264,18 @@ def impact(
 ) -> None:  # fmt: skip
     """Which services use a method, and how much of their time is its own and below it: what to test again.
 
-    METHOD is a whole name or a part of one.
+    METHOD is a whole name or a part of one. Of runs whose traces have slices of the app it is a slice, and the screens
+    on which it ran are the services.
     """
     rows = _impact_of_file(log, template_text) if log is not None else _impact_stored(settings, app, app_version)
     chosen = _chosen(rows, method)
     chosen.sort(key=lambda row: -(row["self_share"] + row["children_share"]))
-    columns = _IMPACT_COLUMNS if log is not None else ("app", "version_name", "log_name", *_IMPACT_COLUMNS)
+    columns = _IMPACT_COLUMNS if log is not None else ("app", "version_name", "log_name", "run_count", *_IMPACT_COLUMNS)
     terminal.show(chosen, columns, form)
-    terminal.note(f"{len({row['service'] for row in chosen})} services to test again")
+    services = {row["service"] for row in chosen if not row.get("run_ids")}
+    screens = {row["service"] for row in chosen if row.get("run_ids")}
+    counted = {"services": len(services), "screens": len(screens)}
+    terminal.note(" and ".join(f"{count} {what}" for what, count in counted.items() if count) + " to test again")
 
 
 def _impact_of_file(log: Path, template_text: str | None) -> list[dict[str, Any]]:
@@ -289,7 +293,7 @@ def _impact_of_file(log: Path, template_text: str | None) -> list[dict[str, Any]
 
 def _impact_stored(settings: Settings, app: str | None, version_name: str | None) -> list[dict[str, Any]]:
     from perfreg_assets.reasons import Reason, Rejected
-    from perfreg_assets.warehouse import call_logs
+    from perfreg_assets.warehouse import call_logs, slice_uses
     from perfreg_assets.warehouse.connection import Warehouse
 
     warehouse = Warehouse.of(settings)
@@ -298,19 +302,23 @@ def _impact_stored(settings: Settings, app: str | None, version_name: str | None
         logs = call_logs.find(reader, app, version_name, None)
         if version_name is None:
             logs = list({row.app: row for row in reversed(logs)}.values())
-        if not logs:
+        slices = slice_uses.impact(reader, app, version_name)
+        if not logs and not slices:
             chosen = f"{app or 'any app'} {version_name or ''}".strip()
-            raise Rejected(Reason.CALL_LOG_MISSING, f"no log of {chosen} is stored")
+            raise Rejected(Reason.CALL_LOG_MISSING, f"no log of {chosen} is stored, and no run with slices of the app")
         named = {row.call_log_id: row for row in logs}
-        return [
+        of_logs = [
             {
                 "app": named[use.call_log_id].app,
                 "version_name": named[use.call_log_id].version_name,
                 "log_name": named[use.call_log_id].log_name,
+                "run_count": None,
+                "run_ids": [],
                 **_impact_row(vars(use)),
             }
             for use in call_logs.uses_of(reader, list(named))
         ]
+    return [*of_logs, *({**row, "log_name": None, "run_count": len(row["run_ids"])} for row in slices)]
 
 
 def _impact_row(use: dict[str, Any]) -> dict[str, Any]:

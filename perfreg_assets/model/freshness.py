@@ -112,13 +112,13 @@ def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Fou
             return "the trace is another file than the one that was read"
         if run.is_trace_gone:  # it cannot be read again: what was read of it stays
             return None
-        if run.lacks_thread_times:
-            return "the trace was read by a release that kept no thread times"
-        if run.read_code_version != code:
-            return "the trace was read by another version of the code"
-        return (
-            "the trace was read with another interval or tolerance" if run.read_parameters_hash != parameters else None
-        )
+        reasons = {
+            "the trace was read by a release that kept no thread times": run.lacks_thread_times,
+            "the trace's slices were not put on the screens of this path yet": run.lacks_slices,
+            "the trace was read by another version of the code": run.read_code_version != code,
+            "the trace was read with another interval or tolerance": run.read_parameters_hash != parameters,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)
 
     return {run.run_id: (Stage.TRACE, reason) for run in registered for reason in [why(run)] if reason is not None}
 

@@ -7,7 +7,7 @@
 <exchange>/wanted/<run_id>.<content>         empty: this registered run's trace is to be read again
 <exchange>/parameters.json                   what traces are to be read with, as the warehouse says
 <exchange>/results/<one of the folders>/     result.json, and the Parquet files with series and thread times that it
-                                             names
+                                             names (and slices)
 ```
 
 result.json is written last and names everything: a reader meets a whole result or none. A folder with a result waits
@@ -36,14 +36,16 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import SettingError, Settings
-from perfreg_assets.warehouse import thread_times, value_files
+from perfreg_assets.warehouse import slice_uses, thread_times, value_files
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.measurements import MeasurementRow
 from perfreg_assets.warehouse.rows import from_arrow, to_arrow
 from perfreg_assets.warehouse.runs import RunRow
 from perfreg_assets.warehouse.series import SeriesRow, content_hash
+from perfreg_assets.warehouse.slice_uses import RunSlices, SliceUsesRow
 from perfreg_assets.warehouse.thread_times import RunThreads, ThreadTimesRow
 from perfreg_assets.warehouse.traces import TraceRow
+from perfreg_assets.warehouse.value_files import Kind
 
 INBOX, RUNS, REFUSED, WANTED, RESULTS = "inbox", "runs", "refused", "wanted", "results"
 PARAMETERS = "parameters.json"
@@ -82,6 +84,7 @@ class Result:
         series_file: rows of core.time_series, of a whole trace.
         threads: the row of core.thread_times, of a whole trace.
         threads_file: what that row stands for, a row per thread and state.
+        slices, slices_file: as these, of core.slice_uses.
         seconds: what each part took.
     """
 
@@ -104,6 +107,8 @@ class Result:
     series_file: ValuesFile | None = None
     threads: ThreadTimesRow | None = None
     threads_file: ValuesFile | None = None
+    slices: SliceUsesRow | None = None
+    slices_file: ValuesFile | None = None
 
 
 def archive_name(run: RunRow) -> str:
@@ -127,19 +132,30 @@ def pending(objects: Objects) -> list[str]:
 
 
 # ---- writing -------------------------------------------------------------------------------------
-def write(
-    objects: Objects, result: Result, series: tuple[SeriesRow, ...] = (), threads: RunThreads | None = None
-) -> None:
-    """Hands a result over: series and thread times first, result.json last."""
+@dataclass(frozen=True)
+class Contents:
+    """What lies in the files beside result.json; nothing where there is no whole trace."""
+
+    series: tuple[SeriesRow, ...] = ()
+    threads: RunThreads | None = None
+    slices: RunSlices | None = None
+
+
+def write(objects: Objects, result: Result, contents: Contents) -> None:
+    """Hands a result over: series, thread times and slices first, result.json last."""
     from pydantic import TypeAdapter  # noqa: PLC0415  (see validation)
 
     place = result_folder(result.folder)
-    if series:
-        result = replace(result, series_file=_write_table(objects, place, "series", to_arrow(series, SeriesRow)))
+    if contents.series:
+        rows = to_arrow(contents.series, SeriesRow)
+        result = replace(result, series_file=_write_table(objects, place, "series", rows))
+    threads, slices = contents.threads, contents.slices
     if threads is not None:
-        result = replace(result, threads=threads.row)
-        if threads.rows.num_rows:
-            result = replace(result, threads_file=_write_table(objects, place, "threads", threads.rows))
+        file = _write_table(objects, place, "threads", threads.rows) if threads.rows.num_rows else None
+        result = replace(result, threads=threads.row, threads_file=file)
+    if slices is not None:
+        file = _write_table(objects, place, "slices", slices.rows) if slices.rows.num_rows else None
+        result = replace(result, slices=slices.row, slices_file=file)
     objects.write(f"{place}/{RESULT}", TypeAdapter(Result).dump_json(result, indent=1))
 
 
@@ -156,8 +172,8 @@ def _write_table(objects: Objects, place: str, name: str, rows: pa.Table) -> Val
 
 
 # ---- reading -------------------------------------------------------------------------------------
-def read(objects: Objects, folder: str) -> tuple[Result, tuple[SeriesRow, ...], RunThreads | None]:
-    """A folder's result, its series and its thread times.
+def read(objects: Objects, folder: str) -> tuple[Result, Contents]:
+    """A folder's result and what lies in its files.
 
     Raises:
         Rejected: RESULT_UNREADABLE.
@@ -168,7 +184,7 @@ def read(objects: Objects, folder: str) -> tuple[Result, tuple[SeriesRow, ...], 
     series: tuple[SeriesRow, ...] = ()
     if result.series_file is not None:
         series = _read_series(objects, result, result.series_file)
-    return result, series, _read_threads(objects, result)
+    return result, Contents(series, _read_threads(objects, result), _read_slices(objects, result))
 
 
 def _parse(folder: str, text: bytes) -> Result:
@@ -182,7 +198,11 @@ def _parse(folder: str, text: bytes) -> Result:
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where}, {problem.place}: expected {problem.expected}") from error
     if result.format != FORMAT:
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where} has format {result.format}")
-    named = {one.run_id for one in (result.run, result.trace, result.threads, *result.attachments) if one is not None}
+    named = {
+        one.run_id
+        for one in (result.run, result.trace, result.threads, result.slices, *result.attachments)
+        if one is not None
+    }
     if (
         result.folder != folder
         or (result.run is None) is not (result.trace is None)
@@ -217,16 +237,31 @@ def _read_threads(objects: Objects, result: Result) -> RunThreads | None:
     row = result.threads
     if row is None:
         return None
-    columns = value_files.THREAD_TIMES.columns
-    where, rows = f"{result_folder(result.folder)}/{RESULT}", columns.empty_table()
-    if result.threads_file is not None:
-        where, rows = _read_table(objects, result, result.threads_file)
-    is_own = result.run is not None and row.run_id == result.run.run_id
-    if not is_own or not rows.schema.equals(columns) or set(rows.column("run_id").to_pylist()) - {row.run_id}:
-        raise Rejected(Reason.RESULT_UNREADABLE, f"{where}: the thread times are not the run's")
+    where, rows = _rows_of_run(objects, result, result.threads_file, value_files.THREAD_TIMES)
     if not row.is_missing and row.values_hash != thread_times.content_hash(row.start_ns or 0, rows):
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where}: the thread times are not what they say they are")
     return RunThreads(row, rows)
+
+
+def _read_slices(objects: Objects, result: Result) -> RunSlices | None:
+    row = result.slices
+    if row is None:
+        return None
+    where, rows = _rows_of_run(objects, result, result.slices_file, value_files.SLICE_USES)
+    if not row.is_missing and row.values_hash != slice_uses.content_hash(rows):
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where}: the slices are not what they say they are")
+    return RunSlices(row, rows)
+
+
+def _rows_of_run(objects: Objects, result: Result, file: ValuesFile | None, kind: Kind) -> tuple[str, pa.Table]:
+    """Where the rows of a kind are, and the rows: of the result's run, none without a file."""
+    where, rows = f"{result_folder(result.folder)}/{RESULT}", kind.columns.empty_table()
+    if file is not None:
+        where, rows = _read_table(objects, result, file)
+    own = {result.run.run_id} if result.run is not None else set()
+    if not rows.schema.equals(kind.columns) or set(rows.column("run_id").to_pylist()) - own:
+        raise Rejected(Reason.RESULT_UNREADABLE, f"{where} holds no {kind.name} of the run")
+    return where, rows
 
 
 def _read_table(objects: Objects, result: Result, file: ValuesFile) -> tuple[str, pa.Table]:

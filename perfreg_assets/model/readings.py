@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.model import inputs
 from perfreg_assets.model.measurements import rows_of_run
@@ -18,10 +19,12 @@ from perfreg_assets.traces.thread_times import NoThreadTimes
 from perfreg_assets.warehouse import measurements as measurement_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
+from perfreg_assets.warehouse import slice_uses as slice_table
 from perfreg_assets.warehouse import thread_times as thread_table
 from perfreg_assets.warehouse import timings
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.slice_uses import RunSlices
 from perfreg_assets.warehouse.thread_times import RunThreads
 
 
@@ -29,13 +32,14 @@ from perfreg_assets.warehouse.thread_times import RunThreads
 class Reading:
     """The gate's finding, series, measurements and thread times of one run, and how many seconds each part took.
 
-    `threads` is None where the trace is not whole.
+    `threads` and `slices` are None where the trace is not whole.
     """
 
     trace: trace_table.TraceRow
     series: tuple[series_table.SeriesRow, ...]
     measurements: tuple[measurement_table.MeasurementRow, ...]
     threads: RunThreads | None
+    slices: RunSlices | None
     seconds: dict[str, float]
 
     @property
@@ -55,6 +59,7 @@ def reading_of(row: run_table.RunRow, inspection: Inspection, settings: Settings
         series=tuple(_series_row(row.run_id, one, version) for one in inspection.series),
         measurements=tuple(rows_of_run(row, inspection.measurements, code_version=version)),
         threads=_threads(row.run_id, inspection.threads, version),
+        slices=_slices(row, inspection.slices, version) if inspection.health.is_complete else None,
         seconds=dict(inspection.health.seconds),
     )
 
@@ -68,6 +73,8 @@ def store(writer: Writer, readings: Sequence[Reading]) -> None:
     series_table.upsert(writer, [one for reading in readings for one in reading.series])
     thread_table.forget(writer, run_ids)
     thread_table.upsert(writer, [reading.threads for reading in readings if reading.threads is not None])
+    slice_table.forget(writer, run_ids)
+    slice_table.upsert(writer, [reading.slices for reading in readings if reading.slices is not None])
     measured = [one for reading in readings for one in reading.measurements]
     measurement_table.replace_subjects(writer, measurement_table.RUN, run_ids, measured)
     for reading in readings:
@@ -109,6 +116,13 @@ def _threads(run_id: str, found: ThreadTimes | NoThreadTimes | None, version: st
     if found is None:
         return None
     return thread_table.missing(run_id, found.reason_code, found.reason, code_version=version)
+
+
+def _slices(row: run_table.RunRow, found: SliceUses | str, version: str) -> RunSlices:
+    if isinstance(found, str):
+        code = Reason.SERIES_MISSING.code
+        return slice_table.missing(row.run_id, row.path_hash, code, found, code_version=version)
+    return slice_table.described(row.run_id, row.path_hash, found, code_version=version)
 
 
 def _series_row(run_id: str, series: Series, version: str) -> series_table.SeriesRow:

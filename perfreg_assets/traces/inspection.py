@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -23,6 +24,7 @@ from perfreg_assets.traces.grid import Grid, Series
 from perfreg_assets.traces.measurement import Measurement
 from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.series import series_of
+from perfreg_assets.traces.slice_uses import NO_SLICES, Screens, slice_uses
 from perfreg_assets.traces.startup import startup_times
 from perfreg_assets.traces.thread_times import NoThreadTimes, thread_times
 from perfreg_assets.traces.trace_file import SmallTrace, unpacked_chunks
@@ -31,12 +33,13 @@ _SMALL_BYTES = 16 << 20  # unpacked; kept from checking to loading, for every tr
 
 
 class Inspection(NamedTuple):
-    """What one look at a trace gives; no series, measurements and thread times where it is not complete."""
+    """What one look at a trace gives; only `health` where it is not complete. `slices`: or why there are none."""
 
     health: TraceHealth
     series: list[Series]
     measurements: list[Measurement]
     threads: ThreadTimes | NoThreadTimes | None = None
+    slices: SliceUses | str = NO_SLICES
 
 
 def inspect_trace(
@@ -50,6 +53,7 @@ def inspect_trace(
     expected_sha256: str | None = None,
     known: FileFacts | None = None,
     engines: Engines | None = None,
+    screens: Screens = (),
 ) -> Inspection:
     """What the trace is worth, and its series, thread times and measurements if it is complete.
 
@@ -62,6 +66,7 @@ def inspect_trace(
         expected_bytes, expected_sha256: from run.json, if stated there.
         known: what `check_file` found in this file before; if it has not changed since, it is not read again for that.
         engines: of the batch that the trace belongs to; without, one is started for it.
+        screens: what the app showed when, see `Screens`.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE only, which is this machine's fault and not the trace's.
@@ -94,6 +99,7 @@ def inspect_trace(
         exploration=exploration,
         time_limit_s=time_limit_s,
         settings=settings,
+        screens=screens,
     )
     with engines.room_for(facts.unpacked_bytes) if engines else nullcontext():
         begin = time.perf_counter() - file_s  # the wait for others is nobody's work
@@ -118,6 +124,7 @@ def _look_inside(
     exploration: tuple[int, int] | None,
     time_limit_s: float,
     settings: Settings,
+    screens: Screens,
     is_wide: bool,
 ) -> tuple[Inspection, float, bool]:
     """With one engine: what it gives, the seconds spent waiting for it, and whether a wide one may do better."""
@@ -150,7 +157,7 @@ def _look_inside(
                 end_ns=end_ns,
                 has_slices=contents.has_slices,
             )
-            found = Inspection(health, series, measurements, threads)
+            found = Inspection(health, series, measurements, threads, slice_uses(scope, screens))
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise

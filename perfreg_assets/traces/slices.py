@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from perfreg_assets.methods.self_times import self_times
 from perfreg_assets.methods.thread_times import SECOND_NS, entity_name
+from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.statements import statement
@@ -31,13 +32,33 @@ FRAME_SCHEMA = pa.schema(
         ("total_s", pa.float64()), ("count", pa.int64()),
     ]
 )  # fmt: skip
-_COLUMNS = {
+SLICE_COLUMNS = {
     "id": "int64", "ts": "int64", "dur": "int64", "name": "string", "depth": "int64", "parent_id": "Int64",
     "utid": "int64",
 }  # fmt: skip
 _FRAMES = {"ts": "int64", "dur": "int64", "upid": "Int64", "jank_type": "string"}
+_Path = tuple[int, tuple[str, ...]]
+"""utid, names from the outermost to the innermost."""
+
 # ART's words for a thread that waits for another one's lock
 _LOCK = re.compile(r"(?:monitor |Lock )contention (?:with|on) ")
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Slices (n,) of threads, parents before their children.
+
+    Attributes:
+        start_ns, end_ns: of each slice; the trace's end for one that did not end.
+        parent: position of the parent, -1 without one.
+        code: number of each slice's path in `paths`.
+    """
+
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    parent: np.ndarray
+    code: np.ndarray
+    paths: list[_Path]
 
 
 @dataclass(frozen=True)
@@ -62,20 +83,18 @@ def slice_times(session: TraceSession, names: Names, ranges: Sequence[Range]) ->
     parts: list[pa.Table] = []
     clipped_count = 0
     for first_ns, last_ns, members in clusters(ranges):
-        table = session.query(statement("slices_of_threads", start_ns=first_ns, end_ns=last_ns), _COLUMNS)
+        table = session.query(statement("slices_of_threads", start_ns=first_ns, end_ns=last_ns), SLICE_COLUMNS)
         if not len(table):
             continue
-        ts, dur = table["ts"], table["dur"]
-        end = np.where(dur < 0, names.contents.end_ns, ts + dur)
-        parent = _positions(table["id"], table["parent_id"].values, table["parent_id"].is_null)
-        code, paths = _paths(table["depth"], parent, table["name"], table["utid"])
+        found = nested(table, names.contents.end_ns)
         for member in members:
             lo, hi = ranges[member]
-            own = self_times(ts, end, parent, lo, hi)
+            own = self_times(found.start_ns, found.end_ns, found.parent, lo, hi)
             clipped_count += int((own < 0).sum())
-            self_ns = np.bincount(code, np.maximum(own, 0), len(paths))
-            count = np.bincount(code[(ts >= lo) & (ts < hi)], minlength=len(paths))
-            parts.append(_slice_rows(member, names, paths, self_ns, count))
+            self_ns = np.bincount(found.code, np.maximum(own, 0), len(found.paths))
+            begins = (found.start_ns >= lo) & (found.start_ns < hi)
+            count = np.bincount(found.code[begins], minlength=len(found.paths))
+            parts.append(_slice_rows(member, names, found.paths, self_ns, count))
     rows = pa.concat_tables(parts) if parts else SLICE_SCHEMA.empty_table()
     return SliceTimes(_merged(rows), clipped_count)
 
@@ -96,16 +115,20 @@ def clusters(ranges: Sequence[Range]) -> Iterator[tuple[int, int, list[int]]]:
         yield ranges[members[0]][0], last_ns, members
 
 
+def nested(table: Table, end_ns: int) -> Nested:
+    """The rows of a statement with `SLICE_COLUMNS`, in the order of depth."""
+    ts, dur = table["ts"], table["dur"]
+    parent = _positions(table["id"], table["parent_id"].values, table["parent_id"].is_null)
+    code, paths = _paths(table["depth"], parent, table["name"], table["utid"])
+    return Nested(ts, np.where(dur < 0, end_ns, ts + dur), parent, code, paths)
+
+
 def _positions(ids: np.ndarray, wanted: np.ndarray, is_null: np.ndarray) -> np.ndarray:
     """Where each wanted id stands among the ids, -1 where it is none of them."""
     order = np.argsort(ids)
     place = np.minimum(np.searchsorted(ids, wanted, sorter=order), ids.size - 1)
     found = order[place]
     return np.where(is_null | (ids[found] != wanted), -1, found)
-
-
-_Path = tuple[int, tuple[str, ...]]
-"""utid, names from the outermost to the innermost."""
 
 
 def _paths(
@@ -126,11 +149,12 @@ def _paths(
     for begin, end in pairwise(borders):
         level = slice(begin, end)
         above = np.where(parent[level] >= 0, code[parent[level]], -1)
-        keys = np.stack([above, np.where(above < 0, utid[level], 0), name[level]], axis=1)
-        different, number = np.unique(keys, axis=0, return_inverse=True)
+        owner = np.where(above < 0, -1 - utid[level], above)
+        different, number = np.unique(owner * len(texts) + name[level], return_inverse=True)
         code[level] = len(paths) + number.ravel()
-        for over, thread, own in different.tolist():
-            before = paths[over] if over >= 0 else (thread, ())
+        for key in different.tolist():
+            over, own = divmod(key, len(texts))
+            before = paths[over] if over >= 0 else (-1 - over, ())
             paths.append((before[0], (*before[1], texts[own])))
     return code, paths
 

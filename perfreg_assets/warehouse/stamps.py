@@ -59,6 +59,7 @@ _SOURCES: dict[str, _Source] = {
     ),
     "time_series": _Source("core.time_series", "rows.run_id, rows.series, rows.extracted_at", "extracted_at"),
     "thread_times": _Source("core.thread_times", "rows.run_id, rows.extracted_at", "extracted_at"),
+    "slice_uses": _Source("core.slice_uses", "rows.run_id, rows.extracted_at", "extracted_at"),
     "measurements": _Source(
         "core.measurements",
         "rows.subject_id, rows.metric, rows.measured_at",

@@ -14,7 +14,8 @@ _IN = "run_id IN (SELECT unnest(?::VARCHAR[]))"
 class Registered:
     """A run that is not quarantined, and by what its trace was read; the latter None where it was not.
 
-    `lacks_thread_times`: its trace is whole and was read, but never asked for thread times.
+    `lacks_thread_times`: its trace is whole and was read, but never asked for thread times. `lacks_slices`: nor for
+    slices, or they were put on the screens of another path.
     """
 
     run_id: str
@@ -26,6 +27,7 @@ class Registered:
     read_parameters_hash: str | None
     is_trace_gone: bool
     lacks_thread_times: bool
+    lacks_slices: bool
 
 
 def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Registered]:
@@ -34,9 +36,11 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
     found = reader.rows(
         "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, "
         "traces.code_version, traces.parameters_hash, coalesce(traces.is_trace_gone, false), "
-        "coalesce(traces.is_complete, false) AND times.run_id IS NULL "
+        "coalesce(traces.is_complete, false) AND times.run_id IS NULL, "
+        "coalesce(traces.is_complete, false) "
+        "AND (uses.run_id IS NULL OR uses.path_hash IS DISTINCT FROM runs.path_hash) "
         "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
-        "LEFT JOIN core.thread_times AS times USING (run_id) "
+        "LEFT JOIN core.thread_times AS times USING (run_id) LEFT JOIN core.slice_uses AS uses USING (run_id) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",
         [chosen],

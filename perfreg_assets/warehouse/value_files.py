@@ -91,7 +91,18 @@ THREAD_TIMES = Kind(
         ]
     ), 512,
 )  # fmt: skip
-KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS, THREAD_TIMES)
+_NUMBER = pa.int64()
+SLICE_USES = Kind(
+    "slice_uses", "core.slice_uses", ("run_id",),
+    pa.schema(
+        [
+            ("run_id", _TEXT), ("position", pa.int32()), ("screen", _TEXT), ("process", _TEXT), ("thread", _TEXT),
+            ("slice", _TEXT), ("call_count", _NUMBER), ("called_ns", _NUMBER), ("max_ns", _NUMBER),
+            ("self_ns", _NUMBER), ("total_ns", _NUMBER), ("screen_ns", _NUMBER),
+        ]
+    ), 8192,
+)  # fmt: skip
+KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS, THREAD_TIMES, SLICE_USES)
 EMPTY_FILES = frozenset(kind.empty_file for kind in KINDS)
 
 

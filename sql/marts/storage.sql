@@ -1,4 +1,4 @@
--- A row is what a run takes on disk of one kind: its trace, its attachments, its series, its thread times, its path, or what was modelled of it.
+-- A row is what a run takes on disk of one kind: its trace, its attachments, its series, its thread times and slices, its path, or what was modelled of it.
 CREATE VIEW marts.storage AS
 SELECT
     taken.run_id,
@@ -28,6 +28,10 @@ FROM (
     FROM core.thread_times AS times
     JOIN core.value_files AS files ON files.values_file = times.values_file AND files.kind = 'thread_times'
     UNION ALL
+    SELECT uses.run_id, 'slices', files.file_bytes / files.row_count * uses.use_count
+    FROM core.slice_uses AS uses
+    JOIN core.value_files AS files ON files.values_file = uses.values_file AND files.kind = 'slice_uses'
+    UNION ALL
     SELECT registered.run_id, 'path', files.file_bytes / files.row_count * registered.step_count
     FROM core.runs AS registered
     JOIN core.value_files AS files ON files.values_file = registered.values_file AND files.kind = 'paths'
@@ -51,4 +55,4 @@ FROM (
 ) AS taken
 JOIN core.runs AS runs ON runs.run_id = taken.run_id;
 
-COMMENT ON VIEW marts.storage IS 'A row is what a run takes on disk of one kind: trace (the file itself), attachment (the files beside it), series, threads (what its threads did by second), path, or model (profiles of its anomalous series, barycenters that it shares with runs of the same history). What lies in files of the data folder is the share of the file by rows. Keys and small numbers in the DuckDB file are not in it.';
+COMMENT ON VIEW marts.storage IS 'A row is what a run takes on disk of one kind: trace (the file itself), attachment (the files beside it), series, threads (what its threads did by second), slices (of the app by screen), path, or model (profiles of its anomalous series, barycenters that it shares with runs of the same history). What lies in files of the data folder is the share of the file by rows. Keys and small numbers in the DuckDB file are not in it.';

@@ -36,3 +36,22 @@ CREATE TABLE core.thread_times (
     CHECK (is_missing = (reason_code IS NOT NULL))
 );
 COMMENT ON TABLE core.thread_times IS 'A row is what the threads of a run did by second, or why the trace does not tell.';
+
+-- Which slices the app ran on which screens, of runs whose traces tell; the rows lie in the data folder.
+CREATE TABLE core.slice_uses (
+    -- Without an index: warehouse/slice_uses.py keeps run_id unique.
+    run_id       VARCHAR NOT NULL,
+    path_hash    VARCHAR,
+    use_count    BIGINT,
+    values_hash  VARCHAR,
+    values_file  VARCHAR,
+    is_missing   BOOLEAN NOT NULL,
+    reason_code  VARCHAR,
+    reason       VARCHAR,
+    code_version VARCHAR NOT NULL,
+    extracted_at TIMESTAMPTZ NOT NULL,
+    CHECK (is_missing = (use_count IS NULL)),
+    CHECK (is_missing = (values_hash IS NULL)),
+    CHECK (is_missing = (reason_code IS NOT NULL))
+);
+COMMENT ON TABLE core.slice_uses IS 'A row is which slices the app ran on which screens of a run, or why the trace does not tell.';

@@ -40,6 +40,8 @@ TABLES = {
     "series": "SELECT * EXCLUDE (extracted_at) FROM core.time_series",
     "threads": "SELECT * EXCLUDE (extracted_at) FROM core.thread_times",
     "thread_times": "SELECT * FROM marts.thread_times",
+    "slices": "SELECT * EXCLUDE (extracted_at) FROM core.slice_uses",
+    "impact": "SELECT * FROM marts.change_impact",
     "measurements": "SELECT * EXCLUDE (measured_at) FROM core.measurements",
     "timed": "SELECT run_id, phase FROM core.timings",
 }
@@ -222,6 +224,8 @@ def spoil(two, change):
         (lambda found: {**found, "threads_file": None}, Reason.RESULT_UNREADABLE),
         (lambda found: {**found, "threads": {**found["threads"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
         (lambda found: {**found, "threads": {**found["threads"], "start_ns": 1}}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "slices_file": found["threads_file"]}, Reason.RESULT_UNREADABLE),
+        (lambda found: {**found, "slices": {**found["slices"], "run_id": "another"}}, Reason.RESULT_UNREADABLE),
     ],
 )
 def test_a_result_that_does_not_hold_is_refused_and_the_folder_read_again(two, change, reason):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.warehouse import (
     attachments,
@@ -27,6 +28,7 @@ from perfreg_assets.warehouse import (
     reviews,
     runs,
     series,
+    slice_uses,
     thread_times,
     timings,
     traces,
@@ -103,6 +105,7 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
         writer,
         [_threads(row.run_id, samples, seed) for seed, row in enumerate(everything["traces"]) if row.is_complete],
     )
+    slice_uses.upsert(writer, [_slices(row.run_id) for row in everything["traces"] if row.is_complete])
     for app in APPS:
         _judge(writer, facts[app], names, samples)
     verdicts.make_current(writer, omega=OMEGAS[-1], detector="default", note="fixed for the sample")
@@ -206,6 +209,21 @@ def _threads(run_id: str, samples: int, seed: int) -> thread_times.RunThreads:
         BOOT_NS, process, thread, state, np.array(is_app), times_ns / 1e9, ("running", "uninterruptible")
     )
     return thread_times.described(run_id, times, code_version="0.1.0")
+
+
+def _slices(run_id: str) -> slice_uses.RunSlices:
+    """Made-up slices of every other run."""
+    if int(run_id[-1]) % 2:
+        reason = "the trace has no slices of the app (atrace)"
+        return slice_uses.missing(run_id, "path", "series_missing", reason, code_version="0.1.0")
+    rows = [("list", "draw", 5, 40, 9), ("list", "Feed.load", 2, 30, 20), ("note", "draw", 3, 12, 5)]
+    count, called, longest = (np.array([row[k] for row in rows]) * 10**6 for k in (2, 3, 4))
+    uses = SliceUses(
+        screen=tuple(row[0] for row in rows), process=("app",) * 3, thread=("main",) * 3,
+        slice=tuple(row[1] for row in rows), call_count=count // 10**6, called_ns=called, max_ns=longest,
+        self_ns=called // 2, total_ns=called, screen_ns=np.array([35, 35, 6]) * 10**6,
+    )  # fmt: skip
+    return slice_uses.described(run_id, "path", uses, code_version="0.1.0")
 
 
 def _series_rows(run_id: str, values: dict[str, np.ndarray | None]) -> list[series.SeriesRow]:

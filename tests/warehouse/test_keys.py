@@ -13,6 +13,7 @@ from perfreg_assets.warehouse import (
     measurements,
     runs,
     series,
+    slice_uses,
     thread_times,
     traces,
 )
@@ -22,7 +23,7 @@ from perfreg_assets.warehouse.rows import Table
 TABLES = [
     attachments.ATTACHMENTS, barycenters.BARYCENTERS, barycenters.RUN_BARYCENTERS, discords.DISCORDS,
     discords.PROFILES, distances.DISTANCES, histories.CANDIDATES, histories.HISTORY_SETS, measurements._MEASUREMENTS,
-    runs.RUNS, series._OF_RUN, thread_times.THREAD_TIMES, traces.TRACES,
+    runs.RUNS, series._OF_RUN, slice_uses.SLICE_USES, thread_times.THREAD_TIMES, traces.TRACES,
 ]  # fmt: skip
 
 

@@ -17,7 +17,16 @@ from perfreg_assets.warehouse.connection import Reader, Warehouse
 RUNS = 400
 WORK = {"HASH_JOIN", "HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNNEST", "WINDOW", "ORDER_BY", "BLOCKWISE_NL_JOIN"}
 OF_RUN = (
-    *("axis_verdicts", "barycenters", "discords", "distances", "history_candidates", "history_sets", "history_states"),
+    *(
+        "axis_verdicts",
+        "barycenters",
+        "change_impact",
+        "discords",
+        "distances",
+        "history_candidates",
+        "history_sets",
+        "history_states",
+    ),
     *(
         "profiles",
         "run_verdicts",

@@ -1,0 +1,124 @@
+"""Slices of a whole run by screen: only of the app's own threads, and only where it told what it was doing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from perfreg_assets.methods.self_times import self_times
+from perfreg_assets.methods.slice_uses import SliceUses
+from perfreg_assets.methods.thread_times import REST
+from perfreg_assets.traces.names import Names
+from perfreg_assets.traces.scope import Scope
+from perfreg_assets.traces.slices import SLICE_COLUMNS, Nested, nested
+from perfreg_assets.traces.statements import statement
+
+NO_SLICES = "the trace has no slices of the app (atrace)"
+_MOST = 1000  # rows of a run; what took least is one rest per screen
+
+Screens = Sequence[tuple[int, str]]
+"""(until when, screen) in order of time: a screen holds until its action is sent; "" for one that is not known."""
+
+_Key = tuple[str, str, str, str]
+_CALLS, _CALLED, _LONGEST, _OWN, _TOTAL = range(5)
+
+
+def slice_uses(scope: Scope, screens: Screens) -> SliceUses | str:
+    """The app's slices by screen over the time of the scope's grid, or why there are none.
+
+    Raises:
+        Rejected: ENGINE_…
+    """
+    grid = scope.grid
+    if not scope.contents.has_slices or not scope.utids:
+        return NO_SLICES
+    table = scope.session.query(
+        statement("slices_of_app", utids=list(scope.utids), start_ns=grid.start_ns, end_ns=grid.end_ns), SLICE_COLUMNS
+    )
+    if not len(table):
+        return NO_SLICES
+    found = nested(table, scope.contents.end_ns)
+    keys, numbers = _by_name(found, Names(scope.contents, scope.app))
+    sums: dict[_Key, list[int]] = {}
+    for lo, hi, screen in _stretches(screens, grid.start_ns, grid.end_ns):
+        _add(sums, found, keys, numbers, lo, hi, screen)
+    return _uses(sums)
+
+
+def _stretches(screens: Screens, start_ns: int, end_ns: int) -> list[tuple[int, int, str]]:
+    """[from, to) and screen, in order; "" where none is known."""
+    borders = [start_ns, *(min(max(until, start_ns), end_ns) for until, _ in screens), end_ns]
+    names = [*(name for _, name in screens), ""]
+    return [(lo, hi, name) for (lo, hi), name in zip(pairwise(borders), names, strict=True) if lo < hi]
+
+
+def _by_name(found: Nested, names: Names) -> tuple[list[tuple[str, str, str, bool]], np.ndarray]:
+    """(process, thread, slice, whether no slice around it has that name), and for each path which of them it is."""
+    known: dict[tuple[str, str, str, bool], int] = {}
+    numbers = np.empty(len(found.paths), dtype=np.int64)
+    for k, (utid, path) in enumerate(found.paths):
+        _, process, thread = names.thread(utid)
+        key = (process, thread, path[-1], path[-1] not in path[:-1])
+        numbers[k] = known.setdefault(key, len(known))
+    return list(known), numbers
+
+
+def _add(
+    sums: dict[_Key, list[int]],
+    found: Nested,
+    keys: Sequence[tuple[str, str, str, bool]],
+    numbers: np.ndarray,
+    lo: int,
+    hi: int,
+    screen: str,
+) -> None:
+    """Adds what the slices took in one stretch of time."""
+    here = np.flatnonzero((found.start_ns < hi) & (found.end_ns >= lo))
+    place = np.full(found.start_ns.size + 1, -1, dtype=np.int64)  # the last one is for those without a parent
+    place[here] = np.arange(here.size)
+    start, end, name = found.start_ns[here], found.end_ns[here], numbers[found.code[here]]
+    own = np.maximum(self_times(start, end, place[found.parent[here]], lo, hi), 0)
+    inside = np.maximum(np.minimum(end, hi) - np.maximum(start, lo), 0)
+    begins = (start >= lo) & (start < hi)
+    called = np.where(begins, end - start, 0)
+    longest = np.zeros(len(keys), dtype=np.int64)
+    np.maximum.at(longest, name, called)
+    calls, called_ns, own_ns, total_ns = (
+        np.bincount(name, weights, len(keys)).astype(np.int64) for weights in (begins, called, own, inside)
+    )
+    for k in np.flatnonzero((own_ns > 0) | (calls > 0) | (total_ns > 0)).tolist():
+        process, thread, slice_name, is_outermost = keys[k]
+        row = sums.setdefault((screen, process, thread, slice_name), [0] * 5)
+        row[_CALLS] += int(calls[k])
+        row[_CALLED] += int(called_ns[k])
+        row[_LONGEST] = max(row[_LONGEST], int(longest[k]))
+        row[_OWN] += int(own_ns[k])
+        row[_TOTAL] += int(total_ns[k]) if is_outermost else 0
+
+
+def _uses(sums: dict[_Key, list[int]]) -> SliceUses:
+    of_screen: dict[str, int] = {}
+    for (screen, *_), row in sums.items():
+        of_screen[screen] = of_screen.get(screen, 0) + row[_OWN]
+    order = sorted(sums, key=lambda key: (-sums[key][_TOTAL], -sums[key][_OWN], key))
+    merged: dict[_Key, list[int]] = {key: sums[key] for key in order[:_MOST]}
+    for key in order[_MOST:]:
+        rest = merged.setdefault((key[0], REST, REST, REST), [0] * 5)
+        for k, amount in enumerate(sums[key]):
+            rest[k] = max(rest[k], amount) if k == _LONGEST else rest[k] + amount
+    keys = list(merged)
+    columns = [np.array([merged[key][k] for key in keys], dtype=np.int64) for k in range(5)]
+    return SliceUses(
+        screen=tuple(key[0] for key in keys),
+        process=tuple(key[1] for key in keys),
+        thread=tuple(key[2] for key in keys),
+        slice=tuple(key[3] for key in keys),
+        call_count=columns[_CALLS],
+        called_ns=columns[_CALLED],
+        max_ns=columns[_LONGEST],
+        self_ns=columns[_OWN],
+        total_ns=columns[_TOTAL],
+        screen_ns=np.array([of_screen[key[0]] for key in keys], dtype=np.int64),
+    )

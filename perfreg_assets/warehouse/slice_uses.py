@@ -1,0 +1,139 @@
+"""Which slices the app ran on which screens of each run: a row per run; the slices lie in the data folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from perfreg_assets import __version__
+from perfreg_assets.methods.slice_uses import SliceUses
+from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import values as large
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceUsesRow:
+    """A row of core.slice_uses: `reason_code` is None exactly when the trace tells.
+
+    Attributes:
+        path_hash: of the path that says which screen was shown when.
+        values_file: filled in when the row is stored.
+    """
+
+    run_id: str
+    path_hash: str | None
+    use_count: int | None = None
+    values_hash: str | None = None
+    is_missing: bool
+    reason_code: str | None = None
+    reason: str | None = None
+    code_version: str = __version__
+    extracted_at: datetime = field(default_factory=now_utc)
+    values_file: str | None = field(default=None, compare=False)
+
+
+SLICE_USES = Table("core.slice_uses", SliceUsesRow, ("run_id",), keys=("run_id",))
+
+
+@dataclass(frozen=True)
+class RunSlices:
+    """What is to be stored of a run: `rows` has the columns of a file, a row per slice and screen."""
+
+    row: SliceUsesRow
+    rows: pa.Table
+
+
+def described(run_id: str, path_hash: str | None, uses: SliceUses, *, code_version: str) -> RunSlices:
+    """Slices as they are stored."""
+    columns = value_files.SLICE_USES.columns
+    given: dict[str, Any] = {**vars(uses), "run_id": [run_id] * len(uses.slice), "position": range(len(uses.slice))}
+    rows = pa.table([pa.array(given[one.name], one.type) for one in columns], schema=columns)
+    row = SliceUsesRow(
+        run_id=run_id,
+        path_hash=path_hash,
+        use_count=rows.num_rows,
+        values_hash=content_hash(rows),
+        is_missing=False,
+        code_version=code_version,
+    )
+    return RunSlices(row, rows)
+
+
+def missing(run_id: str, path_hash: str | None, reason_code: str, reason: str, *, code_version: str) -> RunSlices:
+    """Of a trace that does not tell."""
+    row = SliceUsesRow(
+        run_id=run_id,
+        path_hash=path_hash,
+        is_missing=True,
+        reason_code=reason_code,
+        reason=reason,
+        code_version=code_version,
+    )
+    return RunSlices(row, value_files.SLICE_USES.columns.empty_table())
+
+
+def content_hash(rows: pa.Table) -> str:
+    """What `values_hash` holds: SHA-256 over everything that is stored of the slices."""
+    text = repr([rows.column(name).to_pylist() for name in rows.column_names if name != "run_id"])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def upsert(writer: Writer, runs: Sequence[RunSlices]) -> int:
+    """Stores the slices of some runs, in place of those they had."""
+    if not runs:
+        return 0
+    forget(writer, [one.row.run_id for one in runs])
+    rows = pa.concat_tables([one.rows for one in runs])
+    run_ids = rows.column("run_id").unique().to_pylist()
+    stored = large.store(writer, value_files.SLICE_USES, rows, large.places_of(writer, run_ids)).to_pylist()
+    files = dict(zip(rows.column("run_id").to_pylist(), stored, strict=True))
+    listed = pa.array([files.get(one.row.run_id) for one in runs], pa.string())
+    staged = to_arrow([one.row for one in runs], SliceUsesRow)
+    count = insert(writer, SLICE_USES, with_column(staged, "values_file", listed))
+    joining.join_crowded(writer, value_files.SLICE_USES)
+    return count
+
+
+def forget(writer: Writer, run_ids: Iterable[str]) -> None:
+    """Deletes the slices of some runs."""
+    delete_runs(writer, SLICE_USES.name, run_ids)
+
+
+_LATEST = """
+SELECT runs.app, coalesce($version, arg_max(runs.version_name, runs.started_at)) AS version_name
+FROM core.slice_uses AS uses JOIN core.runs AS runs USING (run_id)
+WHERE NOT uses.is_missing AND NOT runs.is_quarantined AND ($app IS NULL OR runs.app = $app)
+    AND ($version IS NULL OR runs.version_name = $version)
+GROUP BY runs.app
+"""
+_IMPACT = """
+SELECT
+    app, version_name, method, service, avg(self_share) AS self_share, avg(children_share) AS children_share,
+    sum(calls)::BIGINT AS calls, sum(self_ms) AS self_ms, sum(children_ms) AS children_ms,
+    sum(mean_ms * calls) / nullif(sum(calls), 0) AS mean_ms, max(max_ms) AS max_ms,
+    list(DISTINCT run_id ORDER BY run_id) AS run_ids
+FROM marts.change_impact
+WHERE list_contains($runs::VARCHAR[], run_id)
+GROUP BY app, version_name, method, service
+ORDER BY app, service, method
+"""
+
+
+def impact(reader: Reader, app: str | None, version_name: str | None) -> list[dict[str, Any]]:
+    """Slices on the screens of a version's runs, over its runs together; default: the newest version of each app."""
+    found = []
+    for one_app, version in reader.rows(_LATEST, {"app": app, "version": version_name}):
+        runs = reader.rows(
+            "SELECT run_id FROM core.slice_uses JOIN core.runs AS runs USING (run_id) "
+            "WHERE NOT is_missing AND NOT is_quarantined AND app = ? AND version_name = ?",
+            [one_app, version],
+        )
+        found += reader.dicts(_IMPACT, {"runs": [run_id for (run_id,) in runs]})
+    return found
