@@ -14,6 +14,7 @@ _SHOWN = {
     "time_series": ("time_series",),
     "measurements": ("time_series",),
     "thread_times": ("thread_times",),
+    "change_impact": ("thread_times",),
     "history_sets": ("history_sets",),
     "barycenters": ("barycenters",),
     "distances": ("distances",),

@@ -31,7 +31,7 @@ def test_a_collection_leaves_a_run_folder_that_the_gate_calls_complete_and_nothi
     assert run.device_unit == bench.device.serial
     assert run.functional_problems == []
     assert (run.trace_bytes, run.trace_sha256) == (run.trace.file_bytes, run.trace.sha256)
-    health, series, _ = inspect_trace(
+    health, series, *_ = inspect_trace(
         run.trace_path, app=run.app, exploration=run.exploration, time_limit_s=3.0, settings=bench.settings
     )
     assert health.is_complete, health.detail

@@ -86,7 +86,7 @@ def test_every_damaged_file_is_in_the_table_below(data_folder):
 
 @pytest.mark.parametrize(("name", "reason"), BAD.items())
 def test_each_damaged_file_has_its_reason(data_folder, settings, name, reason):
-    health, series, _ = inspect_trace(
+    health, series, *_ = inspect_trace(
         data_folder / "bad-traces" / name, app="app", exploration=None, time_limit_s=0.1, settings=settings
     )
     assert (health.is_complete, health.reason, series) == (False, reason, [])
@@ -94,7 +94,7 @@ def test_each_damaged_file_has_its_reason(data_folder, settings, name, reason):
 
 
 def test_the_undamaged_one_among_them_is_complete(data_folder, settings):
-    health, series, _ = inspect_trace(
+    health, series, *_ = inspect_trace(
         data_folder / "bad-traces" / "bad_gz_ok.pftrace",
         app="app0",
         exploration=None,
@@ -255,7 +255,7 @@ def test_two_hundred_hostile_files_each_end_with_a_reason_or_complete(tmp_path, 
             continue
         if number % 8:  # an engine start each: every eighth of those whose framing survived
             continue
-        health, series, _ = inspect_trace(
+        health, series, *_ = inspect_trace(
             path,
             app=APP,
             exploration=(0, 10 * SECOND),
@@ -553,7 +553,7 @@ def test_an_engine_that_exceeds_its_time_is_a_reason_for_the_run(tmp_path, sessi
     one = gzip.decompress((session_folder / "trace.perfetto-trace.gz").read_bytes())
     path = tmp_path / "long.perfetto-trace"
     path.write_bytes(one * 40)
-    health, series, _ = inspect_trace(path, app="com.rig.notes", exploration=None, time_limit_s=1, settings=limited)
+    health, series, *_ = inspect_trace(path, app="com.rig.notes", exploration=None, time_limit_s=1, settings=limited)
     assert health.reason is Reason.ENGINE_TIMEOUT
     assert series == []
     assert health.packet_count > 0
@@ -608,7 +608,7 @@ def test_names_that_are_not_utf8_do_no_harm(inspect, healthy, make_trace):
 # ---- recorded traces ---------------------------------------------------------------------------------
 def test_the_recorded_session_is_complete_with_all_its_series(session_folder, settings):
     run = json.loads((session_folder / "run.json").read_text())
-    health, series, _ = inspect_trace(
+    health, series, *_ = inspect_trace(
         session_folder / run["trace"],
         app=run["app"],
         exploration=(run["exploration"]["start_ns"], run["exploration"]["end_ns"]),
@@ -654,7 +654,7 @@ def test_every_real_devices_trace_is_in_the_table_below(data_folder):
 def test_healthy_traces_of_real_devices_pass_whatever_their_other_sources_lost(
     data_folder, settings, name, app, reason
 ):
-    health, series, _ = inspect_trace(
+    health, series, *_ = inspect_trace(
         data_folder / "android-traces" / f"{name}.perfetto-trace.gz",
         app=app,
         exploration=None,
