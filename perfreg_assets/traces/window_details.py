@@ -1,7 +1,7 @@
 """What a trace tells about some stretches of it beyond times of threads: opened when a window asks for it, then kept.
 
 The files are named by what they were made from (the trace's content, app, ranges, code), so one that is there holds;
-they are a cache: without them the trace is opened again.
+they are a cache: without them the trace is opened again. What nobody asked for in 30 days goes with the next write.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import io
 import logging
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -26,6 +27,7 @@ from perfreg_assets.traces.slices import Range, frame_times, slice_times
 from perfreg_assets.traces.stacks import stack_times
 
 FOLDER = "window-details"
+_UNUSED_S = 30 * 86_400.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -85,10 +87,12 @@ def window_details(path: Path, sha256: str, app: str, ranges: Sequence[Range], s
     """
     kept = settings.home_dir / FOLDER / f"{_key(sha256, app, ranges)}.arrow"
     found = _read(kept)
-    if found is None:
-        with open_trace(path, settings) as session:
-            found = read_details(session, app, ranges)
-        _write(kept, found)
+    if found is not None:
+        _note_use(kept)
+        return found
+    with open_trace(path, settings) as session:
+        found = read_details(session, app, ranges)
+    _write(kept, found)
     return found
 
 
@@ -133,5 +137,21 @@ def _write(path: Path, details: WindowDetails) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(out.getvalue())
         os.replace(part, path)
+        _sweep(path.parent)
     except OSError as error:
         _LOG.warning("%s cannot be written (%s): the trace is opened again next time", path, error)
+
+
+def _note_use(path: Path) -> None:
+    try:
+        os.utime(path)
+    except OSError as error:
+        _LOG.debug("%s: its use is not noted (%s)", path, error)
+
+
+def _sweep(folder: Path) -> None:
+    """Deletes what was not used for long, and what killed processes left."""
+    before = time.time() - _UNUSED_S
+    for path in folder.iterdir():
+        if path.stat().st_mtime < before:
+            path.unlink(missing_ok=True)

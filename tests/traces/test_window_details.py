@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from itertools import pairwise
@@ -286,6 +287,22 @@ def test_details_are_read_once_and_kept_by_what_they_were_made_from(data_folder,
     for content in (kept.read_bytes()[:-200], b"", b"nonsense"):
         kept.write_bytes(content)
         assert details.window_details(path, "abc", app, ranges, settings) == first
+
+
+def test_what_nobody_uses_goes(data_folder, settings, tmp_path):
+    path = data_folder / "android-traces" / "pixel7a_rails_50mbps_0.perfetto-trace.gz"
+    settings = settings.with_values(home=tmp_path)
+    for sha256 in ("used", "unused"):
+        details.window_details(path, sha256, APP, [EVER], settings)
+    assert len(list((tmp_path / details.FOLDER).iterdir())) == 2
+    for kept in (tmp_path / details.FOLDER).iterdir():
+        os.utime(kept, (0, 0))
+    details.window_details(tmp_path / "gone", "used", APP, [EVER], settings)
+    details.window_details(path, "new", APP, [EVER], settings)
+    assert len(list((tmp_path / details.FOLDER).iterdir())) == 2
+    details.window_details(tmp_path / "gone", "used", APP, [EVER], settings)
+    with pytest.raises(Rejected):
+        details.window_details(tmp_path / "gone", "unused", APP, [EVER], settings)
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(data_folder, settings, tmp_path, caplog):
