@@ -28,6 +28,7 @@ from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.catalogue import SERIES, definition_of
 from perfreg_assets.collection.run_folder import read_run_folder, write_run_folder
 from perfreg_assets.detection import detectors
+from perfreg_assets.methods.thread_times import RUNNING, ThreadTimes
 from perfreg_assets.model import comparisons, freshness, inputs
 from perfreg_assets.model.comparisons import Comparison
 from perfreg_assets.partitions import DIMENSION, to_key
@@ -47,7 +48,9 @@ from perfreg_assets.warehouse import (
     runs,
     series,
     settings_table,
+    slice_uses,
     states,
+    thread_times,
     traces,
     verdicts,
 )
@@ -73,6 +76,7 @@ MISSING = tuple(
 METRICS = tuple(spec.name for spec in SERIES if spec.kind == "scalar")
 SESSIONS = 64  # different paths of an app
 BLOCK = 500  # runs stored at once
+THREADS, THREADS_BLOCK = 48, 50  # entities of a run, and runs whose threads are stored at once
 _STAMP = "synthetic.json"
 
 
@@ -299,6 +303,13 @@ def _store_runs(writer: Writer, made: list[Made], settings: Settings, random: np
             for row in _series_rows(one, {name: array[i] for name, array in values.items()}, code)
         ],
     )
+    for start in range(0, len(whole), THREADS_BLOCK):
+        thread_times.upsert(writer, [_threads(one, code) for one in whole[start : start + THREADS_BLOCK]])
+    no_slices = ("series_missing", "the trace has no slices of the app (atrace)")
+    slice_uses.upsert(
+        writer,
+        [slice_uses.missing(one.run_id, _path_hash(one), *no_slices, code_version=code) for one in whole],
+    )
     measurements.replace_subjects(
         writer,
         measurements.RUN,
@@ -339,7 +350,7 @@ def _run_row(one: Made) -> runs.RunRow:
         exploration_end_ns=one.start_ns + app.samples * 10**9,
         step_count=len(one.session),
         path=one.session,
-        path_hash=_hash(f"path {one.run_id}"),
+        path_hash=_path_hash(one),
         explored_state_count=_state_count(one.session),
         functional_problem_count=int(one.kind == "problem"),
         functional_problems=[{"kind": "crash", "message": "NullPointerException", "ts_ns": one.start_ns}]
@@ -356,6 +367,10 @@ def _run_row(one: Made) -> runs.RunRow:
 
 
 _state_counts: dict[int, int] = {}
+
+
+def _path_hash(one: Made) -> str:
+    return _hash(f"path {one.run_id}")
 
 
 def _state_count(session: tuple[PathStep, ...]) -> int:
@@ -417,6 +432,18 @@ def _values(samples: int, count: int, random: np.random.Generator) -> dict[str, 
         "threads_running_app": (1.3 * app).round(9),
         "frames_app": random.integers(0, 61, size=(count, samples)).astype(float),
     }
+
+
+def _threads(one: Made, code: str) -> thread_times.RunThreads:
+    """As many threads as the bundled runs have; most of them do nothing in most seconds."""
+    random, shape = np.random.default_rng(one.number), (THREADS, one.app.samples)
+    times_ns = random.integers(0, 50_000_000, size=shape) * (random.random(shape) < 0.3)
+    process = tuple(one.app.name if k % 3 else f"system_{k}" for k in range(THREADS))
+    times = ThreadTimes(
+        one.start_ns, process, tuple(f"thread {k}" for k in range(THREADS)), (RUNNING,) * THREADS,
+        np.arange(THREADS) % 3 > 0, times_ns / 1e9,
+    )  # fmt: skip
+    return thread_times.described(one.run_id, times, code_version=code)
 
 
 def _series_rows(one: Made, values: dict[str, np.ndarray], code: str) -> Iterator[series.SeriesRow]:
