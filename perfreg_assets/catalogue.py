@@ -53,6 +53,16 @@ class SeriesDefinition:
         """A regular expression that the whole name matches."""
         return re.escape(self.name).replace(re.escape(_NUMBER), "([0-9]+)")
 
+    @property
+    def is_of_app(self) -> bool:
+        """Whether it is about the app alone, not about the device."""
+        return "_app" in self.name
+
+    @property
+    def is_busy_time(self) -> bool:
+        """Whether it is what cores were busy with, which no wait explains."""
+        return self.unit in (_CORE_SECONDS, _CYCLES)
+
     def numbered(self, number: int) -> str:
         """The name of the series of that number, of a core say."""
         return self.name.replace(_NUMBER, str(number))

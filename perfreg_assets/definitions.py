@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from perfreg_assets.assets.barycenters import barycenters
+from perfreg_assets.assets.causes import causes
 from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
 from perfreg_assets.assets.evaluation import evaluation
@@ -38,6 +39,7 @@ COMPUTED = [
     distances,
     verdicts,
     discords,
+    causes,
     reports,
     evaluation,
 ]

@@ -21,6 +21,8 @@ _SHOWN = {
     "verdicts": ("verdicts",),
     "axis_verdicts": ("verdicts",),
     "discords": ("discords",),
+    "causes": ("causes",),
+    "causes_by_version": ("causes",),
     "collections": ("collections",),
     "evaluations": ("evaluation",),
 }

@@ -25,6 +25,7 @@ STEPS: dict[Stage | None, tuple[str, ...]] = {
     Stage.DISTANCE: ("distances",),
     Stage.VERDICT: ("verdicts",),
     Stage.DISCORD: ("discords",),
+    Stage.CAUSE: ("causes",),
     None: ("reports",),
 }
 """The assets that make each stage true, in their order; None: the pages."""

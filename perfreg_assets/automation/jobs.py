@@ -7,7 +7,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 PREPARE = dg.AssetSelection.assets("runs", "traces", "time_series", "thread_times")
 MODEL = dg.AssetSelection.assets("history_sets", "barycenters", "distances")
-JUDGE = dg.AssetSelection.assets("verdicts", "discords", "reports")
+JUDGE = dg.AssetSelection.assets("verdicts", "discords", "causes", "reports")
 
 Job = dg.JobDefinition | UnresolvedAssetJobDefinition
 

@@ -35,6 +35,7 @@ class Stage(IntEnum):
     DISTANCE = 4
     VERDICT = 5
     DISCORD = 6
+    CAUSE = 7
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Due:
 
 
 def due(
-    reader: Reader, settings: Settings, keys: Iterable[str] | None = None, *, upto: Stage = Stage.DISCORD
+    reader: Reader, settings: Settings, keys: Iterable[str] | None = None, *, upto: Stage = Stage.CAUSE
 ) -> list[Due]:
     """What is due of the runs of some partitions (default: all), oldest run first.
 
@@ -91,6 +92,7 @@ def _stages(
     yield Stage.DISTANCE, _distances(reader, _without(planned, found), settings)
     yield Stage.VERDICT, _verdicts(reader, _without(planned, found), settings)
     yield Stage.DISCORD, _windows(reader, _without(planned, found), settings)
+    yield Stage.CAUSE, _causes(reader, _without(planned, found), settings)
 
 
 _Found = dict[str, tuple[Stage, str]]
@@ -184,6 +186,17 @@ def _windows(reader: Reader, planned: Planned, settings: Settings) -> _Found:
             found[run_id] = Stage.DISCORD, f"no windows of {', '.join(missing)} yet"
         elif there != needed:
             found[run_id] = Stage.DISCORD, "windows from other inputs, or of series that are not anomalous any more"
+    return found
+
+
+def _causes(reader: Reader, planned: Planned, settings: Settings) -> _Found:
+    known, wanted = states.explained(reader, planned), inputs.causes_hashes(reader, planned, settings)
+    found: _Found = {}
+    for run_id in planned:
+        if run_id in wanted and run_id not in known:
+            found[run_id] = Stage.CAUSE, "no causes of its windows were looked for yet"
+        elif known.get(run_id) != wanted.get(run_id):
+            found[run_id] = Stage.CAUSE, "causes from other windows, thread times, histories, rules or code"
     return found
 
 

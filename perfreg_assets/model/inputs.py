@@ -11,6 +11,7 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.recorded import MEMORY_KINDS
 
 TRACE_PARAMETERS = ("interval_s", "duration_tolerance_ratio")
 HISTORY_PARAMETERS = (
@@ -89,6 +90,14 @@ def localisation_parameters(settings: Settings) -> str:
 def windows_hash(one: Comparison, settings: Settings) -> str:
     """Of the windows of one series."""
     return _digest([one.content_hash, localisation_parameters(settings), code_version("methods")])
+
+
+def causes_hashes(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, str]:
+    """run_id → hash of all that its causes are found from, of runs with windows: the windows, what the run and its
+    history did, and the rules."""
+    rules = settings.hash_of("history_minimum")
+    marks = states.explained_from(reader, run_ids, MEMORY_KINDS)
+    return {run_id: _digest([mark, rules, code_version("methods")]) for run_id, mark in sorted(marks.items())}
 
 
 def _digest(parts: Iterable[object]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import duckdb
 
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.recorded import MEMORY_KINDS
 from perfreg_assets.warehouse.stamps import grouped
 
 
@@ -66,10 +67,12 @@ SELECT
     hash(
         runs.run_id, runs.app, runs.is_quarantined, runs.version_name, runs.config_hash, list_sort(traces.load_sources),
         epoch_us(runs.started_at), runs.path_hash, runs.content_hash, runs.functional_problem_count > 0,
-        traces.is_complete, reviewed.status, runs.is_excluded, judged.is_anomalous, series.mark, metrics.mark
+        traces.is_complete, reviewed.status, runs.is_excluded, judged.is_anomalous, series.mark, metrics.mark,
+        times.values_hash, times.reason_code
     )
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces USING (run_id)
+LEFT JOIN core.thread_times AS times USING (run_id)
 LEFT JOIN series USING (run_id)
 LEFT JOIN metrics USING (run_id)
 LEFT JOIN judged USING (run_id)
@@ -101,7 +104,12 @@ def parts(
         detector, omega: those in force.
         with_verdicts: whether the current verdict decides who may be in a history.
     """
-    bound = {"judged": list(judged_series), "detector": detector, "omega": omega, "with_verdicts": with_verdicts}
+    bound = {
+        "judged": [*judged_series, *MEMORY_KINDS],
+        "detector": detector,
+        "omega": omega,
+        "with_verdicts": with_verdicts,
+    }
     if run_ids is None:
         return _read(reader, "", bound)
     found: dict[str, Part] = {}

@@ -82,6 +82,16 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, RunRow]:
     return {row.run_id: row for row in rows}
 
 
+def apps_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
+    """run_id -> its app, for registered runs that say so."""
+    return dict(
+        reader.rows(
+            "SELECT run_id, app FROM core.runs WHERE app IS NOT NULL AND run_id IN (SELECT unnest(?::VARCHAR[]))",
+            [list(run_ids)],
+        )
+    )
+
+
 def of_partition(reader: Reader, partition_key: str) -> list[RunRow]:
     """The partition's runs that are not quarantined, oldest first."""
     return load(reader, RUNS, "partition_key = ? AND NOT is_quarantined ORDER BY started_at, run_id", [partition_key])

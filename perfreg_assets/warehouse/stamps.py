@@ -91,6 +91,7 @@ _SOURCES: dict[str, _Source] = {
         "rows.run_id, rows.series, rows.window_index, rows.start_ns, rows.end_ns, rows.confidence",
         None,
     ),
+    "causes": _Source("core.cause_runs", "rows.run_id, rows.input_hash, rows.computed_at", "computed_at"),
     "reviews": _Source("core.reviews", "rows.run_id, rows.reviewed_at", "reviewed_at"),
 }
 

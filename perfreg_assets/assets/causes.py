@@ -1,0 +1,47 @@
+"""`causes`: what grew in the suspicious windows."""
+
+import dagster as dg
+
+from perfreg_assets.assets import presentation
+from perfreg_assets.assets.partitioning import app_versions
+from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.retrying import retried
+from perfreg_assets.model.causes import explain_due
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.warehouse import causes as table
+from perfreg_assets.warehouse import runs as run_table
+
+
+@dg.asset(
+    group_name="cause",
+    kinds={"duckdb", "numpy"},
+    partitions_def=app_versions,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    deps=["discords", "history_sets", "time_series"],
+    metadata={"dagster/table_name": "marts.causes"},
+)
+@retried
+def causes(context: dg.AssetExecutionContext, project: Project) -> None:
+    """What took more in each suspicious window than in the run's history on the same screens, ranked by robust z.
+
+    Threads of the app that ran longer, waits, kinds of memory that grew since the onset; threads of other processes
+    stand apart: they explain the load of the device and tell of a disturbed run. Runs without windows cost nothing.
+    """
+    watch = Stopwatch()
+    settings, warehouse, keys = project.settings(), project.open_in(context), list(context.partition_keys)
+    explained = set(explain_due(warehouse, settings, keys, watch))
+    with warehouse.reading() as reader:
+        run_ids = run_table.ids_of_partitions(reader, keys)
+        figures = {key: table.figures(reader, ids) for key, ids in run_ids.items()}
+        described = presentation.columns(reader, "marts.causes")
+    for key, ids in run_ids.items():
+        context.add_asset_metadata(
+            {
+                "dagster/partition_row_count": figures[key]["causes"],
+                **figures[key],
+                "explained_now": len(explained & set(ids)),
+                **described,
+                **watch.metadata(len(keys)),
+            },
+            partition_key=key,
+        )
