@@ -46,13 +46,13 @@ class Growth:
         return (self.z >= Z_MINIMUM) & (self.growth_share >= GROWTH_SHARE_MINIMUM)
 
 
-def growth(values: NDArray[np.float64], history: NDArray[np.float64], floor: float) -> Growth:
+def growth(values: NDArray[np.float64], history: NDArray[np.float64], floor: float | NDArray[np.float64]) -> Growth:
     """How much entities grew.
 
     Args:
         values: (n,), one per entity.
         history: (k, n), k ≥ 1 earlier recordings; 0 where an entity was not there.
-        floor: s₀, above 0, in the unit of the values.
+        floor: s₀, above 0, in the unit of the values; of all alike or (n,) of each.
     """
     median = np.median(history, axis=0)
     mad = _MAD_TO_STD * np.median(np.abs(history - median), axis=0)

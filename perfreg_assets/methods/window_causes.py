@@ -1,8 +1,11 @@
 """Causes of a suspicious window: which threads ran longer, waited longer, and which kind of memory grew.
 
 Everything is compared with what earlier runs did on the same screens, by the robust z of `methods.causes`. Causes of
-the app's own series are threads of its processes. What others did stands apart (`OTHER`): it explains the load of the
-whole device, and a run in which another process really grew is disturbed.
+the app's own series are threads of its processes. What other processes did stands apart: it explains the load of the
+whole device, and a run in which one of them really grew is disturbed.
+
+Waits come in bursts, so that the mean of a few seconds says little: one is listed only when it is above the mean of any
+stretch as long in any run of the history. It explains what takes long, never what a core was busy with.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from perfreg_assets.methods.causes import GROWTH_SHARE_MINIMUM, growth
+from perfreg_assets.methods.causes import GROWTH_SHARE_MINIMUM, Z_MINIMUM, growth
 from perfreg_assets.methods.screens import Screens, matching_weights, window_weights
-from perfreg_assets.methods.thread_times import RUNNING, SLEEPING, ThreadTimes
+from perfreg_assets.methods.thread_times import RUNNING, SECOND_NS, SLEEPING, ThreadTimes
 
 Kind = Literal["thread", "wait", "memory"]
 Scope = Literal["app", "other"]
@@ -83,7 +86,7 @@ class Cause:
 
     @property
     def is_matched(self) -> bool:
-        """Every run of the history was compared on the screens of the window."""
+        """Whether every run of the history was compared on the screens of the window."""
         return self.matched_count == self.history_count
 
 
@@ -91,7 +94,8 @@ class Cause:
 class Ranking:
     """Attributes:
     causes: what explains the series, listed ones first, all by z and then by growth.
-    also_grew: threads of other processes that do not explain it, in the same order.
+    also_grew: what does not explain it, in the same order: threads of other processes, and the app's waits beside what
+        cores were busy with.
     has_history: whether there were enough runs to say what is usual; else values stand without z.
     """
 
@@ -101,11 +105,12 @@ class Ranking:
 
     @property
     def listed(self) -> list[Cause]:
+        """What is worth a look, by rank."""
         return [one for one in self.causes if one.rank is not None]
 
     @property
     def disturbances(self) -> list[tuple[str, float]]:
-        """(process, cores) of what else grew so much that the run is disturbed, the largest first."""
+        """(process, cores) of other processes that grew so much that the run is disturbed, the largest first."""
         grown: dict[str, float] = {}
         for one in (*self.causes, *self.also_grew):
             if one.scope == "other" and one.rank is not None and one.z is not None and one.growth is not None:
@@ -117,7 +122,14 @@ class Ranking:
 
 
 def rank_load(
-    start_ns: int, end_ns: int, run: Recorded, history: Sequence[Recorded], *, is_of_app: bool, minimum: int
+    start_ns: int,
+    end_ns: int,
+    run: Recorded,
+    history: Sequence[Recorded],
+    *,
+    is_of_app: bool,
+    is_busy_time: bool,
+    minimum: int,
 ) -> Ranking:
     """Threads by how much longer they ran or waited in a window [start_ns, end_ns) of the trace clock.
 
@@ -125,6 +137,7 @@ def rank_load(
         run: with thread times.
         history: those without thread times count for nothing.
         is_of_app: the series is the app's, so that only its own threads explain it.
+        is_busy_time: the series is time of cores, which no wait explains.
         minimum: fewer runs of the history say nothing of what is usual.
     """
     times = run.times
@@ -132,18 +145,14 @@ def rank_load(
         return Ranking((), (), False)
     weights = window_weights(start_ns, end_ns, times.start_ns, times.seconds.shape[1])
     earlier = [one for one in history if one.times is not None and one.times.seconds.shape[1]]
-    before, is_known, matched_count = _earlier_values(times, run.screens, weights, earlier)
-    values = times.seconds @ weights
+    entities = _entities(times, run.screens, weights, earlier, max(round((end_ns - start_ns) / SECOND_NS), 1), minimum)
     is_running = times.of_state(RUNNING)
-    is_wait = ~is_running & np.array([not is_idle(state) for state in times.state], dtype=bool)
-    entities = _Entities(times, values, before, is_known, matched_count, minimum)
-    if is_of_app:
-        own = [*entities.causes(is_running & times.is_app), *entities.causes(is_wait & times.is_app, "wait")]
-        rest = [one for one in entities.causes(is_running) if one.scope == "other"]
-    else:
-        own = [*entities.causes(is_running), *entities.causes(is_wait, "wait")]
-        rest = []
-    return Ranking(_ranked(own), _ranked(rest), len(earlier) >= minimum)
+    waits = entities.causes(~is_running & np.array([not is_idle(state) for state in times.state], dtype=bool), "wait")
+    everything = entities.causes(is_running)
+    own = entities.causes(is_running & times.is_app) if is_of_app else everything
+    others = [one for one in everything if one.scope == "other"] if is_of_app else []
+    causes, apart = (own, [*others, *waits]) if is_busy_time else ([*own, *waits], others)
+    return Ranking(_ranked(causes), _ranked(apart), len(earlier) >= minimum)
 
 
 def is_idle(state: str) -> bool:
@@ -152,34 +161,51 @@ def is_idle(state: str) -> bool:
     return state == SLEEPING and (not function or any(part in function for part in _IDLE_FUNCTIONS))
 
 
-def _earlier_values(
-    times: ThreadTimes, screens: Screens, weights: NDArray[np.float64], history: Sequence[Recorded]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], int]:
-    """(value of each entity in each run of the history (k, entities), whether any of them has it, runs with a screen
-    of the window)."""
+def _entities(
+    times: ThreadTimes,
+    screens: Screens,
+    weights: NDArray[np.float64],
+    history: Sequence[Recorded],
+    stretch: int,
+    minimum: int,
+) -> _Entities:
     place = {key: row for row, key in enumerate(zip(times.process, times.thread, times.state, strict=True))}
-    before = np.zeros((len(history), len(place)))
+    before, peaks = np.zeros((len(history), len(place))), np.zeros(len(place))
     is_known = np.zeros(len(place), dtype=bool)
     matched_count = 0
-    for row, one in enumerate(history):
+    for number, one in enumerate(history):
         assert one.times is not None
         like, is_matched = matching_weights(weights, screens, one.screens)
         matched_count += is_matched
         rows = [place.get(key, -1) for key in zip(one.times.process, one.times.thread, one.times.state, strict=True)]
         at = np.array(rows, dtype=np.int64)
         shared = at >= 0
-        before[row, at[shared]] = (one.times.seconds @ like)[shared]
-        is_known[at[shared]] = True
-    return before, is_known, matched_count
+        seconds, at = one.times.seconds[shared], at[shared]
+        before[number, at] = seconds @ like
+        peaks[at] = np.maximum(peaks[at], _longest_mean(seconds, stretch))
+        is_known[at] = True
+    return _Entities(times, times.seconds @ weights, before, peaks, is_known, matched_count, minimum)
+
+
+def _longest_mean(seconds: NDArray[np.float64], stretch: int) -> NDArray[np.float64]:
+    """Largest mean of as many seconds in a row, of each row (n, seconds)."""
+    stretch = min(stretch, seconds.shape[1])
+    upto = np.cumsum(np.pad(seconds, ((0, 0), (1, 0))), axis=1)
+    means: NDArray[np.float64] = ((upto[:, stretch:] - upto[:, :-stretch]) / stretch).max(axis=1, initial=0.0)
+    return means
 
 
 @dataclass(frozen=True)
 class _Entities:
-    """Of one run: what its threads did in a window (entities,), and its history (k, entities)."""
+    """Of one run: what its threads did in a window (entities,), and its history (k, entities).
+
+    `peaks`: (entities,) the largest mean of a stretch as long as the window in any run of the history.
+    """
 
     times: ThreadTimes
     values: NDArray[np.float64]
     before: NDArray[np.float64]
+    peaks: NDArray[np.float64]
     is_known: NDArray[np.bool_]
     matched_count: int
     minimum: int
@@ -187,7 +213,11 @@ class _Entities:
     def causes(self, chosen: NDArray[np.bool_], kind: Kind = "thread") -> list[Cause]:
         """Of some entities, whose growth together is what each one's share is of."""
         at = np.flatnonzero(chosen)
-        compared = _compare(self.values[at], self.before[:, at], THREAD_FLOOR_CORES, self.minimum)
+        before = self.before[:, at]
+        floor = np.full(len(at), THREAD_FLOOR_CORES)
+        if kind == "wait" and len(before):
+            floor = np.hypot(floor, np.maximum(self.peaks[at] - np.median(before, axis=0), 0.0) / Z_MINIMUM)
+        compared = _compare(self.values[at], before, floor, self.minimum)
         return [
             one.cause(
                 kind=kind,
@@ -227,7 +257,7 @@ class _Compared:
         matched_count: int,
         history_count: int,
     ) -> Cause:
-        """Without its place among the others."""
+        """Without its place among the others; the first number is whether it has one."""
         return Cause(
             0 if self.is_listed else None, kind, scope, process, thread, name,
             self.value, self.history_median, self.history_mad, self.growth, self.growth_share, self.z,
@@ -235,7 +265,9 @@ class _Compared:
         )  # fmt: skip
 
 
-def _compare(values: NDArray[np.float64], before: NDArray[np.float64], floor: float, minimum: int) -> list[_Compared]:
+def _compare(
+    values: NDArray[np.float64], before: NDArray[np.float64], floor: float | NDArray[np.float64], minimum: int
+) -> list[_Compared]:
     """Each value (n,) beside the history's (k, n). Of a history that is too small the median alone is told, and listed
     is what makes up a share of all values."""
     if len(before) >= minimum:
@@ -251,12 +283,12 @@ def _compare(values: NDArray[np.float64], before: NDArray[np.float64], floor: fl
 
 
 def _ranked(causes: Iterable[Cause]) -> tuple[Cause, ...]:
-    """What is listed first and numbered; threads before waits, for what ran is the load itself."""
+    """What is listed first and numbered, all by z and then by growth."""
 
-    def order(one: Cause) -> tuple[bool, bool, float, float, str, str, str]:
+    def order(one: Cause) -> tuple[bool, float, float, str, str, str]:
         z = one.z if one.z is not None else 0.0
         grown = one.growth if one.growth is not None else one.value
-        return one.rank is None, one.kind == "wait", -z, -grown, one.process, one.thread or "", one.name
+        return one.rank is None, -z, -grown, one.process, one.thread or "", one.name
 
     ordered = sorted(causes, key=order)
     return tuple(one if one.rank is None else replace(one, rank=place) for place, one in enumerate(ordered, 1))

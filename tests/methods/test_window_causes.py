@@ -54,9 +54,10 @@ def history(count=5, **changed):
     ]
 
 
-def rank(run, earlier, start_s=0.0, end_s=6.0, *, is_of_app=True, minimum=5):
+def rank(run, earlier, start_s=0.0, end_s=6.0, *, is_of_app=True, is_busy_time=True, minimum=5):
     start_ns, end_ns = (START + round(edge * S) for edge in (start_s, end_s))
-    return rank_load(start_ns, end_ns, run, earlier, is_of_app=is_of_app, minimum=minimum)
+    how = {"is_of_app": is_of_app, "is_busy_time": is_busy_time, "minimum": minimum}
+    return rank_load(start_ns, end_ns, run, earlier, **how)
 
 
 # ---- screens -------------------------------------------------------------------------------------
@@ -121,15 +122,41 @@ def test_others_grew_apart_and_disturb_the_run():
     assert everything.disturbances == found.disturbances
 
 
-def test_a_new_thread_starts_from_0_and_waits_come_after_what_ran():
+def test_a_new_thread_starts_from_0():
     pool = (APP, "pool-#", "running")
-    run = recorded({MAIN: [0.1] * 6 + [0.5] * 4, pool: 0.2, WAIT: 0.8, OTHER: 0.2}, LIST + CHART)
-    found = rank(run, history())
-    assert [(one.rank, one.kind, one.thread, one.name, one.is_new) for one in found.listed] == [
-        (1, "thread", "pool-#", "pool-#", True),
-        (2, "wait", "main", "uninterruptible:read", True),
+    run = recorded({MAIN: [0.1] * 6 + [0.5] * 4, pool: 0.2, OTHER: 0.2}, LIST + CHART)
+    (cause,) = rank(run, history()).listed
+    assert (cause.rank, cause.thread, cause.is_new, cause.history_median) == (1, "pool-#", True, 0.0)
+
+
+def waiting(usual):
+    """Six runs: the last one waits .8 of each of its first six seconds, the earlier ones as given."""
+    earlier = [
+        recorded({MAIN: 0.1, OTHER: 0.2, **({WAIT: row} if any(row) else {})}, LIST + CHART) for row in [usual] * 5
     ]
-    assert found.listed[0].history_median == 0.0
+    return recorded({MAIN: 0.1, WAIT: [0.8] * 6 + [0.0] * 4, OTHER: 0.2}, LIST + CHART), earlier
+
+
+def test_waits_explain_what_takes_long_and_stand_apart_from_what_a_core_was_busy_with():
+    run, earlier = waiting([0.0] * 10)
+    (wait,) = rank(run, earlier, is_busy_time=False).listed
+    assert (wait.rank, wait.kind, wait.thread, wait.name) == (1, "wait", "main", "uninterruptible:read")
+    assert (wait.is_new, wait.growth_share, wait.z) == (True, 1.0, pytest.approx(0.8 / 0.005))
+    busy = rank(run, earlier)
+    assert busy.listed == []
+    assert [(one.rank, one.kind, one.scope) for one in busy.also_grew if one.rank] == [(1, "wait", "app")]
+    assert busy.disturbances == [], "no other process grew"
+
+
+def test_a_wait_is_listed_when_no_earlier_run_ever_waited_so_long():
+    # The same bursts on another screen: on this one the history never waited.
+    elsewhere, longer = [0.0] * 6 + [0.5] * 4, [0.0] * 4 + [1.0] * 6
+    run, earlier = waiting(elsewhere)
+    (wait,) = rank(run, earlier, is_busy_time=False).listed
+    longest = 4 * 0.5 / 6
+    assert wait.history_median == 0.0
+    assert wait.z == pytest.approx(0.8 / np.hypot(0.005, longest / 3))
+    assert rank(*waiting(longer), is_busy_time=False).listed == []
 
 
 @pytest.mark.parametrize(
@@ -177,7 +204,7 @@ def runs(draw):
 @given(runs(), st.lists(runs(), min_size=5, max_size=7), st.integers(0, 20), st.integers(1, 20), st.booleans())
 def test_it_is_the_reference_whatever_ran(run, earlier, begin, length, is_of_app):
     window = START + begin * S // 10, START + (begin + length) * S // 10
-    found = rank_load(*window, run, earlier, is_of_app=is_of_app, minimum=5)
+    found = rank_load(*window, run, earlier, is_of_app=is_of_app, is_busy_time=True, minimum=5)
     wanted = reference.rank(window, run, earlier, is_of_app=is_of_app)
     assert {(one.process, one.thread, "running") for one in found.causes} == wanted.keys()
     for one in found.causes:
