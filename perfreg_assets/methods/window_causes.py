@@ -28,7 +28,7 @@ THREAD_FLOOR_CORES = 0.005
 """s₀ of threads and waits: less than that is no difference whatever the history says."""
 MEMORY_FLOOR_BYTES = 1e6
 """s₀ of memory."""
-DISTURBANCE_CORES = 0.1
+DISTURBANCE_CORES = 0.25
 """So much more CPU time of another process than usual makes a run a disturbed one."""
 ONSET_S = 3
 """Seconds before a window of memory whose mean is the level that it grew from."""
