@@ -1,4 +1,4 @@
-"""`perfreg causes --log` and `perfreg impact`."""
+"""`perfreg causes` and `perfreg impact`; what it says of runs stands in run_causes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,17 @@ _COLUMNS = {
 _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls", "mean_ms", "max_ms")
 
 
-@command("causes", example="perfreg causes --log now.txt.gz --baseline before.txt.gz --format json")
-@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The call log.")
+@command("causes", example="perfreg causes notes-011")
+@click.argument("run_id", metavar="RUN", required=False)
+@click.option(
+    "--window",
+    nargs=2,
+    type=float,
+    metavar="A B",
+    help="Of a run: these seconds since its start instead of the suspicious windows.",
+)
+@click.option("--series", help="Of a run: this series alone. Default: all; of --window cpu_app.")
+@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="Or: a call log.")
 @click.option(
     "--baseline",
     "baselines",
@@ -47,20 +56,40 @@ _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls",
     "--minimum-ms", type=click.FloatRange(0), default=0.0, help="Only methods with mean and maximum above it."
 )
 @click.option("--window-s", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True)
-@click.option("--app", help="Store the log: under this app …")
-@click.option("--app-version", help="… this version …")
+@click.option("--app", help="Store the log: under this app …; or of --app-version: of this app alone.")
+@click.option("--app-version", help="… this version …; or without --log: what grew in runs of this version.")
 @click.option("--name", help="… and this name. Default: the file's.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="A page with flame graph and call trees.")
 def causes(
-    settings: Settings, log: Path, baselines: tuple[str, ...], template_text: str | None, form: str, what: str,
+    settings: Settings, run_id: str | None, window: tuple[float, float] | None, series: str | None, log: Path | None,
+    form: str, limit: int | None, app: str | None, app_version: str | None, **of_log: Any,
+) -> None:  # fmt: skip
+    """What grew in the suspicious windows of a run, against earlier runs on the same screens; in three runs of a
+    version (--app-version); or which methods of a call log took longer than in earlier logs (--log).
+
+    Of a run: threads and waits in core seconds per second, memory in bytes; threads of other processes stand apart.
+    Of a log: self times per call of the service; without baselines what takes a large share of services. With --app
+    and --app-version the log is stored, and is compared with the stored logs of other versions of the app.
+    """
+    from perfreg_assets.cli import run_causes
+
+    if sum((run_id is not None, log is not None)) != 1 and (log is not None or app_version is None):
+        raise ValueError("name a run, or give --app-version or --log")
+    if log is not None:
+        _of_log(settings, log, form=form, limit=limit, app=app, app_version=app_version, **of_log)
+    elif run_id is not None:
+        run_causes.show_run(settings, run_id, window, series, form, limit)
+    elif app_version is not None:
+        if form == "folded":
+            raise ValueError("--format folded is of a run or of a log")
+        run_causes.show_version(settings, app, app_version, form, limit)
+
+
+def _of_log(
+    settings: Settings, log: Path, *, baselines: tuple[str, ...], template_text: str | None, form: str, what: str,
     limit: int | None, minimum_ms: float, window_s: float, app: str | None, app_version: str | None,
     name: str | None, html: Path | None,
 ) -> None:  # fmt: skip
-    """Which methods of a call log took longer than in earlier logs; without any, which take a large share of services.
-
-    With --app and --app-version the log is stored, and is compared with the stored logs of other versions of the app.
-    Times are self times per call of the service. What did not fit is said on stderr.
-    """
     from perfreg_assets.methods.jit import compilation_notice
     from perfreg_assets.model import call_logs
     from perfreg_assets.traces.call_log_template import DEFAULT_TEMPLATE, parse_template

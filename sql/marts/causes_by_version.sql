@@ -13,6 +13,8 @@ SELECT
     path,
     count(DISTINCT run_id) AS run_count,
     list(DISTINCT run_id ORDER BY run_id) AS run_ids,
+    median(history_median) AS before_median,
+    median(value) AS after_median,
     median(growth) AS growth_median,
     median(growth_share) AS growth_share_median,
     median(z) AS z_median,

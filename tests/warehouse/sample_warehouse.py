@@ -19,6 +19,7 @@ from perfreg_assets.warehouse import (
     attachments,
     barycenters,
     call_logs,
+    causes,
     collections,
     discords,
     distances,
@@ -291,6 +292,54 @@ def _judge(writer: Writer, facts: list[dict[str, object]], names: tuple[str, ...
     barycenters.assign(writer, {row.run_id for row in assigned}, assigned)
     distances.upsert(writer, measured)
     discords.replace_runs(writer, [row.run_id for row in sets], profiles, windows)
+    causes.replace(writer, [row.run_id for row in sets], _explained(writer, windows))
+
+
+def _explained(writer: Writer, windows: list[discords.DiscordRow]) -> list[causes.Explained]:
+    """Two causes of each window, and another process that grew in each first one."""
+    threads = thread_times.find(writer, [row.run_id for row in windows])
+    return [
+        causes.Explained(
+            causes.RunRow(run_id=run_id, input_hash=f"causes {run_id}", code_version="0.1.0"),
+            tuple(_cause_window(row, threads[run_id].values_hash) for row in windows if row.run_id == run_id),
+            tuple(
+                _cause(row, rank, is_cause)
+                for row in windows
+                if row.run_id == run_id
+                for rank, is_cause in ((1, True), (2, True), (1, False))
+                if is_cause or row.window_index == 0
+            ),
+            (
+                causes.SourceRow(run_id=run_id, source="sched", is_present=True, history_count=7, reason=None),
+                causes.SourceRow(
+                    run_id=run_id, source="slices", is_present=False, history_count=0, reason="not looked at"
+                ),
+            ),
+        )
+        for run_id in sorted({row.run_id for row in windows})
+    ]
+
+
+def _cause_window(row: discords.DiscordRow, threads_hash: str | None) -> causes.WindowRow:
+    disturbance = "another process grew by 0.9 core (system_server)" if row.window_index == 0 else None
+    return causes.WindowRow(
+        run_id=row.run_id, series=row.series, window_index=row.window_index, state="ranked", state_reason=None,
+        disturbance=disturbance, history_count=7, matched_count=6, windows_hash="windows", threads_hash=threads_hash,
+    )  # fmt: skip
+
+
+def _cause(row: discords.DiscordRow, rank: int, is_cause: bool) -> causes.CauseRow:
+    is_memory = row.series.startswith("rss") and is_cause
+    unit = 1e6 if is_memory else 0.01
+    name = ("anon", "file")[rank - 1] if is_memory else ("main", "render <b>#")[rank - 1] if is_cause else "binder:#_#"
+    return causes.CauseRow(
+        run_id=row.run_id, series=row.series, window_index=row.window_index, is_cause=is_cause, rank=rank,
+        kind="memory" if is_memory else "thread", scope="app" if is_cause else "other",
+        process="app" if is_cause else "system_server", thread=None if is_memory else name, name=name, path=None,
+        value=60 * unit / rank, history_median=10 * unit, history_mad=unit, growth=60 * unit / rank - 10 * unit,
+        growth_share=0.7 / rank, z=40.0 / rank, is_new=rank == 2, matched_count=6, history_count=7,
+        source="memory" if is_memory else "sched",
+    )  # fmt: skip
 
 
 def _history_set(run_id: str, is_ready: bool, size: int, others: int, excluded: int) -> histories.HistoryRow:
@@ -427,7 +476,7 @@ def _localise(
     row = discords.ProfileRow(
         run_id=run_id, series=name, localisation="default", window_s=10.0, profile=profile,
         threshold_low=float(np.quantile(profile, 0.9)), threshold_high=float(np.quantile(profile, 0.95)),
-        parameters_hash=PARAMETERS_HASH,
+        parameters_hash=PARAMETERS_HASH, input_hash="windows",
     )  # fmt: skip
     window = discords.DiscordRow(
         run_id=run_id, series=name, window_index=0, start_s=start, end_s=end, peak_s=peak,

@@ -1,0 +1,260 @@
+"""What `perfreg causes RUN` and `perfreg causes --app-version V` say: what grew in suspicious windows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from perfreg_assets import terminal
+from perfreg_assets.catalogue import SERIES, display_unit, is_known
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.methods.window_causes import Cause
+    from perfreg_assets.model.causes import Explanation
+    from perfreg_assets.warehouse.connection import Reader
+
+SHOWN_ROWS = 10
+_COLUMNS = ("rank", "kind", "what", "growth", "before", "after", "share", "z")
+_CSV = (
+    *("rank", "kind", "process", "thread", "name", "path", "growth", "growth_share", "before", "after", "z", "scope"),
+    *("start_s", "end_s", "series", "perfetto"),
+)
+_VERSION_CSV = (*_CSV[:-4], "series", "run_count", "run_ids")
+
+
+def show_run(
+    settings: Settings,
+    run_id: str,
+    window: tuple[float, float] | None,
+    series: str | None,
+    form: str,
+    limit: int | None,
+) -> None:
+    """Causes of the run's suspicious windows, or of a window that was given, in seconds since the start of the run.
+
+    Raises:
+        Rejected: RUN_UNKNOWN, DATA_MISSING.
+        ValueError: the window is none, or lies outside the run.
+    """
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).reading() as reader:
+        run = _run(reader, run_id)
+        found = _explained(reader, settings, run, window, series)
+    rows = [
+        _row(run, one, start_s, cause, settings)
+        for start_s, one in found
+        for cause in (*one.ranking.listed, *(cause for cause in one.ranking.also_grew if cause.rank is not None))
+    ]
+    if form == "folded":
+        sys.stdout.writelines(f"{line}\n" for line in _folded([one for _, one in found]))
+    elif form == "table":
+        _tables(rows, SHOWN_ROWS if limit is None else limit)
+    else:
+        terminal.show(rows[:limit] if limit else rows, _CSV, form)
+    for start_s, one in found:
+        where = f"{one.window.series}, {_seconds(start_s, one)}"
+        if one.state != "ranked":
+            terminal.note(f"{where}: {one.state}: {one.state_reason}")
+        elif not one.ranking.listed:
+            terminal.note(f"{where}: nothing that is recorded grew notably")
+        if one.disturbance:
+            terminal.note(f"{where}: disturbed: {one.disturbance}")
+
+
+def show_version(settings: Settings, app: str | None, version_name: str, form: str, limit: int | None) -> None:
+    """What grew in at least three runs of a version.
+
+    Raises:
+        ValueError: there is no such version.
+    """
+    from perfreg_assets.warehouse import causes
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).reading() as reader:
+        known = [
+            name
+            for (name,) in reader.rows(
+                "SELECT DISTINCT version_name FROM marts.app_versions WHERE $1 IS NULL OR app = $1", [app]
+            )
+        ]
+        if version_name not in known:
+            raise ValueError(f"no version {version_name}{_near(version_name, known)}")
+        found = causes.of_version(reader, app, version_name)
+    rows = [_version_row(rank, one) for rank, one in enumerate(found, 1)]
+    limit = (SHOWN_ROWS if form == "table" else 0) if limit is None else limit
+    shown = rows[:limit] if limit else rows
+    if form == "table":
+        columns = ("rank", "series", "kind", "what", "growth", "before", "after", "share", "z", "runs")
+        terminal.table([{**_told(row), "runs": row["run_count"]} for row in shown], columns)
+    else:
+        terminal.show(shown, _VERSION_CSV, form)
+    if not rows:
+        terminal.note(f"{version_name}: nothing grew in the suspicious windows of three runs or more")
+
+
+def _run(reader: Reader, run_id: str) -> dict[str, Any]:
+    found = reader.dicts(
+        "SELECT run_id, app, partition_key, state, reason, run_verdict, has_trace FROM marts.runs WHERE run_id = ?",
+        [run_id],
+    )
+    if not found:
+        near = _near(run_id, [name for (name,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_id")])
+        raise Rejected(Reason.RUN_UNKNOWN, f"run {run_id!r}{near}")
+    return found[0]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), 3)
+    return f", did you mean {' or '.join(near)}?" if near else ""
+
+
+def _explained(
+    reader: Reader, settings: Settings, run: dict[str, Any], window: tuple[float, float] | None, series: str | None
+) -> list[tuple[float, Explanation]]:
+    """(begin in seconds since the start of the run, what grew) of each window, the surest first."""
+    from perfreg_assets.model import causes, freshness
+    from perfreg_assets.warehouse import settings_table
+
+    if run["state"] != "complete":
+        terminal.note(f"{run['run_id']} is {run['state']}: {run['reason'] or 'it was not looked at yet'}")
+        return []
+    in_force = settings_table.in_force(reader, settings)
+    for one in freshness.due(reader, in_force, [run["partition_key"]]):
+        if one.run_id == run["run_id"]:
+            terminal.note(f"{one.run_id} is looked at again, this may change: {one.why}")
+    windows = _windows(reader, run, window, series)
+    if not windows:
+        verdict = run["run_verdict"] or "not judged yet"
+        terminal.note(f"{run['run_id']} is {verdict} and has no suspicious window; --window A B ranks any")
+        return []
+    explainer = causes.explainers(reader, [run["run_id"]], in_force)[run["run_id"]]
+    return [(start_s, explainer.explain(causes.Window(*place))) for start_s, place in windows]
+
+
+def _windows(
+    reader: Reader, run: dict[str, Any], window: tuple[float, float] | None, series: str | None
+) -> list[tuple[float, tuple[str, int, int]]]:
+    if window is None:
+        found = reader.rows(
+            "SELECT start_s, series, start_ns, end_ns FROM marts.discords WHERE run_id = $1 AND ($2 IS NULL OR "
+            "series = $2) ORDER BY confidence DESC, start_ns, series",
+            [run["run_id"], series],
+        )
+        return [(start_s, (name, start_ns, end_ns)) for start_s, name, start_ns, end_ns in found]
+    start_s, end_s = window
+    name = series or "cpu_app"
+    if not is_known(name):
+        raise ValueError(f"no series {name}{_near(name, [one.name for one in SERIES])}")
+    first, last = reader.rows(
+        "SELECT min(start_ns), max(start_ns + sample_count * interval_s * 1e9) FROM core.time_series "
+        "WHERE run_id = ? AND NOT is_missing",
+        [run["run_id"]],
+    )[0]
+    length = (last - first) / 1e9 if first is not None else 0.0
+    if not 0 <= start_s < end_s or start_s >= length:
+        raise ValueError(
+            f"--window {start_s:g} {end_s:g} is no part of the run, which has seconds 0 to {length:g}; "
+            "give its begin and its end"
+        )
+    return [(start_s, (name, first + round(start_s * 1e9), first + round(min(end_s, length) * 1e9)))]
+
+
+def _row(run: dict[str, Any], one: Explanation, start_s: float, cause: Cause, settings: Settings) -> dict[str, Any]:
+    from perfreg_assets.reports.links import perfetto_link
+
+    window = one.window
+    link = perfetto_link(run["run_id"], window.start_ns, window.end_ns, app=run["app"], server=settings.reports_address)
+    is_apart = cause in one.ranking.also_grew
+    assert cause.rank is not None
+    return {
+        "rank": cause.rank + (len(one.ranking.listed) if is_apart else 0),
+        "kind": cause.kind,
+        "process": cause.process,
+        "thread": cause.thread,
+        "name": cause.name,
+        "path": None,
+        "growth": cause.growth,
+        "growth_share": cause.growth_share,
+        "before": cause.history_median,
+        "after": cause.value,
+        "z": cause.z,
+        "scope": cause.scope,
+        "start_s": start_s,
+        "end_s": start_s + (window.end_ns - window.start_ns) / 1e9,
+        "series": window.series,
+        "perfetto": link.local if run["has_trace"] else None,
+    }
+
+
+def _version_row(rank: int, one: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        **{key: one[key] for key in ("kind", "process", "thread", "name", "path")},
+        "growth": one["growth_median"],
+        "growth_share": one["growth_share_median"],
+        "before": one["before_median"],
+        "after": one["after_median"],
+        "z": one["z_median"],
+        "scope": one["scope"],
+        **{key: one[key] for key in ("series", "app", "version_name", "run_count", "run_ids")},
+    }
+
+
+def _tables(rows: Sequence[dict[str, Any]], limit: int) -> None:
+    """A table per window; of several windows the first ranks."""
+    shown = sorted(range(len(rows)), key=lambda place: (rows[place]["rank"], place))[: limit or None]
+    windows: dict[tuple[str, float, float], list[dict[str, Any]]] = {}
+    for place in sorted(shown):
+        row = rows[place]
+        windows.setdefault((row["series"], row["start_s"], row["end_s"]), []).append(row)
+    for (series, start_s, end_s), own in windows.items():
+        terminal.table([_told(row) for row in own], _COLUMNS, title=f"{series}, {start_s:.0f}–{end_s:.0f} s")
+        if own[0]["perfetto"]:
+            terminal.say(f"Perfetto: {own[0]['perfetto']}")
+        terminal.say()
+    if len(shown) < len(rows):
+        terminal.note(f"{len(shown)} of {len(rows)} rows; --limit 0 shows all")
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """A row for people: one name, and numbers with their unit."""
+    what = " · ".join(dict.fromkeys(part for part in (row["process"], row["thread"], row["name"]) if part))
+    if row["scope"] == "other" and row["series"].endswith("_app"):
+        what += " (also grew)"
+    return {
+        **row,
+        "what": what,
+        **{name: _amount(row[name], row["kind"]) for name in ("growth", "before", "after")},
+        "share": None if row["growth_share"] is None else f"{100 * row['growth_share']:.0f} %",
+    }
+
+
+def _amount(value: float | None, kind: str) -> str | None:
+    if value is None:
+        return None
+    unit = display_unit("bytes" if kind == "memory" else "core-seconds/s")
+    return f"{value * unit.factor:.3g} {unit.axis if kind != 'wait' else 's/s'}"
+
+
+def _seconds(start_s: float, one: Explanation) -> str:
+    return f"{start_s:.0f}–{start_s + (one.window.end_ns - one.window.start_ns) / 1e9:.0f} s"
+
+
+def _folded(explained: Sequence[Explanation]) -> Iterable[str]:
+    """`process;thread before after` over all windows of load, in whole microseconds of time on a core."""
+    stacks: dict[tuple[str, str], list[float]] = {}
+    for one in explained:
+        length_us = (one.window.end_ns - one.window.start_ns) / 1e3
+        for cause in (*one.ranking.causes, *one.ranking.also_grew):
+            if cause.kind == "thread":
+                counts = stacks.setdefault((cause.process, cause.thread or ""), [0.0, 0.0])
+                counts[0] += (cause.history_median or 0.0) * length_us
+                counts[1] += cause.value * length_us
+    for names, (before, after) in sorted(stacks.items()):
+        stack = ";".join(" ".join(name.replace(";", ":").split()) for name in names)
+        yield f"{stack} {round(before)} {round(after)}"
