@@ -14,7 +14,7 @@ from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.methods.window_causes import Cause
-    from perfreg_assets.model.causes import Explanation
+    from perfreg_assets.model.causes import Explanation, Window
     from perfreg_assets.warehouse.connection import Reader
 
 SHOWN_ROWS = 10
@@ -46,18 +46,18 @@ def show_run(
         run = _run(reader, run_id)
         found = _explained(reader, settings, run, window, series)
     rows = [
-        _row(run, one, start_s, cause, settings)
-        for start_s, one in found
+        _row(run, one, cause, settings)
+        for one in found
         for cause in (*one.ranking.listed, *(cause for cause in one.ranking.also_grew if cause.rank is not None))
     ]
     if form == "folded":
-        sys.stdout.writelines(f"{line}\n" for line in _folded([one for _, one in found]))
+        sys.stdout.writelines(f"{line}\n" for line in _folded(found))
     elif form == "table":
         _tables(rows, SHOWN_ROWS if limit is None else limit)
     else:
         terminal.show(rows[:limit] if limit else rows, _CSV, form)
-    for start_s, one in found:
-        where = f"{one.window.series}, {_seconds(start_s, one)}"
+    for one in found:
+        where = f"{one.window.series}, {one.window.start_s:.0f}–{one.window.end_s:.0f} s"
         if one.state != "ranked":
             terminal.note(f"{where}: {one.state}: {one.state_reason}")
         elif not one.ranking.listed:
@@ -115,10 +115,11 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 def _explained(
     reader: Reader, settings: Settings, run: dict[str, Any], window: tuple[float, float] | None, series: str | None
-) -> list[tuple[float, Explanation]]:
-    """(begin in seconds since the start of the run, what grew) of each window, the surest first."""
+) -> list[Explanation]:
+    """What grew in each window, the surest first."""
     from perfreg_assets.model import causes, freshness
-    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse import causes as cause_table
+    from perfreg_assets.warehouse import settings_table, states
 
     if run["state"] != "complete":
         terminal.note(f"{run['run_id']} is {run['state']}: {run['reason'] or 'it was not looked at yet'}")
@@ -127,27 +128,27 @@ def _explained(
     for one in freshness.due(reader, in_force, [run["partition_key"]]):
         if one.run_id == run["run_id"]:
             terminal.note(f"{one.run_id} is looked at again, this may change: {one.why}")
-    windows = _windows(reader, run, window, series)
+    if window is None:
+        alarms = states.alarms(reader, [run["run_id"]])
+        windows = [
+            causes.window_of(one, in_force)
+            for one in cause_table.suspicious(reader, [run["run_id"]])[run["run_id"]]
+            if (one.run_id, one.series) in alarms and series in (None, one.series)
+        ]
+    else:
+        windows = [_given(reader, run, window, series or "cpu_app")]
     if not windows:
         verdict = run["run_verdict"] or "not judged yet"
         terminal.note(f"{run['run_id']} is {verdict} and has no suspicious window; --window A B ranks any")
         return []
     explainer = causes.explainers(reader, [run["run_id"]], in_force)[run["run_id"]]
-    return [(start_s, explainer.explain(causes.Window(*place))) for start_s, place in windows]
+    return [explainer.explain(one) for one in windows]
 
 
-def _windows(
-    reader: Reader, run: dict[str, Any], window: tuple[float, float] | None, series: str | None
-) -> list[tuple[float, tuple[str, int, int]]]:
-    if window is None:
-        found = reader.rows(
-            "SELECT start_s, series, start_ns, end_ns FROM marts.discords WHERE run_id = $1 AND ($2 IS NULL OR "
-            "series = $2) ORDER BY confidence DESC, start_ns, series",
-            [run["run_id"], series],
-        )
-        return [(start_s, (name, start_ns, end_ns)) for start_s, name, start_ns, end_ns in found]
+def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], name: str) -> Window:
+    from perfreg_assets.model.causes import Window
+
     start_s, end_s = window
-    name = series or "cpu_app"
     if not is_known(name):
         raise ValueError(f"no series {name}{_near(name, [one.name for one in SERIES])}")
     first, last = reader.rows(
@@ -161,10 +162,10 @@ def _windows(
             f"--window {start_s:g} {end_s:g} is no part of the run, which has seconds 0 to {length:g}; "
             "give its begin and its end"
         )
-    return [(start_s, (name, first + round(start_s * 1e9), first + round(min(end_s, length) * 1e9)))]
+    return Window(name, start_s, first + round(start_s * 1e9), first + round(min(end_s, length) * 1e9))
 
 
-def _row(run: dict[str, Any], one: Explanation, start_s: float, cause: Cause, settings: Settings) -> dict[str, Any]:
+def _row(run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings) -> dict[str, Any]:
     from perfreg_assets.reports.links import perfetto_link
 
     window = one.window
@@ -184,8 +185,8 @@ def _row(run: dict[str, Any], one: Explanation, start_s: float, cause: Cause, se
         "after": cause.value,
         "z": cause.z,
         "scope": cause.scope,
-        "start_s": start_s,
-        "end_s": start_s + (window.end_ns - window.start_ns) / 1e9,
+        "start_s": window.start_s,
+        "end_s": window.end_s,
         "series": window.series,
         "perfetto": link.local if run["has_trace"] else None,
     }
@@ -239,10 +240,6 @@ def _amount(value: float | None, kind: str) -> str | None:
         return None
     unit = display_unit("bytes" if kind == "memory" else "core-seconds/s")
     return f"{value * unit.factor:.3g} {unit.axis if kind != 'wait' else 's/s'}"
-
-
-def _seconds(start_s: float, one: Explanation) -> str:
-    return f"{start_s:.0f}–{start_s + (one.window.end_ns - one.window.start_ns) / 1e9:.0f} s"
 
 
 def _folded(explained: Sequence[Explanation]) -> Iterable[str]:

@@ -15,7 +15,7 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import causes as table
-from perfreg_assets.warehouse import discords, histories, recorded, settings_table, states, thread_times
+from perfreg_assets.warehouse import histories, recorded, settings_table, thread_times
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
@@ -27,11 +27,16 @@ _NOT_OPENED = "not looked at: these are read from the trace when somebody asks"
 
 @dataclass(frozen=True)
 class Window:
-    """What is explained: part of a series, on the trace clock."""
+    """What is explained: part of a series, in seconds since its start and on the trace clock."""
 
     series: str
+    start_s: float
     start_ns: int
     end_ns: int
+
+    @property
+    def end_s(self) -> float:
+        return self.start_s + (self.end_ns - self.start_ns) / 1e9
 
 
 @dataclass(frozen=True)
@@ -174,14 +179,13 @@ def explain_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
         settings = settings_table.in_force(reader, settings)
         wanted = sorted(freshness.ready_runs(reader, settings, Stage.CAUSE, keys))
         hashes = inputs.causes_hashes(reader, wanted, settings)
-        windows = discords.of_runs(reader, wanted)
+        windows = table.suspicious(reader, wanted)
         with watch.measure("warehouse"):
             ready = explainers(reader, hashes, settings)
         threads = {run_id: row.values_hash for run_id, row in thread_times.find(reader, wanted).items()}
-        found_from = states.localised(reader, wanted)
     with watch.measure("model"):
         found = [
-            _rows(run_id, hashes[run_id], ready[run_id], windows[run_id], found_from[run_id], threads.get(run_id))
+            _rows(run_id, hashes[run_id], ready[run_id], windows[run_id], threads.get(run_id), settings)
             for run_id in hashes
         ]
     with watch.measure("warehouse"), warehouse.writing() as writer:
@@ -189,34 +193,32 @@ def explain_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     return wanted
 
 
+def window_of(one: table.Suspicious, settings: Settings) -> Window:
+    """What is explained: of a whole run, not what windows are never looked for in."""
+    if one.window_index is not None:
+        return Window(one.series, one.start_s, one.start_ns, one.end_ns)
+    skip_start_s, skip_end_s = settings.discord_skip_start_s, settings.discord_skip_end_s
+    if skip_start_s + skip_end_s >= (one.end_s - one.start_s) / 2:
+        skip_start_s = skip_end_s = 0.0
+    return Window(
+        one.series, skip_start_s, one.start_ns + round(skip_start_s * 1e9), one.end_ns - round(skip_end_s * 1e9)
+    )
+
+
 def _rows(
     run_id: str,
     input_hash: str,
     explainer: Explainer,
-    windows: Sequence[discords.DiscordRow],
-    found_from: dict[str, str | None],
+    windows: Sequence[table.Suspicious],
     threads_hash: str | None,
+    settings: Settings,
 ) -> table.Explained:
-    explained = [(row, explainer.explain(Window(row.series, row.start_ns, row.end_ns))) for row in windows]
+    explained = [(row, explainer.explain(window_of(row, settings))) for row in windows]
     return table.Explained(
         table.RunRow(run_id=run_id, input_hash=input_hash, code_version=code_version("methods")),
+        tuple(_window_row(row, one, threads_hash) for row, one in explained),
         tuple(
-            table.WindowRow(
-                run_id=run_id,
-                series=row.series,
-                window_index=row.window_index,
-                state=one.state,
-                state_reason=one.state_reason,
-                disturbance=one.disturbance,
-                history_count=max((cause.history_count for cause in one.ranking.causes), default=0),
-                matched_count=max((cause.matched_count for cause in one.ranking.causes), default=0),
-                windows_hash=found_from[row.series] or "",
-                threads_hash=threads_hash,
-            )
-            for row, one in explained
-        ),
-        tuple(
-            _cause_row(run_id, row, cause, is_cause)
+            _cause_row(row, cause, is_cause)
             for row, one in explained
             for is_cause, causes in ((True, one.ranking.causes), (False, one.ranking.also_grew))
             for cause in causes[:MOST_LISTED]
@@ -229,12 +231,33 @@ def _rows(
     )
 
 
-def _cause_row(run_id: str, window: discords.DiscordRow, one: Cause, is_cause: bool) -> table.CauseRow:
+def _window_row(row: table.Suspicious, one: Explanation, threads_hash: str | None) -> table.WindowRow:
+    return table.WindowRow(
+        run_id=row.run_id,
+        series=row.series,
+        window_index=row.window_index or 0,
+        is_whole_run=row.window_index is None,
+        start_s=one.window.start_s,
+        end_s=one.window.end_s,
+        start_ns=one.window.start_ns,
+        end_ns=one.window.end_ns,
+        confidence=row.confidence,
+        state=one.state,
+        state_reason=one.state_reason,
+        disturbance=one.disturbance,
+        history_count=max((cause.history_count for cause in one.ranking.causes), default=0),
+        matched_count=max((cause.matched_count for cause in one.ranking.causes), default=0),
+        windows_hash=row.windows_hash or "",
+        threads_hash=threads_hash,
+    )
+
+
+def _cause_row(window: table.Suspicious, one: Cause, is_cause: bool) -> table.CauseRow:
     assert one.rank is not None
     return table.CauseRow(
-        run_id=run_id,
+        run_id=window.run_id,
         series=window.series,
-        window_index=window.window_index,
+        window_index=window.window_index or 0,
         is_cause=is_cause,
         rank=one.rank,
         kind=one.kind,

@@ -93,8 +93,8 @@ def windows_hash(one: Comparison, settings: Settings) -> str:
 
 
 def causes_hashes(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, str]:
-    """run_id → hash of all that its causes are found from, of runs with windows: the windows, what the run and its
-    history did, and the rules."""
+    """run_id → hash of all that its causes are found from, of runs with an anomalous series: what its windows
+    were found from, what the run and its history did, and the rules."""
     rules = settings.hash_of("history_minimum")
     marks = states.explained_from(reader, run_ids, MEMORY_KINDS)
     return {run_id: _digest([mark, rules, code_version("methods")]) for run_id, mark in sorted(marks.items())}

@@ -31,6 +31,12 @@ class WindowRow:
     run_id: str
     series: str
     window_index: int
+    is_whole_run: bool
+    start_s: float
+    end_s: float
+    start_ns: int
+    end_ns: int
+    confidence: float | None
     state: str
     state_reason: str | None
     disturbance: str | None
@@ -95,6 +101,48 @@ class Explained:
     sources: tuple[SourceRow, ...]
 
 
+@dataclass(frozen=True)
+class Suspicious:
+    """A window of an anomalous series, or all of the series where none stands out (no `window_index`).
+
+    `windows_hash`: of what the series' windows were found from.
+    """
+
+    run_id: str
+    series: str
+    windows_hash: str | None
+    window_index: int | None
+    start_s: float
+    end_s: float
+    start_ns: int
+    end_ns: int
+    confidence: float | None
+
+
+_SUSPICIOUS = """
+SELECT
+    found.run_id, found.series, found.input_hash, windows.window_index,
+    coalesce(windows.start_s, 0), coalesce(windows.end_s, samples.sample_count * samples.interval_s),
+    coalesce(windows.start_ns, samples.start_ns),
+    coalesce(windows.end_ns, samples.start_ns + (samples.sample_count * samples.interval_s * 1e9)::BIGINT),
+    windows.confidence
+FROM core.profiles AS found
+JOIN core.time_series AS samples ON samples.run_id = found.run_id AND samples.series = found.series
+LEFT JOIN core.discords AS windows ON windows.run_id = found.run_id AND windows.series = found.series
+WHERE found.run_id IN (SELECT unnest(?::VARCHAR[])) AND samples.start_ns IS NOT NULL
+ORDER BY found.run_id, windows.confidence DESC NULLS LAST, 7, found.series
+"""
+
+
+def suspicious(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Suspicious]]:
+    """run_id -> what is suspicious of it, the surest first; of every run asked for."""
+    ids = list(run_ids)
+    found: dict[str, list[Suspicious]] = {run_id: [] for run_id in ids}
+    for row in reader.rows(_SUSPICIOUS, [ids]):
+        found[row[0]].append(Suspicious(*row))
+    return found
+
+
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:
     """Deletes what was found for some runs: their windows are others now."""
     ids = list(run_ids)
@@ -121,7 +169,8 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     """Explained windows of some runs, their causes, and the runs that something else disturbed."""
     (row,) = reader.dicts(
         "SELECT (SELECT count(*) FROM core.causes WHERE is_cause AND list_contains($ids::VARCHAR[], run_id)) "
-        "AS causes, count(*) AS explained_windows, count(DISTINCT run_id) FILTER (disturbance IS NOT NULL) AS disturbed_runs "
+        "AS causes, count(*) AS explained_windows, "
+        "count(DISTINCT run_id) FILTER (disturbance IS NOT NULL) AS disturbed_runs "
         "FROM core.cause_windows WHERE list_contains($ids::VARCHAR[], run_id)",
         {"ids": list(run_ids)},
     )

@@ -12,7 +12,7 @@ from perfreg_assets import __version__
 from perfreg_assets.warehouse import causes, joining, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +74,6 @@ def replace_runs(
         insert(writer, PROFILES, with_column(staged, "values_file", files))
         joining.join_crowded(writer, value_files.PROFILES)
     return insert(writer, DISCORDS, to_arrow(discords, DiscordRow)) if discords else 0
-
-
-def of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[DiscordRow]]:
-    """run_id -> its windows, of every run asked for: the surest first."""
-    ids = list(run_ids)
-    found: dict[str, list[DiscordRow]] = {run_id: [] for run_id in ids}
-    condition = "run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id, confidence DESC, start_ns, series"
-    for row in load(reader, DISCORDS, condition, [ids]):
-        found[row.run_id].append(row)
-    return found
 
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:

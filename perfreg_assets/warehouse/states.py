@@ -160,9 +160,8 @@ def localised(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str
 _EXPLAINED_FROM = """
 WITH
 windows AS (
-    SELECT run_id, string_agg(concat_ws(':', series, window_index, start_ns, end_ns), ',' ORDER BY series, window_index)
-        AS mark
-    FROM core.discords WHERE run_id IN (SELECT unnest($ids::VARCHAR[])) GROUP BY run_id
+    SELECT run_id, string_agg(concat_ws(':', series, input_hash), ',' ORDER BY series) AS mark
+    FROM core.profiles WHERE run_id IN (SELECT unnest($ids::VARCHAR[])) GROUP BY run_id
 ),
 members AS (
     SELECT run_id, run_id AS member, 0 AS place FROM windows
@@ -189,7 +188,8 @@ GROUP BY windows.run_id
 
 
 def explained_from(reader: Reader, run_ids: Iterable[str], memory: Iterable[str]) -> dict[str, str]:
-    """run_id -> hash of the windows, and of what the run and its history did; of runs with windows.
+    """run_id -> hash of what its windows were found from, and of what the run and its history did; of runs with an
+    anomalous series.
 
     Args:
         memory: the series that kinds of memory are told by.

@@ -1,4 +1,4 @@
--- A row is what else grew in a suspicious window: threads of other processes, a sign of a disturbed run, and waits beside what cores were busy with.
+-- A row is what else grew in a suspicious window (or the run, where an anomalous series has none): threads of other processes, a sign of a disturbed run, and waits beside what cores were busy with.
 -- depends: cause_windows
 CREATE VIEW marts.also_grew AS
 SELECT
@@ -25,6 +25,7 @@ SELECT
     grown.matched_count,
     grown.history_count,
     grown.source,
+    windows.is_whole_run,
     windows.start_s,
     windows.end_s,
     windows.start_ns,
@@ -34,4 +35,4 @@ JOIN marts.cause_windows AS windows
     ON windows.run_id = grown.run_id AND windows.series = grown.series AND windows.window_index = grown.window_index
 WHERE (NOT grown.is_cause OR grown.scope = 'other');
 
-COMMENT ON VIEW marts.also_grew IS 'A row is what else grew in a suspicious window: threads of other processes, a sign of a disturbed run, and waits beside what cores were busy with.';
+COMMENT ON VIEW marts.also_grew IS 'A row is what else grew in a suspicious window (or the run, where an anomalous series has none): threads of other processes, a sign of a disturbed run, and waits beside what cores were busy with.';

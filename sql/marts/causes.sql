@@ -1,4 +1,4 @@
--- A row is a cause of a suspicious window: a thread, a wait or a kind of memory that took notably more than in comparable earlier runs.
+-- A row is a cause of a suspicious window (or the run, where an anomalous series has none): a thread, a wait or a kind of memory that took notably more than in comparable earlier runs.
 -- depends: cause_windows
 CREATE VIEW marts.causes AS
 SELECT
@@ -25,6 +25,7 @@ SELECT
     grown.matched_count,
     grown.history_count,
     grown.source,
+    windows.is_whole_run,
     windows.start_s,
     windows.end_s,
     windows.start_ns,
@@ -34,4 +35,4 @@ JOIN marts.cause_windows AS windows
     ON windows.run_id = grown.run_id AND windows.series = grown.series AND windows.window_index = grown.window_index
 WHERE grown.is_cause;
 
-COMMENT ON VIEW marts.causes IS 'A row is a cause of a suspicious window: a thread, a wait or a kind of memory that took notably more than in comparable earlier runs.';
+COMMENT ON VIEW marts.causes IS 'A row is a cause of a suspicious window (or the run, where an anomalous series has none): a thread, a wait or a kind of memory that took notably more than in comparable earlier runs.';

@@ -12,6 +12,12 @@ CREATE TABLE core.cause_windows (
     run_id        VARCHAR NOT NULL,
     series        VARCHAR NOT NULL,
     window_index  INTEGER NOT NULL,
+    is_whole_run  BOOLEAN NOT NULL,
+    start_s       DOUBLE NOT NULL,
+    end_s         DOUBLE NOT NULL,
+    start_ns      BIGINT NOT NULL,
+    end_ns        BIGINT NOT NULL,
+    confidence    DOUBLE,
     state         VARCHAR NOT NULL CHECK (state IN ('ranked', 'not_enough_history', 'source_missing')),
     state_reason  VARCHAR,
     disturbance   VARCHAR,
@@ -20,7 +26,7 @@ CREATE TABLE core.cause_windows (
     windows_hash  VARCHAR NOT NULL,
     threads_hash  VARCHAR
 );
-COMMENT ON TABLE core.cause_windows IS 'A row is a suspicious window for which causes were looked for.';
+COMMENT ON TABLE core.cause_windows IS 'A row is a suspicious window for which causes were looked for, or the whole run where none stands out.';
 
 CREATE TABLE core.causes (
     run_id         VARCHAR NOT NULL,

@@ -323,7 +323,9 @@ def _explained(writer: Writer, windows: list[discords.DiscordRow]) -> list[cause
 def _cause_window(row: discords.DiscordRow, threads_hash: str | None) -> causes.WindowRow:
     disturbance = "another process grew by 0.9 core (system_server)" if row.window_index == 0 else None
     return causes.WindowRow(
-        run_id=row.run_id, series=row.series, window_index=row.window_index, state="ranked", state_reason=None,
+        run_id=row.run_id, series=row.series, window_index=row.window_index, is_whole_run=False,
+        start_s=row.start_s, end_s=row.end_s, start_ns=row.start_ns, end_ns=row.end_ns, confidence=row.confidence,
+        state="ranked", state_reason=None,
         disturbance=disturbance, history_count=7, matched_count=6, windows_hash="windows", threads_hash=threads_hash,
     )  # fmt: skip
 
