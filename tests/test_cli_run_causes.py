@@ -1,0 +1,162 @@
+"""`perfreg causes RUN` and `--app-version`: public keys, every format, other windows, and what is said where there is
+nothing to rank."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent / "model"))
+
+from synthetic import APP, SAMPLES, Project, reader_of, row
+
+from perfreg_assets.cli import main
+from perfreg_assets.methods.thread_times import ThreadTimes
+
+KEYS = {
+    *("rank", "kind", "process", "thread", "name", "path", "growth", "growth_share", "before", "after", "z", "scope"),
+    *("start_s", "end_s", "series", "perfetto"),
+}
+WORSE = ("made-006", "made-008", "made-009")
+
+
+def inspect(run, settings):
+    found = reader_of(dict.fromkeys(WORSE, ("cpu_app", 1.0)))(run, settings)
+    late = (np.arange(SAMPLES) >= SAMPLES // 2) * float(run.run_id in WORSE)
+    usual = np.full(SAMPLES, 0.1)
+    threads = ThreadTimes(
+        0,
+        (APP, APP, "system <b>"),
+        ("main", "a;b", "*"),
+        ("running",) * 3,
+        np.array([True, True, False]),
+        np.array([usual, 0.2 + late, usual + 0.5 * late]),
+    )
+    return found._replace(threads=threads)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        made = Project(tmp_path_factory.mktemp("made"), inspect)
+        made.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(10)))
+        made.settle()
+    return made
+
+
+@pytest.fixture
+def run(project, monkeypatch):
+    monkeypatch.setenv("PERFREG_HISTORY_MINIMUM", "3")
+    monkeypatch.setenv("PERFREG_HISTORY_SIZE", "4")
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, [*map(str, arguments), "--warehouse", str(project.settings.warehouse)])
+
+    return invoke
+
+
+def told(result):
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_json_has_the_public_keys_and_the_cause_first(run):
+    result = run("causes", "made-008", "--format", "json")
+    first, second = told(result)
+    assert set(first) == KEYS
+    assert (first["rank"], first["kind"], first["process"], first["thread"]) == (1, "thread", APP, "a;b")
+    assert (first["scope"], first["series"], first["name"], first["path"]) == ("app", "cpu_app", "a;b", None)
+    assert (first["before"], first["after"]) == pytest.approx((0.2, 1.2))
+    assert (first["growth"], first["growth_share"]) == pytest.approx((1.0, 1.0))
+    assert first["z"] == pytest.approx(1.0 / np.hypot(0.02, 0.005))
+    assert 15 <= first["start_s"] < first["end_s"] <= SAMPLES
+    assert f"visStart={round(first['start_s'] * 1e9)}" in first["perfetto"]
+    assert (second["rank"], second["scope"], second["process"]) == (2, "other", "system <b>")
+    assert "disturbed: another process grew by 0.5 core (system <b>)" in result.stderr
+
+
+def test_the_table_is_for_people_and_has_the_way_to_perfetto(run):
+    result = run("causes", "made-008")
+    assert result.exit_code == 0
+    assert f"{APP} · a;b" in result.stdout
+    assert "1.2 cores" in result.stdout
+    assert "100 %" in result.stdout
+    assert "system <b> · * (also grew)" in result.stdout
+    assert "/traces/made-008&visStart=" in result.stdout
+
+
+def test_csv_and_folded_stacks(run):
+    (first, *_) = csv.DictReader(io.StringIO(run("causes", "made-008", "--format", "csv").stdout))
+    assert first["thread"] == "a;b"
+    assert set(first) == KEYS
+    (window, *_) = told(run("causes", "made-008", "--format", "json"))
+    length_us = (window["end_s"] - window["start_s"]) * 1e6
+    lines = run("causes", "made-008", "--format", "folded").stdout.splitlines()
+    stacks = {stack: tuple(map(int, counts)) for line in lines for stack, *counts in [line.rsplit(" ", 2)]}
+    assert stacks[f"{APP};a:b"] == pytest.approx((0.2 * length_us, 1.2 * length_us), rel=1e-3)
+    assert f"{APP};main" in stacks, "what did not grow is in it too, or its widths would say nothing"
+
+
+def test_any_window_of_any_run_can_be_ranked(run):
+    assert told(run("causes", "made-007", "--window", "5", "15", "--format", "json")) == []
+    rows = told(run("causes", "made-008", "--window", "5", "35.5", "--format", "json"))
+    assert (rows[0]["thread"], rows[0]["start_s"], rows[0]["end_s"]) == ("a;b", 5.0, 35.5)
+    assert rows[0]["after"] == pytest.approx(0.2 + 15.5 / 30.5)
+    everything = told(run("causes", "made-008", "--window", "5", "35", "--series", "cpu_total", "--format", "json"))
+    assert [(row["rank"], row["scope"]) for row in everything] == [(1, "app"), (2, "other")]
+
+
+def test_where_there_is_nothing_suspicious_it_says_so(run):
+    result = run("causes", "made-007", "--format", "json")
+    assert told(result) == []
+    assert "made-007 is normal and has no suspicious window; --window A B ranks any" in result.stderr
+
+
+def test_without_enough_history_values_stand_without_z(run):
+    result = run("causes", "made-001", "--window", "0", "10", "--format", "json")
+    rows = told(result)
+    assert {(row["z"], row["growth"]) for row in rows} == {(None, None)}
+    assert rows[0]["after"] == pytest.approx(0.2)
+    assert "not_enough_history: 0 runs of the history can be compared with, 3 are needed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("made-08",), "did you mean made-008"),
+        (("made-008", "--window", "9", "9"), "--window 9 9 is no part of the run, which has seconds 0 to 40"),
+        (("made-008", "--window", "-1", "9"), "--window -1 9 is no part of the run"),
+        (("made-008", "--window", "41", "50"), "--window 41 50 is no part of the run"),
+        (("made-008", "--window", "nan", "9"), "--window nan 9 is no part of the run"),
+        (("made-008", "--window", "1", "9", "--series", "cpu_ap"), "no series cpu_ap, did you mean cpu_app"),
+        ((), "name a run, or give --app-version or --log"),
+        (("made-008", "--log", "x"), "name a run, or give --app-version or --log"),
+        (("--app-version", "22"), "no version 22, did you mean 2?"),
+        (("--app-version", "2", "--format", "folded"), "--format folded is of a run or of a log"),
+    ],
+)
+def test_bad_input_gets_one_sentence(run, arguments, sentence):
+    result = run("causes", *arguments)
+    assert result.exit_code == 1
+    assert sentence in result.stderr
+    assert result.stdout == ""
+
+
+def test_what_grew_in_three_runs_of_a_version(run):
+    (first, *_) = told(run("causes", "--app-version", "2", "--format", "json"))
+    assert (first["rank"], first["thread"], first["series"], first["scope"]) == (1, "a;b", "cpu_app", "app")
+    assert (first["run_count"], first["run_ids"]) == (3, list(WORSE))
+    assert first["growth"] == pytest.approx(1.0, abs=0.1)
+    assert f"{APP} · a;b" in run("causes", "--app-version", "2").stdout
+    other = run("causes", "--app-version", "1", "--format", "json")
+    assert told(other) == []
+    assert "nothing grew in the suspicious windows of three runs or more" in other.stderr
