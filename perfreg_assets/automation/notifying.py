@@ -3,6 +3,7 @@
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
+from perfreg_assets.reports.loading_causes import told_causes, told_version_causes
 from perfreg_assets.reports.notify import Regression, notify
 from perfreg_assets.warehouse import notifications as table
 
@@ -19,6 +20,9 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
         return dg.SkipReason("no webhook is set (PERFREG_WEBHOOK_URL)")
     with warehouse.reading() as reader:
         pending = table.pending(reader)
+        of_run = told_causes(reader, [row["run_id"] for row in pending])
+        versions = {(row["app"], row["version_name"]) for row in pending}
+        of_version = {version: told_version_causes(reader, *version) for version in versions}
 
     def claim(key: str, run_id: str) -> bool:
         with warehouse.writing() as writer:
@@ -37,6 +41,7 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
                 version_name=row["version_name"],
                 explanation=row["explanation"],
                 axes=tuple(row["axes"]),
+                causes=(*of_version[row["app"], row["version_name"]], *of_run[row["run_id"]]),
             )
             for row in pending
         ],

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from perfreg_assets import terminal
-from perfreg_assets.catalogue import SERIES, display_unit, is_known
+from perfreg_assets.catalogue import SERIES, definition_of, is_known
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
@@ -224,22 +224,18 @@ def _tables(rows: Sequence[dict[str, Any]], limit: int) -> None:
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
     """A row for people: one name, and numbers with their unit."""
-    what = " · ".join(dict.fromkeys(part for part in (row["process"], row["thread"], row["name"]) if part))
-    if row["scope"] == "other" and row["series"].endswith("_app"):
+    from perfreg_assets.reports.causes_wording import amount, cause_name, share
+
+    what = cause_name(row["kind"], row["process"], row["thread"], row["name"])
+    if row["scope"] == "other" and definition_of(row["series"]).is_of_app:
         what += " (also grew)"
     return {
         **row,
         "what": what,
-        **{name: _amount(row[name], row["kind"]) for name in ("growth", "before", "after")},
-        "share": None if row["growth_share"] is None else f"{100 * row['growth_share']:.0f} %",
+        "growth": amount(row["growth"], row["kind"], is_difference=True),
+        **{name: amount(row[name], row["kind"]) for name in ("before", "after")},
+        "share": share(row["growth_share"]),
     }
-
-
-def _amount(value: float | None, kind: str) -> str | None:
-    if value is None:
-        return None
-    unit = display_unit("bytes" if kind == "memory" else "core-seconds/s")
-    return f"{value * unit.factor:.3g} {unit.axis if kind != 'wait' else 's/s'}"
 
 
 def _folded(explained: Sequence[Explanation]) -> Iterable[str]:

@@ -114,6 +114,43 @@ class Discord:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """What grew in a window; amounts are core seconds per second, of memory bytes, see `marts.causes`."""
+
+    rank: int
+    kind: str
+    scope: str
+    process: str | None
+    thread: str | None
+    name: str
+    value: float
+    history_median: float | None
+    growth: float | None
+    growth_share: float | None
+    z: float | None
+    is_new: bool
+    matched_count: int
+    history_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A suspicious window of a series, or the whole run where none stands out, with what grew in it."""
+
+    is_whole_run: bool
+    start_s: float
+    end_s: float
+    start_ns: int
+    end_ns: int
+    confidence: float | None
+    state: str
+    state_reason: str | None
+    disturbance: str | None
+    causes: tuple[Cause, ...] = ()
+    also_grew: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """Profile against the history: one value per window start (m,), NaN where trimmed."""
 
@@ -150,6 +187,7 @@ class SeriesView:
     distances: tuple[Distances, ...] = ()
     profile: Profile | None = None
     discords: tuple[Discord, ...] = ()
+    explained: tuple[Explained, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

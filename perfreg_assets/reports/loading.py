@@ -23,6 +23,7 @@ from perfreg_assets.reports.data import (
     Band,
     Discord,
     Distances,
+    Explained,
     History,
     HistoryMember,
     Profile,
@@ -32,6 +33,7 @@ from perfreg_assets.reports.data import (
     SimilarityMatrix,
     Verdict,
 )
+from perfreg_assets.reports.loading_causes import CAUSE_HASHES, load_explained
 from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
@@ -150,6 +152,7 @@ _HASHES = {
                    FROM marts.discords WHERE {of} GROUP BY run_id""",
     "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum,
                   candidate_count, excluded_counts::VARCHAR) FROM marts.history_states WHERE {of}""",
+    **CAUSE_HASHES,
 }
 _METRICS_HASH = """
 SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR))
@@ -400,6 +403,7 @@ class _Tables:
     barycenters: dict[tuple[str, str], tuple[str, np.ndarray | None]]
     profiles: dict[tuple[str, str], Profile]
     discords: dict[tuple[str, str], tuple[Discord, ...]]
+    explained: dict[tuple[str, str], tuple[Explained, ...]]
 
     @classmethod
     def load(cls, reader: Reader, ids: list[str]) -> _Tables:
@@ -407,7 +411,12 @@ class _Tables:
         for verdict in load_verdicts(reader, ids):
             verdicts[verdict.run_id][verdict.series] = verdict
         return cls(
-            verdicts, _distances(reader, ids), _barycenters(reader, ids), _profiles(reader, ids), _discords(reader, ids)
+            verdicts,
+            _distances(reader, ids),
+            _barycenters(reader, ids),
+            _profiles(reader, ids),
+            _discords(reader, ids),
+            load_explained(reader, ids),
         )
 
 
@@ -495,6 +504,7 @@ def _series_views(
                 distances=tables.distances.get(key, ()),
                 profile=tables.profiles.get(key) if verdict is not None and verdict.is_anomalous else None,
                 discords=tables.discords.get(key, ()),
+                explained=tables.explained.get(key, ()),
             )
         )
     return tuple(views)

@@ -40,6 +40,8 @@ class Regression:
     explanation: str
     axes: tuple[str, ...] = ()
     """The axes that are anomalous, the worst first."""
+    causes: tuple[str, ...] = ()
+    """What grew, a line each: in several runs of the version first, then in this run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,14 @@ def build_message(regression: Regression, *, reports_url: str, image_url: str | 
         blocks.insert(
             2, {"type": "image", "image_url": image_url, "alt_text": f"Chart of run {regression.run_id}"[:2000]}
         )
-    return {"text": f"{title}: {summary} {link}", "blocks": blocks}
+    told = ""
+    if regression.causes:
+        grown = "\n".join(f"• {_escape(line)}" for line in regression.causes)
+        blocks.insert(
+            2, {"type": "section", "text": {"type": "mrkdwn", "text": f"What grew\n{grown}"[:HEADLINE_CHARACTERS]}}
+        )
+        told = f" What grew: {_escape('; '.join(regression.causes))}."[:HEADLINE_CHARACTERS]
+    return {"text": f"{title}: {summary}{told} {link}", "blocks": blocks}
 
 
 def _escape(text: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import box_plot
+from perfreg_assets.reports.causes_table import cause_tables
 from perfreg_assets.reports.data import Attachment, AxisVerdict, Discord, Distances, History, Run, RunDetail, SeriesView
 from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
@@ -183,6 +184,7 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
         "is_spread": bool(verdict and verdict.is_anomalous and not series.discords),
         "has_box": box is not None,
         "box_alt": box.text if box else "",
+        "causes": cause_tables(series, run, server),
         "discords": [
             {
                 "start_s": window.start_s,

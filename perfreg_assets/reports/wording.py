@@ -11,6 +11,7 @@ import numpy as np
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit, definition_of, display_unit
 from perfreg_assets.reasons import Reason
+from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView, Verdict
 
 STATE_LABELS = {
@@ -156,7 +157,8 @@ def _judged(detail: RunDetail, whole: Verdict, judged: Sequence[View], version: 
         change = describe_change(anomalous[0])
         subject = "it" if len(anomalous) == 1 else series_short(anomalous[0].name)
         text = f"{_subject(anomalous)} of {version} {_is(anomalous)} outside what {runs} did"
-        found = Headline("anomalous", f"{text}: {subject} {change}." if change else f"{text}.", gap)
+        grown = _joined(_main_cause(anomalous[0]), gap)
+        found = Headline("anomalous", f"{text}: {subject} {change}." if change else f"{text}.", grown)
     elif whole.state == "anomalous":
         text = f"{version} as a whole is outside what {runs} did."
         found = Headline("anomalous", text, _joined(whole.explanation, gap))
@@ -178,6 +180,12 @@ def _judged(detail: RunDetail, whole: Verdict, judged: Sequence[View], version: 
             whole.state, f"{subject} stayed within what {runs} did.", _joined(_single(anomalous, judged), gap)
         )
     return found
+
+
+def _main_cause(series: View) -> str | None:
+    """What grew most surely where the series is suspicious."""
+    grown = main_cause(series.explained) if isinstance(series, SeriesView) else None
+    return None if grown is None else f"What grew: {grown}."
 
 
 def _beside(judged: Sequence[View], runs: str) -> str:

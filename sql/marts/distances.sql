@@ -1,5 +1,5 @@
 -- A row is what a detector measured about a run's series: all that a verdict at any ω needs, with the threshold at the one in force.
--- depends: critical_omega, current_value, threshold_at
+-- depends: critical_omega, current_value, disturbances, threshold_at
 CREATE VIEW marts.distances AS
 SELECT
     measured.run_id,
@@ -24,7 +24,11 @@ SELECT
     measured.history_distances,
     measured.history_size,
     measured.evidence,
-    measured.evidence_text,
+    -- What disturbed the run is found later than the evidence, and belongs to it.
+    CASE
+        WHEN measured.evidence_text IS NULL OR NOT measured.is_latest OR disturbed.disturbance IS NULL THEN measured.evidence_text
+        ELSE concat(rtrim(measured.evidence_text, '. '), '; ', disturbed.disturbance)
+    END AS evidence_text,
     (measured.is_latest AND measured.detector = marts.current_value('detector')) AS is_current,
     measured.is_latest,
     measured.barycenter_id,
@@ -36,6 +40,7 @@ SELECT
     measured.code_version,
     measured.measured_at
 FROM core.distances AS measured
-JOIN core.runs AS runs ON runs.run_id = measured.run_id;
+JOIN core.runs AS runs ON runs.run_id = measured.run_id
+LEFT JOIN marts.disturbances AS disturbed ON disturbed.run_id = measured.run_id AND disturbed.series = measured.series;
 
 COMMENT ON VIEW marts.distances IS 'A row is what a detector measured about a run''s series: all that a verdict at any ω needs, with the threshold at the one in force.';

@@ -71,6 +71,8 @@ def test_each_new_regression_is_posted_once(filled, webhook, monkeypatch):
     assert posted == expected - reviewed
     assert posted
     assert all(message["text"].startswith("Performance regression (") for message in messages), "names the axes"
+    assert all("What grew: in " in message["text"] for message in messages), "of the version first, then of the run"
+    assert all("disturbed run: another process grew by 0.9 core" in message["text"] for message in messages)
     count = len(messages)
     tick(filled)
     assert len(messages) == count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -83,6 +84,16 @@ def test_the_message_has_summary_blocks_and_the_link():
     )
     assert [block["type"] for block in message["blocks"]] == ["section", "section", "context"]
     assert "<https://perf.example/site/runs/shop-004.html|open the report>" in json.dumps(message["blocks"])
+
+
+def test_what_grew_is_told_and_its_names_forge_nothing():
+    told = replace(REGRESSION, causes=("in 3 runs of 1.5.0, cpu_app: a · <!here>: +0.3 cores", "x" * 5000))
+    message = build_message(told, reports_url="https://perf.example")
+    text = message["blocks"][2]["text"]["text"]
+    assert text.startswith("What grew\n• in 3 runs of 1.5.0, cpu_app: a · &lt;!here&gt;: +0.3 cores\n• xxx")
+    assert len(text) <= 3000
+    assert "What grew: in 3 runs of 1.5.0" in message["text"]
+    assert "What grew" not in json.dumps(build_message(REGRESSION, reports_url="https://perf.example"))
 
 
 def test_an_image_is_optional():

@@ -1,0 +1,54 @@
+"""What grew in a window, in words: for pages, messages and the command line alike."""
+
+from __future__ import annotations
+
+from perfreg_assets.catalogue import display_unit
+
+_UNITS = {"thread": "cores", "wait": "s per s", "memory": display_unit("bytes").axis}
+_MEMORY_KINDS = {"anon": "anonymous memory", "file": "file-backed memory", "swap": "swapped memory"}
+_WAITS = {"runnable": "waiting for a core", "uninterruptible": "waiting in the kernel", "sleeping": "asleep"}
+REST = "*"
+"""As a thread: those that are not told apart."""
+
+
+def cause_name(kind: str, process: str | None, thread: str | None, name: str) -> str:
+    """Process, thread and, of a wait or memory, what it is."""
+    shown = "other threads" if thread == REST else thread
+    where = "other processes" if process == REST else process
+    if kind == "memory":
+        parts = [where, _MEMORY_KINDS.get(name, name)]
+    elif kind == "wait":
+        state, _, function = name.partition(":")
+        parts = [where, shown, _WAITS.get(state, state) + (f" ({function})" if function else "")]
+    else:
+        parts = [where] if REST == process == thread else [where, shown]
+    return " · ".join(part for part in parts if part)
+
+
+def amount(value: float | None, kind: str, *, is_difference: bool = False) -> str | None:
+    """A value with its unit; three significant digits."""
+    if value is None:
+        return None
+    scaled = value * (display_unit("bytes").factor if kind == "memory" else 1.0)
+    return f"{scaled:{'+' if is_difference else ''}.3g} {_UNITS.get(kind, 'cores')}"
+
+
+def share(value: float | None) -> str | None:
+    """A share of growth in percent."""
+    return None if value is None else f"{100 * value:.0f} %"
+
+
+def cause_phrase(
+    kind: str,
+    process: str | None,
+    thread: str | None,
+    name: str,
+    growth: float | None,
+    part: float | None,
+    value: float,
+) -> str:
+    """A cause in a few words: what, how much, and how much of the growth it is."""
+    what = cause_name(kind, process, thread, name)
+    if growth is None:
+        return f"{what}: {amount(value, kind)}"
+    return f"{what}: {amount(growth, kind, is_difference=True)}, {share(part)} of the growth"

@@ -1,0 +1,87 @@
+"""What grew in suspicious windows, from the marts, for run pages and messages."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from perfreg_assets.reports.causes_table import main_cause
+from perfreg_assets.reports.causes_wording import cause_phrase
+from perfreg_assets.reports.data import Cause, Explained
+from perfreg_assets.warehouse import causes as table
+from perfreg_assets.warehouse.connection import Reader
+
+_MARKED = "run_id IN ({marks})"
+CAUSE_HASHES = {
+    "cause_windows": """SELECT run_id, bit_xor(hash(series, window_index, is_whole_run, start_ns, end_ns, confidence,
+                        state, state_reason, disturbance)) FROM marts.cause_windows WHERE {of} GROUP BY run_id""",
+    **{
+        mart: f"""SELECT run_id, bit_xor(hash(series, window_index, rank, kind, scope, process, thread, name, value,
+                  history_median, growth, growth_share, z, is_new, matched_count, history_count))
+                  FROM marts.{mart} WHERE {{of}} GROUP BY run_id"""
+        for mart in ("causes", "also_grew")
+    },
+}
+"""What of it a page shows, by run; {of} limits a query to some runs."""
+
+_WINDOWS = """
+SELECT run_id, series, window_index, is_whole_run, start_s, end_s, start_ns, end_ns, confidence, state, state_reason,
+       disturbance
+FROM marts.cause_windows WHERE {of} ORDER BY run_id, series, confidence DESC NULLS LAST, start_ns
+"""
+_CAUSES = """
+SELECT run_id, series, window_index, rank, kind, scope, process, thread, name, value, history_median, growth,
+       growth_share, z, is_new, matched_count, history_count
+FROM marts.{mart} WHERE {of} ORDER BY run_id, series, window_index, rank
+"""
+
+
+def load_explained(reader: Reader, run_ids: Sequence[str]) -> dict[tuple[str, str], tuple[Explained, ...]]:
+    """(run_id, series) → its suspicious windows with what grew in them, the surest first."""
+    of = _MARKED.format(marks=", ".join("?" * len(run_ids))) if run_ids else "false"
+    grown: dict[str, dict[tuple[Any, ...], list[Cause]]] = {}
+    for mart in ("causes", "also_grew"):
+        rows: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
+        for row in reader.dicts(_CAUSES.format(mart=mart, of=of), run_ids):
+            rows[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))
+        grown[mart] = rows
+    found: dict[tuple[str, str], list[Explained]] = defaultdict(list)
+    for row in reader.dicts(_WINDOWS.format(of=of), run_ids):
+        key = (row.pop("run_id"), row.pop("series"))
+        place = (*key, row.pop("window_index"))
+        own, others = (tuple(grown[mart].get(place, ())) for mart in ("causes", "also_grew"))
+        found[key].append(Explained(**row, causes=own, also_grew=tuple(one for one in others if one not in own)))
+    return {key: tuple(windows) for key, windows in found.items()}
+
+
+MOST_TOLD = 3
+"""Causes of a version that a message names."""
+
+
+def told_causes(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """run_id → what a message says of its causes: those of its series, and what else disturbed it."""
+    found: dict[str, list[str]] = {run_id: [] for run_id in run_ids}
+    for (run_id, series), windows in sorted(load_explained(reader, run_ids).items()):
+        if (cause := main_cause(windows)) is not None:
+            found[run_id].append(f"{series}: {cause}")
+        if (disturbed := next((one.disturbance for one in windows if one.disturbance), None)) is not None:
+            found[run_id].append(f"disturbed run: {disturbed}")
+    return {run_id: tuple(dict.fromkeys(lines)) for run_id, lines in found.items()}
+
+
+def told_version_causes(reader: Reader, app: str, version_name: str) -> tuple[str, ...]:
+    """What grew in three runs of a version or more, as lines of a message."""
+    return tuple(
+        f"in {row['run_count']} runs of {version_name}, {row['series']}: "
+        + cause_phrase(
+            row["kind"],
+            row["process"],
+            row["thread"],
+            row["name"],
+            row["growth_median"],
+            row["growth_share_median"],
+            row["after_median"],
+        )
+        for row in table.of_version(reader, app, version_name)[:MOST_TOLD]
+    )

@@ -1,0 +1,116 @@
+"""Causes on a run's page: the sentence leads to the cause, tables are readable without bars, names stay text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from perfreg_assets.reports.causes_wording import amount, cause_name
+from perfreg_assets.reports.data import Cause, Explained
+from perfreg_assets.reports.loading import load_details, run_fingerprints
+from perfreg_assets.reports.run_order import RunOrder
+from perfreg_assets.reports.run_page import render_run_page
+
+MAIN = Cause(
+    rank=1, kind="thread", scope="app", process="com.rig.shop", thread="render <b>#", name="render <b>#", value=0.6,
+    history_median=0.15, growth=0.45, growth_share=0.9, z=30.25, is_new=False, matched_count=10, history_count=12,
+)  # fmt: skip
+OTHER = replace(MAIN, scope="other", process="system_server", thread="*", value=1.2, growth=0.9, is_new=True)
+WINDOW = Explained(
+    is_whole_run=False, start_s=12.0, end_s=20.0, start_ns=12_000_000_000, end_ns=20_000_000_000, confidence=0.9,
+    state="ranked", state_reason=None, disturbance="another process grew by 0.9 core (system_server)",
+    causes=(MAIN,), also_grew=(OTHER,),
+)  # fmt: skip
+
+
+@pytest.fixture
+def page(detail):
+    """Of a run whose memory is anomalous, explained by these windows."""
+
+    def make(*windows):
+        contents = detail("anomalous")
+        series = tuple(replace(one, explained=windows) if one.name == "rss_app" else one for one in contents.series)
+        return render_run_page(replace(contents, series=series))
+
+    return make
+
+
+def test_the_sentence_says_what_grew(page):
+    headline = re.search(r'<p class="detail">(.*?)</p>', page(WINDOW))
+    assert headline is not None
+    assert headline[1] == "What grew: com.rig.shop · render &lt;b&gt;#: +0.45 cores, 90 % of the growth."
+    assert "What grew" not in page()
+
+
+def test_the_table_has_heads_bars_of_one_scale_and_the_numbers_as_text(page):
+    (table,) = re.findall(r'<table class="plain causes">.*?</table>', page(WINDOW), re.DOTALL)
+    assert table.count('scope="col"') == 6
+    assert table.count('<th scope="row">') == 2
+    assert "What grew in Memory of the app (RSS), 12–20 s</caption>" in table
+    assert re.findall(r"width: (\d+)%", table) == ["50", "12", "100", "12"]
+    assert "0.6 cores</span>" in table
+    assert "0.15 cores usually" in table
+    assert "Also grew, without explaining it" in table
+    assert "2 of 12 earlier runs compared as a whole" in table
+    assert '<span class="badge">new</span>' in table
+    assert "<b>" not in table, "names are text"
+
+
+def test_a_disturbed_run_says_so_and_the_way_to_perfetto_is_there(page):
+    text = page(WINDOW)
+    assert "Disturbed run: <bdi>another process grew by 0.9 core (system_server)</bdi>." in text
+    assert "visStart=12000000000&amp;visEnd=20000000000" in text
+
+
+def test_only_the_surest_window_is_open_and_what_is_not_ranked_says_why(page):
+    reason = "3 runs of the history can be compared with, 5 are needed: values stand without z."
+    unsure = replace(MAIN, history_median=None, growth=None, growth_share=None, z=None)
+    few = replace(WINDOW, state="not_enough_history", state_reason=reason, causes=(unsure,), also_grew=())
+    nothing = replace(few, state="source_missing", state_reason="the trace has no scheduling events", causes=())
+    text = page(few, nothing)
+    assert re.findall(r'<details class="causes"( open)?>', text) == [" open", ""]
+    assert "com.rig.shop · render &lt;b&gt;#: 0.6 cores</bdi>" in text
+    assert reason in text
+    assert "<bdi>the trace has no scheduling events</bdi></strong>" in text
+    whole = page(replace(WINDOW, is_whole_run=True))
+    assert "What grew in the run as a whole:" in whole
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (("thread", "a", "main", "main"), "a · main"),
+        (("thread", "a", "*", "*"), "a · other threads"),
+        (("thread", "*", "*", "*"), "other processes"),
+        (("wait", "a", "main", "uninterruptible:do_read"), "a · main · waiting in the kernel (do_read)"),
+        (("wait", "a", "main", "runnable"), "a · main · waiting for a core"),
+        (("memory", "a", None, "anon"), "a · anonymous memory"),
+        (("memory", "a", None, "gpu"), "a · gpu"),
+    ],
+)
+def test_causes_in_words(cause, words):
+    assert cause_name(*cause) == words
+
+
+def test_amounts_have_units():
+    assert amount(0.4567, "thread") == "0.457 cores"
+    assert amount(0.4567, "wait", is_difference=True) == "+0.457 s per s"
+    assert amount(30_200_000, "memory", is_difference=True) == "+30.2 MB"
+    assert amount(None, "thread") is None
+
+
+def test_the_warehouse_fills_the_page_and_other_causes_make_it_due(own_sample):
+    with own_sample.reading() as reader:
+        ((run_id,), *_) = reader.rows("SELECT DISTINCT run_id FROM marts.causes ORDER BY run_id")
+        (found,) = load_details(reader, [run_id])
+        before = run_fingerprints(reader, {run_id: found.run}, RunOrder(reader))
+    explained = [one for series in found.series for one in series.explained]
+    assert explained
+    assert {len(one.causes) for one in explained} == {2}
+    assert {one.scope for window in explained for one in window.also_grew} == {"other"}
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.causes SET value = value + 1 WHERE run_id = ?", [run_id])
+    with own_sample.reading() as reader:
+        assert run_fingerprints(reader, {run_id: found.run}, RunOrder(reader)) != before
