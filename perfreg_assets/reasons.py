@@ -161,7 +161,7 @@ class Reason(StrEnum):
         "dataset_too_small",
         "The data set has too few normal runs for this history; lower --history or add normal runs.",
     )
-    PROTOCOL_UNKNOWN = "protocol_unknown", "This protocol is not known; choose thesis, aa or chronological."
+    PROTOCOL_UNKNOWN = "protocol_unknown", "This protocol is not known; choose thesis, aa, chronological or causes."
 
     # ---- warehouse -------------------------------------------------------------------------------
     WAREHOUSE_LOCKED = "warehouse_locked", "Another process is writing; wait for it, or raise lock_timeout_s."

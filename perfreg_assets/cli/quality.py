@@ -19,7 +19,9 @@ from perfreg_assets.settings import Settings
     example="perfreg evaluate tests/data/evaluation/simulated_noise1.parquet --omega 0 0.5 1 1.5 --out result.json",
 )
 @click.argument("dataset", type=click.Path(path_type=Path))
-@click.option("--protocol", type=click.Choice(["thesis", "aa", "chronological"]), default="thesis", show_default=True)
+@click.option(
+    "--protocol", type=click.Choice(["thesis", "aa", "chronological", "causes"]), default="thesis", show_default=True
+)
 @click.option("--repeats", type=click.IntRange(1), default=30, show_default=True, help="Histories drawn per app.")
 @click.option("--history", type=click.IntRange(2), default=12, show_default=True, help="Runs drawn as history.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -35,7 +37,11 @@ from perfreg_assets.settings import Settings
 def evaluate(
     settings: Settings, dataset: Path, out: Path | None, picture: Path | None, keep: bool, **options: Any
 ) -> None:
-    """Measures quality on a labelled data set: the thesis' protocol, its printed tables beside ours."""
+    """Measures quality on a labelled data set: the thesis' protocol, its printed tables beside ours.
+
+    Protocol causes: how often the thread, service or method that a fault was injected into is named; DATASET is a
+    folder of recorded runs with truth.json, or a file of spans (…_spans.parquet).
+    """
     import json
 
     from perfreg_assets.evaluation import evaluate as evaluation
@@ -45,6 +51,25 @@ def evaluate(
     from perfreg_assets.warehouse import evaluations
     from perfreg_assets.warehouse.connection import Warehouse
 
+    if options["protocol"] == "causes":
+        from perfreg_assets.evaluation import cause_report
+
+        if keep or picture is not None:
+            raise ValueError("protocol causes has no --picture and is not kept in the warehouse; use --out")
+
+        with terminal.progress("evaluate") as show, compilation_notice():
+            told = cause_report.evaluate(
+                dataset,
+                settings=settings,
+                history=options["history"],
+                repeats=options["repeats"],
+                seed=options["seed"],
+                progress=lambda done, total, what: show(f"{done}/{total} {what}"),
+            )
+        cause_report.print_report(told, sys.stdout)
+        if out is not None:
+            out.write_text(json.dumps(told, allow_nan=False, indent=1))
+        return
     given = {name: value for name, value in options.items() if value not in (None, ())}
     given.setdefault("omegas", tuple(sorted({*evaluation.OMEGAS, settings.omega})))
     with terminal.progress("evaluate") as show, compilation_notice():
