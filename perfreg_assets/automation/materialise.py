@@ -23,6 +23,7 @@ COUNTED = {
     "averaged_now": False,
     "runs_measured_now": True,
     "localised_now": True,
+    "explained_now": True,
     "pages_written_now": False,
 }
 """Metadata that says how much a step did: whether each partition has its own share, or all say the step's."""

@@ -42,6 +42,7 @@ _DONE = {
     "selected_now": "histories selected",
     "runs_measured_now": "runs measured",
     "localised_now": "series localised",
+    "explained_now": "runs explained",
     "pages_written_now": "pages written",
 }
 

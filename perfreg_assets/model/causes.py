@@ -20,6 +20,8 @@ from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
 RANKED, NOT_ENOUGH_HISTORY, SOURCE_MISSING = "ranked", "not_enough_history", "source_missing"
+BLOCK = 8
+"""Runs whose histories are loaded together."""
 MOST_LISTED = 50
 """Rows kept of a window; what comes behind has next to no share."""
 _NOT_OPENED = "not looked at: these are read from the trace when somebody asks"
@@ -175,22 +177,29 @@ def explainers(reader: Reader, run_ids: Iterable[str], settings: Settings) -> di
 
 def explain_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> list[str]:
     """Finds the causes of the suspicious windows in some partitions, where that is due; the runs looked at."""
+    found: list[table.Explained] = []
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         wanted = sorted(freshness.ready_runs(reader, settings, Stage.CAUSE, keys))
         hashes = inputs.causes_hashes(reader, wanted, settings)
         windows = table.suspicious(reader, wanted)
-        with watch.measure("warehouse"):
-            ready = explainers(reader, hashes, settings)
         threads = {run_id: row.values_hash for run_id, row in thread_times.find(reader, wanted).items()}
-    with watch.measure("model"):
-        found = [
-            _rows(run_id, hashes[run_id], ready[run_id], windows[run_id], threads.get(run_id), settings)
-            for run_id in hashes
-        ]
+        for block in _blocks(list(hashes)):
+            with watch.measure("warehouse"):
+                ready = explainers(reader, block, settings)
+            with watch.measure("model"):
+                found += [
+                    _rows(run_id, hashes[run_id], ready[run_id], windows[run_id], threads.get(run_id), settings)
+                    for run_id in block
+                ]
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.replace(writer, wanted, found)
     return wanted
+
+
+def _blocks(run_ids: list[str]) -> list[list[str]]:
+    """What is held in memory at once: thread times of so many runs and their histories."""
+    return [run_ids[start : start + BLOCK] for start in range(0, len(run_ids), BLOCK)]
 
 
 def window_of(one: table.Suspicious, settings: Settings) -> Window:

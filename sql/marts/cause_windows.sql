@@ -2,7 +2,7 @@
 -- depends: verdicts
 CREATE VIEW marts.cause_windows AS
 SELECT
-    explained.run_id,
+    verdicts.run_id,
     verdicts.app,
     verdicts.version_name,
     explained.series,

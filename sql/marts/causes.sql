@@ -2,7 +2,7 @@
 -- depends: cause_windows
 CREATE VIEW marts.causes AS
 SELECT
-    grown.run_id,
+    windows.run_id,
     windows.app,
     windows.version_name,
     grown.series,

@@ -31,6 +31,11 @@ PROMISED = {
     "method_scores": "method seed_score rms std service_count mean_ms max_ms",
     "change_impact": "method service self_share children_share calls",
     "discords": "run_id series start_s end_s peak_s start_ns end_ns confidence profile_value screens",
+    "causes": "run_id series window_index rank kind process thread name path value history_median history_mad growth "
+    "growth_share z is_matched history_count source start_ns end_ns scope",
+    "also_grew": "run_id series window_index rank process thread growth z scope",
+    "cause_sources": "run_id source is_present reason",
+    "causes_by_version": "app version_name series kind process thread name run_count growth_median",
 }
 NUMBERS_WITHOUT_UNIT = re.compile(
     # counts, positions, and figures in the unit that another column names
