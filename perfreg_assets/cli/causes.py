@@ -38,6 +38,11 @@ _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls",
     help="Of a run: these seconds since its start instead of the suspicious windows.",
 )
 @click.option("--series", help="Of a run: this series alone. Default: all; of --window cpu_app.")
+@click.option(
+    "--details",
+    is_flag=True,
+    help="Of a run: slices, locks, call stacks and memory by process too; opens the traces of run and history once.",
+)
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="Or: a call log.")
 @click.option(
     "--baseline",
@@ -61,7 +66,8 @@ _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls",
 @click.option("--name", help="… and this name. Default: the file's.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="A page with flame graph and call trees.")
 def causes(
-    settings: Settings, run_id: str | None, window: tuple[float, float] | None, series: str | None, log: Path | None,
+    settings: Settings, run_id: str | None, window: tuple[float, float] | None, series: str | None,
+    details: bool, log: Path | None,
     form: str, limit: int | None, app: str | None, app_version: str | None, **of_log: Any,
 ) -> None:  # fmt: skip
     """What grew in the suspicious windows of a run, against earlier runs on the same screens; in three runs of a
@@ -78,7 +84,7 @@ def causes(
     if log is not None:
         _of_log(settings, log, form=form, limit=limit, app=app, app_version=app_version, **of_log)
     elif run_id is not None:
-        run_causes.show_run(settings, run_id, window, series, form, limit)
+        run_causes.show_run(settings, run_id, window, series, form, limit, with_details=details)
     elif app_version is not None:
         if form == "folded":
             raise ValueError("--format folded is of a run or of a log")

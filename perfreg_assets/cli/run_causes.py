@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.methods.window_causes import Cause
+    from perfreg_assets.model.cause_details import Details
     from perfreg_assets.model.causes import Explanation, Window
     from perfreg_assets.warehouse.connection import Reader
 
@@ -33,6 +34,8 @@ def show_run(
     series: str | None,
     form: str,
     limit: int | None,
+    *,
+    with_details: bool = False,
 ) -> None:
     """Causes of the run's suspicious windows, or of a window that was given, in seconds since the start of the run.
 
@@ -45,13 +48,17 @@ def show_run(
     with Warehouse.of(settings).reading() as reader:
         run = _run(reader, run_id)
         found = _explained(reader, settings, run, window, series)
+        details = _details(reader, settings, run, found) if with_details and found else None
     rows = [
         _row(run, one, cause, settings)
         for one in found
         for cause in (*one.ranking.listed, *(cause for cause in one.ranking.also_grew if cause.rank is not None))
     ]
+    if details is not None:
+        rows += _detail_rows(run, found, details, settings)
     if form == "folded":
-        sys.stdout.writelines(f"{line}\n" for line in _folded(found))
+        lines = _folded(found) if details is None else _folded_stacks(details)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     elif form == "table":
         _tables(rows, SHOWN_ROWS if limit is None else limit)
     else:
@@ -178,7 +185,7 @@ def _row(run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings
         "process": cause.process,
         "thread": cause.thread,
         "name": cause.name,
-        "path": None,
+        "path": ";".join(cause.path) or None,
         "growth": cause.growth,
         "growth_share": cause.growth_share,
         "before": cause.history_median,
@@ -190,6 +197,52 @@ def _row(run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings
         "series": window.series,
         "perfetto": link.local if run["has_trace"] else None,
     }
+
+
+def _details(reader: Reader, settings: Settings, run: dict[str, Any], found: Sequence[Explanation]) -> Details:
+    """What the traces tell of the windows; what they do not is said."""
+    from perfreg_assets.model.cause_details import explain_details
+    from perfreg_assets.warehouse import settings_table
+
+    in_force = settings_table.in_force(reader, settings)
+    with terminal.progress("causes") as show:
+        details = explain_details(reader, in_force, run["run_id"], [one.window for one in found], progress=show)
+    for name, why in details.left_out:
+        terminal.note(f"the trace of {name} cannot be read: {why}")
+    told = [one for one in details.windows if one.slices.causes or one.stacks.causes]
+    if details.windows and not told:
+        terminal.note("the trace has neither slices nor call stacks of the app in these seconds")
+    if details.sample_count:
+        terminal.note(f"{details.without_stack_count} of {details.sample_count} call stack samples have no stack")
+    return details
+
+
+def _detail_rows(
+    run: dict[str, Any], found: Sequence[Explanation], details: Details, settings: Settings
+) -> list[dict[str, Any]]:
+    """Rows behind those of their windows: slices, then stacks, then memory by process."""
+    rows = []
+    for one, detailed in zip(found, details.windows, strict=False):
+        before = len(one.ranking.listed) + sum(cause.rank is not None for cause in one.ranking.also_grew)
+        for ranking in (detailed.slices, detailed.stacks, detailed.memory):
+            rows += [
+                {**_row(run, one, cause, settings), "rank": before + place}
+                for place, cause in enumerate(ranking.listed, 1)
+            ]
+            before += len(ranking.listed)
+    return rows
+
+
+def _folded_stacks(details: Details) -> Iterable[str]:
+    """`process;thread;a;b;c before after` of slices and call stacks over all windows, in whole microseconds."""
+    stacks: dict[tuple[str, ...], list[float]] = {}
+    for one in details.windows:
+        length_us = (one.window.end_ns - one.window.start_ns) / 1e3
+        for cause in (*one.slices.causes, *one.stacks.causes):
+            counts = stacks.setdefault((cause.process, cause.thread or "", *cause.path), [0.0, 0.0])
+            counts[0] += (cause.history_median or 0.0) * length_us
+            counts[1] += cause.value * length_us
+    return _lines(stacks)
 
 
 def _version_row(rank: int, one: dict[str, Any]) -> dict[str, Any]:
@@ -240,7 +293,7 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 
 def _folded(explained: Sequence[Explanation]) -> Iterable[str]:
     """`process;thread before after` over all windows of load, in whole microseconds of time on a core."""
-    stacks: dict[tuple[str, str], list[float]] = {}
+    stacks: dict[tuple[str, ...], list[float]] = {}
     for one in explained:
         length_us = (one.window.end_ns - one.window.start_ns) / 1e3
         for cause in (*one.ranking.causes, *one.ranking.also_grew):
@@ -248,6 +301,10 @@ def _folded(explained: Sequence[Explanation]) -> Iterable[str]:
                 counts = stacks.setdefault((cause.process, cause.thread or ""), [0.0, 0.0])
                 counts[0] += (cause.history_median or 0.0) * length_us
                 counts[1] += cause.value * length_us
+    return _lines(stacks)
+
+
+def _lines(stacks: Mapping[tuple[str, ...], Sequence[float]]) -> Iterator[str]:
     for names, (before, after) in sorted(stacks.items()):
         stack = ";".join(" ".join(name.replace(";", ":").split()) for name in names)
         yield f"{stack} {round(before)} {round(after)}"

@@ -21,7 +21,7 @@ from perfreg_assets.methods.causes import GROWTH_SHARE_MINIMUM, Z_MINIMUM, growt
 from perfreg_assets.methods.screens import Screens, matching_weights, window_weights
 from perfreg_assets.methods.thread_times import RUNNING, SECOND_NS, SLEEPING, ThreadTimes
 
-Kind = Literal["thread", "wait", "memory"]
+Kind = Literal["thread", "wait", "memory", "slice", "lock", "stack"]
 Scope = Literal["app", "other"]
 
 THREAD_FLOOR_CORES = 0.005
@@ -66,6 +66,7 @@ class Cause:
             small to say, but the median of what there is.
         is_new: no run of the history kept its time by this name.
         matched_count: runs of the history that show a screen of the window.
+        path: names from the outermost to this one, where it stands in a stack.
     """
 
     rank: int | None
@@ -83,6 +84,7 @@ class Cause:
     is_new: bool
     matched_count: int
     history_count: int
+    path: tuple[str, ...] = ()
 
     @property
     def is_matched(self) -> bool:
@@ -335,6 +337,54 @@ def rank_memory(
         for kind, one in zip(kinds, _compare(values, np.array(before), MEMORY_FLOOR_BYTES, minimum), strict=True)
     ]
     return Ranking(_ranked(causes), (), len(earlier) >= minimum)
+
+
+@dataclass(frozen=True)
+class Entity:
+    """What is told apart in the details of a trace, see the fields of `Cause`."""
+
+    kind: Kind
+    process: str
+    thread: str | None
+    name: str
+    path: tuple[str, ...] = ()
+
+
+def rank_named(
+    values: Mapping[Entity, float],
+    history: Sequence[Mapping[Entity, float]],
+    *,
+    floor: float,
+    matched_count: int,
+    minimum: int,
+) -> Ranking:
+    """Entities of the app, all of one unit, by how far their values are above those of the history.
+
+    Args:
+        values, history: what is not named took 0.
+        floor: s₀, in the unit of the values.
+        matched_count: runs of the history that show a screen of the window.
+    """
+    named = sorted(values, key=lambda one: (one.kind, one.process, one.thread or "", one.path, one.name))
+    before = np.array([[one.get(entity, 0.0) for entity in named] for one in history]).reshape(len(history), len(named))
+    compared = _compare(np.array([values[entity] for entity in named]), before, floor, minimum)
+    causes = [
+        replace(
+            one.cause(
+                kind=entity.kind,
+                scope="app",
+                process=entity.process,
+                thread=entity.thread,
+                name=entity.name,
+                is_new=bool(history) and all(entity not in earlier for earlier in history),
+                matched_count=matched_count,
+                history_count=len(history),
+            ),
+            path=entity.path,
+        )
+        for entity, one in zip(named, compared, strict=True)
+    ]
+    return Ranking(_ranked(causes), (), len(history) >= minimum)
 
 
 def _growth_since(values: NDArray[np.float64], first: int, last: int, onset: int) -> float:

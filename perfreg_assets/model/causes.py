@@ -24,7 +24,7 @@ BLOCK = 8
 """Runs whose histories are loaded together."""
 MOST_LISTED = 50
 """Rows kept of a window; what comes behind has next to no share."""
-_NOT_OPENED = "not looked at: these are read from the trace when somebody asks"
+_NOT_OPENED = "not looked at here: `perfreg causes RUN --details` reads them from the traces"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ def cause_name(kind: str, process: str | None, thread: str | None, name: str) ->
     """Process, thread and, of a wait or memory, what it is."""
     shown = "other threads" if thread == REST else thread
     where = "other processes" if process == REST else process
-    if kind == "memory":
+    if kind in ("slice", "lock", "stack"):
+        parts = [where, shown, ("waits for a lock: " if kind == "lock" else "") + name]
+    elif kind == "memory":
         parts = [where, _MEMORY_KINDS.get(name, name)]
     elif kind == "wait":
         state, _, function = name.partition(":")
