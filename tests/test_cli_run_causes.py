@@ -90,7 +90,7 @@ def test_the_table_is_for_people_and_has_the_way_to_perfetto(run):
     assert f"{APP} · a;b" in result.stdout
     assert "1.2 cores" in result.stdout
     assert "100 %" in result.stdout
-    assert "system <b> · * (also grew)" in result.stdout
+    assert "system <b> · other threads (also grew)" in result.stdout
     assert "/traces/made-008&visStart=" in result.stdout
 
 
@@ -160,3 +160,9 @@ def test_what_grew_in_three_runs_of_a_version(run):
     other = run("causes", "--app-version", "1", "--format", "json")
     assert told(other) == []
     assert "nothing grew in the suspicious windows of three runs or more" in other.stderr
+
+
+def test_details_of_traces_that_are_gone_are_told_and_the_rest_stands(run):
+    result = run("causes", "made-008", "--details", "--format", "json")
+    assert [row["rank"] for row in told(result)] == [1, 2]
+    assert "the trace of made-008 cannot be read: " in result.stderr
