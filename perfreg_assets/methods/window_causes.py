@@ -147,9 +147,17 @@ def rank_load(
         return Ranking((), (), False)
     weights = window_weights(start_ns, end_ns, times.start_ns, times.seconds.shape[1])
     earlier = [one for one in history if one.times is not None and one.times.seconds.shape[1]]
-    entities = _entities(times, run.screens, weights, earlier, max(round((end_ns - start_ns) / SECOND_NS), 1), minimum)
+    stretch = max(round((end_ns - start_ns) / SECOND_NS), 1)
+    entities = _entities(times, run.screens, weights, earlier, stretch, minimum)
     is_running = times.of_state(RUNNING)
-    waits = entities.causes(~is_running & np.array([not is_idle(state) for state in times.state], dtype=bool), "wait")
+    is_wait = ~is_running & np.array([not is_idle(state) for state in times.state], dtype=bool)
+    # A run whose trace does not tell of waits says nothing about them: it did not wait 0.
+    telling = [one for one in earlier if one.times is not None and set(times.recorded) <= set(one.times.recorded)]
+    waits: list[Cause] = []
+    if len(telling) == len(earlier):
+        waits = entities.causes(is_wait, "wait")
+    elif len(telling) >= minimum:
+        waits = _entities(times, run.screens, weights, telling, stretch, minimum).causes(is_wait, "wait")
     everything = entities.causes(is_running)
     own = entities.causes(is_running & times.is_app) if is_of_app else everything
     others = [one for one in everything if one.scope == "other"] if is_of_app else []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perfreg_assets.catalogue import definition_of
-from perfreg_assets.methods.thread_times import RUNNING
+from perfreg_assets.methods.thread_times import REST, RUNNING
 from perfreg_assets.methods.window_causes import Cause, Ranking, Recorded, rank_load, rank_memory
 from perfreg_assets.model import freshness, inputs
 from perfreg_assets.model.freshness import Stage
@@ -140,6 +140,8 @@ def _disturbance(ranking: Ranking) -> str | None:
         return None
     (name, cores), *rest = grown
     more = f", {len(rest)} more" if rest else ""
+    if name == REST:
+        return f"other processes together grew by {cores:.2g} core{more}"
     return f"another process grew by {cores:.2g} core ({name}{more})"
 
 

@@ -4,6 +4,7 @@ runs; and what holds whatever the numbers are."""
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +187,18 @@ def test_nothing_is_said_of_a_window_outside_or_without_thread_times():
     blind = Recorded(None, np.array([], dtype=np.str_), {})
     assert rank(blind, history()).causes == ()
     assert not rank(run, [blind] * 9).has_history
+
+
+def test_runs_whose_traces_do_not_tell_of_waits_do_not_count_for_them():
+    run, earlier = waiting([0.0] * 10)
+    told = ("running", "uninterruptible")
+
+    def telling(one):
+        return replace(one, times=replace(one.times, recorded=told))
+
+    (wait,) = rank(telling(run), [*map(telling, earlier), *earlier], is_busy_time=False).listed
+    assert (wait.kind, wait.history_count) == ("wait", 5)
+    assert rank(telling(run), [*map(telling, earlier[:4]), *earlier], is_busy_time=False).listed == []
 
 
 NAMES = st.sampled_from(["main", "render", "pool-#", "*"])
