@@ -88,6 +88,7 @@ def _app(name: str, app: Mapping[str, Any]) -> dict[str, Any]:
         "anomalous": _count(app, "anomalous"),
         "is_judged": any(block["series"] for block in app["blocks"]),
         "latest": {"version": version, "runs": runs, "anomalous": anomalous},
+        "grew": newest.get("grew", []),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from perfreg_assets.reports import shards, wording
 from perfreg_assets.reports.data import VersionRow
+from perfreg_assets.reports.loading_causes import told_version_causes
 from perfreg_assets.reports.loading_lists import load_versions
 from perfreg_assets.reports.run_order import Placed, RunOrder
 from perfreg_assets.reports.site_state import SiteState
@@ -115,11 +116,17 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
             group |= set(everyone)
         fresh = load_versions(reader, {version: runs[version] for version in sorted(group & set(runs))})
         rows = {version: row for version, row in before.items() if version not in group}
-        rows |= {version: packed(row) for version, row in fresh.items()}
+        rows |= {version: {**packed(row), **_grown(reader, app, row)} for version, row in fresh.items()}
         digest = shards.save(out_dir, name, rows, blocks[block]["digest"])
         blocks[block] = {"digest": digest, **facts(rows)}
     if not any(one["count"] for one in blocks):
         del apps[app]
+
+
+def _grown(reader: Reader, app: str, row: VersionRow) -> Row:
+    """`grew`: what grew in several of its runs, in words; nothing where nothing did."""
+    lines = told_version_causes(reader, app, row.version_name) if row.anomalous_count else ()
+    return {"grew": list(lines)} if lines else {}
 
 
 def name_of(app_number: int, block: int) -> str:
@@ -140,5 +147,6 @@ def facts(rows: Mapping[str, Row]) -> dict[str, Any]:
         "anomalous": sum(row["anomalous"] for row in rows.values()),
         "newest": None if latest is None else rows[latest]["last"],
         "latest": None if latest is None else [latest, rows[latest]["runs"], rows[latest]["anomalous"]],
+        "grew": [] if latest is None else rows[latest].get("grew", []),
         "series": sorted({series for row in rows.values() for series in row["cells"]}),
     }

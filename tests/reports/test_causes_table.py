@@ -114,3 +114,13 @@ def test_the_warehouse_fills_the_page_and_other_causes_make_it_due(own_sample):
         writer.execute("UPDATE core.causes SET value = value + 1 WHERE run_id = ?", [run_id])
     with own_sample.reading() as reader:
         assert run_fingerprints(reader, {run_id: found.run}, RunOrder(reader)) != before
+
+
+def test_the_index_says_first_what_grew_in_several_runs_of_the_latest_version(sample_site):
+    index = (sample_site[1] / "index.html").read_text("utf-8")
+    (lines, *_) = re.findall(r'<ul class="grew" aria-label="What grew in several runs of ([^"]+)">(.*?)</ul>', index)
+    assert lines[0] == "1.2.0"
+    told = re.findall(r"<li>What grew <bdi>(.*?)</bdi></li>", lines[1])
+    assert 0 < len(told) <= 3
+    assert all(re.match(r"in \d+ runs of 1\.2\.0, \w+: app · ", one) for one in told)
+    assert "<b>#" not in lines[1]
