@@ -24,6 +24,7 @@ BLOCK = 8
 """Runs whose histories are loaded together."""
 MOST_LISTED = 50
 """Rows kept of a window; what comes behind has next to no share."""
+_NO_KINDS = "the trace does not tell the kinds of the app's memory"
 _NOT_OPENED = "not looked at here: `perfreg causes RUN --details` reads them from the traces"
 
 
@@ -79,7 +80,9 @@ class Explainer:
             ranking = rank_memory(
                 window.start_ns, window.end_ns, self._app, self._run, self._history, minimum=self._minimum
             )
-            missing = None if ranking.causes else "the trace does not tell the kinds of the app's memory"
+            missing = None if ranking.causes else _NO_KINDS
+            if definition.axis != "memory":
+                missing = "the kinds of the app's memory do not explain this one"
         else:
             ranking = rank_load(
                 window.start_ns,
@@ -119,7 +122,7 @@ class Explainer:
             ),
             (
                 table.MEMORY,
-                None if memory else "the trace does not tell the kinds of the app's memory",
+                None if memory else _NO_KINDS,
                 sum(bool(one.memory) for one in self._history),
             ),
             (table.SLICES, _NOT_OPENED, 0),

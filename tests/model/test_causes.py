@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from synthetic import APP, SAMPLES, Project, reader_of, row
 
 from perfreg_assets.methods.thread_times import ThreadTimes
+from perfreg_assets.methods.window_causes import Recorded
+from perfreg_assets.model.causes import Explainer, Window
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.thread_times import NoThreadTimes
@@ -185,3 +187,15 @@ def test_windows_that_go_take_their_causes_along(tmp_path):
         rows = project.rows(f"SELECT DISTINCT run_id FROM core.{name}")
         windows = project.rows("SELECT DISTINCT run_id FROM core.discords")
         assert {one["run_id"] for one in rows} <= {one["run_id"] for one in windows}
+
+
+def test_other_memory_is_not_explained_by_the_kinds_of_the_apps():
+    flat = {"anon": np.full(20, 1e8)}
+    explainer = Explainer(APP, Recorded(None, np.empty(0, np.str_), flat), [], missing=None, minimum=3)
+    assert explainer.explain(Window("rss_app", 0.0, 0, 10**10)).state == "not_enough_history"
+    gpu = explainer.explain(Window("gpu_memory_app", 0.0, 0, 10**10))
+    assert (gpu.state, gpu.state_reason) == (
+        "source_missing",
+        "the kinds of the app's memory do not explain this one",
+    )
+    assert explainer.explain(Window("cpu_app", 0.0, 0, 10**10)).ranking.causes == ()
