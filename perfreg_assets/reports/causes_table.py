@@ -38,6 +38,7 @@ def _table(one: Explained, run: Run, server: str) -> dict[str, Any]:
         "disturbance": one.disturbance,
         "rows": [_row(cause, largest) for cause in causes],
         "beside": [_row(cause, largest) for cause in beside],
+        "unmatched": _unmatched(causes[0]) if causes else None,
         "hidden": max(len(one.causes) - len(causes), 0),
         "link": link,
     }
@@ -47,6 +48,13 @@ def main_cause(windows: Sequence[Explained]) -> str | None:
     """The first cause of the surest window in a few words."""
     first = next((one.causes[0] for one in windows if one.causes and one.state == "ranked"), None)
     return None if first is None else _phrase(first)
+
+
+def _unmatched(cause: Cause) -> str | None:
+    """Of how many earlier runs other seconds stand in, and why."""
+    count = cause.history_count - cause.matched_count
+    why = "end before these seconds" if cause.kind == "memory" else "never show these screens"
+    return f"{count} of {cause.history_count} earlier runs {why}: they are compared as a whole." if count else None
 
 
 def _usual(cause: Cause) -> float:
@@ -73,8 +81,6 @@ def _row(cause: Cause, largest: dict[str, float]) -> dict[str, Any]:
         "z": None if cause.z is None else f"{cause.z:.1f}",
         "now_width": _width(cause.value, most),
         "usual_width": None if usual is None else _width(usual, most),
-        "unmatched": cause.history_count - cause.matched_count,
-        "history_count": cause.history_count,
     }
 
 

@@ -53,7 +53,7 @@ def test_the_table_has_heads_bars_of_one_scale_and_the_numbers_as_text(page):
     assert "0.6 cores</span>" in table
     assert "0.15 cores usually" in table
     assert "Also grew, without explaining it" in table
-    assert "2 of 12 earlier runs compared as a whole" in table
+    assert "2 of 12 earlier runs never show these screens: they are compared as a whole." in page(WINDOW)
     assert '<span class="badge">new</span>' in table
     assert "<b>" not in table, "names are text"
 
