@@ -24,6 +24,7 @@ BLOCK = 8
 """Runs whose histories are loaded together."""
 MOST_LISTED = 50
 """Rows kept of a window; what comes behind has next to no share."""
+_NO_THREADS = "nothing is stored about its threads: the trace was gone before a release that keeps it read it"
 _NO_KINDS = "the trace does not tell the kinds of the app's memory"
 _NOT_OPENED = "not looked at here: `perfreg causes RUN --details` reads them from the traces"
 
@@ -167,7 +168,7 @@ def explainers(reader: Reader, run_ids: Iterable[str], settings: Settings) -> di
         row = known.get(run_id)
         missing = None
         if row is None:
-            missing = Reason.NOT_CHECKED.sentence
+            missing = _NO_THREADS
         elif row.is_missing:
             missing = row.reason or Reason.SERIES_MISSING.sentence
         found[run_id] = Explainer(
