@@ -39,6 +39,7 @@ from perfreg_assets.run import RUN_LEVEL, PathStep, explored_state_count
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import (
     barycenters,
+    causes,
     connection,
     discords,
     distances,
@@ -513,6 +514,42 @@ def _store_results(writer: Writer, made: list[Made], settings: Settings, random:
         settings,
         random,
     )
+    _store_causes(writer, run_ids, settings, random)
+
+
+def _store_causes(writer: Writer, run_ids: list[str], settings: Settings, random: np.random.Generator) -> None:
+    """Three causes of every suspicious window."""
+    hashes, code = inputs.causes_hashes(writer, run_ids, settings), code_version("methods")
+    threads = {run_id: row.values_hash for run_id, row in thread_times.find(writer, list(hashes)).items()}
+    found = []
+    for run_id, windows in causes.suspicious(writer, hashes).items():
+        rows = [
+            causes.WindowRow(
+                run_id=run_id, series=one.series, window_index=one.window_index or 0,
+                is_whole_run=one.window_index is None, start_s=one.start_s, end_s=one.end_s, start_ns=one.start_ns,
+                end_ns=one.end_ns, confidence=one.confidence, state="ranked", state_reason=None, disturbance=None,
+                history_count=12, matched_count=12, windows_hash=one.windows_hash or "", threads_hash=threads[run_id],
+            )
+            for one in windows
+        ]  # fmt: skip
+        grown = [
+            causes.CauseRow(
+                run_id=run_id, series=row.series, window_index=row.window_index, is_cause=True, rank=rank + 1,
+                kind="thread", scope="app", process="com.example", thread=f"thread {rank}", name=f"thread {rank}",
+                path=None, value=growth + 0.1, history_median=0.1, history_mad=0.01, growth=growth,
+                growth_share=growth / 2, z=20 * growth, is_new=False, matched_count=12, history_count=12,
+                source=causes.SCHED,
+            )
+            for row in rows
+            for rank, growth in enumerate(sorted(random.random(3), reverse=True))
+        ]  # fmt: skip
+        sources = [
+            causes.SourceRow(run_id=run_id, source=name, is_present=True, history_count=12, reason=None)
+            for name in (causes.SCHED, causes.THREAD_STATE, causes.MEMORY, causes.SLICES, causes.CALL_STACKS)
+        ]
+        run = causes.RunRow(run_id=run_id, input_hash=hashes[run_id], code_version=code)
+        found.append(causes.Explained(run, tuple(rows), tuple(grown), tuple(sources)))
+    causes.replace(writer, hashes, found)
 
 
 def _histories(
