@@ -57,7 +57,11 @@ _SOURCES: dict[str, _Source] = {
     "traces": _Source(
         "core.traces", "rows.run_id, rows.is_complete, rows.is_trace_gone, rows.checked_at", "checked_at"
     ),
-    "time_series": _Source("core.time_series", "rows.run_id, rows.series, rows.extracted_at", "extracted_at"),
+    "time_series": _Source(
+        "core.time_series",
+        "rows.run_id, rows.series, rows.values_hash, rows.is_missing, rows.extracted_at",
+        "extracted_at",
+    ),
     "thread_times": _Source("core.thread_times", "rows.run_id, rows.extracted_at", "extracted_at"),
     "slice_uses": _Source("core.slice_uses", "rows.run_id, rows.extracted_at", "extracted_at"),
     "measurements": _Source(
