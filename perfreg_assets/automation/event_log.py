@@ -33,12 +33,21 @@ _LAST = frozenset({dg.DagsterEventType.RUN_SUCCESS, dg.DagsterEventType.RUN_FAIL
 
 
 class EventLogStorage(SqliteEventLogStorage):
-    """`event_log_storage` in dagster.yaml; `base_dir` is where Dagster's own would be unless it is given."""
+    """`event_log_storage` in dagster.yaml; without a `base_dir` its files are where Dagster's own would be."""
 
-    def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
+    def __init__(self, base_dir: str | None, inst_data: ConfigurableClassData | None = None) -> None:
         self._open: dict[str, Engine] = {}  # a file's name without its ending, the one last opened at the end
         self._opening = threading.Lock()
-        super().__init__(base_dir, inst_data)
+        self._inst_data = inst_data
+        self._is_placed = base_dir is not None
+        if base_dir is not None:
+            super().__init__(base_dir, inst_data)
+
+    def register_instance(self, instance: dg.DagsterInstance) -> None:
+        if not self._is_placed:  # what the configuration is read with knows no folder, the instance does
+            super().__init__(str(Path(instance.root_directory) / "history" / "runs"), self._inst_data)
+            self._is_placed = True
+        super().register_instance(instance)
 
     @classmethod
     def config_type(cls) -> Mapping[str, Any]:
@@ -48,8 +57,7 @@ class EventLogStorage(SqliteEventLogStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> EventLogStorage:
-        base_dir = config_value.get("base_dir") or str(Path(os.environ["DAGSTER_HOME"]) / "history" / "runs")
-        return cls(base_dir, inst_data)
+        return cls(config_value.get("base_dir"), inst_data)
 
     def store_event(self, event: dg.EventLogEntry) -> None:
         self._keep_open(event.run_id)

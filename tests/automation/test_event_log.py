@@ -23,7 +23,8 @@ def made(context: dg.AssetExecutionContext) -> None:
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    """A folder that the environment does not name: each instance has its own."""
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "another"))
     return tmp_path
 
 
