@@ -42,6 +42,17 @@ def path_hash(path: Iterable[PathStep]) -> str:
     return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
 
 
+def timed_screens(path: Iterable[PathStep]) -> tuple[list[tuple[int, str]], str | None]:
+    """([(until when, screen)] of the steps whose time is known, in order, what the last action led to).
+
+    A screen held until the step's action was sent; the state stands for one without a name.
+    """
+    timed = sorted((one.ts_ns, one.step, one) for one in path if one.ts_ns is not None)
+    last = timed[-1][2] if timed else None
+    after = (last.screen_after or last.state_hash_after) if last is not None else None
+    return [(ts_ns, one.screen or one.state_hash) for ts_ns, _, one in timed], after
+
+
 def explored_state_count(path: Iterable[PathStep]) -> int:
     """How many states of the app the path visited [thesis 4.1]."""
     return len({one.state_hash for one in path})

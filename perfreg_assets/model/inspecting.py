@@ -16,7 +16,7 @@ from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason
-from perfreg_assets.run import PathStep
+from perfreg_assets.run import PathStep, timed_screens
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.gate import FileFacts, TraceHealth
@@ -166,12 +166,9 @@ def read_trace(
 
 
 def screens_of(path: Sequence[PathStep]) -> list[tuple[int, str]]:
-    """(until when, screen, or the state where it has no name) of a run's steps whose time is known, in order: it held
-    until the step's action was sent. What the last action led to holds to the end, where the path says it."""
-    timed = sorted((step for step in path if step.ts_ns is not None), key=lambda step: (step.ts_ns, step.step))
-    screens = [(step.ts_ns or 0, step.screen or step.state_hash) for step in timed]
-    after = timed[-1].screen_after or timed[-1].state_hash_after if timed else None
-    return [*screens, (_EVER_NS, after)] if after else screens
+    """(until when, screen) of a run's steps; what the last action led to holds to the end."""
+    steps, after = timed_screens(path)
+    return [*steps, (_EVER_NS, after)] if after else steps
 
 
 def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from perfreg_assets.methods.screens import screens_by_second
 from perfreg_assets.methods.window_causes import Recorded
-from perfreg_assets.run import PathStep
+from perfreg_assets.run import timed_screens
 from perfreg_assets.warehouse import paths, series, thread_times
 from perfreg_assets.warehouse.connection import Reader
 
@@ -38,7 +38,7 @@ def load(reader: Reader, run_ids: Iterable[str]) -> dict[str, Recorded]:
         grid = next(iter(rows.values()), None)
         found[run_id] = Recorded(
             times=own,
-            screens=_screens(walked.get(run_id, ()), own.start_ns, own.seconds.shape[1])
+            screens=screens_by_second(*timed_screens(walked.get(run_id, ())), own.start_ns, own.seconds.shape[1])
             if own is not None
             else np.empty(0, np.str_),
             memory={kind: row.values for kind, row in rows.items() if row.values is not None},
@@ -46,12 +46,3 @@ def load(reader: Reader, run_ids: Iterable[str]) -> dict[str, Recorded]:
             memory_interval_s=grid.interval_s if grid else 1.0,
         )
     return found
-
-
-def _screens(path: Sequence[PathStep], start_ns: int, count: int) -> np.ndarray:
-    """Of each second; states stand for screens without a name."""
-    timed = sorted((one.ts_ns, one.step, place) for place, one in enumerate(path) if one.ts_ns is not None)
-    steps = [(ts_ns, path[place].screen or path[place].state_hash) for ts_ns, _, place in timed]
-    last = path[timed[-1][2]] if timed else None
-    after = (last.screen_after or last.state_hash_after) if last is not None else None
-    return screens_by_second(steps, after, start_ns, count)
