@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+_LARGEST_GAIN = 1e6  # by how much a rounding error of the recurrence may grow: 1e-16 becomes 1e-10 of a correlation
+_SMALLEST_NORMAL = np.finfo(np.float64).tiny
 _FLAGS = {"nnan", "nsz"}  # inputs are finite; nothing is reordered, so the bits are the same on every processor
 
 
@@ -40,6 +42,30 @@ def _index_of(values: Any, wanted: float) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _recompute_faint(
+    window_a: Any, b: Any, mean_b: Any, inverse_a: float, inverse_b: Any, faintest: Any, limit: float, out: Any
+) -> None:
+    """Correlations afresh where the product of both inverse deviations is over the limit; `faintest`: columns by falling
+    inverse."""
+    window = window_a.shape[0]
+    for j in faintest:
+        if inverse_a * inverse_b[j] <= limit:
+            return
+        total = 0.0
+        for k in range(window):
+            total += (window_a[k] * inverse_a) * ((b[j + k] - mean_b[j]) * inverse_b[j])
+        out[j] = total / window
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _largest(values: Any) -> float:
+    best = values[0]
+    for value in values:
+        best = max(best, value)
+    return best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def normalized(
     a: Any, b: Any, window: int, mean_a: Any, short_a: Any, inverse_a: Any, mean_b: Any, short_b: Any, inverse_b: Any
 ) -> Any:
@@ -53,6 +79,10 @@ def normalized(
     # A constant window correlates .5 with one that is not (stumpy), which makes the distance sqrt(window).
     constant = np.where(inverse_b == 0.0, 0.5, 0.0)
     has_constant = inverse_b.min() == 0.0
+    # Rounding errors of the recurrence are of the size of the series, not of the window: they would swamp the
+    # correlation of two windows that hardly vary beside a spike elsewhere.
+    faintest = np.argsort(-inverse_b)
+    limit = _LARGEST_GAIN / max((a.max() - a.min()) * (b.max() - b.min()), _SMALLEST_NORMAL)
     factor = (window - 1) / (window * window)
     row = np.empty(columns)
     next_row = np.empty(columns)
@@ -72,6 +102,10 @@ def normalized(
             profile[i] = 0.0 if has_constant else np.sqrt(window)
             continue
         best = _correlations(row, inverse_b, constant, inverse_a[i], correlations)
+        if inverse_a[i] * inverse_b[faintest[0]] > limit:
+            shape = a[i : i + window] - mean_a[i]
+            _recompute_faint(shape, b, mean_b, inverse_a[i], inverse_b, faintest, limit, correlations)
+            best = _largest(correlations)
         j = _index_of(correlations, best)
         if inverse_b[j] == 0.0:
             profile[i] = np.sqrt(window)

@@ -49,6 +49,15 @@ def test_differences_too_small_to_be_squared_count_as_none():
     assert ab_join(tiny, tiny, 4).tolist() == [0.0] * 7
 
 
+@pytest.mark.parametrize("size", [1e-45, 1e-12, 1e-7])
+def test_a_window_that_hardly_varies_is_found_beside_a_spike(reference, rng, size):
+    spike = np.zeros(30)
+    spike[[4, 11]] = 33.0, 1.0
+    a, b = spike + size * rng.normal(size=30), size * rng.normal(size=60)
+    b[40] = 2.5
+    np.testing.assert_allclose(ab_join(a, b, 6), reference.ab_join(a, b, 6, True), rtol=1e-6, atol=1e-6)
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_a_constant_added_to_both_changes_nothing_and_one_added_to_one_only_the_raw_join(data):
