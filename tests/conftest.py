@@ -3,6 +3,14 @@
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
+# The same examples every time, so that a change is judged by what it changed; `--hypothesis-profile=search` looks for
+# new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", print_blob=True)
+settings.load_profile("same")
+
 sys.path[:0] = [str(Path(__file__).parent / "device"), str(Path(__file__).parent)]
 
 pytest_plugins = ["standin_fixtures", "exchange_fixtures"]

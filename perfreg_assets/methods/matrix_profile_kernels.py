@@ -45,8 +45,8 @@ def _index_of(values: Any, wanted: float) -> int:
 def _recompute_faint(
     window_a: Any, b: Any, mean_b: Any, inverse_a: float, inverse_b: Any, faintest: Any, limit: float, out: Any
 ) -> None:
-    """Correlations afresh where the product of both inverse deviations is over the limit; `faintest`: columns by falling
-    inverse."""
+    """Correlations afresh where the product of both inverse deviations is over the limit; `faintest`: the columns by
+    falling inverse."""
     window = window_a.shape[0]
     for j in faintest:
         if inverse_a * inverse_b[j] <= limit:
