@@ -154,8 +154,7 @@ def _baseline(settings: Settings, name: str, template: Any) -> Profile:
     warehouse = Warehouse.of(settings)
     if not warehouse.published.is_file():
         raise Rejected(Reason.CALL_LOG_MISSING, f"baseline '{name}' is no file, and nothing is stored")
-    warehouse.catch_up()
-    with warehouse.reading() as reader:
+    with warehouse.reading_caught_up() as reader:
         return call_logs.profile_of_stored(reader, call_logs.named_log(reader, name).call_log_id)
 
 
@@ -167,8 +166,7 @@ def _stored_baselines(settings: Settings, app: str, version_name: str) -> dict[s
     warehouse = Warehouse.of(settings)
     if not warehouse.published.is_file():
         return {}
-    warehouse.catch_up()
-    with warehouse.reading() as reader:
+    with warehouse.reading_caught_up() as reader:
         return {
             f"{row.app}/{row.version_name}/{row.log_name}": call_logs.profile_of_stored(reader, row.call_log_id)
             for row in call_logs.earlier_logs(reader, app, version_name)
@@ -332,8 +330,7 @@ def _impact_stored(settings: Settings, app: str | None, version_name: str | None
     from perfreg_assets.warehouse.connection import Warehouse
 
     warehouse = Warehouse.of(settings)
-    warehouse.catch_up()
-    with warehouse.reading() as reader:
+    with warehouse.reading_caught_up() as reader:
         logs = call_logs.find(reader, app, version_name, None)
         if version_name is None:
             logs = list({row.app: row for row in reversed(logs)}.values())

@@ -21,7 +21,7 @@ def status(settings: Settings, form: str) -> None:
     from perfreg_assets.assets.outstanding import STEPS, outstanding
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         found = outstanding(reader, settings)
     rows = [
         {"run_id": one.run_id, "version": one.partition_key, "due": STEPS[one.stage][0], "why": one.why}

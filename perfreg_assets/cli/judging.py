@@ -72,7 +72,7 @@ def settings_list(settings: Settings) -> None:
     rows = [{**row, "value": getattr(settings, row["name"])} for row in Settings.describe()]
     terminal.table(rows, ("name", "value", "unit", "allowed", "source", "variable"))
     if settings.published_warehouse.exists():
-        with Warehouse.of(settings).reading() as reader:
+        with Warehouse.of(settings).reading_caught_up() as reader:
             current = settings_table.current(reader)
         terminal.say()
         terminal.table([{"in force": name, "value": value} for name, value in current.items()], ("in force", "value"))

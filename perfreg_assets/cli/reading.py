@@ -52,7 +52,7 @@ def _verdict_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
     from perfreg_assets.warehouse import verdicts as table
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         rows = table.listing(reader, **chosen)
         axes: dict[str, dict[str, str]] = {}
         for one in rows[:1]:  # all rows are of one detector and ω
@@ -89,7 +89,7 @@ def sql(settings: Settings, query: str, form: str) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.queries import run_query
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         rows, columns = run_query(reader, query)
     terminal.show(rows, columns, form)
 
@@ -100,7 +100,7 @@ def dictionary(settings: Settings) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.dictionary import markdown
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         click.echo(markdown(reader))
 
 
@@ -111,6 +111,6 @@ def export(settings: Settings, folder: Path) -> None:
     from perfreg_assets.warehouse import otava
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         for path in otava.export(reader, folder):
             terminal.say(str(path))

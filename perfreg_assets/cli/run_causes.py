@@ -45,7 +45,7 @@ def show_run(
     """
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         run = _run(reader, run_id)
         found = _explained(reader, settings, run, window, series)
         details = _details(reader, settings, run, found) if with_details and found else None
@@ -82,7 +82,7 @@ def show_version(settings: Settings, app: str | None, version_name: str, form: s
     from perfreg_assets.warehouse import causes
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         known = [
             name
             for (name,) in reader.rows(

@@ -153,7 +153,7 @@ def serve(settings: Settings, port: int | None) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
 
     warehouse = Warehouse.of(settings)
-    with warehouse.reading() as reader:
+    with warehouse.reading_caught_up() as reader:
         build_site(reader, settings.reports_dir, server=settings.reports_address)
     fetch = None
     if settings.exchange:

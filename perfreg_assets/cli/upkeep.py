@@ -33,7 +33,7 @@ def refresh_pages(settings: Settings) -> None:
     from perfreg_assets.assets.outstanding import write_pages
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         written = write_pages(reader, settings)
     terminal.say(f"{len(written)} pages written")
 

@@ -173,18 +173,33 @@ class Warehouse:
 
     def catch_up(self) -> bool:
         """Brings a published warehouse of an earlier release to this one's schema: readings of new columns would fail
-        until somebody writes. Whether it was one.
+        until somebody writes. Whether it was one, and could be brought on.
+
+        A published file alone, one that may not be written and one that is being written to stay as they are.
 
         Raises:
-            Rejected: as `writing` does; WAREHOUSE_MISSING.
+            Rejected: as `writing` does, but for WAREHOUSE_LOCKED; WAREHOUSE_MISSING.
         """
         with self.reading() as reader:
-            version = reader.value("SELECT max(version) FROM core.schema_version")
-        if version >= migrations.latest_version():
+            is_behind = migrations.is_behind(reader.rows)
+        if not is_behind or not self.path.is_file() or not os.access(self.path, os.W_OK):
             return False
-        with self.writing():
-            pass  # opening migrates, and the end publishes
+        now = Warehouse(self.path, lock_timeout_s=0.0, data=self.data.root)
+        try:
+            with now.writing():
+                pass  # opening migrates, and the end publishes
+        except Rejected as error:
+            if error.reason is not Reason.WAREHOUSE_LOCKED:
+                raise
+            return False
         return True
+
+    @contextmanager
+    def reading_caught_up(self) -> Iterator[Reader]:
+        """`reading` for people and programs that may come first after an update: `catch_up` goes before it."""
+        self.catch_up()
+        with self.reading() as reader:
+            yield reader
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -141,6 +142,19 @@ def latest_version() -> int:
     return max(migration_files(sql_dir() / "migrations"))
 
 
+def is_behind(rows: Callable[[str], list[tuple[Any, ...]]]) -> bool:
+    """Whether a warehouse lacks migrations or marts of this release; one of a later release is not behind.
+
+    Args:
+        rows: runs a query on the warehouse.
+    """
+    [(version,)] = rows("SELECT max(version) FROM core.schema_version")
+    if version != latest_version():
+        return bool(version < latest_version())
+    there = dict(rows("SELECT name, sha256 FROM core.mart_files"))
+    return any(there.get(file.name) != file.sha256 for file in _made_of(sql_dir()))
+
+
 def migration_files(folder: Path) -> dict[int, SqlFile]:
     """Version -> file, in order.
 
@@ -179,6 +193,12 @@ def mart_files(folder: Path) -> list[SqlFile]:
     for name in files:
         place(name, ())
     return list(ordered.values())
+
+
+def _made_of(folder: Path) -> list[SqlFile]:
+    """All that schema marts is made of, in order: views on large values, marts, and the descriptions of columns."""
+    described = SqlFile(column_descriptions.FILE_NAME, (folder / column_descriptions.FILE_NAME).read_text("utf-8"))
+    return [*_value_views(folder / "values"), *mart_files(folder / "marts"), described]
 
 
 def _value_views(folder: Path) -> list[SqlFile]:
@@ -236,9 +256,8 @@ def _seed_settings(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _rebuild_marts(connection: duckdb.DuckDBPyConnection, folder: Path, there: dict[str, str]) -> bool:
-    files = [*_value_views(folder / "values"), *mart_files(folder / "marts")]
-    described = SqlFile(column_descriptions.FILE_NAME, (folder / column_descriptions.FILE_NAME).read_text("utf-8"))
-    if there == {file.name: file.sha256 for file in (*files, described)}:
+    *files, described = made_of = _made_of(folder)
+    if there == {file.name: file.sha256 for file in made_of}:
         return False
     with _transaction(connection):
         connection.execute("DROP SCHEMA IF EXISTS marts CASCADE")
@@ -247,7 +266,7 @@ def _rebuild_marts(connection: duckdb.DuckDBPyConnection, folder: Path, there: d
         for file in files:
             connection.execute(file.text)
         column_descriptions.apply(connection, tomllib.loads(described.text))
-        for file in (*files, described):
+        for file in made_of:
             connection.execute("INSERT INTO core.mart_files VALUES (?, ?, now())", [file.name, file.sha256])
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 import subprocess
 import sys
@@ -10,10 +11,12 @@ import time
 from pathlib import Path
 
 import duckdb
+import filelock
 import pytest
 
+from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import migrations, settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 NEWEST_STORAGE_OF_1_5 = 68
@@ -244,3 +247,39 @@ def test_a_new_warehouse_has_the_settings_of_the_release(new_warehouse: Warehous
     with new_warehouse.writing() as writer:
         current = settings_table.current(writer)
     assert set(current) >= {"detector", "omega", "localisation"}
+
+
+@pytest.fixture
+def of_an_earlier_release(tmp_path: Path) -> Warehouse:
+    files = migrations.migration_files(sql_dir() / "migrations")
+    warehouse = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5)
+    with duckdb.connect(str(warehouse.path)) as connection:
+        migrations.apply_all(connection, {1: files[1]})
+    shutil.copyfile(warehouse.path, warehouse.published)
+    return warehouse
+
+
+def test_who_reads_first_after_an_update_brings_the_warehouse_up_to_it(of_an_earlier_release: Warehouse) -> None:
+    with of_an_earlier_release.reading_caught_up() as reader:
+        assert reader.rows("FROM marts.runs") == []
+    assert not of_an_earlier_release.catch_up()
+
+
+def test_marts_of_an_earlier_release_are_made_anew(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5)
+    with warehouse.writing() as writer:
+        writer.execute("UPDATE core.mart_files SET sha256 = 'of an earlier release' WHERE name = 'runs.sql'")
+    assert warehouse.catch_up()
+    assert not warehouse.catch_up()
+
+
+def test_a_published_file_alone_is_read_as_it_is(of_an_earlier_release: Warehouse) -> None:
+    of_an_earlier_release.path.unlink()
+    with of_an_earlier_release.reading_caught_up() as reader:
+        assert reader.value("SELECT max(version) FROM core.schema_version") == 1
+    assert not of_an_earlier_release.path.exists(), "an empty warehouse would be published over what there is"
+
+
+def test_who_reads_does_not_wait_for_who_writes(of_an_earlier_release: Warehouse) -> None:
+    with filelock.FileLock(f"{of_an_earlier_release.path}.lock"), of_an_earlier_release.reading_caught_up() as reader:
+        assert reader.value("SELECT max(version) FROM core.schema_version") == 1
