@@ -59,7 +59,7 @@ def _recompute_faint(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _largest(values: Any) -> float:
-    best = values[0]
+    best = -2.0
     for value in values:
         best = max(best, value)
     return best
