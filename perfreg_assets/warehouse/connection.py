@@ -41,6 +41,10 @@ _WRITER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     **_NO_EXTENSIONS,
 }
 
+BLOCK_BYTES = 1 << 14
+"""Of a new warehouse, the smallest there is: each table that a run adds rows to costs at least a block a column group, and
+with DuckDB's own 256 kB more than half of what is written is padding."""
+
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 _STAGED = "staged_rows"
@@ -262,8 +266,8 @@ class Warehouse:
         while True:
             try:
                 connection = duckdb.connect(str(self.path), config=_WRITER_CONFIG)
-                # What is committed stays in the log until it is published: a block of the file is 256 kB, whatever
-                # changed in it. Closing would also swallow what goes wrong.
+                # What is committed stays in the log until it is published: whole blocks are written, whatever changed
+                # in them. Closing would also swallow what goes wrong.
                 connection.execute("PRAGMA disable_checkpoint_on_shutdown")
                 break
             except duckdb.IOException as error:
@@ -286,7 +290,7 @@ class Warehouse:
         """An empty database, there as a whole or not at all: DuckDB refuses one whose creation was cut short."""
         part = self.path.with_name(f"{self.path.name}.new")
         part.unlink(missing_ok=True)
-        duckdb.connect(str(part), config=_WRITER_CONFIG).close()
+        duckdb.connect(str(part), config={**_WRITER_CONFIG, "default_block_size": str(BLOCK_BYTES)}).close()
         os.replace(part, self.path)
 
     @contextmanager

@@ -25,7 +25,7 @@ from perfreg_assets.warehouse.data_folder import sync_directory
 
 _FICLONE = 0x40049409  # Linux ioctl: share the blocks (btrfs, xfs); instant whatever the size
 _HEADROOM_BYTES = 4 << 20  # what a small write plus its log takes at most, measured 1 to 2 MB
-_PAGE_BYTES = 4096  # DuckDB's headers are three of these, its blocks of 256 kB begin after them
+_PAGE_BYTES = 4096  # DuckDB's headers are three of these, its blocks begin after them
 _COMPARED_BYTES = 1 << 20
 _SUFFIX_SPARE, _SUFFIX_FORMER = ".spare", ".former"
 

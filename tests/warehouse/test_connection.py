@@ -17,14 +17,14 @@ import pytest
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, settings_table
-from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.connection import BLOCK_BYTES, Warehouse
 
 NEWEST_STORAGE_OF_1_5 = 68
 
 HOLD_LOCK = """
 import sys, time
 from pathlib import Path
-from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.connection import BLOCK_BYTES, Warehouse
 with Warehouse(Path(sys.argv[1]), lock_timeout_s=5).writing():
     print("writing", flush=True)
     sys.stdin.read()
@@ -283,3 +283,9 @@ def test_a_published_file_alone_is_read_as_it_is(of_an_earlier_release: Warehous
 def test_who_reads_does_not_wait_for_who_writes(of_an_earlier_release: Warehouse) -> None:
     with filelock.FileLock(f"{of_an_earlier_release.path}.lock"), of_an_earlier_release.reading_caught_up() as reader:
         assert reader.value("SELECT max(version) FROM core.schema_version") == 1
+
+
+def test_a_new_warehouse_has_small_blocks(warehouse: Warehouse) -> None:
+    for path in (warehouse.path, warehouse.published):
+        with duckdb.connect(str(path), read_only=True) as connection:
+            assert connection.execute("SELECT block_size FROM pragma_database_size()").fetchall() == [(BLOCK_BYTES,)]
