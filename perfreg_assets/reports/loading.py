@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,8 +38,10 @@ from perfreg_assets.reports.loading_metrics import load_measurements, metric_vie
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
 from perfreg_assets.run import RUN_LEVEL, PathStep
-from perfreg_assets.warehouse import stamps
+from perfreg_assets.warehouse import barycenters, stamps, states
+from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.series import SeriesRow
 
 BAND_MINIMUM = 3
 """Fewest history values at a moment for which a 10–90 % band is drawn."""
@@ -299,16 +301,6 @@ def load_series_view(reader: Reader, run_id: str, series: str) -> SeriesView:
     return next(view for view in views if view.name == series)
 
 
-@dataclass(frozen=True, slots=True)
-class _Array:
-    series: str
-    unit: str
-    interval_s: float
-    start_ns: int | None
-    values: np.ndarray | None
-    reason: str | None
-
-
 def _lists(column: pa.ChunkedArray) -> list[np.ndarray | None]:
     """A column of lists of DOUBLE as arrays; NULL inside a list becomes NaN."""
     found: list[np.ndarray | None] = []
@@ -318,22 +310,16 @@ def _lists(column: pa.ChunkedArray) -> list[np.ndarray | None]:
     return found
 
 
-def _series_arrays(reader: Reader, run_ids: Sequence[str], series: str | None = None) -> dict[str, dict[str, _Array]]:
-    """run_id → series → array, of one series or (None) of all."""
-    chosen = "" if series is None else " AND series = ?"
-    table = reader.arrow(
-        'SELECT run_id, series, unit, interval_s, start_ns, reason, "values" FROM marts.series_arrays '
-        f"WHERE {of(run_ids)}{chosen} ORDER BY run_id, series",
-        [*run_ids, *([] if series is None else [series])],
-    )
-    found: dict[str, dict[str, _Array]] = defaultdict(dict)
-    values = _lists(table.column("values"))
-    plain = table.drop_columns(["values"]).to_pylist()
-    for row, array in zip(plain, values, strict=True):
-        usable = array if array is not None and len(array) else None
-        found[row["run_id"]][row["series"]] = _Array(
-            row["series"], row["unit"], row["interval_s"], row["start_ns"], usable, row["reason"]
-        )
+def _series_arrays(
+    reader: Reader, run_ids: Sequence[str], series: str | None = None
+) -> dict[str, dict[str, SeriesRow]]:
+    """run_id → series → series, of one series or (None) of all.
+
+    Not from marts.series_arrays, which opens every file between the first and the last of those that hold them.
+    """
+    found: dict[str, dict[str, SeriesRow]] = defaultdict(dict)
+    for (run_id, name), row in sorted(series_table.find(reader, run_ids, None if series is None else [series]).items()):
+        found[run_id][name] = row if row.values is None or len(row.values) else replace(row, values=None)
     return found
 
 
@@ -436,11 +422,12 @@ def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Di
 
 
 def _barycenters(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[str, np.ndarray | None]]:
-    table = reader.arrow(f'SELECT run_id, series, barycenter_id, "values" FROM marts.barycenters WHERE {of(ids)}', ids)
-    keys = zip(*(table.column(name).to_pylist() for name in ("run_id", "series", "barycenter_id")), strict=True)
+    given = states.averaged(reader, ids)
+    stored = barycenters.find(reader, {key for of_series in given.values() for key in of_series.values()})
     return {
-        (run, series): (key, values)
-        for (run, series, key), values in zip(keys, _lists(table.column("values")), strict=True)
+        (run_id, series): (key, stored[key].values)
+        for run_id, of_series in given.items()
+        for series, key in of_series.items()
     }
 
 
@@ -473,7 +460,7 @@ def _discords(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Dis
 
 def _series_views(
     run_id: str,
-    arrays: Mapping[str, Mapping[str, _Array]],
+    arrays: Mapping[str, Mapping[str, SeriesRow]],
     history: History | None,
     tables: _Tables,
     metrics: set[str],
@@ -510,7 +497,9 @@ def _series_views(
     return tuple(views)
 
 
-def _band(name: str, length: int, arrays: Mapping[str, Mapping[str, _Array]], history: History | None) -> Band | None:
+def _band(
+    name: str, length: int, arrays: Mapping[str, Mapping[str, SeriesRow]], history: History | None
+) -> Band | None:
     """Quantiles of the history's values at each sample, where at least BAND_MINIMUM runs have one."""
     if history is None:
         return None

@@ -42,8 +42,8 @@ _WRITER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 BLOCK_BYTES = 1 << 14
-"""Of a new warehouse, the smallest there is: each table that a run adds rows to costs at least a block a column group, and
-with DuckDB's own 256 kB more than half of what is written is padding."""
+"""Of a new warehouse, the smallest there is: what a run adds to each table is written in whole blocks, and with
+DuckDB's own 256 kB more than half of that is padding."""
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
