@@ -82,6 +82,10 @@ class Reason(StrEnum):
         "trace_too_short",
         "The trace covers less time than the exploration it belongs to; record it again.",
     )
+    TRACE_REDUCED = (
+        "trace_reduced",
+        "Only the unusual parts of the trace were kept, so it is no history and gets no verdict; take the original.",
+    )
     TRACE_DATA_LOSS = "trace_data_loss", "The recording lost events; enlarge its buffers and record again."
     TRACE_ERRORS = "trace_errors", "The trace processor reports errors in the trace; record it again."
     SOURCE_MISSING = "source_missing", "A needed data source is not in the trace; add it to the Perfetto config."
@@ -161,7 +165,10 @@ class Reason(StrEnum):
         "dataset_too_small",
         "The data set has too few normal runs for this history; lower --history or add normal runs.",
     )
-    PROTOCOL_UNKNOWN = "protocol_unknown", "This protocol is not known; choose thesis, aa, chronological or causes."
+    PROTOCOL_UNKNOWN = (
+        "protocol_unknown",
+        "This protocol is not known; choose thesis, aa, chronological, causes or endurance.",
+    )
 
     # ---- warehouse -------------------------------------------------------------------------------
     WAREHOUSE_LOCKED = "warehouse_locked", "Another process is writing; wait for it, or raise lock_timeout_s."
@@ -270,6 +277,27 @@ class Reason(StrEnum):
     )
 
     RUN_UNKNOWN = "run_unknown", "There is no run with this id; `perfreg verdicts` lists them."
+
+    # ---- reduction -------------------------------------------------------------------------------
+    REFERENCE_TOO_SHORT = (
+        "reference_too_short",
+        "A reference needs 500 windows with events; record longer, or take smaller windows or a stored reference.",
+    )
+    REFERENCE_LOSSY = (
+        "reference_lossy",
+        "The recording of the reference lost events; enlarge its buffers, record again.",
+    )
+    REFERENCE_PROBLEMS = (
+        "reference_problems",
+        "A reference is of correct runs, but problems were found in this one; take another run.",
+    )
+    REFERENCE_UNKNOWN = "reference_unknown", "There is no reference with this name; see `perfreg reference list`."
+    REFERENCE_EXISTS = "reference_exists", "There is a reference with this name; choose another one."
+    REFERENCE_OTHER = (
+        "reference_other",
+        "The reference is of another app, device or window; take one that fits, or leave --reference out.",
+    )
+    REDUCTION_EXISTS = "reduction_exists", "The file exists already; choose another folder with --out."
 
     # ---- call logs -------------------------------------------------------------------------------
     CALL_LOG_MISSING = "call_log_missing", "There is no such log; check the path, or the name of a stored log."

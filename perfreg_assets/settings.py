@@ -210,6 +210,26 @@ class Settings:
         "numba", unit="name", choices=("numba", "stumpy"), source="equal to 1e-9, see benchmarks"
     )
 
+    # ---- reduction -------------------------------------------------------------------------------
+    reduction_mode: str = _parameter(
+        "default",
+        unit="name",
+        choices=("default", "knn", "seed"),
+        source="docs/reduction.md; seed: as Emteu Tchagou et al. 2015 print it",
+    )
+    reduction_window_s: float = _parameter(
+        0.25, unit="s", minimum=0.01, maximum=60, source="40 ms of an idle phone hold few events"
+    )
+    reduction_reference_s: float = _parameter(
+        300.0, unit="s", minimum=1, maximum=86_400, source="Emteu Tchagou et al. 2015: the first 300 s are usual"
+    )
+    reduction_rim_s: float = _parameter(
+        1.0, unit="s", minimum=0, maximum=3600, source="kept before and after what is unusual"
+    )
+    reduction_gap_s: float = _parameter(
+        2.0, unit="s", minimum=0, maximum=3600, source="shorter gaps between kept parts are kept, too"
+    )
+
     # ---- inbox -----------------------------------------------------------------------------------
     inbox_settle_s: float = _parameter(
         5.0,

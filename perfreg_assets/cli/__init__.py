@@ -1,6 +1,17 @@
 """`perfreg …`: thin; each command calls the functions that the assets call, and shows what came of it."""
 
-from perfreg_assets.cli import causes, collecting, health, ingesting, judging, quality, reading, servers, spreading
+from perfreg_assets.cli import (
+    causes,
+    collecting,
+    health,
+    ingesting,
+    judging,
+    quality,
+    reading,
+    reduction,
+    servers,
+    spreading,
+)
 from perfreg_assets.cli.process import run
 from perfreg_assets.cli.root import main
 
@@ -13,6 +24,7 @@ __all__ = [
     "main",
     "quality",
     "reading",
+    "reduction",
     "run",
     "servers",
     "spreading",

@@ -20,7 +20,10 @@ from perfreg_assets.settings import Settings
 )
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.option(
-    "--protocol", type=click.Choice(["thesis", "aa", "chronological", "causes"]), default="thesis", show_default=True
+    "--protocol",
+    type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance"]),
+    default="thesis",
+    show_default=True,
 )
 @click.option("--repeats", type=click.IntRange(1), default=30, show_default=True, help="Histories drawn per app.")
 @click.option("--history", type=click.IntRange(2), default=12, show_default=True, help="Runs drawn as history.")
@@ -40,7 +43,8 @@ def evaluate(
     """Measures quality on a labelled data set: the thesis' protocol, its printed tables beside ours.
 
     Protocol causes: how often the thread, service or method that a fault was injected into is named; DATASET is a
-    folder of recorded runs with truth.json, or a file of spans (…_spans.parquet).
+    folder of recorded runs with truth.json, or a file of spans (…_spans.parquet). Protocol endurance: what reduction of
+    long traces keeps and misses; DATASET is `streams` (simulated) or a folder of recorded runs with truth.json.
     """
     import json
 
@@ -51,14 +55,16 @@ def evaluate(
     from perfreg_assets.warehouse import evaluations
     from perfreg_assets.warehouse.connection import Warehouse
 
-    if options["protocol"] == "causes":
-        from perfreg_assets.evaluation import cause_report
+    if options["protocol"] in {"causes", "endurance"}:
+        from perfreg_assets.evaluation import cause_report, endurance
 
+        report: Any = cause_report if options["protocol"] == "causes" else endurance
         if keep or picture is not None:
-            raise ValueError("protocol causes has no --picture and is not kept in the warehouse; use --out")
+            named = options["protocol"]
+            raise ValueError(f"protocol {named} has no --picture and is not kept in the warehouse; use --out")
 
         with terminal.progress("evaluate") as show, compilation_notice():
-            told = cause_report.evaluate(
+            told = report.evaluate(
                 dataset,
                 settings=settings,
                 history=options["history"],
@@ -66,7 +72,7 @@ def evaluate(
                 seed=options["seed"],
                 progress=lambda done, total, what: show(f"{done}/{total} {what}"),
             )
-        cause_report.print_report(told, sys.stdout)
+        report.print_report(told, sys.stdout)
         if out is not None:
             out.write_text(json.dumps(told, allow_nan=False, indent=1))
         return

@@ -1,6 +1,6 @@
 """Loads every kernel once, so that a cold cache is paid for, and said, before the work starts.
 
-Those of call logs apart: whoever judges runs has no use for them.
+Those of call logs and of reduction apart: whoever judges runs has no use for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
     Args:
         write: see `jit.compilation_notice`.
     """
-    # Every kernel is reached from here, but for those of `warm_up_call_logs` (tested).
+    # Every kernel is reached from here, but for those of the two functions below (tested).
     some = np.linspace(0.0, 1.0, 64)
     other = some**2
     usual = UsualDifferences([some - other, other - some], [some, other])
@@ -56,3 +56,27 @@ def warm_up_call_logs(write: Callable[[str], None] | None = None) -> None:
         Scanner(layout).scan(np.frombuffer(b" a\n", np.uint8))
         one = np.zeros(1, np.int32)
         build_trees(Calls(one, one, one, one, np.ones(1), np.zeros(1, np.int64), ("t",), ("s",), ("1",), ("m",)))
+
+
+def warm_up_reduction(write: Callable[[str], None] | None = None) -> None:
+    """Compiles or loads the kernels that count a trace's events and judge its windows.
+
+    Args:
+        write: see `jit.compilation_notice`.
+    """
+    from perfreg_assets.methods import packet_scanner  # noqa: PLC0415  (not for who judges runs)
+    from perfreg_assets.methods.reduction import MODES, Judge, learn  # noqa: PLC0415
+
+    with compilation_notice(write):
+        packet = bytes([0x0A, 4, 0x0A, 2, 0x08, 1])
+        data = np.frombuffer(packet, np.uint8)
+        rows = packet_scanner.scan_packets(data)[0]
+        events = packet_scanner.BundleScanner().scan(data, rows)
+        packet_scanner.bundle_starts(data, rows)
+        packet_scanner.scan_track_events(data, rows)
+        counter = packet_scanner.WindowCounter(np.ones(1, np.uint64), 0, 1)
+        counter.add(np.zeros(1, np.int64), np.ones(1, np.uint64))
+        counter.add(events.times, events.keys)
+        windows = np.random.default_rng(0).integers(1, 9, (600, 3)).astype(np.float64)
+        for mode in MODES.values():
+            Judge(learn(windows, mode)).judge(windows)

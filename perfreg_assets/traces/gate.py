@@ -4,6 +4,7 @@
 failure decides and is named by a reason code. What is required:
 
 * The file: regular, not empty, size and SHA-256 as run.json states, gzip whole, packets whole to the last byte.
+* All of it: a trace of which `perfreg reduce` kept the unusual parts says so in its first packet.
 * Data: scheduling events or process memory. A trace with one of the two is complete; the series of the other are
   `series_missing`. With neither there is nothing to judge: SOURCE_MISSING.
 * The app: at least one process named as the app or `app:…`.
@@ -31,6 +32,7 @@ from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.framing import PacketFraming
 from perfreg_assets.traces.processes import AppProcess, find_app
 from perfreg_assets.traces.recording import Recording, load_recording
+from perfreg_assets.traces.reduced import HEAD_BYTES, is_reduced
 from perfreg_assets.traces.statements import statement
 from perfreg_assets.traces.trace_file import GZIP_MAGIC, unpacked_chunks
 
@@ -55,6 +57,7 @@ class FileFacts:
     unpacked_bytes: int
     packet_count: int
     mtime_ns: int
+    is_reduced: bool = False  # parts of the original were left out
 
     def still_hold(self, path: Path) -> bool:
         """Whether the file is the one that was read: same place, size and time of the last change."""
@@ -127,9 +130,11 @@ def check_file(
         _compare_size(path, before.st_size, expected_bytes)
     framing = PacketFraming(path.name)
     unpacked_bytes = 0
+    head = b""
     try:
         for chunk in unpacked_chunks(path, settings.trace_max_bytes, on_raw=on_raw):
             unpacked_bytes += len(chunk)
+            head = head or chunk[:HEAD_BYTES]
             framing.feed(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
@@ -141,7 +146,16 @@ def check_file(
         raise
     _compare(path, digest.hexdigest(), expected_sha256)
     mtime_ns = before.st_mtime_ns if before is not None else 0
-    return FileFacts(path, size, digest.hexdigest(), bool(is_gzip), unpacked_bytes, framing.packet_count, mtime_ns)
+    return FileFacts(
+        path,
+        size,
+        digest.hexdigest(),
+        bool(is_gzip),
+        unpacked_bytes,
+        framing.packet_count,
+        mtime_ns,
+        is_reduced(head),
+    )
 
 
 def check_facts(facts: FileFacts, *, expected_bytes: int | None, expected_sha256: str | None) -> None:
@@ -206,7 +220,8 @@ def check_trace(
     recorded = contents.recorded_ns
     window = _window(recorded, exploration, settings)
     problem = (
-        _source_problem(sources)
+        (Rejected(Reason.TRACE_REDUCED, facts.path.name) if facts.is_reduced else None)
+        or _source_problem(sources)
         or _stats_problem(losses)
         or _app_problem(app, processes, len(contents.processes))
         or _time_problem(recorded, window, exploration, time_limit_s, settings)

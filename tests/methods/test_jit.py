@@ -38,9 +38,10 @@ def shared_cache(tmp_path_factory):
     code = """
 import pkgutil, importlib
 from perfreg_assets import methods
-from perfreg_assets.methods.warmup import warm_up, warm_up_call_logs
+from perfreg_assets.methods.warmup import warm_up, warm_up_call_logs, warm_up_reduction
 warm_up()
-warm_up_call_logs(lambda _: None)  # it has a notice of its own
+warm_up_call_logs(lambda _: None)  # they have notices of their own
+warm_up_reduction(lambda _: None)
 from numba.core.dispatcher import Dispatcher
 for found in pkgutil.iter_modules(methods.__path__):
     module = importlib.import_module(f"perfreg_assets.methods.{found.name}")

@@ -26,6 +26,8 @@ from perfreg_assets.warehouse import (
     evaluations,
     histories,
     notifications,
+    reductions,
+    references,
     reviews,
     runs,
     series,
@@ -537,6 +539,31 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
             [run_id, "f0" * 32, BOOT_NS],
         )
     _add_call_log(writer)
+    _add_reduction(writer)
+
+
+def _add_reduction(writer: Writer) -> None:
+    """A reference, and a trace of three windows of which one was kept."""
+    references.add(
+        writer,
+        references.ReferenceRow(
+            reference_name="usual", app=APPS[0], device="Pixel", config_hash=None, window_s=0.25,
+            event_types=[["sched_switch", APPS[0], "main"]], counts=np.ones((3, 2), np.uint16),
+            trace_sha256s=("cd" * 32,),
+        ),
+    )  # fmt: skip
+    reductions.store(
+        writer,
+        reductions.ReductionRow(
+            original_sha256="cd" * 32, reduced_sha256="ef" * 32, trace_file="/a", reduced_file="/b",
+            reference_name="usual", reduction_mode="default", window_s=0.25, kl_maximum=0.1, score_minimum=1.5,
+            bytes_before=1000, bytes_after=100, kept_ratio=0.3, window_count=3, start_ns=10**9,
+            event_types=["sched_switch main", "other"], window_events=(5, 5, 5), kls=np.array([0.1, 0.9, np.nan]),
+            scores=np.array([np.nan, 3.0, np.nan]), anomalous=(False, True, False), kept=(False, True, False),
+            reasons=("", "unusual", "empty"),
+            second_events=[{"start_ns": 10**9, "is_kept": True, "counts": {"sched_switch main": 15}}],
+        ),
+    )  # fmt: skip
 
 
 def _add_call_log(writer: Writer) -> None:

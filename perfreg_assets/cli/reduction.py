@@ -1,0 +1,224 @@
+"""`perfreg reduce` and `perfreg reference`: long traces made small, and what they are judged by."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.root import command, main
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.model.reduction import Learned, Reduced
+    from perfreg_assets.model.references import Source
+    from perfreg_assets.warehouse.references import ReferenceRow
+
+_COLUMNS = ("trace", "bytes_before", "bytes_after", "reduction", "kept_s", "of_s", "stretches", "written")
+_REFERENCE_COLUMNS = ("reference_name", "app", "device", "window_s", "window_count", "created_at")
+
+
+@command("reduce", example="perfreg reduce long.perfetto-trace --out kept/")
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write to.")
+@click.option(
+    "--reference", "reference_name", metavar="NAME", help="A stored reference; default: each one's own begin."
+)
+@click.option("--window", "window_s", type=float, metavar="S", help="Seconds in a window, instead of the setting.")
+@click.option(
+    "--mode",
+    type=click.Choice(["default", "knn", "seed"]),
+    help="How windows are scored, instead of the setting; seed: the published method as printed.",
+)
+@click.option(
+    "--store", is_flag=True, help="Keep windows and seconds in the warehouse: marts.trace_windows and others."
+)
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def reduce(
+    settings: Settings, paths: tuple[Path, ...], out: Path, reference_name: str | None, window_s: float | None,
+    mode: str | None, store: bool, form: str,
+) -> None:  # fmt: skip
+    """Writes smaller traces: what is unlike the reference is kept whole, with a second before and after.
+
+    PATH is a trace, a run folder or a folder of them. Each gets a folder below --out with the trace, which Perfetto
+    opens, and perfreg.reduction.json: every window with its scores, and how often what happened in each second, dropped
+    ones as well. The originals stay as they are. Exit status 1 when one of them could not be reduced.
+    """
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.model.reduction import reduce_trace
+    from perfreg_assets.model.references import require_fit
+
+    settings = _chosen(settings, window_s, mode)
+    sources = _sources(paths, settings)
+    made: list[Reduced] = []
+    refused = 0
+    with terminal.progress("reduce") as show, compilation_notice():
+        learned, row = _learned(settings, reference_name, window_s)
+        for name, source in sources:
+            show(name)
+            try:
+                if row is not None:
+                    require_fit(row, source)
+                made.append(reduce_trace(source.path, out / name, settings, learned))
+            except Rejected as error:
+                refused += 1
+                terminal.fail(f"{name} [{error.reason.code}] {error}")
+    if store and made:
+        _store(settings, made)
+    rows = [_row(one, form) for one in made]
+    terminal.show(rows, _COLUMNS if form != "json" else list(rows[0]) if rows else [], form)
+    for one in made:
+        _tell(one)
+    if refused:
+        sys.exit(1)
+
+
+@main.group("reference")
+def reference() -> None:
+    """What long traces are judged by: the windows of correct runs, under a name."""
+
+
+@command("add", example="perfreg reference add shop-usual runs/shop-001 runs/shop-002", group=reference)
+@click.argument("name")
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--window", "window_s", type=float, metavar="S", help="Seconds in a window, instead of the setting.")
+@click.option("--app", help="Of bare traces: the application id. Run folders say it.")
+@click.option("--device", help="Of bare traces: the device. Run folders say it.")
+def add(
+    settings: Settings, name: str, paths: tuple[Path, ...], window_s: float | None, app: str | None, device: str | None
+) -> None:
+    """Stores the windows of correct runs as a reference.
+
+    PATH is a trace, a run folder (of which the exploration counts) or a folder of them; all of one app on one device.
+    Runs in which functional problems were found are refused, and so are recordings that lost events.
+    """
+    from dataclasses import replace
+
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.model.references import reference_of
+    from perfreg_assets.warehouse import references as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    settings = _chosen(settings, window_s, None)
+    sources = [replace(one, app=one.app or app, device=one.device or device) for _, one in _sources(paths, settings)]
+    with terminal.progress("reference"), compilation_notice():
+        row = reference_of(name, sources, settings)
+    with Warehouse.of(settings).writing() as writer:
+        if not table.add(writer, row):
+            raise Rejected(Reason.REFERENCE_EXISTS, name)
+    terminal.say(
+        f"{name}: {len(row.counts)} windows of {row.window_s:g} s from {len(sources)} traces, "
+        f"{len(row.event_types)} types of events"
+    )
+
+
+@command("list", example="perfreg reference list", group=reference)
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def list_references(settings: Settings, form: str) -> None:
+    """Lists the stored references."""
+    from perfreg_assets.warehouse import references as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).reading() as reader:
+        terminal.show(table.listing(reader), _REFERENCE_COLUMNS, form)
+
+
+def _chosen(settings: Settings, window_s: float | None, mode: str | None) -> Settings:
+    values: dict[str, Any] = {"reduction_window_s": window_s, "reduction_mode": mode}
+    return settings.with_values(**{name: value for name, value in values.items() if value is not None})
+
+
+def _learned(
+    settings: Settings, name: str | None, window_s: float | None
+) -> tuple[Learned, ReferenceRow] | tuple[None, None]:
+    from perfreg_assets.model.references import learned_of
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if name is None:
+        return None, None
+    with Warehouse.of(settings).reading() as reader:
+        learned, row = learned_of(reader, name, settings)
+    if window_s is not None and window_s != row.window_s:
+        raise Rejected(Reason.REFERENCE_OTHER, f"{name} has windows of {row.window_s:g} s, --window says {window_s:g}")
+    return learned, row
+
+
+def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Source]]:
+    """(name of the folder to write, trace) of everything that was named, each name once."""
+    from perfreg_assets.collection.registry import find_run_folders
+    from perfreg_assets.collection.run_folder import RUN_JSON, read_run_folder
+    from perfreg_assets.model.references import Source
+
+    found: list[tuple[str, Source]] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append((path.name.split(".perfetto-trace")[0].removesuffix(".gz"), Source(path)))
+            continue
+        folders = [one for one in find_run_folders([path]) if (one / RUN_JSON).is_file()]
+        for folder in folders:
+            run = read_run_folder(folder, settings)
+            span = None
+            if run.exploration_start_ns is not None and run.exploration_end_ns is not None:
+                span = run.exploration_start_ns, run.exploration_end_ns
+            problems = tuple(str(problem.get("kind")) for problem in run.functional_problems or ())
+            found.append((folder.name, Source(run.trace_path, run.app, run.device, run.config.hash, span, problems)))
+        if not folders:
+            raise Rejected(Reason.TRACE_FILE_MISSING, f"{path}: no run folder is in it; name traces by their files")
+    names = [name for name, _ in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two of the traces would be written as {name}; reduce them one by one")
+    return found
+
+
+def _store(settings: Settings, made: list[Reduced]) -> None:
+    from perfreg_assets.model.reduction import row_of
+    from perfreg_assets.warehouse import reductions
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).writing() as writer:
+        for one in made:
+            reductions.store(writer, row_of(one))
+
+
+def _row(made: Reduced, form: str) -> dict[str, Any]:
+    from perfreg_assets.model.reduction import document
+
+    told = document(made)
+    if form == "json":
+        told["path"] = str(made.path)
+        return told
+    kept = sum(end - begin for begin, end in made.windows.stretches) / 1e9
+    events = made.windows.events
+    return {
+        "trace": told["trace"],
+        "bytes_before": told["bytes_before"],
+        "bytes_after": told["bytes_after"],
+        "reduction": round(told["bytes_before"] / told["bytes_after"], 1),
+        "kept_s": round(kept, 1),
+        "of_s": round((events.end_ns + 1 - events.start_ns) / 1e9, 1),
+        "stretches": len(made.windows.stretches),
+        "written": str(made.path),
+    }
+
+
+def _tell(made: Reduced) -> None:
+    """What deserves a word, on stderr."""
+    windows, cut = made.windows, made.cut
+    reference = windows.learned.reference
+    terminal.note(
+        f"{made.path.name}: {int(windows.is_anomalous.sum())} of {len(windows.reason)} windows are unusual "
+        f"(theta {reference.theta:.3g}, alpha {reference.alpha:.3g}, {reference.window_count} reference windows)"
+    )
+    for count, said in (
+        (sum(cut.unknown.values()), "packets of a kind that is not known were kept"),
+        (int(windows.events.is_lossy.sum()), "windows were kept because the recording lost events there"),
+        (windows.events.unplaced_count, "events on a clock that the trace does not tell of were not judged"),
+        (windows.events.broken_count, "bundles of kernel events are damaged and were not judged"),
+    ):
+        if count:
+            terminal.note(f"{made.path.name}: {count:,} {said}")

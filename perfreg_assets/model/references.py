@@ -1,0 +1,114 @@
+"""References: made of traces of correct runs, stored under a name, and fetched for a trace that they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfreg_assets.methods.reduction import MODES
+from perfreg_assets.model.reduction import Learned, combined, learn, window_ns
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces import event_types
+from perfreg_assets.traces.event_types import EventType
+from perfreg_assets.traces.gate import check_file
+from perfreg_assets.warehouse import references as table
+from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.references import ReferenceRow
+
+
+@dataclass(frozen=True)
+class Source:
+    """A trace, and what is known of where it is from; None where nothing says.
+
+    Attributes:
+        span: [start, end) on the trace's clock that counts; None: all of it.
+        problems: functional problems that were found while it was recorded.
+    """
+
+    path: Path
+    app: str | None = None
+    device: str | None = None
+    config_hash: str | None = None
+    span: tuple[int, int] | None = None
+    problems: tuple[str, ...] = ()
+
+
+def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> ReferenceRow:
+    """The windows of all traces together.
+
+    Raises:
+        Rejected: REFERENCE_PROBLEMS, REFERENCE_LOSSY, REFERENCE_OTHER (traces of several apps or devices),
+            REFERENCE_TOO_SHORT; TRACE_… of the gate.
+    """
+    for one in sources:
+        if one.problems:
+            raise Rejected(Reason.REFERENCE_PROBLEMS, f"{one.path}: {', '.join(sorted(set(one.problems)))}")
+    first = sources[0]
+    for one in sources:
+        if (one.app, one.device) != (first.app, first.device):
+            raise Rejected(Reason.REFERENCE_OTHER, f"{one.path} is of {_told(one)}, {first.path} of {_told(first)}")
+    totals: dict[EventType, int] = {}
+    surveys, sha256s = [], []
+    for one in sources:
+        facts = check_file(one.path, settings=settings)
+        if facts.is_reduced:
+            raise Rejected(Reason.TRACE_REDUCED, str(one.path))
+        sha256s.append(facts.sha256)
+        found = event_types.survey(one.path, settings.trace_max_bytes)
+        surveys.append(found)
+        whole = 1 << 62
+        for kind, count in event_types.type_totals(one.path, settings.trace_max_bytes, found, whole).items():
+            totals[kind] = totals.get(kind, 0) + count
+    types = event_types.most_frequent(totals)
+    windows = []
+    for one, found in zip(sources, surveys, strict=True):
+        counted = event_types.count_events(one.path, settings.trace_max_bytes, found, types, window_ns(settings))
+        if counted.is_lossy.any():
+            raise Rejected(Reason.REFERENCE_LOSSY, str(one.path))
+        windows.append(counted.within(one.span))
+    counts = combined(windows)
+    learn(counts, MODES[settings.reduction_mode], name)
+    return ReferenceRow(
+        reference_name=name,
+        app=first.app,
+        device=first.device,
+        config_hash=first.config_hash if len({one.config_hash for one in sources}) == 1 else None,
+        window_s=settings.reduction_window_s,
+        event_types=[[one.what, one.process, one.thread] for one in types],
+        counts=counts,
+        trace_sha256s=tuple(sha256s),
+    )
+
+
+def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, ReferenceRow]:
+    """A stored reference, ready to judge by.
+
+    Raises:
+        Rejected: REFERENCE_UNKNOWN.
+    """
+    row = table.find(reader, name)
+    if row is None:
+        raise Rejected(Reason.REFERENCE_UNKNOWN, name)
+    types = tuple(EventType(*one) for one in row.event_types)
+    reference = learn(row.counts, MODES[settings.reduction_mode], name)
+    return Learned(reference, types, round(row.window_s * 1e9), name=name), row
+
+
+def require_fit(row: ReferenceRow, source: Source) -> None:
+    """
+    Raises:
+        Rejected: REFERENCE_OTHER: both say of which app or device they are, and they differ.
+    """
+    for stated, own in ((row.app, source.app), (row.device, source.device)):
+        if stated is not None and own is not None and stated != own:
+            of_row = f"{row.app or '?'} on {row.device or '?'}"
+            raise Rejected(
+                Reason.REFERENCE_OTHER,
+                f"reference {row.reference_name} is of {of_row}, {source.path} of {_told(source)}",
+            )
+
+
+def _told(source: Source) -> str:
+    return f"{source.app or '?'} on {source.device or '?'}"

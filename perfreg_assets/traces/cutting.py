@@ -1,0 +1,334 @@
+"""Cuts stretches of time out of a Perfetto trace: whole packets are copied byte for byte or left out.
+
+What a packet needs to be understood stays with it:
+
+* Configuration, clocks, processes, tracks, statistics: kept.
+* A bundle of kernel events: kept as a whole if an event of it is in a kept stretch; it has its own table of names. So
+  are those of each core that tell which thread ran when the stretch began, and until when the last one ran.
+* Polls (process_stats, sys_stats, battery, power rails): those in a stretch, the last one before it (a counter holds
+  its value), and the first of each sequence, which may name the counters.
+* Track events: begin and end of each slice that overlaps a stretch; instants and counters inside. Frame timelines
+  likewise by their cookie. Legacy track events are kept, since their place is written elsewhere.
+* Samples, logs and other events: those inside.
+* Packets with interned data or defaults of a sequence, and those that clear them: kept where anything of the sequence
+  until the next clear is; outside of the stretches without their payload. So are all packets of a sequence whose
+  timestamps are differences.
+* What is not known: kept, and counted. Packets of compressed packets are unpacked, cut and packed again.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfreg_assets.traces.event_types import TraceReader
+from perfreg_assets.traces.packets import Block, blocks_of, flat_blocks, framed, inflated, scanner
+from perfreg_assets.traces.rpc_envelope import field as encoded
+from perfreg_assets.traces.rpc_envelope import fields
+
+_KEPT = frozenset(
+    {2, 6, 33, 34, 35, 36, 43, 44, 45, 46, 47, 51, 60, 61, 64, 67, 69, 70, 72, 82, 89, 115, 124, 126, 128}
+)
+_POLLS = frozenset({7, 9, 38, 40, 71, 73, 77, 91})
+_EVENTS = frozenset({11, 37, 39, 48, 49, 52, 53, 57, 62, 63, 65, 66, 68, 74, 75, 76, 78, 84, 135})
+_FRAME_TIMELINE, _FRAME_END = 76, 5
+_BEGIN, _END = 1, 2
+_STATEFUL = 7  # packet_scanner.INTERNED | CLEARED | DEFAULTS
+
+Stretches = Sequence[tuple[int, int]]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What became of a trace.
+
+    Attributes:
+        packet_count, kept_count: packets, those in packets of compressed ones counted one by one.
+        stripped_count: kept without their payload.
+        unknown: number of a payload that is not known → how many packets were kept for that.
+        bytes_after: of the trace that was written, unpacked.
+    """
+
+    packet_count: int
+    kept_count: int
+    stripped_count: int
+    unknown: dict[int, int]
+    bytes_after: int
+
+
+@dataclass
+class _Plan:
+    """Numbers of packets that are kept although they lie outside, and of what sequences anything is kept."""
+
+    extras: set[int] = field(default_factory=set)
+    needed: set[tuple[int, int]] = field(default_factory=set)  # sequence, how many clears before
+    incremental: set[int] = field(default_factory=set)
+
+
+class _Inside:
+    """Which times and spans lie in the kept stretches."""
+
+    def __init__(self, stretches: Stretches) -> None:
+        self.starts = np.array([start for start, _ in stretches], np.int64)
+        self.ends = np.array([end for _, end in stretches], np.int64)
+
+    def times(self, times: NDArray[np.int64]) -> Bools:
+        return self.spans(times, times)
+
+    def spans(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Bools:
+        place = np.searchsorted(self.ends, first, side="right")
+        found: Bools = (place < len(self.ends)) & (first >= 0)
+        found[found] = self.starts[place[found]] <= last[found]
+        return found
+
+    def borders(self, bundles: NDArray[np.int64]) -> Bools:
+        """(bundles,) Those that tell, of each core, which thread ran when a stretch begins, and until when the last one
+        of a stretch ran."""
+        found = np.zeros(len(bundles), np.bool_)
+        for core in np.unique(bundles[:, 2]).tolist():
+            own = np.flatnonzero((bundles[:, 2] == core) & (bundles[:, 3] >= 0))
+            if not len(own):
+                continue
+            own = own[np.argsort(bundles[own, 3], kind="stable")]
+            before = np.searchsorted(bundles[own, 3], self.starts, side="right") - 1
+            after = np.searchsorted(np.maximum.accumulate(bundles[own, 4]), self.ends, side="left")
+            found[own[before[before >= 0]]] = True
+            # The trace processor drops the first switch of each core that is written compactly.
+            found[own[before[before >= 1] - 1]] = True
+            found[own[after[after < len(own)]]] = True
+        return found
+
+    def next_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number of the stretch that begins next."""
+        return np.searchsorted(self.starts, times, side="right")
+
+
+def cut_trace(
+    path: Path,
+    max_bytes: int,
+    stretches: Stretches,
+    bundles: NDArray[np.int64],
+    write: Callable[[bytes], object],
+) -> Cut:
+    """Writes the cut trace, unpacked.
+
+    Args:
+        stretches: [start, end) on the trace's clock, ascending, without overlap.
+        bundles: (bundles, 5) from `event_types.count_events` of the same file.
+
+    Raises:
+        Rejected: as `packets.blocks_of`.
+    """
+    inside = _Inside(stretches)
+    plan = _planned(path, max_bytes, inside, bundles)
+    cutter = _Cutter(plan, inside, bundles)
+    size = 0
+    for block in blocks_of(path, max_bytes):
+        begin = 0
+        for number in np.flatnonzero(block.rows[:, scanner.FIELD] == scanner.COMPRESSED).tolist():
+            pieces = [cutter.cut(Block(block.data, block.rows[begin:number]))]
+            kept = cutter.cut(inflated(block.payload(number), path.name))
+            if kept:
+                packed = zlib.compress(kept)
+                pieces.append(framed(encoded(scanner.COMPRESSED, packed)))
+            for piece in pieces:
+                write(piece)
+                size += len(piece)
+            begin = number + 1
+        piece = cutter.cut(Block(block.data, block.rows[begin:]))
+        write(piece)
+        size += len(piece)
+    return Cut(cutter.number, cutter.kept_count, cutter.stripped_count, dict(cutter.unknown), size)
+
+
+class _Walk:
+    """Goes through a trace's packets in their order, with what is needed to place each."""
+
+    def __init__(self, inside: _Inside, bundles: NDArray[np.int64]) -> None:
+        self.reader = TraceReader()
+        self.inside = inside
+        self.number = 0
+        self.unknown: Counter[int] = Counter()
+        self._spans = bundles[:, :2]
+        self._is_border = inside.borders(bundles)
+        self._bundle = 0
+        self._clears: Counter[int] = Counter()
+
+    def place(self, block: Block) -> tuple[NDArray[np.int64], Bools, NDArray[np.int64]]:
+        """(times, whether each packet is kept for itself, clears of its sequence up to it), each (n,)."""
+        rows = block.rows
+        self.reader.describe(block)
+        times = self.reader.times
+        kinds = rows[:, scanner.FIELD]
+        of_ftrace = kinds == scanner.FTRACE
+        count = int(of_ftrace.sum())
+        here = slice(self._bundle, self._bundle + count)
+        spans, is_border = self._spans[here], self._is_border[here]
+        self._bundle += count
+        kept = np.isin(kinds, list(_KEPT))
+        kept[of_ftrace] = self.inside.spans(spans[:, 0], spans[:, 1]) | is_border
+        known = np.isin(kinds, [*_EVENTS, *_POLLS])
+        has_no_place = known & (times < 0)
+        kept |= known & self.inside.times(times)
+        strange = ~known & ~kept & ~of_ftrace & (kinds > 0)
+        kept |= strange | has_no_place
+        for kind, many in zip(*np.unique(kinds[strange | has_no_place], return_counts=True), strict=True):
+            self.unknown[int(kind)] += int(many)
+        if (rows[:, scanner.FLAGS] & (scanner.BROKEN | scanner.SEVERAL)).any():
+            kept |= (rows[:, scanner.FLAGS] & (scanner.BROKEN | scanner.SEVERAL)) != 0
+        return times, kept, self._clears_of(rows)
+
+    def _clears_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = np.zeros(len(rows), np.int64)
+        cleared = (rows[:, scanner.FLAGS] & scanner.CLEARED) != 0
+        sequences = rows[:, scanner.SEQUENCE]
+        for sequence in np.unique(sequences).tolist():
+            own = sequences == sequence
+            found[own] = self._clears[sequence] + np.cumsum(cleared[own])
+            self._clears[sequence] += int(cleared[own].sum())
+        return found
+
+
+def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.int64]) -> _Plan:
+    walk, plan, slices = _Walk(inside, bundles), _Plan(), _OpenSlices(inside)
+    last_polls: dict[tuple[int, int, int], tuple[int, tuple[int, int]]] = {}
+    for block in flat_blocks(path, max_bytes):
+        times, kept, clears = walk.place(block)
+        rows = block.rows
+        for number in np.flatnonzero(np.isin(rows[:, scanner.FIELD], list(_POLLS)) & (times >= 0)).tolist():
+            kind, sequence = int(rows[number, scanner.FIELD]), int(rows[number, scanner.SEQUENCE])
+            here = walk.number + number, (sequence, int(clears[number]))
+            following = int(inside.next_of(times[number : number + 1])[0])
+            last_polls.setdefault((kind, sequence, -1), here)  # the first one names the counters
+            last_polls[kind, sequence, following] = here
+        slices.take(block, times, clears, walk.number)
+        for sequence, clear in np.unique(
+            np.stack([rows[kept, scanner.SEQUENCE], clears[kept]], axis=1), axis=0
+        ).tolist():
+            plan.needed.add((sequence, clear))
+        walk.number += len(rows)
+    slices.finish()
+    polls = [here for (_, _, following), here in last_polls.items() if following < len(inside.starts)]
+    for number, generation in [*polls, *slices.kept]:
+        plan.extras.add(number)
+        plan.needed.add(generation)
+    plan.incremental = walk.reader.clock.incremental_sequences
+    return plan
+
+
+class _OpenSlices:
+    """Pairs begins and ends of slices and frames, and keeps both of those that overlap a kept stretch."""
+
+    def __init__(self, inside: _Inside) -> None:
+        self._inside = inside
+        self._stacks: dict[tuple[int, int], list[tuple[int, int, tuple[int, int]]]] = {}
+        self._frames: dict[int, tuple[int, int, tuple[int, int]]] = {}
+        self.kept: list[tuple[int, tuple[int, int]]] = []
+
+    def take(self, block: Block, times: NDArray[np.int64], clears: NDArray[np.int64], first: int) -> None:
+        """The next packets; `first`: the number of the first of them."""
+        rows = block.rows
+        chosen = np.flatnonzero(rows[:, scanner.FIELD] == scanner.TRACK_EVENT)
+        if len(chosen):
+            types, uuids, odd = scanner.scan_track_events(block.data, rows[chosen])
+            for number, kind, uuid, is_odd in zip(
+                chosen.tolist(), types.tolist(), uuids.tolist(), odd.tolist(), strict=True
+            ):
+                sequence = int(rows[number, scanner.SEQUENCE])
+                here = int(times[number]), first + number, (sequence, int(clears[number]))
+                if is_odd or kind == 0:
+                    self.kept.append(here[1:])
+                elif kind == _BEGIN:
+                    self._stacks.setdefault((uuid, 0 if uuid else sequence), []).append(here)
+                elif kind == _END:
+                    stack = self._stacks.get((uuid, 0 if uuid else sequence))
+                    if stack:
+                        self._close(stack.pop(), here)
+        for number in np.flatnonzero(rows[:, scanner.FIELD] == _FRAME_TIMELINE).tolist():
+            here = int(times[number]), first + number, (int(rows[number, scanner.SEQUENCE]), int(clears[number]))
+            self._take_frame(block.payload(number), here)
+
+    def _take_frame(self, payload: bytes, here: tuple[int, int, tuple[int, int]]) -> None:
+        try:
+            kind, message = next(iter(fields(memoryview(payload))))
+            assert isinstance(message, memoryview)
+            cookie = next(value for number, value in fields(message) if number == 1)
+        except (ValueError, StopIteration, AssertionError):
+            return
+        if kind != _FRAME_END:
+            self._frames[int(cookie)] = here
+        elif int(cookie) in self._frames:
+            self._close(self._frames.pop(int(cookie)), here)
+
+    def finish(self) -> None:
+        """At the trace's end: what is open lasts until there."""
+        until = int(self._inside.ends[-1]) if len(self._inside.ends) else 0
+        for opened in [*self._frames.values(), *(one for stack in self._stacks.values() for one in stack)]:
+            if self._overlaps(opened[0], until):
+                self.kept.append(opened[1:])
+
+    def _close(self, opened: tuple[int, int, tuple[int, int]], closed: tuple[int, int, tuple[int, int]]) -> None:
+        if self._overlaps(opened[0], closed[0]):
+            self.kept += [opened[1:], closed[1:]]
+
+    def _overlaps(self, first: int, last: int) -> bool:
+        return bool(self._inside.spans(np.array([first]), np.array([last]))[0])
+
+
+class _Cutter(_Walk):
+    """The second way through: the bytes of what is kept."""
+
+    def __init__(self, plan: _Plan, inside: _Inside, bundles: NDArray[np.int64]) -> None:
+        super().__init__(inside, bundles)
+        self._plan = plan
+        self._extras = np.array(sorted(plan.extras), np.int64)
+        self.kept_count = self.stripped_count = 0
+
+    def cut(self, block: Block) -> bytes:
+        """The kept packets of a block."""
+        if not len(block.rows):
+            return b""
+        rows = block.rows
+        _, kept, clears = self.place(block)
+        numbers = self.number + np.arange(len(rows))
+        low, high = np.searchsorted(self._extras, [self.number, self.number + len(rows)])
+        kept[self._extras[low:high] - self.number] = True
+        stripped = ~kept & self._is_state(rows, clears)
+        self.number += len(numbers)
+        self.kept_count += int(kept.sum() + stripped.sum())
+        self.stripped_count += int(stripped.sum())
+        pieces: list[bytes] = []
+        changes = np.flatnonzero(np.diff(kept.astype(np.int8) + 2 * stripped)) + 1
+        for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(rows)], strict=True):
+            if kept[begin]:
+                pieces.append(block.data[rows[begin, scanner.OFFSET] : rows[end - 1, scanner.END]].tobytes())
+            elif stripped[begin]:
+                pieces += [framed(_without_payload(block, number)) for number in range(begin, end)]
+        return b"".join(pieces)
+
+    def _is_state(self, rows: NDArray[np.int64], clears: NDArray[np.int64]) -> Bools:
+        """Packets that others of their sequence, which are kept, cannot be understood without."""
+        flags, sequences = rows[:, scanner.FLAGS], rows[:, scanner.SEQUENCE]
+        chosen: Bools = (flags & _STATEFUL) != 0
+        if self._plan.incremental:
+            chosen |= np.isin(sequences, list(self._plan.incremental))
+        for number in np.flatnonzero(chosen).tolist():
+            chosen[number] = (int(sequences[number]), int(clears[number])) in self._plan.needed
+        return chosen
+
+
+def _without_payload(block: Block, number: int) -> bytes:
+    """A packet's message without the field that is its payload."""
+    row = block.rows[number]
+    message = block.message(number)
+    if not row[scanner.FIELD]:
+        return message
+    start = int(row[scanner.END]) - len(message)
+    return message[: int(row[scanner.TAG]) - start] + message[int(row[scanner.AT] + row[scanner.LENGTH]) - start :]

@@ -1,0 +1,63 @@
+"""What became of traces that were reduced: their windows, and what happened in each second."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets import __version__
+from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.rows import Table, now_utc, replace
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReductionRow:
+    """A row of core.reductions.
+
+    Attributes:
+        window_events, kls, scores, anomalous, kept, reasons: a value for each window, in their order; NaN
+            where a window was not judged, an empty reason where it is as usual.
+        second_events: {start_ns, is_kept, counts: number of the type in `event_types` → events} of each second.
+    """
+
+    original_sha256: str
+    reduced_sha256: str
+    run_id: str | None = None
+    trace_file: str
+    reduced_file: str
+    reference_name: str | None
+    reduction_mode: str
+    window_s: float
+    kl_maximum: float
+    score_minimum: float
+    bytes_before: int
+    bytes_after: int
+    kept_ratio: float
+    window_count: int
+    start_ns: int
+    event_types: list[str]
+    window_events: tuple[int, ...]
+    kls: np.ndarray
+    scores: np.ndarray
+    anomalous: tuple[bool, ...]
+    kept: tuple[bool, ...]
+    reasons: tuple[str, ...]
+    second_events: list[dict[str, Any]]
+    code_version: str = __version__
+    reduced_at: datetime = field(default_factory=now_utc)
+
+
+REDUCTIONS = Table("core.reductions", ReductionRow, ("original_sha256",), ("original_sha256",))
+
+
+def store(writer: Writer, row: ReductionRow) -> None:
+    """Puts a reduction in place of an earlier one of the same trace; `run_id` is that of the run with this trace."""
+    found = writer.rows(
+        "SELECT run_id FROM core.runs WHERE trace_sha256 = ? AND NOT is_quarantined", [row.original_sha256]
+    )
+    known = dataclasses.replace(row, run_id=found[0][0] if found else None)
+    replace(writer, REDUCTIONS, [known])

@@ -1,0 +1,84 @@
+"""References that long traces are judged by: the windows of correct runs, under a name."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfreg_assets import __version__
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import now_utc
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRow:
+    """A row of core.trace_references.
+
+    Attributes:
+        app, device, config_hash: of the runs that it is made of; None of bare traces.
+        event_types: [what, process, thread] of the columns of `counts` but the last, which is all others.
+        counts: (windows, types + 1) uint16.
+    """
+
+    reference_name: str
+    app: str | None
+    device: str | None
+    config_hash: str | None
+    window_s: float
+    event_types: list[list[str]]
+    counts: NDArray[np.uint16]
+    trace_sha256s: tuple[str, ...]
+    code_version: str = __version__
+    created_at: datetime = field(default_factory=now_utc)
+
+
+_COLUMNS = "reference_name, app, device, config_hash, window_s, window_count, trace_sha256s, code_version, created_at"
+
+
+def add(writer: Writer, row: ReferenceRow) -> bool:
+    """Stores a reference; False if there is one of that name already."""
+    if listing(writer, row.reference_name):
+        return False
+
+    packed = zlib.compress(np.ascontiguousarray(row.counts, "<u2").tobytes(), 6)
+    writer.execute(
+        f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            *(row.reference_name, row.app, row.device, row.config_hash, row.window_s, len(row.counts)),
+            *(list(row.trace_sha256s), row.code_version, row.created_at, json.dumps(row.event_types), packed),
+        ],
+    )
+    return True
+
+
+def listing(reader: Reader, name: str | None = None) -> list[dict[str, Any]]:
+    """All references, or the one of a name, without their windows."""
+    return reader.dicts(
+        f"SELECT {_COLUMNS} FROM core.trace_references WHERE ? IS NULL OR reference_name = ? ORDER BY reference_name",
+        [name, name],
+    )
+
+
+def find(reader: Reader, name: str) -> ReferenceRow | None:
+    """The reference of a name, with its windows."""
+
+    rows = reader.dicts(
+        f"SELECT {_COLUMNS}, event_types::VARCHAR AS event_types, window_counts FROM core.trace_references "
+        "WHERE reference_name = ?",
+        [name],
+    )
+    if not rows:
+        return None
+    (found,) = rows
+    types = json.loads(found.pop("event_types"))
+    counts = np.frombuffer(zlib.decompress(found.pop("window_counts")), "<u2").reshape(-1, len(types) + 1)
+    found.pop("window_count")
+    found["trace_sha256s"] = tuple(found["trace_sha256s"])
+    return ReferenceRow(event_types=types, counts=counts, **found)

@@ -1,0 +1,221 @@
+"""`perfreg reduce` and `perfreg reference`: what is kept, what is told, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.cli import main
+from perfreg_assets.model import reduction
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.inspection import inspect_trace
+from tests.traces.long_traces import START_NS, write_long_trace
+
+SESSIONS = Path(__file__).parent / "data" / "sessions"
+SECOND = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def long_trace(tmp_path_factory):
+    """Ten minutes: half of them the reference, then ten seconds with another thread and ten without any event."""
+    folder = tmp_path_factory.mktemp("long")
+    return write_long_trace(folder / "long.perfetto-trace", 600, (400, 410), silent=range(500, 510))
+
+
+def run(*arguments, warehouse=None):
+    extra = ["--warehouse", str(warehouse)] if warehouse else []
+    return CliRunner().invoke(main, [*map(str, arguments), *extra])
+
+
+def told(result):
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def reduced(long_trace, tmp_path_factory):
+    out = tmp_path_factory.mktemp("kept")
+    (row,) = told(run("reduce", long_trace, "--out", out, "--format", "json"))
+    return out, row
+
+
+def test_the_public_keys_are_there_and_the_disturbance_and_the_hang_are_kept_with_their_rims(reduced, long_trace):
+    _, row = reduced
+    assert {"trace", "bytes_before", "bytes_after", "windows"} <= set(row)
+    assert {"start_ns", "end_ns", "is_kept"} <= set(row["windows"][0])
+    assert row["bytes_before"] == long_trace.stat().st_size
+    assert row["bytes_after"] < row["bytes_before"] / 10
+    (a, b), (c, d) = [(one["start_ns"] - START_NS, one["end_ns"] - START_NS) for one in row["stretches"]]
+    assert 398.5 * SECOND <= a <= 399.5 * SECOND
+    assert 410.5 * SECOND <= b <= 411.5 * SECOND
+    assert 498.5 * SECOND <= c <= 499.5 * SECOND
+    assert 510.5 * SECOND <= d <= 511.5 * SECOND
+    reasons = [window["reason"] for window in row["windows"]]
+    assert reasons[:1200] == ["reference"] * 1200
+    assert reasons.count("silent") >= 38
+    assert reasons.count("unusual") >= 38
+    kept = [window for window in row["windows"] if window["is_kept"]]
+    assert len(kept) <= (12 + 12 + 1) * 4
+
+
+def test_the_document_lies_beside_the_trace_and_has_the_counts_of_dropped_seconds(reduced):
+    out, row = reduced
+    document = json.loads((out / "long" / "perfreg.reduction.json").read_text())
+    assert {**document, "path": row["path"]} == row
+    assert document["original_sha256"] != document["sha256"]
+    second = next(one for one in document["seconds"] if not one["is_kept"])
+    own = [w for w in document["windows"] if second["start_ns"] <= w["start_ns"] < second["start_ns"] + SECOND]
+    assert sum(second["counts"].values()) == sum(window["events"] for window in own) > 0
+    assert document["types"][-1] == "other"
+
+
+def test_a_reduced_trace_is_never_complete_and_is_not_reduced_again(reduced, tmp_path):
+    out, row = reduced
+    path = Path(row["path"])
+    health = inspect_trace(
+        path, app="com.rig.media", exploration=None, time_limit_s=600, settings=Settings(trace_processor="wasm")
+    ).health
+    assert (health.is_complete, health.reason.code) == (False, "trace_reduced")
+    result = run("reduce", path, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "[trace_reduced]" in result.stderr
+    assert not list(tmp_path.iterdir())
+    again = run("reduce", out.parent / "nothing", "--out", tmp_path)
+    assert again.exit_code == 1
+    assert "[trace_file_missing]" in again.stderr
+
+
+def test_a_gzip_trace_stays_gzip_and_the_same_trace_gives_the_same_bytes(long_trace, reduced, tmp_path):
+    packed = tmp_path / "long.perfetto-trace.gz"
+    packed.write_bytes(gzip.compress(long_trace.read_bytes()))
+    for name in ("a", "b"):
+        assert run("reduce", packed, "--out", tmp_path / name).exit_code == 0
+    first, second = (tmp_path / name / "long" / packed.name for name in ("a", "b"))
+    assert first.read_bytes() == second.read_bytes()
+    assert gzip.decompress(first.read_bytes()) == Path(reduced[1]["path"]).read_bytes()
+
+
+def test_what_was_written_is_not_overwritten(long_trace, reduced):
+    out, row = reduced
+    before = Path(row["path"]).read_bytes()
+    result = run("reduce", long_trace, "--out", out)
+    assert result.exit_code == 1
+    assert "[reduction_exists]" in result.stderr
+    assert Path(row["path"]).read_bytes() == before
+
+
+def test_the_seed_mode_keeps_what_the_document_prints(long_trace, tmp_path):
+    (row,) = csv.DictReader(
+        io.StringIO(run("reduce", long_trace, "--out", tmp_path, "--mode", "seed", "--format", "csv").stdout)
+    )
+    document = json.loads((tmp_path / "long" / "perfreg.reduction.json").read_text())
+    assert (document["mode"], document["alpha"]) == ("seed", 1.2)
+    assert int(row["bytes_after"]) < int(row["bytes_before"])
+
+
+def test_a_trace_that_is_too_short_to_learn_from_is_refused_and_a_stored_reference_helps(tmp_path):
+    warehouse = tmp_path / "w.duckdb"
+    runs = tmp_path / "runs"
+    for name in ("notes-000", "notes-001", "notes-003"):
+        shutil.copytree(SESSIONS / name, runs / name)
+    result = run("reduce", runs / "notes-000", "--out", tmp_path / "kept")
+    assert result.exit_code == 1
+    assert "[reference_too_short]" in result.stderr
+    assert not (tmp_path / "kept").exists()
+    made = run("reference", "add", "notes-usual", runs / "notes-000", runs / "notes-001", warehouse=warehouse)
+    assert made.exit_code == 0, made.output
+    assert "windows of 0.25 s from 2 traces, 63 types of events" in made.stdout
+    again = run("reference", "add", "notes-usual", runs / "notes-000", runs / "notes-001", warehouse=warehouse)
+    assert again.exit_code == 1
+    assert "There is a reference with this name" in again.stderr
+    (listed,) = told(run("reference", "list", "--format", "json", warehouse=warehouse))
+    assert (listed["reference_name"], listed["app"], listed["window_s"]) == ("notes-usual", "com.rig.notes", 0.25)
+    (row,) = told(
+        run(
+            *("reduce", runs / "notes-003", "--out", tmp_path / "kept", "--reference", "notes-usual"),
+            *("--format", "json"), warehouse=warehouse,
+        )
+    )  # fmt: skip
+    assert row["reference"] == "notes-usual"
+    assert row["kept_share"] < 0.5
+
+
+def test_a_reference_of_another_app_device_or_window_or_of_a_run_with_problems_is_refused_by_name(tmp_path):
+    warehouse, runs = tmp_path / "w.duckdb", tmp_path / "runs"
+    for name in ("notes-000", "notes-001", "notes-003", "notes-004"):
+        shutil.copytree(SESSIONS / name, runs / name)
+    document = json.loads((runs / "notes-003" / "run.json").read_text())
+    document["config"]["device"] = "Another device"
+    (runs / "notes-003" / "run.json").write_text(json.dumps(document))
+    document = json.loads((runs / "notes-004" / "run.json").read_text())
+    document["functional_problems"] = [{"kind": "crash", "message": "…"}]
+    (runs / "notes-004" / "run.json").write_text(json.dumps(document))
+    usual = runs / "notes-000", runs / "notes-001"
+    for name, paths, code in (
+        ("crashed", (runs / "notes-004",), "problems were found in this one"),
+        ("mixed", (*usual, runs / "notes-003"), "is of another app, device or window"),
+        ("short", (runs / "notes-000",), "A reference needs 500 windows"),
+    ):
+        result = run("reference", "add", name, *paths, warehouse=warehouse)
+        assert result.exit_code == 1
+        assert code in result.stderr
+    assert run("reference", "add", "usual", *usual, warehouse=warehouse).exit_code == 0
+    other = run("reduce", runs / "notes-003", "--out", tmp_path / "kept", "--reference", "usual", warehouse=warehouse)
+    assert other.exit_code == 1
+    assert "[reference_other]" in other.stderr
+    window = run(
+        *("reduce", runs / "notes-001", "--out", tmp_path / "kept", "--reference", "usual", "--window", "0.04"),
+        warehouse=warehouse,
+    )
+    assert window.exit_code == 1
+    assert "has windows of 0.25 s" in window.stderr
+    unknown = run("reduce", runs / "notes-001", "--out", tmp_path / "kept", "--reference", "no", warehouse=warehouse)
+    assert "There is no reference with this name" in unknown.stderr
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_disk_that_is_full_leaves_nothing_half_written(long_trace, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(reduction, "_sync", full)
+    result = run("reduce", long_trace, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "[host_no_space]" in result.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_stored_reductions_are_asked_by_sql(long_trace, reduced, tmp_path):
+    warehouse = tmp_path / "w.duckdb"
+    row = told(
+        run("reduce", long_trace, "--out", tmp_path / "kept", "--store", "--format", "json", warehouse=warehouse)
+    )[0]
+
+    def ask(sql):
+        return told(run("sql", sql, "--format", "json", warehouse=warehouse))
+
+    (stored,) = ask("FROM marts.reductions")
+    assert (stored["original_sha256"], stored["bytes_after"]) == (row["original_sha256"], row["bytes_after"])
+    assert (stored["run_id"], stored["window_count"]) == (None, len(row["windows"]))
+    windows = ask(
+        "SELECT start_ns, end_ns, event_count, kl_value, score_value, is_unusual, is_kept, window_reason "
+        "FROM marts.trace_windows ORDER BY start_ns"
+    )
+    assert [(one["start_ns"], one["end_ns"], one["is_kept"], one["window_reason"]) for one in windows] == [
+        (one["start_ns"], one["end_ns"], one["is_kept"], one["reason"]) for one in row["windows"]
+    ]
+    assert [one["score_value"] for one in windows] == pytest.approx([one["score"] for one in row["windows"]], abs=1e-6)
+    assert len(ask("SELECT * FROM marts.trace_windows WHERE is_unusual LIMIT 2")) == 2
+    (total,) = ask("SELECT sum(event_count)::BIGINT AS events, count(*) AS seconds FROM marts.trace_seconds")
+    assert total["events"] == sum(one["events"] for one in row["windows"])
+    assert total["seconds"] == len(row["seconds"])
+    again = run("reduce", long_trace, "--out", tmp_path / "more", "--store", warehouse=warehouse)
+    assert again.exit_code == 0
+    assert len(ask("FROM marts.reductions")) == 1
