@@ -37,10 +37,11 @@ _REFERENCE_COLUMNS = ("reference_name", "app", "device", "window_s", "window_cou
 @click.option(
     "--store", is_flag=True, help="Keep windows and seconds in the warehouse: marts.trace_windows and others."
 )
+@click.option("--html", is_flag=True, help="Write a page beside each trace: events, divergence, score, what is kept.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def reduce(
     settings: Settings, paths: tuple[Path, ...], out: Path, reference_name: str | None, window_s: float | None,
-    mode: str | None, store: bool, form: str,
+    mode: str | None, store: bool, html: bool, form: str,
 ) -> None:  # fmt: skip
     """Writes smaller traces: what is unlike the reference is kept whole, with a second before and after.
 
@@ -67,6 +68,8 @@ def reduce(
             except Rejected as error:
                 refused += 1
                 terminal.fail(f"{name} [{error.reason.code}] {error}")
+    for one in made if html else ():
+        _write_page(one)
     if store and made:
         _store(settings, made)
     rows = [_row(one, form) for one in made]
@@ -173,6 +176,15 @@ def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Sou
         if names.count(name) > 1:
             raise ValueError(f"two of the traces would be written as {name}; reduce them one by one")
     return found
+
+
+def _write_page(made: Reduced) -> None:
+    from perfreg_assets.model.reduction import document
+    from perfreg_assets.reports.reduction_page import render_reduction_page
+
+    page = made.path.with_name("perfreg.reduction.html")
+    page.write_text(render_reduction_page(document(made)), "utf-8")
+    terminal.note(f"page: {page}")
 
 
 def _store(settings: Settings, made: list[Reduced]) -> None:

@@ -37,6 +37,7 @@ the device slept; unlike the reference; the same, but one of few, which is not k
 has never; the recording lost events."""
 SCHEMA_VERSION = 1
 _SECOND_NS = 1_000_000_000
+_BLOCK_WINDOWS = 4096
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,11 @@ def judged(events: EventWindows, learned: Learned, settings: Settings) -> Window
     kl, score = np.full(count, np.nan), np.full(count, np.nan)
     unusual, silent = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     last = count - 1 if count and events.end_ns < events.start_ns + count * width - 1 else count  # not over yet
-    found = judge.judge(events.counts[first:last].astype(np.float64))
-    kl[first:last], score[first:last], silent[first:last] = found.kl, found.score, found.is_silent
-    unusual[first:last] = found.is_anomalous & ~found.is_silent
+    for begin in range(first, last, _BLOCK_WINDOWS):
+        here = slice(begin, min(begin + _BLOCK_WINDOWS, last))
+        found = judge.judge(events.counts[here].astype(np.float64))
+        kl[here], score[here], silent[here] = found.kl, found.score, found.is_silent
+        unusual[here] = found.is_anomalous & ~found.is_silent
     silent &= ~events.is_suspended
     voted = reduction.voted(unusual | silent) if learned.reference.mode.has_votes else unusual | silent
     is_anomalous = voted | events.is_lossy
@@ -274,13 +277,17 @@ def per_second(windows: Windows) -> list[tuple[int, bool, dict[str, int]]]:
     their number."""
     events, width = windows.events, windows.learned.window_ns
     second = (np.arange(len(events.counts)) * width) // _SECOND_NS
-    found = []
-    for number in np.unique(second).tolist():
-        own = second == number
-        counts = events.counts[own].sum(axis=0, dtype=np.int64)
-        told = {str(column): int(counts[column]) for column in np.flatnonzero(counts).tolist()}
-        found.append((events.start_ns + number * _SECOND_NS, bool(windows.is_kept[own].any()), told))
-    return found
+    firsts = np.flatnonzero(np.diff(second, prepend=-1))
+    sums = np.add.reduceat(events.counts, firsts, axis=0, dtype=np.int64)
+    kept = np.logical_or.reduceat(windows.is_kept, firsts)
+    return [
+        (
+            events.start_ns + int(second[first]) * _SECOND_NS,
+            bool(is_kept),
+            {str(column): int(counts[column]) for column in np.flatnonzero(counts).tolist()},
+        )
+        for first, is_kept, counts in zip(firsts, kept, sums, strict=True)
+    ]
 
 
 def row_of(made: Reduced) -> ReductionRow:
