@@ -156,10 +156,10 @@ def type_totals(path: Path, max_bytes: int, found: Survey, reference_ns: int) ->
         starts = scanner.bundle_starts(block.data, rows)
         rows = rows[(starts >= 0) & (starts < end)]
         events = reader.bundles.scan(block.data, rows)
-        reader.learn_names(block, rows, names)
         near = events.times < end
         kinds, tids = events.kinds[near].astype(np.int64), events.tids[near].astype(np.int64)
         pairs, counts = np.unique(kinds << 32 | tids, return_counts=True)
+        reader.learn_names(block, rows, pairs & 0xFFFFFFFF, names)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             kind, tid = pair >> 32, pair & 0xFFFFFFFF
             key = (kind, int(reader.processes[tid]), int(reader.bundles.names[tid]))
@@ -312,10 +312,11 @@ class TraceReader:
         self._sequences.update(np.unique(block.rows[:, scanner.SEQUENCE]).tolist())
         return found
 
-    def learn_names(self, block: Block, rows: NDArray[np.int64], names: dict[int, str]) -> None:
-        """Adds what the threads of some bundles are called: hash of the name → name with `#`."""
-        known = set(names)
-        if set(np.unique(self.bundles.names).tolist()) <= known:
+    def learn_names(
+        self, block: Block, rows: NDArray[np.int64], tids: NDArray[np.int64], names: dict[int, str]
+    ) -> None:
+        """Adds what threads of some bundles are called: hash of the name → name with `#`."""
+        if set(self.bundles.names[tids].tolist()) <= set(names):
             return
         for row in rows:
             payload = block.data[row[scanner.AT] : row[scanner.AT] + row[scanner.LENGTH]].tobytes()
