@@ -35,6 +35,8 @@ class SeriesDefinition:
     label: as a heading; `short`: as the subject of a sentence. Both may hold `<n>`.
     sources: the data sources that a collection has to record for it (`collection.perfetto_config.SOURCES`).
     is_judged: by default; the setting `judged_series` asks for others.
+    is_steady: whether repetitions were averaged out of its values before, as a benchmark does: half a percent is noise
+        then, and a tenth a disturbance.
     """
 
     name: str
@@ -47,6 +49,7 @@ class SeriesDefinition:
     description: str
     sources: tuple[str, ...] = ()
     is_judged: bool = False
+    is_steady: bool = False
 
     @property
     def pattern(self) -> str:
@@ -396,6 +399,14 @@ def metric_definition(name: str, *, unit: str, worse: Worse, is_judged: bool = T
     return SeriesDefinition(
         name=name, unit=unit, kind="scalar", axis="app", worse=worse, label=name, short=name, description=description,
         is_judged=is_judged,
+    )  # fmt: skip
+
+
+def benchmark_definition(name: str, *, unit: str, worse: Worse) -> SeriesDefinition:
+    """What the score of a benchmark is."""
+    return SeriesDefinition(
+        name=name, unit=unit, kind="scalar", axis="app", worse=worse, label=name, short=name,
+        description="The score of a benchmark.", is_judged=True, is_steady=True,
     )  # fmt: skip
 
 

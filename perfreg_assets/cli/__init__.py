@@ -1,6 +1,7 @@
 """`perfreg …`: thin; each command calls the functions that the assets call, and shows what came of it."""
 
 from perfreg_assets.cli import (
+    benchmarks,
     causes,
     collecting,
     health,
@@ -16,6 +17,7 @@ from perfreg_assets.cli.process import run
 from perfreg_assets.cli.root import main
 
 __all__ = [
+    "benchmarks",
     "causes",
     "collecting",
     "health",

@@ -102,12 +102,17 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None) ->
 @click.option("--note")
 @click.option("--reviewer", default=lambda: os.environ.get("USER"))
 def review(settings: Settings, run_id: str, status: str, note: str | None, reviewer: str | None) -> None:
-    """Says what a person found: confirmed (out of future histories), rejected (false alarm), accepted (new normal)."""
-    from perfreg_assets.warehouse import reviews
+    """Says what a person found: confirmed (out of future histories), rejected (false alarm), accepted (new normal).
+
+    RUN_ID is a run's, or a benchmark_run_id.
+    """
+    from perfreg_assets.warehouse import benchmarks, reviews
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).writing() as writer:
-        reviews.add(writer, run_id, status, note=note, reviewer=reviewer)
+        is_benchmark = bool(benchmarks.known(writer, [run_id]))
+        add = benchmarks.review if is_benchmark else reviews.add
+        add(writer, run_id, status, note=note, reviewer=reviewer)
     terminal.say(f"{run_id}: {status}")
     bring_up_to_date(settings)
 

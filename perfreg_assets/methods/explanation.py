@@ -177,3 +177,17 @@ def readable(value: float) -> str:
     if abs(value) >= 1e3:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1g}"
+
+
+_SCALES = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
+    "ops/s": ((1e9, "G ops/s"), (1e6, "M ops/s"), (1e3, "k ops/s"), (1.0, "ops/s")),
+    "bytes": ((float(1 << 30), "GiB"), (float(1 << 20), "MiB"), (float(1 << 10), "KiB"), (1.0, "bytes")),
+}
+
+
+def readable_quantity(value: float, unit: str) -> str:
+    """Three significant digits with the unit that fits: 535,144,845 ns are 535 ms."""
+    scales = _SCALES.get(unit, ((1.0, unit),))
+    factor, name = next((one for one in scales if abs(value) >= one[0]), scales[-1])
+    return f"{readable(value / factor)} {name}".rstrip()

@@ -27,6 +27,8 @@ from perfreg_assets.methods.inputs import Floats, as_univariate
 from perfreg_assets.methods.samples import Score
 
 SMALLEST_HISTORY = 2
+STEADY_LOG_SD, STEADY_DISTURBED_LOG = 0.005, 0.1
+"""Of the logarithms of values that were averaged already, see `SeriesDefinition.is_steady`."""
 _TIMES = ("s", "ms", "us", "ns")
 
 
@@ -43,7 +45,8 @@ def predictive(history: Floats, value: float, series: SeriesDefinition) -> Score
     known = values[order]
     if known[0] > 0 and judged > 0:
         known, judged = np.log(known), float(np.log(judged))
-        smallest_sd, smallest_disturbance = SMALLEST_LOG_SD, DISTURBED_LOG
+        steady = STEADY_LOG_SD, STEADY_DISTURBED_LOG
+        smallest_sd, smallest_disturbance = steady if series.is_steady else (SMALLEST_LOG_SD, DISTURBED_LOG)
     else:
         level = float(np.median(np.abs(known)))
         smallest_sd, smallest_disturbance = max(SMALLEST_LOG_SD * level, 1e-12), level

@@ -172,7 +172,8 @@ def general(reader: Reader) -> list[Any]:
     """What the marts say of every run depends on: the settings that they read, the marts themselves, reference tables,
     and judged names that neither catalogue nor measurements know, for which the marts know no axis."""
     unmeasured = reader.rows(
-        "SELECT DISTINCT series FROM core.distances WHERE series NOT IN (SELECT metric FROM core.measurements)"
+        "SELECT DISTINCT series FROM core.distances WHERE series NOT IN "
+        "(SELECT metric FROM core.measurements WHERE subject_kind = 'run')"
     )
     return [
         reader.rows("SELECT " + ", ".join(f"marts.current_value('{name}')" for name in SETTINGS_IN_MARTS)),

@@ -91,7 +91,7 @@ FROM (
             JOIN core.series_definitions AS known ON regexp_full_match(names.series, known.name_pattern)
         ) AS axes ON axes.series = entries.series
         -- What the app or its test reports of itself is in no catalogue.
-        LEFT JOIN (SELECT DISTINCT reported.metric, 'app' AS axis FROM core.measurements AS reported) AS own ON own.metric = entries.series
+        LEFT JOIN (SELECT DISTINCT reported.metric, 'app' AS axis FROM core.measurements AS reported WHERE reported.subject_kind = 'run') AS own ON own.metric = entries.series
     ) AS parts
     -- What was measured by earlier parameters is a verdict of its own.
     GROUP BY

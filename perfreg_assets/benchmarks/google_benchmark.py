@@ -1,0 +1,92 @@
+"""Results of Google Benchmark: `--benchmark_out_format=json`.
+
+Repetitions stand under one name and are iterations of one launch, because one process makes them all. Aggregates of
+them (mean, median, …) are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, numbers, result_name
+from perfreg_assets.methods.adequacy import Caveat
+from perfreg_assets.reasons import Reason, Rejected
+
+TOOL = "google_benchmark"
+METRICS = ("real_time", "cpu_time")
+_AGGREGATE = re.compile(r"_(mean|median|stddev|cv|min|max|BigO|RMS)$")
+
+
+def is_it(content: object) -> bool:
+    return (
+        isinstance(content, dict)
+        and isinstance(content.get("context"), dict)
+        and isinstance(content.get("benchmarks"), list)
+        and "build" not in content["context"]
+        and all(isinstance(one, dict) and ("real_time" in one or "error_occurred" in one or _is_aggregate(one))
+                for one in content["benchmarks"])
+    )  # fmt: skip
+
+
+def read(content: Mapping[str, Any], found: Gathering) -> None:
+    """Adds the results of a file.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: it is built otherwise.
+        Rejected: BENCHMARK_FORMAT_UNKNOWN.
+    """
+    warnings = []
+    if content["context"].get("cpu_scaling_enabled") is True:
+        warnings.append(Caveat(Reason.CLOCKS_UNLOCKED, "cpu_scaling_enabled is true"))
+    times: dict[tuple[str, str], list[float]] = {}
+    for one in content["benchmarks"]:
+        if _is_aggregate(one):
+            continue
+        name = str(one.get("run_name") or one["name"])
+        if one.get("error_occurred"):
+            for metric in METRICS:
+                found.refuse(result_name(name, {}, metric), str(one.get("error_message") or "an error occurred"), TIME)
+            continue
+        unit = str(one.get("time_unit", "ns"))
+        if unit not in NS_PER:
+            raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, f"{name}: time_unit {unit!r}")
+        for metric in METRICS:
+            if metric in one:
+                (value,) = numbers([one[metric]], f"{name}: {metric}")
+                times.setdefault((name, metric), []).append(float(value) * NS_PER[unit])
+    for (name, metric), values in times.items():
+        found.add(
+            Result(
+                benchmark=name, params={}, area=_area(name), metric=metric, unit=TIME, worse="more",
+                is_primary=metric == METRICS[0], launches=(Launch(0, np.array(values)),), warnings=tuple(warnings),
+            )
+        )  # fmt: skip
+
+
+def device_of(content: Mapping[str, Any]) -> str | None:
+    host, count = content["context"].get("host_name"), content["context"].get("num_cpus")
+    return f"{host} / {count} cores" if host and count else host
+
+
+def started_at(content: Mapping[str, Any]) -> datetime | None:
+    """None where the date has no zone, as in older releases: the same moment stands for others elsewhere."""
+    try:
+        found = datetime.fromisoformat(str(content["context"].get("date")))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def _is_aggregate(one: Mapping[str, Any]) -> bool:
+    kind = one.get("run_type")
+    return kind == "aggregate" or (kind is None and _AGGREGATE.search(str(one.get("name", ""))) is not None)
+
+
+def _area(name: str) -> str:
+    """The fixture's or function's name: what stands before the arguments."""
+    return re.split("[/<]", name, maxsplit=1)[0]

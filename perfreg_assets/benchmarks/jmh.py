@@ -1,0 +1,85 @@
+"""Results of the Java Microbenchmark Harness: `-rf json`. A fork is a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.benchmarks.results import NS_PER, RATE, TIME, Gathering, Launch, Result, numbers
+from perfreg_assets.catalogue import Worse
+from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.reasons import Reason, Rejected
+
+TOOL = "jmh"
+
+
+def is_it(content: object) -> bool:
+    return (
+        isinstance(content, list)
+        and len(content) > 0
+        and all(isinstance(one, dict) and "benchmark" in one and "primaryMetric" in one for one in content)
+    )
+
+
+def read(content: Sequence[Mapping[str, Any]], found: Gathering) -> None:
+    """Adds the results of a file.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: it is built otherwise.
+        Rejected: BENCHMARK_FORMAT_UNKNOWN.
+    """
+    for one in content:
+        benchmark, mode = str(one["benchmark"]), str(one.get("mode", "thrpt"))
+        params = {str(name): str(value) for name, value in (one.get("params") or {}).items()}
+        if int(one.get("threads") or 1) > 1:
+            params["threads"] = str(one["threads"])
+        area = benchmark.rpartition(".")[0].rpartition(".")[2] or benchmark
+        metrics = {mode: one["primaryMetric"], **(one.get("secondaryMetrics") or {})}
+        for place, (metric, told) in enumerate(metrics.items()):
+            unit, factor, worse = _quantity(str(told["scoreUnit"]))
+            forks = _forks(told, f"{benchmark}: {metric}")
+            values = [fork * factor for fork in forks]
+            found.add(
+                Result(
+                    benchmark=benchmark, params=params, area=area, metric=str(metric), unit=unit, worse=worse,
+                    is_primary=place == 0,
+                    launches=tuple(Launch(number, fork) for number, fork in enumerate(values)),
+                )
+            )  # fmt: skip
+
+
+def environment_of(content: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The virtual machine, where all benchmarks of the file have the same."""
+    names = ("jmhVersion", "jdkVersion", "vmName", "vmVersion", "jvmArgs")
+    return {name: content[0][name] for name in names if all(one.get(name) == content[0].get(name) for one in content)
+            and name in content[0]}  # fmt: skip
+
+
+def _forks(told: Mapping[str, Any], what: str) -> list[Floats]:
+    """Per fork its iterations; mode `sample` has histograms of each iteration instead, whose medians are taken."""
+    if "rawData" in told:
+        return [numbers(fork, f"{what}: rawData") for fork in told["rawData"]]
+    if "rawDataHistogram" in told:
+        return [np.array([_median(iteration) for iteration in fork]) for fork in told["rawDataHistogram"]]
+    raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, f"{what} has no rawData")
+
+
+def _median(histogram: Sequence[Sequence[float]]) -> float:
+    values, counts = (np.array(column, dtype=np.float64) for column in zip(*histogram, strict=True))
+    order = np.argsort(values)
+    seen = np.cumsum(counts[order])
+    return float(values[order][np.searchsorted(seen, seen[-1] / 2)])
+
+
+def _quantity(unit: str) -> tuple[str, float, Worse]:
+    """(unit, factor from the file's, which direction is worse)."""
+    above, _, below = unit.partition("/")
+    if above == "ops" and below in NS_PER:
+        return RATE, 1e9 / NS_PER[below], "less"
+    if below == "op" and above in NS_PER:
+        return TIME, NS_PER[above], "more"
+    if above in ("B", "MB", "counts", "#") or below == "op":  # of profilers: allocation rates and the like
+        return unit, 1.0, "more"
+    return unit, 1.0, "either"

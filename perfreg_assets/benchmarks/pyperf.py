@@ -1,0 +1,79 @@
+"""Results of pyperf: `-o file.json`. A run is a process, hence a launch; runs that only calibrate have no values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, numbers
+from perfreg_assets.reasons import Reason, Rejected
+
+TOOL = "pyperf"
+AREA = "pyperf"
+METRIC = "time"
+
+
+def is_it(content: object) -> bool:
+    return (
+        isinstance(content, dict)
+        and "version" in content
+        and isinstance(content.get("benchmarks"), list)
+        and all(isinstance(one, dict) and isinstance(one.get("runs"), list) for one in content["benchmarks"])
+    )
+
+
+def read(content: Mapping[str, Any], found: Gathering) -> None:
+    """Adds the results of a file.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: it is built otherwise.
+        Rejected: BENCHMARK_FORMAT_UNKNOWN.
+    """
+    for one in content["benchmarks"]:
+        told = {**(content.get("metadata") or {}), **(one.get("metadata") or {})}
+        name, kind = str(told.get("name", "")), str(told.get("unit", "second"))
+        if not name:
+            raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, "a benchmark has no name")
+        unit, factor = (TIME, NS_PER[kind]) if kind in NS_PER else ({"byte": "bytes"}.get(kind, kind), 1.0)
+        lists = [run["values"] for run in one["runs"] if run.get("values")]
+        launches = tuple(
+            Launch(number, numbers(values, f"{name}: values") * factor) for number, values in enumerate(lists)
+        )
+        found.add(
+            Result(
+                benchmark=name, params={}, area=AREA, metric=METRIC if unit == TIME else "value", unit=unit,
+                worse="more" if unit in (TIME, "bytes") else "either", is_primary=unit == TIME, launches=launches,
+            )
+        )  # fmt: skip
+
+
+def device_of(content: Mapping[str, Any]) -> str | None:
+    told = _metadata(content)
+    host, model = told.get("hostname"), told.get("cpu_model_name")
+    return " / ".join(str(one) for one in (host, model) if one) or None
+
+
+def started_at(content: Mapping[str, Any]) -> datetime | None:
+    """When the first run began; pyperf writes the time of the machine without its zone, which is taken as UTC."""
+    dates = [
+        str(run["metadata"]["date"])
+        for one in content["benchmarks"]
+        for run in one["runs"]
+        if (run.get("metadata") or {}).get("date")
+    ]
+    try:
+        found = min(datetime.fromisoformat(date) for date in dates)
+    except ValueError:  # none, or none that is a date
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def environment_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("python_version", "python_implementation", "platform", "cpu_config", "aslr")
+    return {name: _metadata(content)[name] for name in names if name in _metadata(content)}
+
+
+def _metadata(content: Mapping[str, Any]) -> dict[str, Any]:
+    first = content["benchmarks"][0] if content["benchmarks"] else {}
+    return {**(content.get("metadata") or {}), **(first.get("metadata") or {})}

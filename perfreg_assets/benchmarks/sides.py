@@ -1,0 +1,156 @@
+"""The sides of a comparison: files, versions of an app, or variants of a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.benchmarks.comparison import Entry
+from perfreg_assets.benchmarks.result_file import read_result_file
+from perfreg_assets.benchmarks.results import Result
+from perfreg_assets.methods import adequacy
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import benchmarks as table
+from perfreg_assets.warehouse.connection import Reader
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which results of the warehouse are meant by a name.
+
+    Attributes:
+        version_name: given: the name is one of its variants; None: the name is a version.
+    """
+
+    app: str | None = None
+    version_name: str | None = None
+    variant: str | None = None
+    device: str | None = None
+
+
+def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> list[Entry]:
+    """Entries of files, or of folders of them; what stands in several files is measured in as many launches.
+
+    Raises:
+        Rejected: BENCHMARK_FILE_UNREADABLE, BENCHMARK_FORMAT_UNKNOWN.
+    """
+    joined: dict[str, Result] = {}
+    for path in paths:
+        files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        for file in files:
+            for one in read_result_file(file).results:
+                joined[one.name] = joined[one.name].joined(one) if one.name in joined else one
+    return [_entry(one, with_inadequate) for one in joined.values()]
+
+
+def _entry(one: Result, with_inadequate: bool) -> Entry:
+    codes = [caveat.code.code for caveat in one.warnings if caveat.code in adequacy.INADEQUATE]
+    return Entry(
+        key=one.name,
+        area=one.area,
+        unit=one.unit,
+        worse=one.worse,
+        scores=one.scores,
+        iterations=one.iterations,
+        is_primary=one.is_primary,
+        why_left_out=None if with_inadequate or not codes else ", ".join(codes),
+    )
+
+
+def of_warehouse(
+    reader: Reader, names: tuple[str, str], selection: Selection, *, with_inadequate: bool
+) -> tuple[list[Entry], list[Entry]]:
+    """Entries of two versions of an app, or of two variants of one of its versions.
+
+    Results pair within a device and a runner (and, of versions, within a variant).
+
+    Raises:
+        Rejected: BENCHMARK_UNKNOWN, with what there is.
+    """
+    known = table.versions(reader)
+    app = _app(known, selection.app)
+    of_app = [one for one in known if one["app"] == app]
+    is_variants = selection.version_name is not None
+    if is_variants:
+        _require(str(selection.version_name), [one["version_name"] for one in of_app], "version")
+        of_app = [one for one in of_app if one["version_name"] == selection.version_name]
+    if selection.device is not None:
+        _require(selection.device, [one["device"] for one in of_app], "device")
+    sides = []
+    for name in names:
+        _require(name, [one["variant" if is_variants else "version_name"] for one in of_app],
+                 "variant" if is_variants else "version")  # fmt: skip
+        version = str(selection.version_name) if is_variants else name
+        variant = name if is_variants else selection.variant
+        rows = table.side(reader, app, version, variant=variant, device=selection.device)
+        sides.append(rows)
+    places = {_place(row, is_variants) for rows in sides for row in rows}
+    first, second = (
+        _entries(reader, rows, is_variants, is_placed=len(places) > 1, with_inadequate=with_inadequate)
+        for rows in sides
+    )
+    return first, second
+
+
+def _entries(
+    reader: Reader, rows: list[dict[str, Any]], is_variants: bool, *, is_placed: bool, with_inadequate: bool
+) -> list[Entry]:
+    doubtful = {run_id for row in rows if not row["is_adequate"] for run_id in row["run_ids"]}
+    caveats = table.warnings_of(reader, doubtful)
+    single: dict[str, list[str]] = {}
+    for row in rows:
+        if len(row["scores"]) == 1:
+            single.setdefault(row["run_ids"][0], []).append(row["result_name"])
+    values = {
+        (run_id, name): found
+        for run_id, names in single.items()
+        for name, found in table.iterations(reader, run_id, names).items()
+    }
+    entries = []
+    for row in rows:
+        place = f" [{_place(row, is_variants)}]" if is_placed else ""
+        codes = sorted({code for run_id in row["run_ids"] for code in caveats.get((run_id, row["result_name"]), ())}
+                       & {code.code for code in adequacy.INADEQUATE})  # fmt: skip
+        entries.append(
+            Entry(
+                key=f"{row['result_name']}{place}",
+                area=row["area"],
+                unit=row["unit"],
+                worse=row["worse"],
+                scores=np.array(row["scores"]),
+                iterations=np.array(values.get((row["run_ids"][0], row["result_name"]), row["scores"])),
+                is_primary=row["is_primary"],
+                why_left_out=None if with_inadequate or row["is_adequate"] else ", ".join(codes),
+            )
+        )
+    return entries
+
+
+def _place(row: dict[str, Any], is_variants: bool) -> str:
+    names = ("device", "runner") if is_variants else ("device", "variant", "runner")
+    return ", ".join(row[name] for name in names if row[name])
+
+
+def _app(known: Sequence[dict[str, Any]], app: str | None) -> str:
+    apps = list(dict.fromkeys(one["app"] for one in known))
+    if app is not None:
+        _require(app, apps, "app")
+        return app
+    if len(apps) == 1:
+        return str(apps[0])
+    told = f"results of {', '.join(apps)}; name one with --app" if apps else "the warehouse has no results"
+    raise Rejected(Reason.BENCHMARK_UNKNOWN, told)
+
+
+def _require(name: str, there: Iterable[str], kind: str) -> None:
+    known = list(dict.fromkeys(there))
+    if name in known:
+        return
+    near = get_close_matches(name, known, 3, 0.3) or known[-3:]
+    told = f"; there is {', '.join(repr(one) for one in near)}" if near else ""
+    raise Rejected(Reason.BENCHMARK_UNKNOWN, f"no file and no {kind} {name!r}{told}")

@@ -1,0 +1,189 @@
+"""Comparing two sides of benchmarks on logarithms: ratios of tests, geometric means over them, and their intervals.
+
+A side of a test is the scores of its launches. What is compared are means of their logarithms, so that a mean over
+tests is the geometric mean of their ratios. Intervals are Welch's with Satterthwaite's degrees of freedom, over the
+launches: the iterations of one launch share its memory layout and compilation and say nothing about the next one
+(intervals from them cover half of what they promise, see docs/benchmarks.md). Where each side has one launch only its
+iterations are drawn from instead (bootstrap), and that is said.
+
+Differences are logarithms of speed: above 0 the second side is quicker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.lazy import LazyModule
+
+special = LazyModule("scipy.special")
+stats = LazyModule("scipy.stats")
+
+CONFIDENCE = 0.95
+DRAWS = 4000
+IMPLAUSIBLE_Z = 3.5
+IMPLAUSIBLE_LOG = math.log(2)
+_MEAN_TO_SD = 1.253314  # Iglewicz and Hoaglin 1993: where the median deviation is 0
+_NO_DRAWS = np.empty(0)
+
+Basis = Literal["launches", "iterations", "none"]
+"""What an interval rests on."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """How much quicker the second side is.
+
+    Attributes:
+        log_ratio: logarithm of the ratio of speeds.
+        low, high: ends of its interval, logarithms; NaN where nothing tells the noise.
+        p_value: two-sided, of no change; NaN likewise.
+        terms: (t,) contributions to the variance, with `degrees` (t,) of freedom.
+        draws: (DRAWS,) of the bootstrap; empty where it was not needed.
+    """
+
+    log_ratio: float
+    low: float
+    high: float
+    p_value: float
+    basis: Basis
+    terms: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    degrees: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    draws: Floats = field(default_factory=lambda: _NO_DRAWS, repr=False)
+
+
+def log_mean(scores: Floats) -> float:
+    """Mean of the logarithms of scores (n,), all above 0."""
+    return float(np.mean(np.log(scores)))
+
+
+def of_launches(a: Floats, b: Floats, sign: int) -> Change:
+    """A test with at least two launches on a side.
+
+    Where the other side has one, it counts with the scatter of the first.
+
+    Args:
+        a, b: scores (r_a,) and (r_b,) of the launches, any unit, all above 0.
+        sign: 1 where more is quicker, -1 where less is.
+
+    Raises:
+        ValueError: neither side has two launches.
+    """
+    log_a, log_b = np.log(a), np.log(b)
+    difference = sign * float(np.mean(log_b) - np.mean(log_a))
+    many = [one for one in (log_a, log_b) if len(one) > 1]
+    if not many:
+        raise ValueError("one launch on each side; compare by iterations")
+    if len(many) == 2:
+        terms = np.array([np.var(one, ddof=1) / len(one) for one in many])
+        degrees = np.array([len(one) - 1.0 for one in many])
+    else:
+        terms = np.array([np.var(many[0], ddof=1) * (1 + 1 / len(many[0]))])
+        degrees = np.array([len(many[0]) - 1.0])
+    return _welch(difference, terms, degrees)
+
+
+def of_iterations(a: Floats, b: Floats, sign: int, random: np.random.Generator) -> Change:
+    """A test with one launch on each side: medians of iterations that are drawn anew, with replacement.
+
+    Args:
+        a, b: values (n_a,) and (n_b,) of the iterations, any unit, all above 0.
+        sign: 1 where more is quicker, -1 where less is.
+    """
+    difference = sign * float(np.log(np.median(b)) - np.log(np.median(a)))
+    if min(len(a), len(b)) < 2:
+        return Change(difference, math.nan, math.nan, math.nan, "none")
+    drawn_a = np.log(np.median(random.choice(a, (DRAWS, len(a))), axis=1))
+    drawn_b = np.log(np.median(random.choice(b, (DRAWS, len(b))), axis=1))
+    p_value = float(stats.mannwhitneyu(a, b).pvalue)
+    return _drawn(difference, sign * (drawn_b - drawn_a), p_value)
+
+
+def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
+    """The weighted mean of changes: of their logarithms, hence the geometric mean of the ratios.
+
+    Args:
+        changes: of tests that are independent of each other.
+        weights: (t,), adding up to 1.
+    """
+    difference = float(sum(weight * one.log_ratio for one, weight in zip(changes, weights, strict=True)))
+    bases = {one.basis for one in changes}
+    if "none" in bases:
+        return Change(difference, math.nan, math.nan, math.nan, "none")
+    if bases == {"iterations"}:
+        drawn = sum((weight * one.draws for one, weight in zip(changes, weights, strict=True)), np.zeros(DRAWS))
+        below = (1 + float(np.sum(drawn <= 0))) / (1 + DRAWS)
+        above = (1 + float(np.sum(drawn >= 0))) / (1 + DRAWS)
+        return _drawn(difference, drawn, min(1.0, 2 * min(below, above)))
+    terms = np.concatenate([weight**2 * one.terms for one, weight in zip(changes, weights, strict=True)])
+    whole = _welch(difference, terms, np.concatenate([one.degrees for one in changes]))
+    if "iterations" not in bases:
+        return whole
+    return Change(difference, whole.low, whole.high, whole.p_value, "iterations", terms, whole.degrees)
+
+
+def rank_p_values(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
+    """Mann and Whitney's p (t,), two-sided, of tests with scores (n_a,) and (n_b,); NaN where a side has fewer than 2.
+
+    Tests of the same sizes are looked at together.
+    """
+    found = np.full(len(a), np.nan)
+    sizes: dict[tuple[int, int], list[int]] = {}
+    for place, (one, other) in enumerate(zip(a, b, strict=True)):
+        if min(len(one), len(other)) > 1:
+            sizes.setdefault((len(one), len(other)), []).append(place)
+    for places in sizes.values():
+        left, right = (np.array([side[place] for place in places]) for side in (a, b))
+        found[places] = stats.mannwhitneyu(left, right, axis=1).pvalue
+    return found
+
+
+def modified_z(log_ratios: Floats) -> Floats:
+    """Distances (t,) of log ratios (t,) from their median in robust standard deviations (Iglewicz and Hoaglin)."""
+    deviations = log_ratios - np.median(log_ratios)
+    spread = float(np.median(np.abs(deviations))) / 0.6744897501960817
+    spread = spread or _MEAN_TO_SD * float(np.mean(np.abs(deviations)))
+    return deviations / spread if spread else np.zeros(len(log_ratios))
+
+
+def implausible(log_ratios: Floats) -> np.ndarray:
+    """Mask (t,) of tests whose ratio is far from those of the others: beyond 3.5 robust standard deviations and more
+    than a factor of two from the median (document 001's libGDX AI: × 40 among ratios of 1 to 1.45)."""
+    if len(log_ratios) < 3:
+        return np.zeros(len(log_ratios), dtype=bool)
+    far = np.abs(log_ratios - np.median(log_ratios)) > IMPLAUSIBLE_LOG
+    return (np.abs(modified_z(log_ratios)) > IMPLAUSIBLE_Z) & far
+
+
+def holm(p_values: Floats) -> Floats:
+    """P-values (t,) corrected for their number (Holm 1979); NaN stays and does not count."""
+    corrected = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps)) if len(order) else steps
+    return corrected
+
+
+def _welch(difference: float, terms: Floats, degrees: Floats) -> Change:
+    variance = float(np.sum(terms))
+    if variance <= 0:  # equal to the last digit: no noise was seen, which is no proof of none
+        return Change(difference, math.nan, math.nan, math.nan, "launches", terms, degrees)
+    freedom = variance**2 / float(np.sum(terms**2 / degrees))
+    error = math.sqrt(variance)
+    reach = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
+    p_value = 2 * float(special.stdtr(freedom, -abs(difference) / error))
+    return Change(difference, difference - reach, difference + reach, p_value, "launches", terms, degrees)
+
+
+def _drawn(difference: float, draws: Floats, p_value: float) -> Change:
+    low, high = (float(one) for one in np.quantile(draws, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]))
+    return Change(
+        difference, low, high, p_value, "iterations",
+        np.array([float(np.var(draws, ddof=1))]), np.array([float(DRAWS)]), draws,
+    )  # fmt: skip

@@ -1,0 +1,349 @@
+"""Results of benchmarks: what was measured, launch by launch, and how far it is from earlier results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import measurements
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.measurements import MeasurementRow
+from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
+
+BENCHMARK_RUN = "benchmark_run"
+"""The kind of subject whose id is a benchmark run's, in core.measurements."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkRunRow:
+    """A row of core.benchmark_runs."""
+
+    benchmark_run_id: str
+    partition_key: str
+    app: str
+    version_name: str
+    device: str
+    variant: str
+    runner: str
+    suite_hash: str | None
+    source_name: str
+    source_sha256: str
+    environment: dict[str, Any]
+    started_at: datetime
+    imported_at: datetime = field(default_factory=now_utc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultRow:
+    """A row of core.benchmark_results; its score, unit and direction are a measurement of the same name."""
+
+    benchmark_run_id: str
+    result_name: str
+    benchmark: str
+    params: dict[str, Any]
+    area: str
+    quantity: str
+    is_primary: bool
+    is_adequate: bool
+    launch_scores: np.ndarray
+    launch_count: int
+    measured_iteration_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchRow:
+    """A row of core.benchmark_launches: values, or counts with durations."""
+
+    benchmark_run_id: str
+    result_name: str
+    launch: int
+    thread_index: int
+    iteration_values: tuple[float, ...] | None
+    operation_counts: tuple[int, ...] | None
+    elapsed_ns: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarningRow:
+    """A row of core.benchmark_warnings."""
+
+    benchmark_run_id: str
+    result_name: str
+    warning_code: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedRow:
+    """A row of core.benchmark_judged."""
+
+    benchmark_run_id: str
+    input_hash: str
+    code_version: str
+    measured_at: datetime = field(default_factory=now_utc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkDistanceRow:
+    """A row of core.benchmark_distances."""
+
+    benchmark_run_id: str
+    result_name: str
+    detector: str
+    state: str
+    state_reason: str | None
+    distance: float | None = None
+    q1: float | None = None
+    q3: float | None = None
+    improvement: float | None = None
+    is_recheck_passed: bool | None = None
+    p_value: float | None = None
+    history_size: int = 0
+    earlier_low: float | None = None
+    earlier_median: float | None = None
+    earlier_high: float | None = None
+    evidence_text: str | None = None
+
+
+RUNS = Table("core.benchmark_runs", BenchmarkRunRow, ("benchmark_run_id",), ("benchmark_run_id",))
+RESULTS = Table("core.benchmark_results", ResultRow, ("benchmark_run_id",), ("benchmark_run_id", "result_name"))
+LAUNCHES = Table(
+    "core.benchmark_launches",
+    LaunchRow,
+    ("benchmark_run_id",),
+    ("benchmark_run_id", "result_name", "launch", "thread_index"),
+)
+WARNINGS = Table(
+    "core.benchmark_warnings", WarningRow, ("benchmark_run_id",), ("benchmark_run_id", "result_name", "warning_code")
+)
+JUDGED = Table("core.benchmark_judged", JudgedRow, ("benchmark_run_id",), ("benchmark_run_id",))
+DISTANCES = Table(
+    "core.benchmark_distances",
+    BenchmarkDistanceRow,
+    ("benchmark_run_id",),
+    ("benchmark_run_id", "result_name", "detector"),
+)
+_OF_RUNS = "benchmark_run_id IN (SELECT unnest(?::VARCHAR[]))"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that is stored of one file of results when it is taken in."""
+
+    run: BenchmarkRunRow
+    scores: tuple[MeasurementRow, ...]
+    results: tuple[ResultRow, ...]
+    launches: tuple[LaunchRow, ...]
+    warnings: tuple[WarningRow, ...]
+
+
+def known(reader: Reader, run_ids: Iterable[str]) -> set[str]:
+    """Those of some benchmark runs that are there."""
+    rows = reader.rows(f"SELECT benchmark_run_id FROM core.benchmark_runs WHERE {_OF_RUNS}", [list(run_ids)])
+    return {run_id for (run_id,) in rows}
+
+
+def add(writer: Writer, found: Sequence[Measured]) -> list[str]:
+    """Stores what is not there yet, by the ids of the runs; the ids of those that were new."""
+    there = known(writer, [one.run.benchmark_run_id for one in found])
+    new = list({one.run.benchmark_run_id: one for one in found if one.run.benchmark_run_id not in there}.values())
+    rows: dict[Table[Any], list[Any]] = {
+        RUNS: [one.run for one in new],
+        RESULTS: [row for one in new for row in one.results],
+        LAUNCHES: [row for one in new for row in one.launches],
+        WARNINGS: [row for one in new for row in one.warnings],
+    }
+    for table, own in rows.items():
+        if own:
+            insert(writer, table, to_arrow(own, table.row))
+    ids = [one.run.benchmark_run_id for one in new]
+    measurements.replace_subjects(writer, BENCHMARK_RUN, ids, [row for one in new for row in one.scores])
+    return ids
+
+
+# ---- what is compared ----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A benchmark run among those that it can be compared with: same app, device, variant and runner.
+
+    Attributes:
+        status: of its last review; None without.
+        mark: changes with everything that decides its history: the earlier runs, their reviews and its own.
+        input_hash: of what its distances were measured from; None where they were not.
+    """
+
+    benchmark_run_id: str
+    partition_key: str
+    app: str
+    device: str
+    variant: str
+    runner: str
+    version_name: str
+    started_at: datetime
+    status: str | None
+    mark: int
+    input_hash: str | None
+
+    @property
+    def family(self) -> tuple[str, str, str, str]:
+        return self.app, self.device, self.variant, self.runner
+
+
+# A hash of DuckDB's: after an upgrade of it all is measured once more.
+_STANDINGS = """
+SELECT
+    runs.benchmark_run_id, runs.partition_key, runs.app, runs.device, runs.variant, runs.runner, runs.version_name,
+    runs.started_at, reviewed.status,
+    bit_xor(hash(runs.benchmark_run_id, runs.started_at, runs.imported_at, reviewed.status)) OVER (
+        PARTITION BY runs.app, runs.device, runs.variant, runs.runner ORDER BY runs.started_at, runs.benchmark_run_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS mark,
+    judged.input_hash
+FROM core.benchmark_runs AS runs
+LEFT JOIN (
+    SELECT benchmark_run_id, arg_max(status, reviewed_at) AS status
+    FROM core.benchmark_reviews GROUP BY benchmark_run_id
+) AS reviewed ON reviewed.benchmark_run_id = runs.benchmark_run_id
+LEFT JOIN core.benchmark_judged AS judged ON judged.benchmark_run_id = runs.benchmark_run_id
+ORDER BY runs.started_at, runs.benchmark_run_id
+"""
+
+
+def standings(reader: Reader) -> list[Standing]:
+    """All benchmark runs, the earliest first: a scan of small columns."""
+    return [Standing(*row) for row in reader.rows(_STANDINGS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A result as a history sees it; `score` is None where it is invalid, with the `reason`."""
+
+    benchmark_run_id: str
+    result_name: str
+    unit: str
+    worse: str
+    score: float | None
+    reason: str | None
+    is_adequate: bool
+    warnings: str | None
+
+
+_SCORES = """
+SELECT
+    measured.subject_id, measured.metric, measured.unit, measured.worse, measured."value", measured.reason,
+    coalesce(results.is_adequate, false), noted.codes
+FROM core.measurements AS measured
+LEFT JOIN core.benchmark_results AS results
+    ON results.benchmark_run_id = measured.subject_id AND results.result_name = measured.metric
+LEFT JOIN (
+    SELECT benchmark_run_id, result_name, string_agg(warning_code, ', ' ORDER BY warning_code) AS codes
+    FROM core.benchmark_warnings WHERE list_contains($targets::VARCHAR[], benchmark_run_id) GROUP BY ALL
+) AS noted ON noted.benchmark_run_id = measured.subject_id AND noted.result_name = measured.metric
+WHERE measured.subject_kind = 'benchmark_run' AND measured.subject_id IN (SELECT unnest($everyone::VARCHAR[]))
+    AND measured.metric IN (
+        SELECT wanted.metric FROM core.measurements AS wanted
+        WHERE wanted.subject_kind = 'benchmark_run' AND list_contains($targets::VARCHAR[], wanted.subject_id)
+    )
+"""
+
+
+def scores(reader: Reader, targets: Iterable[str], everyone: Iterable[str]) -> list[Score]:
+    """Results of `everyone` that one of the targets has too; warnings of the targets' only."""
+    return [Score(*row) for row in reader.rows(_SCORES, {"targets": list(targets), "everyone": list(everyone)})]
+
+
+def replace_distances(writer: Writer, judged: Sequence[JudgedRow], distances: Sequence[BenchmarkDistanceRow]) -> None:
+    """Makes these the only distances of the runs that were judged."""
+    ids = [row.benchmark_run_id for row in judged]
+    for table in (JUDGED, DISTANCES):
+        writer.execute(f"DELETE FROM {table.name} WHERE {_OF_RUNS}", [ids])
+    if judged:
+        insert(writer, JUDGED, to_arrow(judged, JudgedRow))
+    if distances:
+        insert(writer, DISTANCES, to_arrow(distances, BenchmarkDistanceRow))
+
+
+def distances_of(reader: Reader, run_ids: Iterable[str]) -> list[BenchmarkDistanceRow]:
+    return load(reader, DISTANCES, f"{_OF_RUNS} ORDER BY benchmark_run_id, result_name, detector", [list(run_ids)])
+
+
+def verdicts_of(reader: Reader, run_ids: Iterable[str]) -> list[dict[str, Any]]:
+    """The verdicts in force on the results of some runs, by area and name."""
+    return reader.dicts(
+        "SELECT * FROM marts.benchmark_verdicts WHERE list_contains(?::VARCHAR[], benchmark_run_id) "
+        "ORDER BY area, result_name, benchmark_run_id",
+        [list(run_ids)],
+    )
+
+
+# ---- sides of a comparison -------------------------------------------------------------------------
+_SIDE = """
+SELECT
+    runs.device, runs.variant, runs.runner, results.result_name, any_value(results.area) AS area, measured.unit,
+    measured.worse, bool_or(results.is_primary) AS is_primary, bool_and(results.is_adequate) AS is_adequate,
+    flatten(list(results.launch_scores ORDER BY runs.started_at, runs.benchmark_run_id)) AS scores,
+    list(runs.benchmark_run_id ORDER BY runs.started_at, runs.benchmark_run_id) AS run_ids
+FROM core.benchmark_runs AS runs
+JOIN core.benchmark_results AS results ON results.benchmark_run_id = runs.benchmark_run_id
+JOIN core.measurements AS measured ON measured.subject_kind = 'benchmark_run'
+    AND measured.subject_id = runs.benchmark_run_id AND measured.metric = results.result_name
+WHERE runs.app = $app AND runs.version_name = $version AND ($variant IS NULL OR runs.variant = $variant)
+    AND ($device IS NULL OR runs.device = $device)
+GROUP BY runs.device, runs.variant, runs.runner, results.result_name, measured.unit, measured.worse
+"""
+
+
+def side(
+    reader: Reader, app: str, version_name: str, *, variant: str | None = None, device: str | None = None
+) -> list[dict[str, Any]]:
+    """Results of a version: the launches of all its runs, by device, variant, runner and name."""
+    return reader.dicts(_SIDE, {"app": app, "version": version_name, "variant": variant, "device": device})
+
+
+def warnings_of(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    """(run, result) → codes of its warnings."""
+    rows = reader.rows(
+        "SELECT benchmark_run_id, result_name, list(warning_code ORDER BY warning_code) "
+        f"FROM core.benchmark_warnings WHERE {_OF_RUNS} GROUP BY ALL",
+        [list(run_ids)],
+    )
+    return {(run_id, name): codes for run_id, name, codes in rows}
+
+
+def iterations(reader: Reader, run_id: str, names: Iterable[str]) -> dict[str, list[float]]:
+    """result → values of all its iterations in one run, by launch and thread."""
+    rows = reader.rows(
+        "SELECT result_name, list(iteration_value ORDER BY launch, thread_index, iteration_index) "
+        "FROM marts.benchmark_iterations WHERE benchmark_run_id = ? AND list_contains(?::VARCHAR[], result_name) "
+        "GROUP BY result_name",
+        [run_id, list(names)],
+    )
+    return dict(rows)
+
+
+def versions(reader: Reader) -> list[dict[str, Any]]:
+    """What there is to choose from: app, version, variant and device, in order of time."""
+    return reader.dicts(
+        "SELECT app, version_name, variant, device, min(started_at) AS started_at FROM core.benchmark_runs "
+        "GROUP BY ALL ORDER BY started_at, app, version_name, variant, device"
+    )
+
+
+def review(writer: Writer, run_id: str, status: str, *, note: str | None, reviewer: str | None) -> None:
+    """Adds what a person says of a benchmark run, see `warehouse.reviews.add`.
+
+    Raises:
+        Rejected: BENCHMARK_UNKNOWN.
+    """
+    if not known(writer, [run_id]):
+        raise Rejected(Reason.BENCHMARK_UNKNOWN, f"'{run_id}'")
+    writer.execute(
+        "INSERT INTO core.benchmark_reviews (reviewed_at, benchmark_run_id, status, note, reviewer) "
+        "VALUES (?, ?, ?, ?, ?)",
+        [now_utc(), run_id, status, note, reviewer],
+    )

@@ -1,0 +1,122 @@
+"""Files and folders of results: whose they are, each stored once, one that is refused stops no other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.benchmarks.taking_in import Origin, take_in
+from perfreg_assets.reasons import Reason
+from perfreg_assets.warehouse import benchmarks as table
+
+DATA = Path(__file__).parents[1] / "data" / "benchmark-results"
+ORIGIN = Origin(app="com.x", version_name="1")
+
+
+def store(warehouse, taken):
+    with warehouse.writing() as writer:
+        return table.add(writer, [one.measured for one in taken if one.measured is not None])
+
+
+def folder(tmp_path, document, *files):
+    path = tmp_path / "bench"
+    path.mkdir()
+    text = document if isinstance(document, str) else json.dumps(document)
+    (path / "benchmark.json").write_text(text)
+    for name in files or ("pyperf_telco",):
+        shutil.copy(DATA / f"{name}.json.gz", path)
+    return path
+
+
+def test_the_same_file_twice_is_one_and_under_another_version_another(warehouse, tmp_path):
+    file = DATA / "pyperf_telco.json.gz"
+    copy = tmp_path / "copied.json.gz"
+    shutil.copy(file, copy)
+    (run_id,) = store(warehouse, take_in([file, copy], ORIGIN))
+    assert store(warehouse, take_in([copy], ORIGIN)) == []
+    assert store(warehouse, take_in([copy], Origin(app="com.x", version_name="2"))) != [run_id]
+    with warehouse.reading() as reader:
+        counts = reader.rows(
+            "SELECT (SELECT count(*) FROM core.benchmark_results), (SELECT count(*) FROM core.measurements), "
+            "(SELECT count(*) FROM core.benchmark_launches)"
+        )
+    assert counts == [(2, 2, 80)]
+
+
+def test_a_folder_says_whose_results_lie_in_it_and_options_go_before(tmp_path):
+    document = {"app": "com.y", "version_name": "2.0", "variant": "64", "device": "rack 3",
+                "started_at": "2026-03-04T05:06:07+01:00", "area": "money"}  # fmt: skip
+    path = folder(tmp_path, document)
+    (one,) = take_in([path], Origin(version_name="3.0"))
+    run = one.measured.run
+    assert (run.app, run.version_name, run.variant, run.device) == ("com.y", "3.0", "64", "rack 3")
+    assert run.started_at == datetime(2026, 3, 4, 4, 6, 7, tzinfo=UTC)
+    assert {row.area for row in one.measured.results} == {"money"}
+    assert run.partition_key == "com.y@3.0"
+
+
+def test_folders_of_folders_and_chosen_files(tmp_path):
+    path = folder(tmp_path, {"app": "a", "version_name": "1", "results": ["pyperf_telco.json.gz"]},
+                  "pyperf_telco", "jmh_ojalgo")  # fmt: skip
+    assert [one.path.name for one in take_in([tmp_path], Origin())] == ["pyperf_telco.json.gz"]
+    (path / "benchmark.json").unlink()
+    assert [one.path.name for one in take_in([tmp_path], ORIGIN)] == ["jmh_ojalgo.json.gz", "pyperf_telco.json.gz"]
+
+
+def test_a_moment_that_nobody_tells_is_that_of_the_file_and_said(tmp_path):
+    (one,) = take_in([DATA / "jmh_ojalgo.json.gz"], ORIGIN)
+    assert one.measured.run.environment["started_at_is"] == "the time of the file"
+    assert one.measured.run.device == "unknown"
+    (told,) = take_in([DATA / "pyperf_telco.json.gz"], ORIGIN)
+    assert "started_at_is" not in told.measured.run.environment
+
+
+def test_what_is_no_result_stands_beside_the_others_with_its_reason():
+    (one,) = take_in([DATA / "jetpack_click_2024-12_disabled.json.gz"], ORIGIN)
+    missing = [row for row in one.measured.scores if row.value is None]
+    assert len(missing) == 2
+    assert all("0 or below" in row.reason for row in missing)
+    assert {row.metric for row in missing}.isdisjoint({row.result_name for row in one.measured.results})
+
+
+def test_one_that_is_refused_stops_no_other(tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    taken = take_in([bad, tmp_path / "none.json", DATA / "pyperf_telco.json.gz"], ORIGIN)
+    assert [one.measured is None for one in taken] == [True, True, False]
+    assert {one.rejected.reason for one in taken[:2]} == {Reason.BENCHMARK_FILE_UNREADABLE}
+
+
+@pytest.mark.parametrize(
+    ("document", "word"),
+    [
+        ("{", "benchmark.json"),
+        ("[]", "expected an object"),
+        ({"version_name": "1"}, "app"),
+        ({"app": "", "version_name": "1"}, "app"),
+        ({"app": "a", "version_name": 3}, "version_name: expected text"),
+        ({"app": "a", "version_name": "1", "started_at": "yesterday"}, "'yesterday' is no time"),
+        ({"app": "a", "version_name": "1", "started_at": "2026-01-01T00:00:00"}, "no time zone"),
+        ({"app": "a", "version_name": "1", "results": ["../secret.json"]}, "leaves the folder"),
+        ({"app": "a", "version_name": "1", "schema_version": 9}, "schema_version 9"),
+    ],
+)
+def test_a_benchmark_json_that_is_unusable_is_refused_with_the_place(tmp_path, document, word):
+    (one,) = take_in([folder(tmp_path, document)], Origin())
+    assert one.measured is None
+    assert one.rejected.reason is Reason.BENCHMARK_JSON_INVALID
+    assert word in str(one.rejected)
+
+
+def test_whose_they_are_must_be_said():
+    (one,) = take_in([DATA / "pyperf_telco.json.gz"], Origin(app="a"))
+    assert one.rejected.reason is Reason.BENCHMARK_ORIGIN_MISSING
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    (one,) = take_in([tmp_path], ORIGIN)
+    assert one.rejected.reason is Reason.BENCHMARK_FILE_UNREADABLE

@@ -1,0 +1,148 @@
+"""`perfreg bench`: options, formats, exit statuses and one-line errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.cli import main
+
+DATA = Path(__file__).parent / "data" / "benchmark-results"
+STARTUPS = [(day, arm) for day in ("2024-02", "2024-07", "2024-09") for arm in ("disabled", "enabled")]
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory):
+    """Six versions of a startup benchmark, as it was recorded."""
+    path = tmp_path_factory.mktemp("bench") / "perfreg.duckdb"
+    for number, (day, arm) in enumerate(STARTUPS, 1):
+        origin = ("--app", "sh.measure", "--app-version", f"{number}.0", "--started-at", f"{day}-01T00:00:0{number}Z")
+        result = run("import", DATA / f"jetpack_startup_{day}_{arm}.json.gz", *origin, warehouse=path)
+        assert result.exit_code in (0, 4), result.output
+    return path
+
+
+def run(*arguments, warehouse=None):
+    extra = ["--warehouse", str(warehouse)] if warehouse else []
+    return CliRunner().invoke(main, ["bench", *map(str, arguments), *extra])
+
+
+def test_a_version_that_starts_more_slowly_is_told_with_status_3(warehouse):
+    origin = ("--app", "sh.measure", "--app-version", "7.0", "--started-at", "2025-07-09T00:00:00Z")
+    file = DATA / "jetpack_startup_2025-07_enabled.json.gz"
+    result = run("import", file, *origin, "--format", "json", warehouse=warehouse)
+    assert result.exit_code == 3, result.output
+    (row,) = json.loads(result.stdout)
+    assert (row["state"], row["history_size"], row["warnings"]) == ("anomalous", 6, ["few_launches", "slowing"])
+    assert row["score_change"] == pytest.approx(0.36, abs=0.01)
+    again = run("import", file, *origin, warehouse=warehouse)
+    assert again.exit_code == 3
+    assert "0 of 1 files are new" in again.stderr
+    assert "535 ms" in again.stdout
+
+
+def test_without_a_history_nothing_is_judged(tmp_path):
+    origin = ("--app", "a", "--app-version", "1")
+    result = run("import", DATA / "jmh_ojalgo.json.gz", *origin, warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 4
+    assert "28 not_enough_history" in result.stderr
+
+
+def test_files_of_which_none_can_be_read_are_an_error(tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("no json")
+    result = run("import", bad, "--app", "a", "--app-version", "1", warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("perfreg: benchmark_file_unreadable")
+    assert not (tmp_path / "p.duckdb").exists()
+    unnamed = run("import", DATA / "jmh_ojalgo.json.gz", warehouse=tmp_path / "p.duckdb")
+    assert unnamed.exit_code == 1
+    assert "--app" in unnamed.stderr
+
+
+def test_comparing_files_by_the_contract(tmp_path):
+    a, b = (DATA / f"pyperf_mult_list_py3{minor}.json.gz" for minor in (6, 8))
+    result = run("compare", a, b, "--format", "json", warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert {"areas", "overall", "excluded"} <= set(told)
+    (area,) = told["areas"]
+    assert {"area", "ratio", "low", "high", "pairs"} <= set(area)
+    assert (area["area"], area["pairs"], told["excluded"]) == ("pyperf", 3, [])
+    overall = told["overall"]
+    assert (overall["ratio"], overall["low"], overall["high"]) == pytest.approx((0.9164, 0.9104, 0.9224), abs=5e-5)
+    back = run("compare", b, a, "--format", "json", warehouse=tmp_path / "p.duckdb")
+    assert back.exit_code == 3
+    assert json.loads(back.stdout)["overall"]["ratio"] == pytest.approx(1 / overall["ratio"])
+    table = run("compare", a, b, warehouse=tmp_path / "p.duckdb")
+    assert "0.9104 to 0.9224" in table.stdout
+    csv = run("compare", a, b, "--format", "csv", warehouse=tmp_path / "p.duckdb")
+    assert len(csv.stdout.splitlines()) == 4
+
+
+def test_comparing_versions_and_what_one_launch_says(warehouse):
+    result = run("compare", "1.0", "2.0", "--format", "json", warehouse=warehouse)
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert told["overall"]["ratio"] == pytest.approx(1.0911, abs=5e-5)
+    assert told["overall"]["basis"] == "iterations"
+    assert "one launch" in result.stderr
+    same = run("compare", "1.0", "1.0", warehouse=warehouse)
+    assert same.exit_code == 0
+
+
+def test_comparing_variants_of_a_version(tmp_path):
+    path = tmp_path / "p.duckdb"
+    for minor, variant in ((6, "32"), (8, "64")):
+        file = DATA / f"pyperf_mult_list_py3{minor}.json.gz"
+        run("import", file, "--app", "a", "--app-version", "1", "--variant", variant, warehouse=path)
+    result = run("compare", "32", "64", "--app-version", "1", "--format", "json", warehouse=path)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["overall"]["ratio"] == pytest.approx(0.9164, abs=5e-5)
+
+
+def test_a_single_measurement_tells_no_noise(tmp_path):
+    a, b = (DATA / f"google_benchmark_test1_run{number}.json.gz" for number in (1, 2))
+    result = run("compare", a, b, warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 4
+    assert "measure more than once" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("1.0", "9.0"), "no version '9.0'"),
+        (("1.0", "2.0", "--app", "sh.measur"), "'sh.measure'"),
+        (("32", "64", "--app-version", "1.0"), "no variant '32'"),
+        (("1.0", "2.0", "--device", "x"), "'Pixel 4a / API 33'"),
+        (("1.0", str(DATA / "jmh_ojalgo.json.gz")), "1.0 is no file"),
+    ],
+)
+def test_what_there_is_not_is_an_error_with_what_there_is(warehouse, arguments, word):
+    result = run("compare", *arguments, warehouse=warehouse)
+    assert result.exit_code == 1
+    assert word in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_nothing_on_both_sides_is_status_1(tmp_path):
+    files = (DATA / "jmh_ojalgo.json.gz", DATA / "pyperf_telco.json.gz")
+    result = run("compare", *files, warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 1
+    assert "nothing can be compared" in result.stderr
+
+
+def test_a_review_of_a_benchmark_is_one(tmp_path):
+    path = tmp_path / "p.duckdb"
+    file = DATA / "pyperf_telco.json.gz"
+    rows = run("import", file, "--app", "a", "--app-version", "1", "--format", "json", warehouse=path)
+    run_id = json.loads(rows.stdout)[0]["benchmark_run_id"]
+    told = CliRunner().invoke(main, ["review", run_id, "--status", "rejected", "--warehouse", str(path)])
+    assert told.exit_code == 0, told.output
+    queried = CliRunner().invoke(
+        main, ["sql", "SELECT review_status FROM marts.benchmark_runs", "--format", "csv", "--warehouse", str(path)]
+    )
+    assert queried.stdout.split() == ["review_status", "rejected"]
