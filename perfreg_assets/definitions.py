@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from perfreg_assets.assets.barycenters import barycenters
+from perfreg_assets.assets.benchmarks import benchmark_results, benchmark_verdicts
 from perfreg_assets.assets.causes import causes
 from perfreg_assets.assets.discords import discords
 from perfreg_assets.assets.distances import distances
@@ -40,6 +41,8 @@ COMPUTED = [
     verdicts,
     discords,
     causes,
+    benchmark_results,
+    benchmark_verdicts,
     reports,
     evaluation,
 ]
@@ -53,6 +56,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     known_jobs: list[jobs.Job] = [
         jobs.ingest_runs,
         jobs.judge_versions,
+        jobs.import_benchmarks,
         quarantine_folders,
         review_run,
         tidy_data_folder,

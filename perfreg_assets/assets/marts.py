@@ -23,6 +23,8 @@ _SHOWN = {
     "discords": ("discords",),
     "causes": ("causes",),
     "causes_by_version": ("causes",),
+    "benchmark_results": ("benchmark_results",),
+    "benchmark_verdicts": ("benchmark_verdicts",),
     "collections": ("collections",),
     "evaluations": ("evaluation",),
 }

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
 from perfreg_assets.detection import detectors
-from perfreg_assets.model import freshness
+from perfreg_assets.model import benchmarks, freshness
+from perfreg_assets.model.benchmarks import DueBenchmark
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.provenance import code_version, deciding_code
-from perfreg_assets.reports import shards, site, site_state
+from perfreg_assets.reports import benchmark_site, shards, site, site_state
 from perfreg_assets.reports.templating import code_hash
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import benchmarks as benchmark_table
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
 
@@ -30,19 +32,25 @@ STEPS: dict[Stage | None, tuple[str, ...]] = {
 }
 """The assets that make each stage true, in their order; None: the pages."""
 
+BENCHMARK_STEP = "benchmark_verdicts"
+"""The asset that makes the distances of benchmark results true."""
+
 
 @dataclass(frozen=True)
 class Outstanding:
     """`due`: a row per run with something due. `pages`: run (or `OVERVIEW`) → partition, of pages that would come out
-    different; index and ω page belong to no version and are written with the latest one's."""
+    different; index, ω page and those of benchmarks belong to no version and are written with the latest one's.
+    `benchmarks`: a row per benchmark run whose distances do not hold."""
 
     due: tuple[Due, ...]
     pages: dict[str, str]
+    benchmarks: tuple[DueBenchmark, ...] = ()
 
     @property
     def keys(self) -> list[str]:
         """Partitions with something due, in the order of their first such run."""
-        return list(dict.fromkeys([*(one.partition_key for one in self.due), *self.pages.values()]))
+        runs, benchmarks = ([one.partition_key for one in rows] for rows in (self.due, self.benchmarks))
+        return list(dict.fromkeys([*runs, *benchmarks, *self.pages.values()]))
 
     def of(self, key: str) -> Outstanding:
         """The part of one partition."""
@@ -56,25 +64,33 @@ class Outstanding:
             due.setdefault(one.partition_key, []).append(one)
         for run_id, key in self.pages.items():
             pages.setdefault(key, {})[run_id] = key
-        return {key: Outstanding(tuple(due.get(key, ())), pages.get(key, {})) for key in self.keys}
+        measured: dict[str, list[DueBenchmark]] = {}
+        for row in self.benchmarks:
+            measured.setdefault(row.partition_key, []).append(row)
+        return {
+            key: Outstanding(tuple(due.get(key, ())), pages.get(key, {}), tuple(measured.get(key, ())))
+            for key in self.keys
+        }
 
     def without(self, run_ids: Collection[str]) -> Outstanding:
-        """What is due of other runs; pages stay."""
-        return Outstanding(tuple(one for one in self.due if one.run_id not in run_ids), self.pages)
+        """What is due of other runs; pages and benchmarks stay."""
+        return replace(self, due=tuple(one for one in self.due if one.run_id not in run_ids))
 
     @property
     def assets(self) -> tuple[str, ...]:
         """The assets to materialise: from the earliest stage that is due to the pages; none where nothing is."""
-        if not self.due and not self.pages:
+        if not self.due and not self.pages and not self.benchmarks:
             return ()
         first = min((one.stage for one in self.due), default=None)
         order = list(STEPS)
-        return tuple(asset for stage in order[order.index(first) :] for asset in STEPS[stage])
+        steps = tuple(asset for stage in order[order.index(first) :] for asset in STEPS[stage])
+        return (BENCHMARK_STEP, *steps) if self.benchmarks else steps
 
     @property
     def signature(self) -> str:
         """Equal for the same things due for the same reasons."""
-        text = repr((sorted((one.run_id, one.stage, one.why) for one in self.due), sorted(self.pages)))
+        measured = sorted((one.benchmark_run_id, one.why) for one in self.benchmarks)
+        text = repr((sorted((one.run_id, one.stage, one.why) for one in self.due), sorted(self.pages), measured))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -86,14 +102,15 @@ def outstanding(reader: Reader, settings: Settings) -> Outstanding:
     )
     key_of = states.partitions_of(reader, late)
     pages = {run_id: key_of[run_id] for run_id in late if run_id in key_of}
-    if is_overview_late and (latest := states.latest_partition(reader)) is not None:
+    latest = states.latest_partition(reader) or benchmark_table.latest_partition(reader)
+    if is_overview_late and latest is not None:
         pages[site.OVERVIEW] = latest
-    return Outstanding(tuple(due), pages)
+    return Outstanding(tuple(due), pages, tuple(benchmarks.due(reader, settings)))
 
 
 def witness(settings: Settings) -> str:
     """16 hex digits that are the same while nothing can have become due: nothing was published, no setting or code is
-    another one, and no page was written or removed. Costs six looks at files.
+    another one, and no page was written or removed. Costs a look at nine files.
 
     Raises:
         OSError: a place cannot be looked at.
@@ -103,6 +120,9 @@ def witness(settings: Settings) -> str:
         settings.reports_dir / site_state.HEAD,
         settings.reports_dir / "runs",
         settings.reports_dir / shards.FOLDER,
+        settings.reports_dir / benchmark_site.STATE,
+        settings.reports_dir / benchmark_site.FOLDER,
+        settings.reports_dir / benchmark_site.PAGE,
         *(settings.reports_dir / page for page in site.OVERVIEW_PAGES),
     )
     facts = (settings, detectors(), _code(), [_stamp(place) for place in places])

@@ -16,7 +16,7 @@ from perfreg_assets.warehouse import runs as run_table
     kinds={"html"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
-    deps=["causes", "discords", "verdicts"],
+    deps=["benchmark_verdicts", "causes", "discords", "verdicts"],
 )
 @retried
 def reports(context: dg.AssetExecutionContext, project: Project) -> None:

@@ -24,6 +24,7 @@ COUNTED = {
     "runs_measured_now": True,
     "localised_now": True,
     "explained_now": True,
+    "benchmarks_measured_now": False,
     "pages_written_now": False,
 }
 """Metadata that says how much a step did: whether each partition has its own share, or all say the step's."""

@@ -8,7 +8,7 @@ import dagster as dg
 
 OWNERS = ["team:performance"]
 # Where data arrive: `collections` by the collect jobs, `runs` by the inbox sensor, which knows the folders
-_ROOTS = {dg.AssetKey("collections"), dg.AssetKey("runs")}
+_ROOTS = {dg.AssetKey("collections"), dg.AssetKey("runs")}  # benchmarks are taken in when somebody has some
 
 # Runs may be days apart; a week without any is worth a look.
 FRESHNESS = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=30), warn_window=timedelta(days=7))

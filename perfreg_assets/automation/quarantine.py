@@ -1,9 +1,12 @@
 """The job that records folders which are no run: they belong to no app version, so no asset can take them."""
 
+from pathlib import Path
+
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in import take_in
+from perfreg_assets.assets.taking_in_benchmarks import is_benchmark_folder, take_in_folders
 
 
 class QuarantineConfig(dg.Config):
@@ -14,7 +17,10 @@ class QuarantineConfig(dg.Config):
 
 @dg.op(description="Records folders that cannot be read as a run, each with its reason code and one sentence.")
 def quarantine(context: dg.OpExecutionContext, config: QuarantineConfig, project: Project) -> None:
-    for outcome in take_in(config.folders, project.settings(), project.open(), context.log, from_inbox=True):
+    benchmarks = [name for name in config.folders if is_benchmark_folder(Path(name))]
+    take_in_folders(benchmarks, project.settings(), project.open(), context.log, from_inbox=True)
+    folders = [name for name in config.folders if name not in benchmarks]
+    for outcome in take_in(folders, project.settings(), project.open(), context.log, from_inbox=True):
         if outcome.rejected:
             context.log.warning(
                 "quarantined %s [%s] %s", outcome.folder.name, outcome.rejected.reason, outcome.rejected

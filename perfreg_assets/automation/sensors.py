@@ -19,13 +19,15 @@ import dagster as dg
 from perfreg_assets.assets.outstanding import Outstanding, outstanding, witness
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.taking_in_benchmarks import is_benchmark_folder
 from perfreg_assets.automation import asking, inbox, spreading
-from perfreg_assets.automation.jobs import ingest_runs, judge_versions
+from perfreg_assets.automation.jobs import import_benchmarks, ingest_runs, judge_versions
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.automation.unfinished import UNFINISHED, earlier, recent, unfinished
 from perfreg_assets.automation.upkeep import digest_of, due_requests
 from perfreg_assets.automation.waiting import patience, wait_for
+from perfreg_assets.benchmarks.taking_in import read_document
 from perfreg_assets.collection.inbox import Sighting, look
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.partitions import DIMENSION, to_key
@@ -44,7 +46,7 @@ _LOOK_S = 5.0
 # ---- the inbox -----------------------------------------------------------------------------------
 @dg.sensor(
     name="run_folders",
-    jobs=[judge_versions, ingest_runs, quarantine_folders],
+    jobs=[judge_versions, ingest_runs, import_benchmarks, quarantine_folders],
     minimum_interval_seconds=5,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Takes new or changed run folders from the inbox once they are quiet; half-copied ones are left alone.",
@@ -57,23 +59,36 @@ def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.Sen
     wait_for(watch.has_arrivals, settings, seconds=patience(context))
     decision = watch.decision
     arrived: dict[str, list[Sighting]] = {}
+    measured: dict[str, list[Sighting]] = {}
     refused: list[Sighting] = []
     for sighting in decision.ready:
+        folder = settings.inbox_dir / sighting.name
+        is_benchmark = is_benchmark_folder(folder)
         try:
-            run = read_run_folder(settings.inbox_dir / sighting.name, settings)
+            key = _partition_of_benchmarks(folder) if is_benchmark else _partition_of_run(folder, settings)
         except Rejected as rejected:
             context.log.warning("%s will be quarantined: %s", sighting.name, rejected)
             refused.append(sighting)
         else:
-            arrived.setdefault(to_key(run.app, run.version_name), []).append(sighting)
-    order = list(context.instance.get_dynamic_partitions(DIMENSION)) if arrived else []
-    unknown = sorted(arrived.keys() - set(order))
+            (measured if is_benchmark else arrived).setdefault(key, []).append(sighting)
+    order = list(context.instance.get_dynamic_partitions(DIMENSION)) if arrived or measured else []
+    unknown = sorted((arrived.keys() | measured.keys()) - set(order))
     order += unknown
     busy = under_way(unfinished(context.instance, judge_versions.name), order) if arrived else set[str]()
     requests = [
         _taking(job.name, "runs", [one for key in keys for one in arrived[key]], settings, range_tags(first, last))
         for job, wanted in ((judge_versions, arrived.keys() - busy), (ingest_runs, arrived.keys() & busy))
         for first, last, keys in ranges(wanted, order, longest=PARTITIONS_PER_RUN)
+    ]
+    requests += [
+        _taking(
+            import_benchmarks.name,
+            "benchmark_results",
+            [one for key in keys for one in measured[key]],
+            settings,
+            range_tags(first, last),
+        )
+        for first, last, keys in ranges(measured, order, longest=PARTITIONS_PER_RUN)
     ]
     if refused:
         requests.append(_taking(quarantine_folders.name, "quarantine", refused, settings, {}))
@@ -83,6 +98,16 @@ def run_folders(context: dg.SensorEvaluationContext, project: Project) -> dg.Sen
         dynamic_partitions_requests=[app_versions.build_add_request(unknown)] if unknown else [],
         skip_reason=None if requests else dg.SkipReason(_why_nothing(decision, settings.inbox_dir)),
     )
+
+
+def _partition_of_run(folder: Path, settings: Settings) -> str:
+    run = read_run_folder(folder, settings)
+    return to_key(run.app, run.version_name)
+
+
+def _partition_of_benchmarks(folder: Path) -> str:
+    origin = read_document(folder).origin
+    return to_key(origin.app or "", origin.version_name or "")
 
 
 class _Inbox:
@@ -137,7 +162,7 @@ def _taking(
     job_name: str, op: str, found: Sequence[Sighting], settings: Settings, tags: Mapping[str, str]
 ) -> dg.RunRequest:
     folders = [str(settings.inbox_dir / one.name) for one in found]
-    config: dict[str, Any] = {"folders": folders, **({"from_inbox": True} if op == "runs" else {})}
+    config: dict[str, Any] = {"folders": folders, **({} if op == "quarantine" else {"from_inbox": True})}
     return dg.RunRequest(
         job_name=job_name,
         run_config={"ops": {op: {"config": config}}},

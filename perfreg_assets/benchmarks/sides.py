@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.comparison import Entry
 from perfreg_assets.benchmarks.result_file import read_result_file
 from perfreg_assets.benchmarks.results import Result
 from perfreg_assets.methods import adequacy
+from perfreg_assets.methods.benchmark_comparison import Entry
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse.connection import Reader

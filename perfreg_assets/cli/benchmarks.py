@@ -16,7 +16,7 @@ from perfreg_assets.cli.root import command, main
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from perfreg_assets.benchmarks.comparison import Comparison, Entry, Mean, Paired
+    from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, Mean, Paired
 
 _NOT_JUDGED = ("not_enough_history", "inadequate", "invalid")
 _VERDICT_COLUMNS = ("area", "benchmark", "score", "change", "state", "beside", "warnings")
@@ -56,6 +56,7 @@ def bench_import(
     from perfreg_assets.benchmarks.taking_in import Origin, moment, take_in
     from perfreg_assets.model import benchmarks as model
     from perfreg_assets.model.stopwatch import Stopwatch
+    from perfreg_assets.reports.site import build_benchmark_pages
     from perfreg_assets.warehouse import benchmarks as table
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -80,10 +81,13 @@ def bench_import(
             new = table.add(writer, found)
         show("comparing them with earlier ones")
         measured = model.measure_due(warehouse, settings, Stopwatch())
+        show("pages")
+        with warehouse.reading() as reader:
+            written = build_benchmark_pages(reader, settings.reports_dir, server=settings.reports_address)
     ids = list(dict.fromkeys(one.run.benchmark_run_id for one in found))
     terminal.note(
         f"{len(new)} of {len(ids)} files are new, {sum(len(one.scores) for one in found)} results, {len(measured)} "
-        f"measured, in {time.perf_counter() - begin:.1f} s"
+        f"measured, {len(written)} pages written, in {time.perf_counter() - begin:.1f} s"
     )
     with warehouse.reading() as reader:
         rows = _verdict_rows(reader, ids)
@@ -148,7 +152,7 @@ def bench_compare(
     Exit status 0: nothing is slower in B; 3: something is; 4: nothing tells the noise; 1: nothing was measured on both
     sides.
     """
-    from perfreg_assets.benchmarks.comparison import compare
+    from perfreg_assets.methods.benchmark_comparison import compare
 
     first, second, change_minimum = _sides(settings, a, b, app, app_version, variant, device, include_inadequate)
     found = compare(first, second, change_minimum=change_minimum)

@@ -18,7 +18,7 @@ def status(settings: Settings, form: str) -> None:
 
     Under `perfreg ui` the next tick asks for just that; `perfreg ingest` of anything, or a changed setting, does too.
     """
-    from perfreg_assets.assets.outstanding import STEPS, outstanding
+    from perfreg_assets.assets.outstanding import BENCHMARK_STEP, STEPS, outstanding
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).reading_caught_up() as reader:
@@ -33,9 +33,14 @@ def status(settings: Settings, form: str) -> None:
         for run_id, key in found.pages.items()
         if run_id not in known
     ]
+    rows += [
+        {"run_id": one.benchmark_run_id, "version": one.partition_key, "due": BENCHMARK_STEP, "why": one.why}
+        for one in found.benchmarks
+    ]
     columns = ("run_id", "version", "due", "why")
     terminal.show(rows, columns, form)
-    terminal.note(f"{len(found.due)} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
+    runs = len(found.due) + len(found.benchmarks)
+    terminal.note(f"{runs} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
 
 
 @command("tidy", example="perfreg tidy")

@@ -43,6 +43,7 @@ _DONE = {
     "runs_measured_now": "runs measured",
     "localised_now": "series localised",
     "explained_now": "runs explained",
+    "benchmarks_measured_now": "files of benchmarks judged",
     "pages_written_now": "pages written",
 }
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from perfreg_assets.reports import benchmark_site, loading, loading_lists, run_list, shards, version_list
 from perfreg_assets.reports import changes as change_finder
-from perfreg_assets.reports import loading, loading_lists, run_list, shards, version_list
+from perfreg_assets.reports.benchmark_site import write_benchmark_pages
 from perfreg_assets.reports.changes import Changes, Late, noted
 from perfreg_assets.reports.files import copy, digest, write
 from perfreg_assets.reports.index_page import IndexFacts, known_series, render_index
@@ -28,7 +29,7 @@ from perfreg_assets.warehouse.lock import file_lock
 
 OVERVIEW_PAGES = ("index.html", "omega.html")
 OVERVIEW = "overview"
-"""Stands for both where a run's id stands for its page."""
+"""Stands for both, and for the pages of benchmarks, where a run's id stands for its page."""
 GROUP_SIZE = 20
 """Run pages loaded at once: about 20 × 12 series × 13 runs of arrays."""
 SAVED_EVERY_S = 30.0
@@ -57,15 +58,28 @@ def build_site(
     (out_dir / "runs").mkdir(parents=True, exist_ok=True)
     with file_lock(out_dir / ".lock", timeout_s=LOCK_TIMEOUT_S, what=f"the report site {out_dir}"):
         try:
-            return _Build(reader, out_dir, server, due or {}).run()
+            written = _Build(reader, out_dir, server, due or {}).run()
         except TornError:
-            return _Build(reader, out_dir, server, due or {}, is_anew=True).run()
+            written = _Build(reader, out_dir, server, due or {}, is_anew=True).run()
+        return [*written, *write_benchmark_pages(reader, out_dir)]
+
+
+def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER) -> list[str]:
+    """Brings the pages of benchmarks up to date, of a site that is not there yet the others too; the written ones.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED when another build holds the site for too long.
+    """
+    if not (out_dir / OVERVIEW_PAGES[0]).is_file():
+        return build_site(reader, out_dir, server=server)
+    with file_lock(out_dir / ".lock", timeout_s=LOCK_TIMEOUT_S, what=f"the report site {out_dir}"):
+        return write_benchmark_pages(reader, out_dir)
 
 
 def due_pages(
     reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
 ) -> tuple[list[str], bool]:
-    """(runs whose page is not there or would come out different, whether index or ω page may)."""
+    """(runs whose page is not there or would come out different, whether index, ω page or one of benchmarks may)."""
     try:
         return _due_pages(reader, out_dir, server, due or {}, is_anew=False)
     except TornError:
@@ -88,6 +102,7 @@ def _due_pages(
         and _overview(reader) == state.head.overview
         and all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
         and _pieces(state) <= shards.there(out_dir)
+        and not benchmark_site.is_due(reader, out_dir)
     )
     return late, not is_same
 

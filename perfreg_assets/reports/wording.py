@@ -21,6 +21,8 @@ STATE_LABELS = {
     "not_enough_history": "Not enough history",
     "incomplete_trace": "Incomplete trace",
     "series_missing": "Series missing",
+    "inadequate": "Not adequate",
+    "invalid": "No result",
     "quarantined": "Quarantined",
     "not_judged": "Not judged yet",
 }
@@ -31,6 +33,8 @@ STATE_SYMBOLS = {
     "not_enough_history": "○",
     "incomplete_trace": "◌",
     "series_missing": "◌",
+    "inadequate": "◌",
+    "invalid": "✕",
     "quarantined": "✕",
     "not_judged": "○",
 }

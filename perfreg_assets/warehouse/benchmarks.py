@@ -347,3 +347,117 @@ def review(writer: Writer, run_id: str, status: str, *, note: str | None, review
         "VALUES (?, ?, ?, ?, ?)",
         [now_utc(), run_id, status, note, reviewer],
     )
+
+
+def figures(reader: Reader, keys: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Partition → numbers of its files, results, invalid results and warnings."""
+    wanted = list(keys)
+    rows = reader.rows(
+        "SELECT runs.partition_key, count(DISTINCT runs.benchmark_run_id), count(measured.metric), "
+        'count(measured.metric) FILTER (measured."value" IS NULL) '
+        "FROM core.benchmark_runs AS runs LEFT JOIN core.measurements AS measured "
+        "ON measured.subject_kind = 'benchmark_run' AND measured.subject_id = runs.benchmark_run_id "
+        "WHERE list_contains(?::VARCHAR[], runs.partition_key) GROUP BY runs.partition_key",
+        [wanted],
+    )
+    found = {key: {"files": 0, "results": 0, "invalid": 0} for key in wanted}
+    return found | {key: {"files": files, "results": results, "invalid": bad} for key, files, results, bad in rows}
+
+
+def states(reader: Reader, keys: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Partition → how many of its results are in which state by the verdicts in force."""
+    wanted = list(keys)
+    rows = reader.rows(
+        "SELECT runs.partition_key, given.state, count(*) FROM marts.benchmark_verdicts AS given "
+        "JOIN core.benchmark_runs AS runs ON runs.benchmark_run_id = given.benchmark_run_id "
+        "WHERE list_contains(?::VARCHAR[], runs.partition_key) GROUP BY ALL",
+        [wanted],
+    )
+    found: dict[str, dict[str, int]] = {key: {} for key in wanted}
+    for key, state, count in rows:
+        found[key][state] = count
+    return found
+
+
+@dataclass(frozen=True)
+class Family:
+    """Benchmark results that can be compared with each other: `count` files, the latest of version `version_name`."""
+
+    app: str
+    device: str
+    variant: str
+    runner: str
+    count: int
+    version_name: str
+    started_at: datetime
+
+
+def families(reader: Reader) -> list[Family]:
+    """All of them, those measured last first."""
+    rows = reader.rows(
+        "SELECT app, device, variant, runner, count(*), arg_max(version_name, started_at), max(started_at) AS latest "
+        "FROM core.benchmark_runs GROUP BY app, device, variant, runner "
+        "ORDER BY latest DESC, app, device, variant, runner"
+    )
+    return [Family(*row) for row in rows]
+
+
+_LEVELS = """
+SELECT
+    judged.version_name, judged.area, judged.result_name, judged.unit, judged.worse, judged.score, judged.state,
+    judged.earlier_low, judged.earlier_median, judged.earlier_high, judged.explanation, judged.benchmark_run_id,
+    judged.started_at, results.is_primary, results.launch_scores,
+    noted.codes AS warnings
+FROM marts.benchmark_verdicts AS judged
+LEFT JOIN core.benchmark_results AS results
+    ON results.benchmark_run_id = judged.benchmark_run_id AND results.result_name = judged.result_name
+LEFT JOIN (
+    SELECT benchmark_run_id, result_name, list(warning_code ORDER BY warning_code) AS codes
+    FROM core.benchmark_warnings GROUP BY ALL
+) AS noted ON noted.benchmark_run_id = judged.benchmark_run_id AND noted.result_name = judged.result_name
+WHERE judged.app = $app AND judged.device = $device AND judged.variant = $variant AND judged.runner = $runner
+    AND judged.version_name IN (
+        SELECT version_name FROM core.benchmark_runs
+        WHERE app = $app AND device = $device AND variant = $variant AND runner = $runner
+        GROUP BY version_name ORDER BY min(started_at) DESC, version_name DESC LIMIT $versions
+    )
+ORDER BY judged.started_at, judged.benchmark_run_id, judged.area, judged.result_name
+"""
+
+
+def levels(reader: Reader, family: Family, *, versions: int) -> list[dict[str, Any]]:
+    """Results of a family's last versions with their verdicts, the earliest first."""
+    named = {name: getattr(family, name) for name in ("app", "device", "variant", "runner")}
+    return reader.dicts(_LEVELS, {**named, "versions": versions})
+
+
+def stamp(reader: Reader) -> str:
+    """Changes when anything does that the marts of benchmarks show."""
+    return str(
+        reader.rows(
+            "SELECT (SELECT bit_xor(hash(benchmark_run_id, imported_at)) FROM core.benchmark_runs), "
+            "(SELECT bit_xor(hash(benchmark_run_id, input_hash, measured_at)) FROM core.benchmark_judged), "
+            "(SELECT bit_xor(hash(benchmark_run_id, reviewed_at)) FROM core.benchmark_reviews), "
+            "marts.current_value('omega'), marts.current_value('detector')"
+        )
+    )
+
+
+def latest_partition(reader: Reader) -> str | None:
+    """That of the benchmark run that was measured last."""
+    found: str | None = reader.value("SELECT arg_max(partition_key, started_at) FROM core.benchmark_runs")
+    return found
+
+
+def family_of(reader: Reader, partition_key: str) -> Family | None:
+    """The family that a partition was measured in last."""
+    rows = reader.rows(
+        "SELECT arg_max((app, device, variant, runner), started_at) FROM core.benchmark_runs WHERE partition_key = ?",
+        [partition_key],
+    )
+    place = rows[0][0]
+    if place is None:
+        return None
+    return next(
+        (one for one in families(reader) if (one.app, one.device, one.variant, one.runner) == tuple(place)), None
+    )

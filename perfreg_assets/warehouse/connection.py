@@ -161,6 +161,11 @@ class Warehouse:
         """Something was written and not published yet, by a job that is under way or was cut short."""
         return self._unpublished.exists()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether anything was ever written that can be read."""
+        return self.published.is_file() or self.has_unpublished
+
     def publish(self) -> bool:
         """Publishes what was written and is not published yet. Whether there was any.
 

@@ -14,7 +14,7 @@ SELECT
     exp(sides.log_b) AS score_b,
     sides.launches_a,
     sides.launches_b,
-    exp(sides.log_b - sides.log_a) AS score_ratio
+    exp(sides.log_b - sides.log_a) AS score_beside
 FROM (
     SELECT
         results.app,

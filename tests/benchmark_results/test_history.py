@@ -208,7 +208,7 @@ def test_trends_comparisons_iterations_and_warnings_are_there_for_sql(history, w
         polarity = reader.value("SELECT any_value(polarity) FROM marts.benchmark_results")
     assert (trend["result_count"], trend["unit"], trend["anomalous_count"]) == (1, "ns", 0)
     assert trend["earlier_low"] <= trend["earlier_median"] <= trend["earlier_high"]
-    assert row["score_ratio"] == pytest.approx(row["score_b"] / row["score_a"])
+    assert row["score_beside"] == pytest.approx(row["score_b"] / row["score_a"])
     assert caveats == [(Reason.FEW_LAUNCHES.code, Reason.FEW_LAUNCHES.sentence)]
     assert (runs, polarity) == (7, "LOWER_IS_BETTER")
 

@@ -208,7 +208,7 @@ def test_the_page_of_a_vanished_run_goes_and_a_deleted_page_comes_back(own_sampl
 
 def test_changed_templates_rewrite_every_run_page(own_sample, tmp_path, monkeypatch):
     out = tmp_path / "reports"
-    total = len(_build(own_sample, out)) - 2
+    total = sum(page.startswith("runs/") for page in _build(own_sample, out))
     monkeypatch.setattr(site, "code_hash", lambda: "another release")
     assert sum(page.startswith("runs/") for page in _build(own_sample, out)) == total
 

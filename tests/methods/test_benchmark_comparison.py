@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfreg_assets.benchmarks.comparison import Entry, compare
 from perfreg_assets.benchmarks.sides import of_files
+from perfreg_assets.methods.benchmark_comparison import Entry, compare
 from perfreg_assets.reasons import Reason, Rejected
 
 DATA = Path(__file__).parents[1] / "data" / "benchmark-results"

@@ -1,0 +1,115 @@
+"""The pages of benchmarks: an overview, and a page per app, device, variant and runner.
+
+They are written together when anything changed that they show (`warehouse.benchmarks.stamp`, the settings in force, the
+code of the pages); of a family the last versions are shown, so that a page does not grow with the history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from perfreg_assets.reports import benchmark_drawing as drawing
+from perfreg_assets.reports.benchmark_data import BENCHMARKS, VERSIONS, FamilyView, family_view
+from perfreg_assets.reports.files import digest, write
+from perfreg_assets.reports.templating import code_hash, render
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import benchmarks as table
+from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse.benchmarks import Family
+from perfreg_assets.warehouse.connection import Reader
+
+PAGE = "benchmarks.html"
+FOLDER = "benchmarks"
+STATE = ".state/benchmarks.json"
+
+
+def is_due(reader: Reader, out_dir: Path) -> bool:
+    """Whether a page of benchmarks is not there or would come out different."""
+    known = _known(out_dir)
+    there = {PAGE, *(f"{FOLDER}/{path.name}" for path in (out_dir / FOLDER).glob("*.html"))}
+    if known is None or not (out_dir / PAGE).is_file() or set(known["pages"]) != there:
+        return True
+    return bool(known["stamp"] != _stamp(reader))
+
+
+def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
+    """Writes the pages that come out different and removes those of families that are gone; their names."""
+    if not is_due(reader, out_dir):
+        return []
+    (out_dir / FOLDER).mkdir(parents=True, exist_ok=True)
+    (out_dir / STATE).parent.mkdir(exist_ok=True)
+    minimum = settings_table.in_force(reader, Settings()).benchmark_change_minimum
+    known = _known(out_dir) or {"pages": {}}
+    texts: dict[str, str] = {}
+    listed = []
+    for family in table.families(reader):
+        view = family_view(family, table.levels(reader, family, versions=VERSIONS), change_minimum=minimum)
+        name = page_name(family)
+        texts[name] = _family_page(view)
+        listed.append((name, view))
+    texts[PAGE] = _overview(listed)
+    pages = {name: digest(text) for name, text in texts.items()}
+    written = []
+    for name, text in texts.items():
+        if known["pages"].get(name) != pages[name] or not (out_dir / name).is_file():
+            write(out_dir / name, text)
+            written.append(name)
+    for path in (out_dir / FOLDER).glob("*.html"):
+        if f"{FOLDER}/{path.name}" not in pages:
+            path.unlink()
+            written.append(f"{FOLDER}/{path.name}")
+    write(out_dir / STATE, json.dumps({"stamp": _stamp(reader), "pages": pages}))
+    return written
+
+
+def page_name(family: Family) -> str:
+    """The family's page, relative to the site."""
+    key = "\0".join((family.app, family.device, family.variant, family.runner))
+    return f"{FOLDER}/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.html"
+
+
+def _known(out_dir: Path) -> dict[str, Any] | None:
+    """None where nothing is known, or it is not ours: the pages are compared with what they hold then."""
+    try:
+        found = json.loads((out_dir / STATE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    is_ours = isinstance(found, dict) and isinstance(found.get("pages"), dict) and isinstance(found.get("stamp"), str)
+    return found if is_ours else None
+
+
+def _stamp(reader: Reader) -> str:
+    minimum = settings_table.current(reader).get("benchmark_change_minimum")
+    return digest(f"{table.stamp(reader)} {minimum} {code_hash()}")
+
+
+def _overview(listed: list[tuple[str, FamilyView]]) -> str:
+    rows = []
+    for name, view in listed:
+        states = Counter(one.latest.state for one in view.trends if one.latest.version_name == view.versions[-1])
+        rows.append({"page": name, "view": view, "states": states, "last": view.started[-1]})
+    return render("benchmarks.html.j2", {"root": "", "page": "benchmarks", "rows": rows})
+
+
+def _family_page(view: FamilyView) -> str:
+    shown = sorted(view.trends, key=lambda one: -abs(one.speed_change))[:BENCHMARKS]
+    shown.sort(key=lambda one: (one.area, one.name))
+    comparison = view.comparison
+    return render(
+        "benchmark_family.html.j2",
+        {
+            "root": "../",
+            "page": "benchmarks",
+            "view": view,
+            "trends": [(one, drawing.draw_trend(one, len(view.versions))) for one in shown],
+            "hidden": len(view.trends) - len(shown),
+            "forest": drawing.draw_forest(comparison) if comparison is not None else None,
+            "implausible": [one.key for one in comparison.tests if one.is_implausible] if comparison else [],
+            "excluded": Counter(reason for _, reason in comparison.excluded) if comparison else {},
+            "forest_hidden": max(0, len(comparison.tests) - drawing.FOREST_TESTS) if comparison else 0,
+        },
+    )

@@ -1,0 +1,137 @@
+"""Pages of benchmarks: what they show, when they are written again, and names that are no markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from perfreg_assets.benchmarks.taking_in import Origin, take_in
+from perfreg_assets.model import benchmarks as model
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.reports import benchmark_pictures, benchmark_site, site
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import benchmarks as table
+from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse.connection import Warehouse
+
+HOSTILE = 'com.x."><script>alert(1)</script>.$A_b$'
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(warehouse=tmp_path / "perfreg.duckdb")
+
+
+def fill(settings, versions=8, slow=1.4, launches=3, app="com.x"):
+    """Versions of two benchmarks, the last of which makes one slower."""
+    random = np.random.default_rng(0)
+    found = []
+    for version in range(1, versions + 1):
+        entries = []
+        for name, level in (("sort", 100.0), (HOSTILE, 5.0)):
+            now = level * (slow if version == versions and name == "sort" else 1.0)
+            raw = [(now * np.exp(random.normal(0, 0.01, 9))).tolist() for _ in range(launches)]
+            metric = {"score": now, "scoreUnit": "us/op", "rawData": raw}
+            entries.append(
+                {"jmhVersion": "1", "benchmark": f"com.x.Bench.{name}", "mode": "avgt", "primaryMetric": metric}
+            )
+        path = settings.warehouse.parent / f"{app}-{version}.json"
+        path.write_text(json.dumps(entries))
+        at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=version)
+        origin = Origin(app=app, version_name=f"{version}.0", device="d", started_at=at)
+        found += [one.measured for one in take_in([path], origin)]
+    with Warehouse.of(settings).writing() as writer:
+        table.add(writer, found)
+    model.measure_due(Warehouse.of(settings), settings, Stopwatch())
+
+
+def build(settings):
+    with Warehouse.of(settings).reading() as reader:
+        return site.build_site(reader, settings.reports_dir)
+
+
+def is_due(settings):
+    with Warehouse.of(settings).reading() as reader:
+        return benchmark_site.is_due(reader, settings.reports_dir)
+
+
+def test_a_page_shows_areas_trends_and_the_last_comparison(settings):
+    fill(settings)
+    written = build(settings)
+    (name,) = [page for page in written if page.startswith("benchmarks/")]
+    assert "benchmarks.html" in written
+    text = (settings.reports_dir / name).read_text()
+    assert "140 µs" in text or "141 µs" in text
+    assert "1 of 2" in text.replace("▲ ", "") or "▲ 1 of 1" in text
+    assert text.count('class="bench-trend"') == 2
+    assert len(re.findall(r'<circle class="alarm"', text)) == 1
+    assert text.count('class="bench-forest"') == 1
+    assert "beside" in text
+    assert "few launches" not in text
+    assert name in (settings.reports_dir / "benchmarks.html").read_text()
+
+
+def test_names_are_no_markup(settings):
+    fill(settings)
+    build(settings)
+    for page in (settings.reports_dir / "benchmarks").glob("*.html"):
+        assert "<script>alert" not in page.read_text()
+
+
+def test_warnings_stand_at_the_number(settings):
+    fill(settings, launches=1)
+    build(settings)
+    (page,) = (settings.reports_dir / "benchmarks").glob("*.html")
+    assert 'class="caveat">few launches' in page.read_text()
+
+
+def test_pages_are_written_again_exactly_when_they_would_come_out_different(settings):
+    fill(settings, versions=3)
+    build(settings)
+    assert not is_due(settings)
+    assert build(settings) == []
+    with Warehouse.of(settings).writing() as writer:
+        settings_table.change(writer, "omega", "1.5")
+    assert is_due(settings)
+    build(settings)
+    assert not is_due(settings)
+    (page,) = (settings.reports_dir / "benchmarks").glob("*.html")
+    page.unlink()
+    assert is_due(settings)
+    assert build(settings) == [f"benchmarks/{page.name}"]
+    (settings.reports_dir / "benchmarks" / "stranger.html").write_text("x")
+    assert build(settings) == ["benchmarks/stranger.html"]
+    (settings.reports_dir / benchmark_site.STATE).write_text("torn{")
+    assert is_due(settings)
+    assert set(build(settings)) == {f"benchmarks/{page.name}", "benchmarks.html"}
+    assert not is_due(settings)
+
+
+def test_another_app_does_not_change_the_first_ones_page(settings):
+    fill(settings, versions=2)
+    (first,) = [page for page in build(settings) if page.startswith("benchmarks/")]
+    fill(settings, versions=2, app="com.y")
+    written = build(settings)
+    assert first not in written
+    assert len([page for page in written if page.startswith("benchmarks/")]) == 1
+
+
+def test_without_results_the_overview_says_so(settings):
+    with Warehouse.of(settings).writing():
+        pass
+    assert "benchmarks.html" in build(settings)
+    assert "No results of benchmarks" in (settings.reports_dir / "benchmarks.html").read_text()
+
+
+def test_the_picture_of_the_means(settings):
+    fill(settings)
+    with Warehouse.of(settings).reading() as reader:
+        png = benchmark_pictures.draw_means(reader, "com.x@8.0")
+        assert benchmark_pictures.draw_means(reader, "com.z@1") is None
+    assert png is not None
+    assert png.startswith(b"\x89PNG")
+    assert len(png) > 5000
