@@ -168,6 +168,7 @@ class Reason(StrEnum):
     PROTOCOL_UNKNOWN = (
         "protocol_unknown",
         "This protocol is not known; choose thesis, aa, chronological, causes or endurance.",
+        "This protocol is not known; choose thesis, aa, chronological, causes or benchmarks.",
     )
 
     # ---- warehouse -------------------------------------------------------------------------------
@@ -363,6 +364,21 @@ class Reason(StrEnum):
     RESULT_INVALID = (
         "result_invalid",
         "A score, time or count is not a number above 0, so there is no result; measure it again.",
+    )
+    SUITE_UNREADABLE = "suite_unreadable", "The suite cannot be read; correct it, see docs/benchmarks.md."
+    SUITE_UNKNOWN_OPTION = "suite_unknown_option", "The suite has an option that there is not; correct its name."
+    SUITE_VALUE = "suite_value", "An option of the suite has a value that cannot be; correct it."
+    SUITE_PATH = "suite_path", "A file that the suite names is not in the suite's folder; put it there."
+    COMPILER_MISSING = "compiler_missing", "There is no javac or java on the PATH; install a JDK, 17 or later."
+    COMPILATION_FAILED = "compilation_failed", "The benchmarks' sources do not compile; see the compiler's message."
+    BENCHMARK_FAILED = "benchmark_failed", "The benchmark's program failed, so there is no result; see the detail."
+    BENCHMARK_TIMEOUT = (
+        "benchmark_timeout",
+        "The benchmark's program did not end in time and was killed; lengthen its phases or make its iterations shorter.",
+    )
+    VALIDATION_FAILED = (
+        "validation_failed",
+        "What the benchmark computed is not what it should be, so there is no result; correct the benchmark.",
     )
     NOTHING_PAIRED = "nothing_paired", "No benchmark was measured on both sides, so nothing can be compared."
 

@@ -146,3 +146,44 @@ def test_a_review_of_a_benchmark_is_one(tmp_path):
         main, ["sql", "SELECT review_status FROM marts.benchmark_runs", "--format", "csv", "--warehouse", str(path)]
     )
     assert queried.stdout.split() == ["review_status", "rejected"]
+
+
+SUITE = Path(__file__).parent / "data" / "benchmark-suite" / "suite.xml"
+RUN = ("--app", "a", "--only", "math")
+
+
+def test_a_suite_is_run_and_judged_like_imported_results(tmp_path):
+    path = tmp_path / "p.duckdb"
+    for version in range(1, 7):
+        result = run("run", SUITE, *RUN, "--app-version", version, "--option", "adequacy_ms=0", warehouse=path)
+        assert result.exit_code == (0 if version == 6 else 4), result.output
+    assert "normal" in result.stdout
+    assert "4 M ops/s" in result.stdout
+    per_ms = run("run", SUITE, *RUN, "--app-version", "7", "--option", "unit=ms", warehouse=path)
+    assert "4,000 ops/ms" in per_ms.stdout
+    assert "iteration_short" in per_ms.stdout
+
+
+def test_variants_of_a_suite_are_compared(tmp_path):
+    path = tmp_path / "p.duckdb"
+    extra = ("--option", "adequacy_ms=0", "--variant", "a", "--variant", "b:launches=3")
+    run("run", SUITE, *RUN, "--app-version", "1", *extra, warehouse=path)
+    result = run("compare", "a", "b", "--app-version", "1", "--format", "json", warehouse=path)
+    (one,) = json.loads(result.stdout)["tests"]
+    assert (one["launches_a"], one["launches_b"], one["ratio"]) == (2, 3, pytest.approx(1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--only", "nothing"), "its areas are sort, crypto, math"),
+        (("--option", "launches"), "is no NAME=VALUE"),
+        (("--option", "launch=1"), "did you mean launches"),
+        (("--variant", "x:launches=0"), "1 to 1000"),
+    ],
+)
+def test_what_a_suite_has_not_is_an_error(tmp_path, arguments, word):
+    result = run("run", SUITE, "--app", "a", "--app-version", "1", *arguments, warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 1
+    assert word in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,11 @@ from perfreg_assets.cli.root import command, main
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from perfreg_assets.benchmarks.suite import Suite
     from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, Mean, Paired
+    from perfreg_assets.warehouse.benchmarks import Measured
 
 _NOT_JUDGED = ("not_enough_history", "inadequate", "invalid")
 _VERDICT_COLUMNS = ("area", "benchmark", "score", "change", "state", "beside", "warnings")
@@ -54,17 +59,11 @@ def bench_import(
     Exit status 0: nothing is slower; 3: something is; 4: nothing could be judged; 1: nothing could be read.
     """
     from perfreg_assets.benchmarks.taking_in import Origin, moment, take_in
-    from perfreg_assets.model import benchmarks as model
-    from perfreg_assets.model.stopwatch import Stopwatch
-    from perfreg_assets.reports.site import build_benchmark_pages
-    from perfreg_assets.warehouse import benchmarks as table
-    from perfreg_assets.warehouse.connection import Warehouse
 
     origin = Origin(
         app=app, version_name=app_version, variant=variant, device=device, area=area,
         started_at=moment(started_at, "--started-at") if started_at else None,
     )  # fmt: skip
-    begin = time.perf_counter()
     with terminal.progress("bench") as show:
         show("reading results")
         taken = take_in(paths, origin)
@@ -76,22 +75,34 @@ def bench_import(
         found = [one.measured for one in taken if one.measured is not None]
         if not found:
             sys.exit(1)
-        warehouse = Warehouse.of(settings)
-        with warehouse.writing() as writer:
-            new = table.add(writer, found)
-        show("comparing them with earlier ones")
-        measured = model.measure_due(warehouse, settings, Stopwatch())
-        show("pages")
-        with warehouse.reading() as reader:
-            written = build_benchmark_pages(reader, settings.reports_dir, server=settings.reports_address)
+        rows = _store(settings, found, show)
+    _show_verdicts(rows, form)
+
+
+def _store(settings: Settings, found: list[Measured], show: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Stores and judges what was measured, writes the pages; the verdicts."""
+    from perfreg_assets.model import benchmarks as model
+    from perfreg_assets.model.stopwatch import Stopwatch
+    from perfreg_assets.reports.site import build_benchmark_pages
+    from perfreg_assets.warehouse import benchmarks as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    begin = time.perf_counter()
+    warehouse = Warehouse.of(settings)
+    with warehouse.writing() as writer:
+        new = table.add(writer, found)
+    show("comparing with earlier results")
+    measured = model.measure_due(warehouse, settings, Stopwatch())
+    show("pages")
+    with warehouse.reading() as reader:
+        written = build_benchmark_pages(reader, settings.reports_dir, server=settings.reports_address)
     ids = list(dict.fromkeys(one.run.benchmark_run_id for one in found))
     terminal.note(
         f"{len(new)} of {len(ids)} files are new, {sum(len(one.scores) for one in found)} results, {len(measured)} "
         f"measured, {len(written)} pages written, in {time.perf_counter() - begin:.1f} s"
     )
     with warehouse.reading() as reader:
-        rows = _verdict_rows(reader, ids)
-    _show_verdicts(rows, form)
+        return _verdict_rows(reader, ids)
 
 
 def _verdict_rows(reader: Any, run_ids: list[str]) -> list[dict[str, Any]]:
@@ -104,16 +115,19 @@ def _verdict_rows(reader: Any, run_ids: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _show_verdicts(rows: list[dict[str, Any]], form: str) -> None:
-    """The rows, their states counted on stderr, and the exit status that follows from them."""
-    from perfreg_assets.methods.explanation import readable_quantity
+def _show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, str] | None = None) -> None:
+    """The rows, their states counted on stderr, and the exit status that follows from them.
+
+    Args:
+        units: of time, per which the operations of a result are shown.
+    """
 
     if form == "table":
         shown = [
             {
                 "area": row["area"] or "–",
                 "benchmark": row["result_name"],
-                "score": readable_quantity(row["score"], row["unit"]) if row["score"] is not None else "–",
+                "score": _told(row, (units or {}).get(row["result_name"], "s")),
                 "change": f"{row['score_change']:+.1%}" if row["score_change"] is not None else "–",
                 "state": row["state"],
                 "beside": f"{row['history_size']} earlier" if row["history_size"] else "–",
@@ -130,6 +144,97 @@ def _show_verdicts(rows: list[dict[str, Any]], form: str) -> None:
         sys.exit(3)
     if all(row["state"] in _NOT_JUDGED for row in rows):
         sys.exit(4)
+
+
+def _told(row: dict[str, Any], per: str) -> str:
+    from perfreg_assets.benchmarks.suite import UNITS
+    from perfreg_assets.methods.explanation import readable, readable_quantity
+
+    if row["score"] is None:
+        return "–"
+    return (
+        readable_quantity(row["score"], row["unit"])
+        if per == "s"
+        else f"{readable(row['score'] * UNITS[per])} ops/{per}"
+    )
+
+
+# ---- run -----------------------------------------------------------------------------------------
+@command("run", example="perfreg bench run suite.xml --app com.rig.shop --app-version 1.5.0", group=bench)
+@click.argument("suite", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--app", required=True, help="What is measured.")
+@click.option("--app-version", required=True, help="Of which version.")
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME[:OPTION=VALUE,…]",
+    help="Repeatable: runs the suite with other options too, in turns (A B B A), each under its name.",
+)
+@click.option("--only", multiple=True, metavar="TEXT", help="Repeatable: only benchmarks whose name or area holds it.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Repeatable: before the suite's own.")
+@click.option("--device", help="Name of this machine in the results; default: its own.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def bench_run(
+    settings: Settings, suite: Path, app: str, app_version: str, variants: tuple[str, ...], only: tuple[str, ...],
+    options: tuple[str, ...], device: str | None, form: str,
+) -> None:  # fmt: skip
+    """Runs a suite of benchmarks (XML or TOML, see docs/benchmarks.md) on this machine, and judges the results against
+    those of earlier versions.
+
+    Exit status as of `bench import`; a benchmark that fails is said, and the others go on.
+    """
+    from perfreg_assets.benchmarks.results import result_name
+    from perfreg_assets.benchmarks.running import METRIC, run_suites
+    from perfreg_assets.benchmarks.suite import read_suite
+    from perfreg_assets.benchmarks.taking_in import Origin, measured_of
+
+    given = _pairs(options, "--option")
+    named: dict[str, dict[str, str]] = {}
+    for text in variants or ("",):
+        name, _, told = text.partition(":")
+        named[name] = _pairs(tuple(told.split(",")) if told else (), "--variant")
+    suites = [(name, _chosen(read_suite(suite, {**given, **own}), only)) for name, own in named.items()]
+    with terminal.progress("bench") as show:
+        files = run_suites(suites, progress=show)
+        found = [
+            measured_of(
+                one,
+                Origin(app=app, version_name=app_version, variant=name, device=device),
+                written_at=one.started_at or datetime.now(UTC),
+                suite_hash=suites[0][1].sha256,
+            )
+            for name, of_variant in files.items()
+            for one in of_variant
+        ]
+        for of_variant in files.values():
+            for one in of_variant:
+                for bad in one.invalid:
+                    terminal.fail(f"{bad.name}: {bad.reason.code}: {bad.detail}: {bad.reason.sentence}")
+        rows = _store(settings, found, show)
+    units = {
+        result_name(one.name, one.options.told_params, METRIC): one.options.unit
+        for _, chosen in suites
+        for one in chosen.benchmarks
+    }
+    _show_verdicts(rows, form, units)
+
+
+def _pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise ValueError(f"{option}: {text!r} is no NAME=VALUE")
+    return dict(text.split("=", 1) for text in texts)
+
+
+def _chosen(suite: Suite, only: tuple[str, ...]) -> Suite:
+    from dataclasses import replace
+
+    kept = tuple(one for one in suite.benchmarks if not only or any(text in f"{one.area} {one.name}" for text in only))
+    if not kept:
+        areas = ", ".join(dict.fromkeys(one.area for one in suite.benchmarks))
+        raise ValueError(f"--only {' '.join(only)}: no benchmark of {suite.path} is meant; its areas are {areas}")
+    return replace(suite, benchmarks=kept)
 
 
 # ---- compare -------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from perfreg_assets.settings import Settings
 @click.option(
     "--protocol",
     type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance"]),
+    type=click.Choice(["thesis", "aa", "chronological", "causes", "benchmarks"]),
     default="thesis",
     show_default=True,
 )
@@ -45,6 +46,10 @@ def evaluate(
     Protocol causes: how often the thread, service or method that a fault was injected into is named; DATASET is a
     folder of recorded runs with truth.json, or a file of spans (…_spans.parquet). Protocol endurance: what reduction of
     long traces keeps and misses; DATASET is `streams` (simulated) or a folder of recorded runs with truth.json.
+    folder of recorded runs with truth.json, or a file of spans (…_spans.parquet).
+
+    Protocol benchmarks: coverage of the intervals, false alarms of unchanged builds and what changes are found; DATASET
+    is the word simulated, or a CSV of a recorded history (benchmark, version_name, score; in order of time).
     """
     import json
 
@@ -73,6 +78,24 @@ def evaluate(
                 progress=lambda done, total, what: show(f"{done}/{total} {what}"),
             )
         report.print_report(told, sys.stdout)
+        if out is not None:
+            out.write_text(json.dumps(told, allow_nan=False, indent=1))
+        return
+    if options["protocol"] == "benchmarks":
+        from perfreg_assets.evaluation import benchmarks
+
+        if keep or picture is not None:
+            raise ValueError("protocol benchmarks has no --picture and is not kept in the warehouse; use --out")
+        with terminal.progress("evaluate") as show:
+            told = benchmarks.evaluate(
+                dataset,
+                settings=settings,
+                history=options["history"],
+                repeats=options["repeats"],
+                seed=options["seed"],
+                progress=show,
+            )
+        benchmarks.print_report(told, sys.stdout)
         if out is not None:
             out.write_text(json.dumps(told, allow_nan=False, indent=1))
         return

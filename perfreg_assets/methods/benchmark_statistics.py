@@ -3,7 +3,7 @@
 A side of a test is the scores of its launches. What is compared are means of their logarithms, so that a mean over
 tests is the geometric mean of their ratios. Intervals are Welch's with Satterthwaite's degrees of freedom, over the
 launches: the iterations of one launch share its memory layout and compilation and say nothing about the next one
-(intervals from them cover half of what they promise, see docs/benchmarks.md). Where each side has one launch only its
+(intervals from them hold far less than they promise, see docs/benchmarks.md). Where each side has one launch only its
 iterations are drawn from instead (bootstrap), and that is said.
 
 Differences are logarithms of speed: above 0 the second side is quicker.

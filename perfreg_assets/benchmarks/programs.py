@@ -1,0 +1,146 @@
+"""The programs that runners start on this machine: their command lines, and one launch with its timeout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO
+
+from perfreg_assets.benchmarks.phases import WARMUP_MORE_S
+from perfreg_assets.benchmarks.suite import Configured, Options, Suite
+from perfreg_assets.reasons import Reason, Rejected
+
+START_S = 30.0
+"""For a program to start and to prepare, on a busy machine."""
+TIMES = 3.0
+"""So many times the phases a launch may take."""
+OUTPUT_BYTES_MAX = 256 << 20
+_TAIL = 400
+JAVA_SOURCES = Path(__file__).parent / "java"
+
+
+class Programs:
+    """Command lines of a suite's benchmarks; compiles what has to be, once; `close` removes what that made."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._stack = ExitStack()
+        self._classes: Path | None = None
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def command(self, one: Configured) -> list[str]:
+        """The argv of one launch.
+
+        Raises:
+            Rejected: SUITE_PATH, COMPILER_MISSING, COMPILATION_FAILED.
+        """
+        config = arguments_of(one)
+        if one.runner == "command":
+            return [*one.options.command, *config]
+        if one.runner == "python":
+            return [sys.executable, "-m", "perfreg_assets.benchmarks.python_worker", self._python_target(one), *config]
+        java = shutil.which("java")
+        if java is None:
+            raise Rejected(Reason.COMPILER_MISSING, one.name)
+        given = [str(self._suite.folder / part) for part in one.options.classpath.split(os.pathsep) if part]
+        path = os.pathsep.join([str(self._compiled()), *given])
+        return [java, *one.options.java_options, "-cp", path, "Harness", f"class={one.name}", *config]
+
+    def _python_target(self, one: Configured) -> str:
+        name, separator, kind = one.name.partition(":")
+        file = (self._suite.folder / name).resolve()
+        if not separator or not file.is_relative_to(self._suite.folder.resolve()) or not file.is_file():
+            detail = f"{self._suite.path}: {one.name!r} is no FILE.py:CLASS of the suite's folder"
+            raise Rejected(Reason.SUITE_PATH, detail)
+        return f"{file}:{kind}"
+
+    def _compiled(self) -> Path:
+        """The folder with the classes of the harness and of the suite's sources."""
+        if self._classes is None:
+            javac = shutil.which("javac")
+            if javac is None:
+                raise Rejected(Reason.COMPILER_MISSING, str(self._suite.path))
+            target = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="perfreg-bench-")))
+            sources = [*sorted(JAVA_SOURCES.glob("*.java")), *sorted(self._suite.folder.rglob("*.java"))]
+            libraries = [str(path) for path in sorted(self._suite.folder.rglob("*.jar"))]
+            command = [javac, "-nowarn", "-encoding", "UTF-8", "-d", str(target)]
+            command += ["-cp", os.pathsep.join(libraries)] if libraries else []
+            done = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise Rejected(Reason.COMPILATION_FAILED, f"{self._suite.path}: {done.stderr.strip()[:_TAIL]}")
+            self._classes = target
+        return self._classes
+
+
+def arguments_of(one: Configured) -> list[str]:
+    """What every program is told, as `key=value`."""
+    options = one.options
+    told = {
+        "name": one.name,
+        "threads": options.threads,
+        "warmup_s": options.warmup_s,
+        "measure_s": options.measure_s,
+        "iterations_min": options.iterations_min,
+        "is_validating": str(options.is_validating).lower(),
+        **options.params,
+    }
+    return [f"{name}={value}" for name, value in told.items()]
+
+
+def timeout_of(options: Options) -> float:
+    """How long a launch may take, seconds."""
+    return TIMES * (options.warmup_s + (WARMUP_MORE_S if options.warmup_s else 0.0) + options.measure_s) + START_S
+
+
+def launch(command: Sequence[str], *, timeout_s: float, folder: Path) -> str:
+    """What a program wrote; it and whatever it started is ended with it.
+
+    Raises:
+        Rejected: BENCHMARK_FAILED, with the end of what it wrote on stderr; BENCHMARK_TIMEOUT.
+    """
+    try:
+        with (
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+            subprocess.Popen(
+                command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=folder, start_new_session=True
+            ) as process,
+        ):
+            try:
+                process.wait(timeout_s)
+            except subprocess.TimeoutExpired as error:
+                raise Rejected(Reason.BENCHMARK_TIMEOUT, f"{timeout_s:g} s were over; {_tail(err)}") from error
+            finally:
+                _end_group(process)
+            size = out.seek(0, os.SEEK_END)
+            if size > OUTPUT_BYTES_MAX:
+                raise Rejected(Reason.BENCHMARK_FAILED, f"it wrote {size >> 20} MiB")
+            out.seek(0)
+            text = out.read().decode("utf-8", "replace")
+            if process.returncode and '"phase": "error"' not in text and '"phase":"error"' not in text:
+                raise Rejected(Reason.BENCHMARK_FAILED, f"exit status {process.returncode}; {_tail(err)}")
+            return text
+    except OSError as error:
+        raise Rejected(Reason.BENCHMARK_FAILED, f"{command[0]} cannot be started ({error.strerror})") from error
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends the program with all that it started and left."""
+    with suppress(ProcessLookupError):  # all have ended
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _tail(err: IO[bytes]) -> str:
+    err.seek(0)
+    text = " ".join(err.read().decode("utf-8", "replace").split())
+    return f"stderr ends: {text[-_TAIL:]}" if text else "it wrote nothing on stderr"

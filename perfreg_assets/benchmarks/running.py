@@ -1,0 +1,168 @@
+"""Running a suite: launches of each benchmark, of variants in the order A B B A, and what came of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+
+from perfreg_assets.benchmarks import google_benchmark
+from perfreg_assets.benchmarks.programs import Programs, launch, timeout_of
+from perfreg_assets.benchmarks.protocol import ThreadMeasured, parse_launch
+from perfreg_assets.benchmarks.results import (
+    RATE,
+    Gathering,
+    Invalid,
+    Launch,
+    Result,
+    ResultFile,
+    looked_over,
+    result_name,
+)
+from perfreg_assets.benchmarks.suite import Configured, Suite
+from perfreg_assets.methods import adequacy
+from perfreg_assets.methods.adequacy import Caveat
+from perfreg_assets.reasons import Reason, Rejected
+
+METRIC = "throughput"
+Progress = Callable[[str], None]
+
+
+@dataclass
+class _Measured:
+    """What the launches of one benchmark brought so far; `rejected` ends them."""
+
+    one: Configured
+    launches: list[Launch] = field(default_factory=list)
+    spans: list[np.ndarray] = field(default_factory=list)
+    gathered: Gathering = field(default_factory=Gathering)
+    is_foreign: bool = False
+    rejected: Rejected | None = None
+
+    @property
+    def name(self) -> str:
+        return result_name(self.one.name, self.one.options.told_params, METRIC)
+
+
+def run_suites(variants: Sequence[tuple[str, Suite]], *, progress: Progress) -> dict[str, list[ResultFile]]:
+    """Runs the same benchmarks in one or several variants; variant → results, a file per runner.
+
+    The launches of variants take turns, A B B A: arms that are minutes apart would differ by what the machine does.
+    A benchmark that fails has no result, with the reason; the others go on.
+
+    Args:
+        variants: name and suite of each; the suites list the same benchmarks.
+    """
+    started_at = datetime.now(UTC)
+    measured = [[_Measured(one) for one in suite.benchmarks] for _, suite in variants]
+    programs = [Programs(suite) for _, suite in variants]
+    try:
+        for place in range(len(measured[0])):
+            most = max(of_variant[place].one.options.launches for of_variant in measured)
+            for number in range(most):
+                turns = list(range(len(variants)))
+                for turn in turns if number % 2 == 0 else reversed(turns):
+                    own = measured[turn][place]
+                    if number < own.one.options.launches and own.rejected is None:
+                        told = f"{variants[turn][0]} " if len(variants) > 1 else ""
+                        progress(f"{told}{own.one.name} {number + 1}/{own.one.options.launches}")
+                        _launch(programs[turn], variants[turn][1], own, number)
+    finally:
+        for one in programs:
+            one.close()
+    return {
+        name: _files(suite, of_variant, started_at)
+        for (name, suite), of_variant in zip(variants, measured, strict=True)
+    }
+
+
+def _launch(programs: Programs, suite: Suite, own: _Measured, number: int) -> None:
+    try:
+        command = programs.command(own.one)
+        output = launch(command, timeout_s=timeout_of(own.one.options), folder=suite.folder)
+        if own.one.runner == "command" and _is_google_benchmark(output):
+            own.is_foreign = True
+            google_benchmark.read(json.loads(output), own.gathered)
+            return
+        threads = parse_launch(output)
+    except Rejected as rejected:
+        own.rejected = rejected
+        return
+    own.launches += [Launch(number, one.rates, one.thread, one.counts, one.elapsed_ns) for one in threads]
+    if len(threads) > 1 and all(one.span is not None for one in threads):
+        own.spans.append(np.array([one.span for one in threads], dtype=np.float64))
+    if len(threads) != own.one.options.threads:
+        own.rejected = _wrong_threads(threads, own.one)
+
+
+def _wrong_threads(threads: Sequence[ThreadMeasured], one: Configured) -> Rejected:
+    return Rejected(Reason.BENCHMARK_FAILED, f"{len(threads)} of {one.options.threads} threads measured")
+
+
+def _is_google_benchmark(output: str) -> bool:
+    try:
+        return google_benchmark.is_it(json.loads(output))
+    except ValueError:
+        return False
+
+
+def _files(suite: Suite, measured: Sequence[_Measured], started_at: datetime) -> list[ResultFile]:
+    files = []
+    for runner in dict.fromkeys(one.one.runner for one in measured):
+        results: list[Result] = []
+        invalid: list[Invalid] = []
+        for own in [one for one in measured if one.one.runner == runner]:
+            if own.rejected is not None:
+                reason, detail = own.rejected.reason, own.rejected.detail
+                invalid.append(Invalid(own.name, reason, detail, RATE, "less"))
+            elif own.is_foreign:
+                results += own.gathered.results
+                invalid += own.gathered.invalid
+            else:
+                results.append(_result(own))
+        content = repr([(one.name, [(launch.counts, launch.elapsed_ns) for launch in one.launches]) for one in results])
+        text = f"{started_at.isoformat()} {suite.sha256} {runner} {content}"
+        files.append(
+            ResultFile(
+                tool=runner,
+                source=suite.path.name,
+                sha256=hashlib.sha256(text.encode()).hexdigest(),
+                results=tuple(results),
+                invalid=tuple(invalid),
+                device=f"{platform.node()} / {platform.machine()}",
+                started_at=started_at,
+                environment={"system": platform.platform(), "suite": str(suite.path.name)},
+            )
+        )
+    return files
+
+
+def _result(own: _Measured) -> Result:
+    options = own.one.options
+    caveats: list[Caveat] = []
+    short = adequacy.short_iterations(
+        np.concatenate([np.array(one.elapsed_ns, dtype=np.float64) for one in own.launches]), options.adequacy_ms * 1e6
+    )
+    caveats += [short] if short is not None else []
+    unequal = [one for one in map(adequacy.unequal_load, own.spans) if one is not None]
+    caveats += unequal[:1]
+    if options.is_validating:
+        caveats.append(Caveat(Reason.VALIDATING, "isValidating is true"))
+    return looked_over(
+        Result(
+            benchmark=own.one.name,
+            params=options.told_params,
+            area=own.one.area,
+            metric=METRIC,
+            unit=RATE,
+            worse="less",
+            is_primary=True,
+            launches=tuple(own.launches),
+            warnings=tuple(caveats),
+        )
+    )
