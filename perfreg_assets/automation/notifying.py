@@ -1,11 +1,16 @@
 """Notifications: new regressions go to a webhook, once each. Off unless `webhook_url` is set."""
 
+from typing import Any
+
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
+from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.loading_causes import told_causes, told_version_causes
 from perfreg_assets.reports.notify import Regression, notify
 from perfreg_assets.warehouse import notifications as table
+
+TOLD_BENCHMARKS = 5
 
 
 @dg.sensor(
@@ -19,7 +24,7 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
     if not settings.webhook_url:
         return dg.SkipReason("no webhook is set (PERFREG_WEBHOOK_URL)")
     with warehouse.reading() as reader:
-        pending = table.pending(reader)
+        pending, measured = table.pending(reader), table.pending_benchmarks(reader)
         of_run = told_causes(reader, [row["run_id"] for row in pending])
         versions = {(row["app"], row["version_name"]) for row in pending}
         of_version = {version: told_version_causes(reader, *version) for version in versions}
@@ -32,19 +37,21 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
         with warehouse.writing() as writer:
             table.release(writer, [key])
 
+    of_runs = [
+        Regression(
+            notification_key=row["notification_key"],
+            run_id=row["run_id"],
+            app=row["app"],
+            version_name=row["version_name"],
+            explanation=row["explanation"],
+            axes=tuple(row["axes"]),
+            causes=(*of_version[row["app"], row["version_name"]], *of_run[row["run_id"]]),
+        )
+        for row in pending
+    ]
+    regressions = [*of_runs, *map(_of_benchmarks, measured)]
     outcome = notify(
-        [
-            Regression(
-                notification_key=row["notification_key"],
-                run_id=row["run_id"],
-                app=row["app"],
-                version_name=row["version_name"],
-                explanation=row["explanation"],
-                axes=tuple(row["axes"]),
-                causes=(*of_version[row["app"], row["version_name"]], *of_run[row["run_id"]]),
-            )
-            for row in pending
-        ],
+        regressions,
         webhook_url=settings.webhook_url,
         reports_url=settings.reports_address,
         attempts=settings.webhook_attempts,
@@ -54,4 +61,18 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
     )
     for key, problem in (*outcome.refused, *outcome.uncertain):
         context.log.warning("%s: %s", key, problem)
-    return dg.SkipReason(f"{len(outcome.sent)} of {len(pending)} regressions posted")
+    return dg.SkipReason(f"{len(outcome.sent)} of {len(regressions)} regressions posted")
+
+
+def _of_benchmarks(row: dict[str, Any]) -> Regression:
+    """A message per file of results, whatever number of them is slower."""
+    slower = row["slower"]
+    more = f" … and {len(slower) - TOLD_BENCHMARKS} more" if len(slower) > TOLD_BENCHMARKS else ""
+    return Regression(
+        notification_key=row["notification_key"],
+        run_id=row["benchmark_run_id"],
+        app=row["app"],
+        version_name=row["version_name"],
+        explanation=f"{len(slower)} of its benchmarks: {' '.join(slower[:TOLD_BENCHMARKS])}{more}",
+        page=family_page(row["app"], row["device"], row["variant"], row["runner"]),
+    )

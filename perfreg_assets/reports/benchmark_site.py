@@ -68,7 +68,12 @@ def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
 
 def page_name(family: Family) -> str:
     """The family's page, relative to the site."""
-    key = "\0".join((family.app, family.device, family.variant, family.runner))
+    return family_page(family.app, family.device, family.variant, family.runner)
+
+
+def family_page(app: str, device: str, variant: str, runner: str) -> str:
+    """The page of what was measured so, relative to the site."""
+    key = "\0".join((app, device, variant, runner))
     return f"{FOLDER}/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.html"
 
 

@@ -42,6 +42,8 @@ class Regression:
     """The axes that are anomalous, the worst first."""
     causes: tuple[str, ...] = ()
     """What grew, a line each: in several runs of the version first, then in this run."""
+    page: str = ""
+    """Of the report, where it is not the run's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def build_message(regression: Regression, *, reports_url: str, image_url: str | 
 
     Names come from apps: `&`, `<` and `>` are escaped as Slack asks, so a name cannot mention people or forge a link.
     """
-    link = f"{reports_url.rstrip('/')}/runs/{page_name(regression.run_id)}.html"
+    link = f"{reports_url.rstrip('/')}/{regression.page or f'runs/{page_name(regression.run_id)}.html'}"
     worse = ", ".join(axis_label(axis) for axis in regression.axes)
     what = f"Performance regression ({_escape(worse)})" if worse else "Performance regression"
     title = f"{what}: {_escape(regression.app)} {_escape(regression.version_name)}"

@@ -38,6 +38,29 @@ def pending(reader: Reader) -> list[dict[str, Any]]:
     return reader.dicts(_PENDING)
 
 
+_PENDING_BENCHMARKS = """
+SELECT runs.benchmark_run_id, runs.app, runs.device, runs.variant, runs.runner, runs.version_name,
+       runs.benchmark_run_id || '/' || any_value(verdicts.detector) AS notification_key,
+       list(verdicts.result_name || ': ' || verdicts.explanation
+            ORDER BY verdicts.excess_ratio DESC, verdicts.result_name) AS slower
+FROM marts.benchmark_verdicts AS verdicts
+JOIN core.benchmark_runs AS runs ON runs.benchmark_run_id = verdicts.benchmark_run_id
+WHERE verdicts.is_anomalous
+  AND NOT EXISTS (SELECT 1 FROM core.notifications AS sent WHERE sent.run_id = runs.benchmark_run_id)
+  AND NOT EXISTS (SELECT 1 FROM core.benchmark_reviews AS seen WHERE seen.benchmark_run_id = runs.benchmark_run_id)
+GROUP BY runs.benchmark_run_id, runs.app, runs.device, runs.variant, runs.runner, runs.version_name, runs.started_at
+ORDER BY runs.started_at, runs.benchmark_run_id
+"""
+
+
+def pending_benchmarks(reader: Reader) -> list[dict[str, Any]]:
+    """Files of benchmarks with anomalous results that were not reviewed and have no notice yet, oldest first.
+
+    `slower`: each of those results with its verdict in words, the farthest first.
+    """
+    return reader.dicts(_PENDING_BENCHMARKS)
+
+
 def claim(writer: Writer, notices: Iterable[tuple[str, str]]) -> list[str]:
     """Claims (notification_key, run_id) pairs for sending; the keys that nobody had claimed before."""
     claimed = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -13,7 +14,12 @@ import pytest
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.notifying import new_regressions
+from perfreg_assets.benchmarks.taking_in import Origin, take_in
+from perfreg_assets.model import benchmarks
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.reports import benchmark_site
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import benchmarks as benchmark_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
@@ -83,3 +89,28 @@ def test_nothing_is_posted_unless_a_webhook_is_named(filled, webhook, monkeypatc
     result = tick(filled)
     assert "no webhook" in result.skip_message
     assert webhook[1] == []
+
+
+def test_slower_benchmarks_are_posted_once_per_file(tmp_path, webhook, monkeypatch):
+    address, messages = webhook
+    monkeypatch.setenv("PERFREG_WEBHOOK_URL", address)
+    settings = Settings(warehouse=tmp_path / "perfreg.duckdb")
+    data = Path(__file__).parents[1] / "data" / "benchmark-results"
+    names = [f"{day}_{arm}" for day in ("2024-02", "2024-07", "2024-09") for arm in ("disabled", "enabled")]
+    found = []
+    for day, name in enumerate([*names, "2025-07_enabled"], 1):
+        origin = Origin(app="sh.measure", version_name=f"{day}.0", started_at=datetime(2026, 1, day, tzinfo=UTC))
+        found += [one.measured for one in take_in([data / f"jetpack_startup_{name}.json.gz"], origin)]
+    warehouse = Warehouse.of(settings)
+    with warehouse.writing() as writer:
+        benchmark_table.add(writer, found)
+    benchmarks.measure_due(warehouse, settings, Stopwatch())
+    tick(settings)
+    (message,) = messages
+    assert message["text"].startswith("Performance regression: sh.measure 7.0: 1 of its benchmarks: ")
+    assert "535 ms, +36.1%" in message["text"]
+    with warehouse.reading() as reader:
+        assert benchmark_site.page_name(benchmark_table.families(reader)[0]) in message["text"]
+        assert reader.rows("SELECT app, version_name FROM marts.notifications") == [("sh.measure", "7.0")]
+    tick(settings)
+    assert len(messages) == 1
