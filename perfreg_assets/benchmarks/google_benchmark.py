@@ -43,6 +43,8 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
     warnings = []
     if content["context"].get("cpu_scaling_enabled") is True:
         warnings.append(Caveat(Reason.CLOCKS_UNLOCKED, "cpu_scaling_enabled is true"))
+    if content["context"].get("library_build_type") == "debug":
+        warnings.append(Caveat(Reason.CONDITIONS_POOR, "the library was built for debugging"))
     times: dict[tuple[str, str], list[float]] = {}
     for one in content["benchmarks"]:
         if _is_aggregate(one):
