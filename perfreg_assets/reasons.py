@@ -167,8 +167,7 @@ class Reason(StrEnum):
     )
     PROTOCOL_UNKNOWN = (
         "protocol_unknown",
-        "This protocol is not known; choose thesis, aa, chronological, causes or endurance.",
-        "This protocol is not known; choose thesis, aa, chronological, causes or benchmarks.",
+        "This protocol is not known; choose thesis, aa, chronological, causes, endurance or benchmarks.",
     )
 
     # ---- warehouse -------------------------------------------------------------------------------

@@ -21,8 +21,7 @@ from perfreg_assets.settings import Settings
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.option(
     "--protocol",
-    type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance"]),
-    type=click.Choice(["thesis", "aa", "chronological", "causes", "benchmarks"]),
+    type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance", "benchmarks"]),
     default="thesis",
     show_default=True,
 )
@@ -46,7 +45,6 @@ def evaluate(
     Protocol causes: how often the thread, service or method that a fault was injected into is named; DATASET is a
     folder of recorded runs with truth.json, or a file of spans (…_spans.parquet). Protocol endurance: what reduction of
     long traces keeps and misses; DATASET is `streams` (simulated) or a folder of recorded runs with truth.json.
-    folder of recorded runs with truth.json, or a file of spans (…_spans.parquet).
 
     Protocol benchmarks: coverage of the intervals, false alarms of unchanged builds and what changes are found; DATASET
     is the word simulated, or a CSV of a recorded history (benchmark, version_name, score; in order of time).
