@@ -1,5 +1,5 @@
 -- Verdicts on benchmark results at any ω, from stored distances: SELECT * FROM marts.benchmark_verdicts_at(0.5).
--- depends: current_value, excess_ratio_at, critical_omega, is_anomalous_state, threshold_at, verdict_state, benchmark_results
+-- depends: current_value, excess_ratio_at, critical_omega, is_anomalous_state, is_over_threshold, threshold_at, verdict_state, benchmark_results
 CREATE MACRO marts.benchmark_verdicts_at(omega) AS TABLE
 SELECT
     judged.benchmark_run_id,
@@ -43,7 +43,7 @@ SELECT
             format('{:.4g}', CASE WHEN judged.verdict_state = 'improved' THEN judged.improvement ELSE judged.distance END),
             format(' beside the threshold {:.4g} at ω {:.4g}', marts.threshold_at(judged.q1, judged.q3, judged.omega), judged.omega),
             CASE
-                WHEN judged.verdict_state = 'normal' AND judged.is_recheck_passed = false AND judged.distance > marts.threshold_at(judged.q1, judged.q3, judged.omega)
+                WHEN judged.verdict_state = 'normal' AND judged.is_recheck_passed = false AND marts.is_over_threshold(judged.distance, judged.q1, judged.q3, judged.omega)
                 THEN '; it is above it, but by less than benchmark_change_minimum' ELSE ''
             END,
             '.'
