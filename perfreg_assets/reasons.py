@@ -358,9 +358,9 @@ class Reason(StrEnum):
         "profile_misfit",
         "The power profile is of another chip than the trace; take the one of the device itself.",
     )
-    RAIL_INTERRUPTED = (
-        "rail_interrupted",
-        "A rail's counter fell or has one sample only, so what it measured is not known; record it again.",
+    RAILS_MISSING = (
+        "rails_missing",
+        "There is no run with an estimate and measured rails of its cores to calibrate by; collect some with power_rails.",
     )
 
     # ---- reports and notifications ---------------------------------------------------------------

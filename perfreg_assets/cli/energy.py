@@ -101,6 +101,7 @@ def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: Po
         "threads": list(found.threads),
         "screens": list(found.screens),
         "accuracy": found.accuracy,
+        "calibrated_mj": found.calibrated_mj,
     }
 
 
@@ -143,9 +144,27 @@ def _told_by(found: Report) -> str:
             f"{found.accuracy['energy_ratio']:.2f} of what the rails of the cores measured, "
             f"r = {found.accuracy['correlation'] or 0:.3f}, MAPE {found.accuracy['mape_ratio'] or 0:.2f}"
         )
-    else:
+    if found.calibrated_mj is not None and found.estimated_mj:
+        parts.append(f"calibrated {found.calibrated_mj:,.0f} mJ in place of {found.estimated_mj:,.0f}")
+    elif not found.accuracy:
         parts.append("not calibrated: good for comparing, 20 to 45 % low where devices measured")
     return "; ".join(parts)
+
+
+@command("energy-calibrate", example="perfreg energy-calibrate --device cheetah")
+@click.option("--device", required=True, help="Code name of the device, as its build says it.")
+def energy_calibrate(settings: Settings, device: str) -> None:
+    """Fits scale and floor of a device's estimates to what its rails measured in its runs; half of the seconds judge
+    what the other half gave. `perfreg energy` then says what a run cost by it; stored charges and verdicts stay."""
+    from perfreg_assets.model.calibrating import calibrations
+    from perfreg_assets.warehouse import power_calibrations
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).writing() as writer:
+        rows = calibrations(writer, device)
+        power_calibrations.store(writer, rows)
+    names = ("device_name", "scale_ratio", "floor_mw", "run_count", "interval_count", "energy_ratio", "mape_ratio")
+    terminal.table([vars(row) for row in rows], names)
 
 
 @main.group()

@@ -41,7 +41,7 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
         ab_join(some, other, 4)
         ab_join(some, other, 4, normalize=False)
         nothing = np.zeros(0, np.int64)
-        times_in_states(Events(*[nothing] * 4), States(nothing, nothing * 1.0), nothing, nothing, 0)
+        times_in_states(Events(*[nothing] * 4), States(nothing, np.zeros(0)), nothing, nothing, 0)
 
 
 def warm_up_call_logs(write: Callable[[str], None] | None = None) -> None:

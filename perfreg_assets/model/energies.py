@@ -11,6 +11,7 @@ from perfreg_assets.methods.power_profile import PowerProfile, layout
 from perfreg_assets.methods.power_states import PARTS, SCOPES, States, levels
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import energies as table
+from perfreg_assets.warehouse import power_calibrations
 from perfreg_assets.warehouse.connection import Reader
 
 _MAS_PER_MAH = 3600.0
@@ -40,6 +41,7 @@ class Report:
     whole: the run beside its history, a row of marts.energy_by_run; None by another profile.
     threads, screens: rows of the marts, those that cost most first; none by another profile.
     accuracy: a row of marts.energy_accuracy where the device measured its cores.
+    calibrated_mj: of the cores, brought to the rails of the device; None where it is not calibrated.
     """
 
     state: table.EnergyRunRow
@@ -49,6 +51,12 @@ class Report:
     threads: tuple[dict[str, Any], ...]
     screens: tuple[dict[str, Any], ...]
     accuracy: dict[str, Any] | None
+    calibrated_mj: float | None
+
+    @property
+    def estimated_mj(self) -> float:
+        """Of the cores, for everybody."""
+        return sum(one.energy_mj for one in self.costs if one.component in PARTS)
 
 
 def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> Report:
@@ -90,7 +98,16 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
         tuple(_rows(reader, "marts.energy_by_thread", run_id, "charge_mah DESC, process, thread")) if is_stored else (),
         tuple(_rows(reader, "marts.energy_by_screen", run_id, "total_mah DESC, screen")) if is_stored else (),
         _first(reader, "marts.energy_accuracy", run_id) if is_stored else None,
+        _calibrated(reader, state, costs) if is_stored else None,
     )
+
+
+def _calibrated(reader: Reader, state: table.EnergyRunRow, costs: list[Cost]) -> float | None:
+    fitted = power_calibrations.find(reader, state.device_name, state.profile_id)
+    if fitted is None:
+        return None
+    estimated_mj = sum(one.energy_mj for one in costs if one.component in PARTS)
+    return fitted.scale_ratio * estimated_mj + fitted.floor_mw * state.duration_s
 
 
 def _stored(reader: Reader, run_id: str) -> list[dict[str, Any]]:

@@ -68,7 +68,9 @@ def reading_of(row: run_table.RunRow, inspection: Inspection, settings: Settings
         measurements=tuple(rows_of_run(row, inspection.measurements, code_version=version)),
         threads=_threads(row.run_id, inspection.threads, version),
         slices=_slices(row, inspection.slices, version) if inspection.health.is_complete else None,
-        energies=_energies(row.run_id, inspection.energies, settings, version),
+        energies=_energies(row.run_id, inspection.energies, settings, version)
+        if inspection.health.is_complete
+        else None,
         seconds=dict(inspection.health.seconds),
     )
 
@@ -136,10 +138,8 @@ def _slices(row: run_table.RunRow, found: SliceUses | str, version: str) -> RunS
     return slice_table.described(row.run_id, row.path_hash, found, code_version=version)
 
 
-def _energies(run_id: str, found: Energies | None, settings: Settings, version: str) -> RunEnergies | None:
+def _energies(run_id: str, found: Energies, settings: Settings, version: str) -> RunEnergies:
     """Charges in mAh and mJ: 1 mAh = 3.6 C = 3.6 · V J."""
-    if found is None:
-        return None
     volts, chosen = settings.nominal_voltage_v, found.chosen
     row = energy_table.EnergyRunRow(
         run_id=run_id,

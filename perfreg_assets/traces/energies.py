@@ -89,6 +89,9 @@ class Energies:
     steps: tuple[StepCharge, ...] = ()
 
 
+NOT_RECORDED = Energies("", 0.0, Reason.SERIES_MISSING.code, "the trace covers no time of the run")
+
+
 def energies(scope: Scope) -> Energies:
     """What the run of the scope cost, over its grid.
 

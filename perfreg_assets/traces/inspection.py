@@ -17,7 +17,7 @@ from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.contents import load_contents
-from perfreg_assets.traces.energies import Energies, energies
+from perfreg_assets.traces.energies import NOT_RECORDED, Energies, energies
 from perfreg_assets.traces.engine import TraceSession, start_engine
 from perfreg_assets.traces.engines import Engines, wants_wide
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_facts, check_file, check_trace
@@ -43,7 +43,7 @@ class Inspection(NamedTuple):
     measurements: list[Measurement]
     threads: ThreadTimes | NoThreadTimes | None = None
     slices: SliceUses | str = NO_SLICES
-    energies: Energies | None = None
+    energies: Energies = NOT_RECORDED
 
 
 def inspect_trace(

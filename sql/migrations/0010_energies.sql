@@ -74,3 +74,17 @@ CREATE TABLE core.energies (
     profile_id    VARCHAR
 );
 COMMENT ON TABLE core.energies IS 'A row is what a component cost in a run, and for whom.';
+
+CREATE TABLE core.power_calibrations (
+    device_name   VARCHAR NOT NULL,
+    profile_id    VARCHAR NOT NULL,
+    scale_ratio   DOUBLE NOT NULL CHECK (scale_ratio >= 0),
+    floor_mw      DOUBLE NOT NULL CHECK (floor_mw >= 0),
+    run_count     BIGINT NOT NULL,
+    interval_count BIGINT NOT NULL,
+    energy_ratio  DOUBLE NOT NULL,
+    correlation   DOUBLE,
+    mape_ratio    DOUBLE NOT NULL,
+    calibrated_at TIMESTAMPTZ NOT NULL
+);
+COMMENT ON TABLE core.power_calibrations IS 'A row is how the estimates of a device by a power profile are brought to what its rails measured.';

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets import bundled
+from perfreg_assets.methods.power_calibration import accuracy, calibrate
 from perfreg_assets.methods.power_states import PARTS, SCOPES
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.contents import load_contents
@@ -356,3 +357,18 @@ def test_a_measured_curve_estimates_as_well(real):
     measured = by_name(rail_series(scope))["power_rail_cpu"].values
     assert estimated.sum() / measured.sum() == pytest.approx(0.64, abs=0.02)
     assert {one.source for one in energies(scope).charges} == {"curve", "rail"}
+
+
+def test_calibrated_on_one_half_the_estimate_holds_on_the_other(real):
+    scope = measured_scope(real, "pixel7pro_60s_sched_rss_cpufreq_rails", 1.0)
+    estimated = by_name(power_series(scope))["power_cpu_total"].values
+    measured = by_name(rail_series(scope))["power_rail_cpu"].values
+    half = len(estimated) // 2
+    for fitted, judged in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
+        found = calibrate(estimated[fitted], measured[fitted])
+        told = accuracy(found.apply(estimated[judged]), measured[judged])
+        assert told.energy_ratio == pytest.approx(1.0, abs=0.05)
+        assert told.mape_ratio <= 0.15
+    # What comparing rests on: both say that the second half took less, by about as much.
+    change = [series[half:].mean() / series[:half].mean() - 1 for series in (estimated, measured)]
+    assert change[0] == pytest.approx(change[1], abs=0.02)

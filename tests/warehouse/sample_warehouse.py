@@ -31,6 +31,7 @@ from perfreg_assets.warehouse import (
     notifications,
     reductions,
     references,
+    power_calibrations,
     power_profiles,
     reviews,
     runs,
@@ -119,6 +120,15 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
         writer,
         [_energies(row.run_id, n) for n, row in enumerate(everything["traces"]) if row.is_complete],
     )
+    power_calibrations.store(
+        writer,
+        [
+            power_calibrations.CalibrationRow(
+                device_name="cheetah", profile_id="a1" * 32, scale_ratio=1.3, floor_mw=20.0, run_count=1,
+                interval_count=90, energy_ratio=1.0, correlation=1.0, mape_ratio=0.01,
+            )
+        ],
+    )  # fmt: skip
     for app in APPS:
         _judge(writer, facts[app], names, samples)
     verdicts.make_current(writer, omega=OMEGAS[-1], detector="default", note="fixed for the sample")
