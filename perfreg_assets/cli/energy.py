@@ -70,8 +70,8 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
 
 
 def _require_run(reader: Reader, run_id: str) -> None:
-    known = [name for (name,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_id")]
-    if run_id not in known:
+    if not reader.value("SELECT count(*) FROM core.runs WHERE run_id = ?", [run_id]):
+        known = [name for (name,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_id")]
         near = get_close_matches(run_id, known, 3)
         raise Rejected(Reason.RUN_UNKNOWN, f"run {run_id!r}" + (f", did you mean {' or '.join(near)}?" if near else ""))
 
