@@ -34,6 +34,11 @@ def demo_runs_dir() -> Path:
     return _locate("sessions", "tests/data/sessions")
 
 
+def power_profiles_dir() -> Path:
+    """power_profile.xml of devices, named by their code names."""
+    return _locate("power_profiles", "power_profiles")
+
+
 def evaluation_dataset() -> Path:
     """The simulated data set that quality is measured on by default."""
     return _locate("simulated_noise2.parquet", "tests/data/evaluation/simulated_noise2.parquet")

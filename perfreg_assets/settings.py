@@ -43,7 +43,7 @@ def _parameter(
     Args:
         is_kept: in the warehouse where it was set there, because results depend on it: whoever computes them, from
             whatever shell or daemon, has to mean the same.
-        choices: what its value, or each of its values, may be; `<n>` in one stands for a number.
+        choices: what its value, or each of its values, may be; `<n>` in one stands for a number, `<name>` for a name.
         choices_name: what to say in place of all the choices where they are many.
     """
     return field(
@@ -118,6 +118,18 @@ class Settings:
         choices=lambda: tuple(one.name for one in catalogue.SERIES),
         choices_name="names of marts.series_names",
         source="thesis 4.1; each one more costs power at run level",
+        is_kept=True,
+    )
+
+    # ---- energy ----------------------------------------------------------------------------------
+    nominal_voltage_v: float = _parameter(
+        3.85, unit="V", minimum=1, maximum=20, source="of a phone's lithium cell; power profiles are stated at it",
+        is_kept=True,
+    )  # fmt: skip
+    power_profile: str = _parameter(
+        "device",
+        unit="name",
+        source="device: each run's own, by its folder or its device; else a stored one that is taken for every run",
         is_kept=True,
     )
 
@@ -484,4 +496,4 @@ def _unit(spec: Field[Any]) -> str:
 
 
 def _is_choice(value: str, choice: str) -> bool:
-    return re.fullmatch(re.escape(choice).replace(re.escape("<n>"), "[0-9]+"), value) is not None
+    return re.fullmatch(catalogue.of_pattern(choice), value) is not None

@@ -98,6 +98,11 @@ def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps([dict(row) for row in rows], default=_plain, ensure_ascii=False, indent=1)
 
 
+def show_object(told: Mapping[str, Any]) -> None:
+    """One object as JSON."""
+    sys.stdout.write(json.dumps(dict(told), default=_plain, ensure_ascii=False, indent=1) + "\n")
+
+
 def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(columns), extrasaction="ignore", lineterminator="\n")

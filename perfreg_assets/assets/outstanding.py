@@ -21,7 +21,7 @@ from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
 
 STEPS: dict[Stage | None, tuple[str, ...]] = {
-    Stage.TRACE: ("traces", "time_series", "thread_times"),
+    Stage.TRACE: ("traces", "time_series", "thread_times", "energies"),
     Stage.HISTORY: ("history_sets",),
     Stage.BARYCENTER: ("barycenters",),
     Stage.DISTANCE: ("distances",),

@@ -1,4 +1,4 @@
-"""`traces`, `time_series` and `thread_times`: is the trace whole, and what happened second by second.
+"""`traces`, `time_series`, `thread_times`, `energies`: is the trace whole, what happened by second, what did it cost.
 
 One engine start for all of them.
 """
@@ -33,6 +33,13 @@ _THREAD_TIMES = """Running and waiting time of each run's threads by second, so 
 The 60 threads that ran most and those of the app, by the names of process and thread with `#` for every number, and
 rests, so that the seconds add up to `cpu_total` and `cpu_app`; of the app's threads also how long they could run and
 had no core, and how long they were blocked, where the trace tells. From the same scheduling slices as the series."""
+
+
+_ENERGIES = """What each run's cores cost: charge by component and for whom, by thread and by screen.
+
+The device's power profile put on the time that cores spent at each frequency while they were out of idle; the times are
+kept, so that another profile is SQL alone (`marts.energies_at`). With the power rails that the device measured. An
+estimate: docs/energy.md says how good."""
 
 
 class InspectionConfig(dg.Config):
@@ -70,6 +77,15 @@ class InspectionConfig(dg.Config):
             description=_THREAD_TIMES,
             metadata={"dagster/table_name": "marts.thread_times"},
         ),
+        dg.AssetSpec(
+            "energies",
+            deps=["traces"],
+            group_name="series",
+            kinds={"perfetto", "duckdb"},
+            partitions_def=app_versions,
+            description=_ENERGIES,
+            metadata={"dagster/table_name": "marts.energies"},
+        ),
     ],
     check_specs=checks.specs("traces", "time_series"),
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=100),
@@ -92,5 +108,5 @@ def traces_and_time_series(
                     {**summary, "inspected_now": now, **seconds}, asset_key=name, partition_key=key
                 )
         found = {name: checks.results(reader, name, context.partition_keys) for name in ("traces", "time_series")}
-    for name in ("traces", "time_series", "thread_times"):
+    for name in ("traces", "time_series", "thread_times", "energies"):
         yield dg.MaterializeResult(asset_key=name, check_results=found.get(name, []))

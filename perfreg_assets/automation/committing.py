@@ -11,7 +11,7 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import spreading
 from perfreg_assets.automation.reading import MAX_RUNTIME_TAG, WORK_TAG
 from perfreg_assets.automation.unfinished import unfinished
-from perfreg_assets.model import handover
+from perfreg_assets.model import handover, profile_shelf
 from perfreg_assets.objects import Objects
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
@@ -70,6 +70,7 @@ def _is_news(warehouse: Warehouse, objects: Objects, settings: Settings) -> bool
     if not warehouse.published.exists():
         return False
     with warehouse.reading() as reader:
-        if not handover.has_parameters(objects, settings_table.in_force(reader, settings)):
+        in_force = settings_table.in_force(reader, settings)
+        if not handover.has_parameters(objects, in_force, profile_shelf.load(reader, in_force)):
             return True
         return bool(spreading.to_read_again(reader, objects, settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-PREPARE = dg.AssetSelection.assets("runs", "traces", "time_series", "thread_times")
+PREPARE = dg.AssetSelection.assets("runs", "traces", "time_series", "thread_times", "energies")
 MODEL = dg.AssetSelection.assets("history_sets", "barycenters", "distances")
 JUDGE = dg.AssetSelection.assets("verdicts", "discords", "causes", "benchmark_verdicts", "reports")
 

@@ -16,9 +16,10 @@ from pathlib import Path, PurePosixPath
 
 from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import Examined
-from perfreg_assets.model import freshness, handover, inputs, inspecting, readings
+from perfreg_assets.model import freshness, handover, inputs, inspecting, profile_shelf, readings
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
+from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.partitions import to_key
@@ -92,7 +93,7 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
     Raises:
         Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE: this machine's fault; what is done stays done.
     """
-    settings = handover.with_parameters(objects, settings)
+    settings, shelf = handover.with_parameters(objects, settings)
     have = set(handover.pending(objects))
     folders = [folder for folder in folders if folder not in have]
 
@@ -102,14 +103,16 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
     with Engines(settings) as engines, ThreadPoolExecutor(inspecting.usable_cores()) as pool:
 
         def read(folder: str) -> Result:
-            result = read_folder(objects, settings, folder, engines)
+            result = read_folder(objects, settings, folder, engines, shelf)
             tell(f"{folder}: {_found(result)}")
             return result
 
         return dict(zip(folders, pool.map(read, folders), strict=True))
 
 
-def read_folder(objects: Objects, settings: Settings, folder: str, engines: Engines | None = None) -> Result:
+def read_folder(
+    objects: Objects, settings: Settings, folder: str, engines: Engines | None = None, shelf: Shelf | None = None
+) -> Result:
     """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over."""
     with tempfile.TemporaryDirectory(prefix="perfreg-worker-") as scratch:
         listing = objects.listing(folder)
@@ -119,7 +122,7 @@ def read_folder(objects: Objects, settings: Settings, folder: str, engines: Engi
         examined = registry.examine(local, settings, to_key)
         run, reading = examined.run, None
         if run is not None:
-            inspection = inspecting.read_trace(run, settings, engines, folder=local, known=examined.trace)
+            inspection = inspecting.read_trace(run, settings, engines, folder=local, known=examined.trace, shelf=shelf)
             reading = readings.reading_of(run, inspection, settings)
         if folder.startswith(f"{INBOX}/"):
             kept_in = (
@@ -184,6 +187,7 @@ def _result(
         notes=(*notes, *examined.notes),
         trace=reading.trace if reading else None,
         measurements=reading.measurements if reading else (),
+        energies=reading.energies if reading else None,
         seconds=reading.seconds if reading else {},
         code_version=code_version("traces"),
         parameters_hash=inputs.trace_parameters(settings),
@@ -231,7 +235,8 @@ def commit(objects: Objects, settings: Settings, warehouse: Warehouse, tell: Tel
         done += _commit_batch(objects, settings, warehouse, batch, tell)
     if warehouse.published.exists():
         with warehouse.reading() as reader:
-            handover.publish_parameters(objects, settings_table.in_force(reader, settings))
+            in_force = settings_table.in_force(reader, settings)
+            handover.publish_parameters(objects, in_force, profile_shelf.load(reader, in_force))
             ask_for(objects, to_read_again(reader, objects, settings))
     handover.sweep(objects)
     return done
@@ -266,6 +271,7 @@ def _commit_batch(
                     result.measurements,
                     contents.threads,
                     contents.slices,
+                    result.energies,
                     result.seconds,
                 )
             taken.append((result, reading))

@@ -16,6 +16,7 @@ from perfreg_assets.methods.jit import compilation_notice
 from perfreg_assets.methods.leak_onset import find_onset
 from perfreg_assets.methods.matrix_profile import ab_join
 from perfreg_assets.methods.path_similarity import similarity
+from perfreg_assets.methods.power_states import Events, States, times_in_states
 
 
 def warm_up(write: Callable[[str], None] | None = None) -> None:
@@ -39,6 +40,8 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
         find_excess(usual, some - other, some, 1.0)
         ab_join(some, other, 4)
         ab_join(some, other, 4, normalize=False)
+        nothing = np.zeros(0, np.int64)
+        times_in_states(Events(*[nothing] * 4), States(nothing, np.zeros(0)), nothing, nothing, 0)
 
 
 def warm_up_call_logs(write: Callable[[str], None] | None = None) -> None:

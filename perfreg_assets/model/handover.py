@@ -31,13 +31,16 @@ import pyarrow as pa
 
 from perfreg_assets import validation
 from perfreg_assets.model import inputs
+from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import SettingError, Settings
+from perfreg_assets.traces.power_profile import FILE_NAME
 from perfreg_assets.warehouse import slice_uses, thread_times, value_files
 from perfreg_assets.warehouse.attachments import AttachmentRow
+from perfreg_assets.warehouse.energies import EnergyRow, EnergyRunRow, RunEnergies, TimeRow
 from perfreg_assets.warehouse.measurements import MeasurementRow
 from perfreg_assets.warehouse.rows import from_arrow, to_arrow
 from perfreg_assets.warehouse.runs import RunRow
@@ -49,6 +52,7 @@ from perfreg_assets.warehouse.value_files import Kind
 
 INBOX, RUNS, REFUSED, WANTED, RESULTS = "inbox", "runs", "refused", "wanted", "results"
 PARAMETERS = "parameters.json"
+_PROFILES = "power_profiles"  # in it
 RESULT = "result.json"
 FORMAT = 1
 _HASH_DIGITS = 16
@@ -85,6 +89,7 @@ class Result:
         threads: the row of core.thread_times, of a whole trace.
         threads_file: what that row stands for, a row per thread and state.
         slices, slices_file: as these, of core.slice_uses.
+        energies: what the run cost, of a whole trace.
         seconds: what each part took.
     """
 
@@ -109,6 +114,7 @@ class Result:
     threads_file: ValuesFile | None = None
     slices: SliceUsesRow | None = None
     slices_file: ValuesFile | None = None
+    energies: RunEnergies | None = None
 
 
 def archive_name(run: RunRow) -> str:
@@ -200,7 +206,7 @@ def _parse(folder: str, text: bytes) -> Result:
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where} has format {result.format}")
     named = {
         one.run_id
-        for one in (result.run, result.trace, result.threads, result.slices, *result.attachments)
+        for one in (result.run, result.trace, result.threads, result.slices, *result.attachments, *_costs(result))
         if one is not None
     }
     if (
@@ -212,6 +218,14 @@ def _parse(folder: str, text: bytes) -> Result:
     ):
         raise Rejected(Reason.RESULT_UNREADABLE, f"{where} contradicts itself")
     return result
+
+
+def _costs(result: Result) -> Iterator[EnergyRunRow | TimeRow | EnergyRow]:
+    """Everything in a result that says what some run cost."""
+    if result.energies is not None:
+        yield result.energies.row
+        yield from result.energies.times
+        yield from result.energies.energies
 
 
 def _is_placeable(run: RunRow) -> bool:
@@ -286,7 +300,7 @@ def require_current(result: Result, settings: Settings) -> None:
     if result.code_version != code_version("traces"):
         what = f"read by code {result.code_version}, here is {code_version('traces')}"
     elif result.parameters_hash != inputs.trace_parameters(settings):
-        what = "read with another interval or tolerance"
+        what = "read with another interval, tolerance or power profile"
     else:
         return
     raise Rejected(Reason.RESULT_OUTDATED, f"{result.folder} was {what}")
@@ -307,27 +321,29 @@ def sweep(objects: Objects) -> None:
 
 
 # ---- what traces are to be read with ---------------------------------------------------------------
-def parameters_text(settings: Settings) -> bytes:
-    """parameters.json for the settings in force."""
-    return json.dumps({name: getattr(settings, name) for name in inputs.TRACE_PARAMETERS}, indent=1).encode()
+def parameters_text(settings: Settings, shelf: Shelf) -> bytes:
+    """parameters.json for the settings in force and the warehouse's power profiles."""
+    told = {name: getattr(settings, name) for name in inputs.TRACE_PARAMETERS}
+    return json.dumps({**told, _PROFILES: shelf.as_json()}, indent=1).encode()
 
 
-def publish_parameters(objects: Objects, settings: Settings) -> None:
+def publish_parameters(objects: Objects, settings: Settings, shelf: Shelf) -> None:
     """Says what workers are to read traces with."""
-    if not has_parameters(objects, settings):
-        objects.write(PARAMETERS, parameters_text(settings))
+    if not has_parameters(objects, settings, shelf):
+        objects.write(PARAMETERS, parameters_text(settings, shelf))
 
 
-def has_parameters(objects: Objects, settings: Settings) -> bool:
-    """Whether workers are told the settings in force."""
+def has_parameters(objects: Objects, settings: Settings, shelf: Shelf) -> bool:
+    """Whether workers are told the settings in force and the warehouse's power profiles."""
     try:
-        return objects.read(PARAMETERS) == parameters_text(settings)
+        return objects.read(PARAMETERS) == parameters_text(settings, shelf)
     except FileNotFoundError:
         return False
 
 
-def with_parameters(objects: Objects, settings: Settings) -> Settings:
-    """A worker's settings, with what the warehouse says about reading traces; its own where that says nothing yet.
+def with_parameters(objects: Objects, settings: Settings) -> tuple[Settings, Shelf]:
+    """A worker's settings, with what the warehouse says about reading traces, and its power profiles; its own where
+    that says nothing yet.
 
     Raises:
         Rejected: RESULT_UNREADABLE.
@@ -335,10 +351,11 @@ def with_parameters(objects: Objects, settings: Settings) -> Settings:
     try:
         text = objects.read(PARAMETERS)
     except FileNotFoundError:
-        return settings
+        return settings, Shelf()
     try:
         given: Any = json.loads(text)
-        return settings.with_values(**{name: given[name] for name in inputs.TRACE_PARAMETERS})
+        found = settings.with_values(**{name: given[name] for name in inputs.TRACE_PARAMETERS})
+        return found, Shelf.from_json(given[_PROFILES])
     except (ValueError, KeyError, TypeError, SettingError) as error:
         raise Rejected(Reason.RESULT_UNREADABLE, f"{objects.url}/{PARAMETERS} ({error})") from error
 
@@ -352,6 +369,8 @@ def fetched_trace(objects: Objects, run: RunRow) -> Iterator[Path]:
         folder = Path(scratch)
         with suppress(FileNotFoundError):  # the gate says that it is missing
             objects.fetch(f"{archive_name(run)}/{run.trace_file}", folder / run.trace_file)
+        with suppress(FileNotFoundError):  # few runs have one
+            objects.fetch(f"{archive_name(run)}/{FILE_NAME}", folder / FILE_NAME)
         yield folder
 
 

@@ -13,7 +13,7 @@ from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.recorded import MEMORY_KINDS
 
-TRACE_PARAMETERS = ("interval_s", "duration_tolerance_ratio")
+TRACE_PARAMETERS = ("interval_s", "duration_tolerance_ratio", "nominal_voltage_v", "power_profile")
 HISTORY_PARAMETERS = (
     *("history_size", "history_minimum", "path_similarity_minimum"),
     *("history_same_version", "history_excludes_anomalous"),

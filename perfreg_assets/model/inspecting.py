@@ -1,4 +1,5 @@
-"""From registered runs to what their traces hold: gate's finding, series, measurements and thread times as rows."""
+"""From registered runs to what their traces hold: gate's finding, series, measurements, thread times
+and energies as rows."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from perfreg_assets.model import freshness, handover, readings
+from perfreg_assets.model import freshness, handover, profile_shelf, readings
 from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason
@@ -21,6 +23,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.gate import FileFacts, TraceHealth
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
+from perfreg_assets.warehouse import energies as energy_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import settings_table
@@ -66,13 +69,14 @@ def inspect_due(
     keys = list(keys)
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
+        shelf = profile_shelf.load(reader, settings)
         wanted = None if again else freshness.ready_runs(reader, settings, Stage.TRACE, keys)
         rows = [
             row for key in keys for row in run_table.of_partition(reader, key) if wanted is None or row.run_id in wanted
         ]
     found: dict[str, TraceHealth] = {}
     with Engines(settings) if rows and inspect is None else nullcontext() as engines:
-        look = inspect or partial(read_trace, engines=engines)
+        look = inspect or partial(read_trace, engines=engines, shelf=shelf)
         with ThreadPoolExecutor(usable_cores()) as pool:
             for block in _blocks(rows):
                 inspections = pool.map(lambda row: look(row, settings), block)
@@ -132,6 +136,7 @@ def read_trace(
     *,
     folder: Path | None = None,
     known: FileFacts | None = None,
+    shelf: Shelf | None = None,
 ) -> Inspection:
     """Gate, series, measurements and thread times of a run's trace.
 
@@ -140,6 +145,7 @@ def read_trace(
         folder: where the trace lies. Default: the registered run's folder; where the trace is not in there, it is
             fetched from the exchange, if there is one.
         known: what was found in the trace's bytes before.
+        shelf: power profiles; default: those of the installation.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE.
@@ -162,6 +168,7 @@ def read_trace(
             known=known,
             engines=engines,
             screens=screens_of(row.path or ()),
+            profiles=(shelf or Shelf()).for_run(row, folder or own, settings),
         )
 
 
@@ -176,6 +183,7 @@ def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]
     traces = trace_table.find(reader, run_ids).values()
     series = series_table.figures(reader, run_ids)
     threads = thread_table.figures(reader, run_ids)
+    costs = energy_table.figures(reader, run_ids)
     return {
         "traces": {
             "dagster/partition_row_count": len(traces),
@@ -193,5 +201,11 @@ def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]
             "dagster/partition_row_count": threads["entities"],
             "runs": threads["runs"],
             "missing_runs": threads["missing"],
+        },
+        "energies": {
+            "dagster/partition_row_count": costs["rows"],
+            "runs": costs["runs"],
+            "missing_runs": costs["missing"],
+            "cpu_mah": costs["cpu_mah"],
         },
     }

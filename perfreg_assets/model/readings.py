@@ -12,27 +12,34 @@ from perfreg_assets.model.measurements import rows_of_run
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.energies import Charge, Energies
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.traces.profile_choice import BUNDLED, RUN_FOLDER, Chosen
 from perfreg_assets.traces.thread_times import NoThreadTimes
+from perfreg_assets.warehouse import energies as energy_table
 from perfreg_assets.warehouse import measurements as measurement_table
+from perfreg_assets.warehouse import power_profiles, timings
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import slice_uses as slice_table
 from perfreg_assets.warehouse import thread_times as thread_table
-from perfreg_assets.warehouse import timings
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.energies import RunEnergies
+from perfreg_assets.warehouse.power_profiles import StoredProfile
 from perfreg_assets.warehouse.slice_uses import RunSlices
 from perfreg_assets.warehouse.thread_times import RunThreads
+
+_MAS_PER_MAH = 3600.0
 
 
 @dataclass(frozen=True)
 class Reading:
     """The gate's finding, series, measurements and thread times of one run, and how many seconds each part took.
 
-    `threads` and `slices` are None where the trace is not whole.
+    `threads`, `slices` and `energies` are None where the trace is not whole.
     """
 
     trace: trace_table.TraceRow
@@ -40,6 +47,7 @@ class Reading:
     measurements: tuple[measurement_table.MeasurementRow, ...]
     threads: RunThreads | None
     slices: RunSlices | None
+    energies: RunEnergies | None
     seconds: dict[str, float]
 
     @property
@@ -60,6 +68,9 @@ def reading_of(row: run_table.RunRow, inspection: Inspection, settings: Settings
         measurements=tuple(rows_of_run(row, inspection.measurements, code_version=version)),
         threads=_threads(row.run_id, inspection.threads, version),
         slices=_slices(row, inspection.slices, version) if inspection.health.is_complete else None,
+        energies=_energies(row.run_id, inspection.energies, settings, version)
+        if inspection.health.is_complete
+        else None,
         seconds=dict(inspection.health.seconds),
     )
 
@@ -75,6 +86,8 @@ def store(writer: Writer, readings: Sequence[Reading]) -> None:
     thread_table.upsert(writer, [reading.threads for reading in readings if reading.threads is not None])
     slice_table.forget(writer, run_ids)
     slice_table.upsert(writer, [reading.slices for reading in readings if reading.slices is not None])
+    energy_table.forget(writer, run_ids)
+    energy_table.upsert(writer, [reading.energies for reading in readings if reading.energies is not None])
     measured = [one for reading in readings for one in reading.measurements]
     measurement_table.replace_subjects(writer, measurement_table.RUN, run_ids, measured)
     for reading in readings:
@@ -123,6 +136,72 @@ def _slices(row: run_table.RunRow, found: SliceUses | str, version: str) -> RunS
         code = Reason.SERIES_MISSING.code
         return slice_table.missing(row.run_id, row.path_hash, code, found, code_version=version)
     return slice_table.described(row.run_id, row.path_hash, found, code_version=version)
+
+
+def _energies(run_id: str, found: Energies, settings: Settings, version: str) -> RunEnergies:
+    """Charges in mAh and mJ: 1 mAh = 3.6 C = 3.6 · V J."""
+    volts, chosen = settings.nominal_voltage_v, found.chosen
+    row = energy_table.EnergyRunRow(
+        run_id=run_id,
+        device_name=found.device or None,
+        duration_s=found.duration_s,
+        profile_id=chosen.profile.profile_id if chosen else None,
+        profile_name=chosen.offered.name if chosen else None,
+        profile_origin=chosen.offered.origin if chosen else None,
+        is_foreign_profile=chosen.is_foreign if chosen else None,
+        fit_ratio=chosen.fit_ratio if chosen else None,
+        first_cores=found.first_cores,
+        has_idle_states=found.has_idle_states,
+        late_ratio=found.late_ratio,
+        outside_ratio=found.outside_ratio,
+        nominal_voltage_v=volts,
+        reason_code=found.reason_code,
+        reason=found.reason,
+        threads=tuple(
+            energy_table.ThreadCharge(one.process, one.thread, one.is_app, one.charge_mas / _MAS_PER_MAH)
+            for one in found.threads
+        ),
+        steps=tuple(
+            energy_table.StepCharge(
+                one.step_index, one.screen, one.duration_s, one.app_mas / _MAS_PER_MAH, one.total_mas / _MAS_PER_MAH
+            )
+            for one in found.steps
+        ),
+        code_version=version,
+    )
+    times = tuple(energy_table.TimeRow(run_id=run_id, **vars(one)) for one in found.times)
+    charges = tuple(_energy_row(run_id, one, volts, chosen) for one in found.charges)
+    return RunEnergies(row, times, charges, _stored_profile(chosen, found.device))
+
+
+def _energy_row(run_id: str, one: Charge, volts: float, chosen: Chosen | None) -> energy_table.EnergyRow:
+    measured_mj = one.energy_mj
+    charge_mas = one.charge_mas if one.charge_mas is not None else (measured_mj or 0.0) / volts
+    return energy_table.EnergyRow(
+        run_id=run_id,
+        component=one.component,
+        scope=one.scope,
+        energy_source=one.source,
+        charge_mah=charge_mas / _MAS_PER_MAH,
+        energy_mj=measured_mj if measured_mj is not None else charge_mas * volts,
+        is_estimated=measured_mj is None,
+        profile_id=chosen.profile.profile_id if chosen and measured_mj is None else None,
+    )
+
+
+def _stored_profile(chosen: Chosen | None, device: str) -> StoredProfile | None:
+    if chosen is None:
+        return None
+    offered = chosen.offered
+    origin = {RUN_FOLDER: power_profiles.RUN_FOLDER, BUNDLED: power_profiles.BUNDLED}.get(offered.origin)
+    return power_profiles.described(
+        chosen.profile,
+        name=offered.name,
+        device=offered.device or device or None,
+        # One that was added is there already; one that a setting names may be the installation's.
+        origin=origin or power_profiles.BUNDLED,
+        content=offered.content,
+    )
 
 
 def _series_row(run_id: str, series: Series, version: str) -> series_table.SeriesRow:

@@ -219,6 +219,43 @@ class MetricView:
 
 
 @dataclass(frozen=True, slots=True)
+class CostRow:
+    """A component of the cores and its charge in mAh, by whom it was for."""
+
+    component: str
+    app_mah: float
+    others_mah: float
+    wakeups_mah: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenCost:
+    """A screen and what the cores took while it was shown."""
+
+    screen: str
+    duration_s: float
+    app_mah: float
+    total_mah: float
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyView:
+    """What the cores took in a run, see `marts.energy_by_run`; changes are None without a history that has it."""
+
+    app_mah_per_h: float
+    total_mah_per_h: float
+    battery_ratio_per_h: float | None
+    history_count: int | None
+    app_change_ratio: float | None
+    total_change_ratio: float | None
+    profile_name: str | None
+    is_foreign_profile: bool | None
+    has_idle_states: bool | None
+    costs: tuple[CostRow, ...]
+    screens: tuple[ScreenCost, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryMember:
     """A run in the history (rank 1 = latest) or a near miss with the reason why it was left out."""
 
@@ -275,6 +312,7 @@ class RunDetail:
     metrics: tuple[MetricView, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     axes: tuple[AxisVerdict, ...] = ()
+    energy: EnergyView | None = None
 
     @property
     def start_ns(self) -> int | None:

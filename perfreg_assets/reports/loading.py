@@ -34,6 +34,7 @@ from perfreg_assets.reports.data import (
     Verdict,
 )
 from perfreg_assets.reports.loading_causes import CAUSE_HASHES, load_explained
+from perfreg_assets.reports.loading_energies import ENERGY_HASHES, load_energies
 from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
@@ -155,6 +156,7 @@ _HASHES = {
     "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum,
                   candidate_count, excluded_counts::VARCHAR) FROM marts.history_states WHERE {of}""",
     **CAUSE_HASHES,
+    **ENERGY_HASHES,
 }
 _METRICS_HASH = """
 SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR))
@@ -263,6 +265,7 @@ def load_details(
     axes: dict[str, list[AxisVerdict]] = defaultdict(list)
     for verdict in load_axis_verdicts(reader, ids):
         axes[verdict.run_id].append(verdict)
+    energies = load_energies(reader, ids)
     details = []
     for run_id in ids:
         near = beside[run_id]
@@ -287,6 +290,7 @@ def load_details(
                 next_run_id=near.next,
                 attachments=tuple(attachments[run_id]),
                 axes=tuple(axes[run_id]),
+                energy=energies.get(run_id),
             )
         )
     return details

@@ -60,6 +60,7 @@ def render_run_page(
             "absent": [(s.name, wording.series_label(s.name), _absence(detail, s)) for s in detail.absent],
             "attachments": _attachments(detail),
             "metrics": metric_rows(detail.ordered_metrics),
+            "energy": detail.energy,
             "similarity": _similarity(detail),
             "rule": detail.run_verdict.explanation if detail.run_verdict else None,
             "provenance": _provenance(detail, code_version),

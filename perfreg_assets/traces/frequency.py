@@ -29,6 +29,17 @@ class Clock:
         # Modulo 2^64: the integral itself overflows after 40 minutes, differences of it over one interval do not.
         self._integral = np.concatenate([[0], np.cumsum(np.diff(ts) * self._khz[:-1])])
 
+    @property
+    def ts(self) -> np.ndarray:
+        """(n,) int64 ns, when it was sampled."""
+        return self._ts
+
+    @property
+    def khz(self) -> np.ndarray:
+        """(n,) int64, what holds from then on."""
+        khz: np.ndarray = self._khz
+        return khz
+
     def integral(self, at: np.ndarray) -> np.ndarray:
         """∫ f dt up to each time in kHz·ns, modulo 2^64: meaningful as a difference of two nearby times."""
         k = np.maximum(np.searchsorted(self._ts, at, side="right") - 1, 0)

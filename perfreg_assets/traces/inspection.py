@@ -1,4 +1,4 @@
-"""Gate, series, thread times and measurements of one trace with one start of the engine.
+"""Gate, series, thread times, energies and measurements of one trace with one start of the engine.
 
 Two starts, if 4 GiB are too little for it.
 """
@@ -17,14 +17,17 @@ from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.contents import load_contents
+from perfreg_assets.traces.energies import NOT_RECORDED, Energies, energies
 from perfreg_assets.traces.engine import TraceSession, start_engine
 from perfreg_assets.traces.engines import Engines, wants_wide
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_facts, check_file, check_trace
 from perfreg_assets.traces.grid import Grid, Series
 from perfreg_assets.traces.measurement import Measurement
-from perfreg_assets.traces.scope import Scope
+from perfreg_assets.traces.power_series import TOTAL
+from perfreg_assets.traces.profile_choice import Profiles
+from perfreg_assets.traces.scope import Scope, Screens
 from perfreg_assets.traces.series import series_of
-from perfreg_assets.traces.slice_uses import NO_SLICES, Screens, slice_uses
+from perfreg_assets.traces.slice_uses import NO_SLICES, slice_uses
 from perfreg_assets.traces.startup import startup_times
 from perfreg_assets.traces.thread_times import NoThreadTimes, thread_times
 from perfreg_assets.traces.trace_file import SmallTrace, unpacked_chunks
@@ -40,6 +43,7 @@ class Inspection(NamedTuple):
     measurements: list[Measurement]
     threads: ThreadTimes | NoThreadTimes | None = None
     slices: SliceUses | str = NO_SLICES
+    energies: Energies = NOT_RECORDED
 
 
 def inspect_trace(
@@ -54,6 +58,7 @@ def inspect_trace(
     known: FileFacts | None = None,
     engines: Engines | None = None,
     screens: Screens = (),
+    profiles: Profiles | None = None,
 ) -> Inspection:
     """What the trace is worth, and its series, thread times and measurements if it is complete.
 
@@ -67,6 +72,7 @@ def inspect_trace(
         known: what `check_file` found in this file before; if it has not changed since, it is not read again for that.
         engines: of the batch that the trace belongs to; without, one is started for it.
         screens: what the app showed when, see `Screens`.
+        profiles: power profiles to choose from; without, what the cores drew is not known.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE only, which is this machine's fault and not the trace's.
@@ -100,6 +106,7 @@ def inspect_trace(
         time_limit_s=time_limit_s,
         settings=settings,
         screens=screens,
+        profiles=profiles or Profiles(),
     )
     with engines.room_for(facts.unpacked_bytes) if engines else nullcontext():
         begin = time.perf_counter() - file_s  # the wait for others is nobody's work
@@ -125,6 +132,7 @@ def _look_inside(
     time_limit_s: float,
     settings: Settings,
     screens: Screens,
+    profiles: Profiles,
     is_wide: bool,
 ) -> tuple[Inspection, float, bool]:
     """With one engine: what it gives, the seconds spent waiting for it, and whether a wide one may do better."""
@@ -146,7 +154,8 @@ def _look_inside(
         found = Inspection(health, [], [])
         if health.is_complete and health.window_ns is not None:
             start_ns, end_ns = health.window_ns
-            scope = Scope(session, contents, Grid.covering(start_ns, end_ns, settings.interval_s), app)
+            grid = Grid.covering(start_ns, end_ns, settings.interval_s)
+            scope = Scope(session, contents, grid, app, profiles, screens)
             series = series_of(scope, health.losses)
             threads = _threads(scope, series)
             # A collection launches the app before the exploration begins, so that part of the recording counts too.
@@ -157,7 +166,9 @@ def _look_inside(
                 end_ns=end_ns,
                 has_slices=contents.has_slices,
             )
-            found = Inspection(health, series, measurements, threads, slice_uses(scope, screens))
+            found = Inspection(
+                health, series, measurements, threads, slice_uses(scope, screens), _energies(scope, series)
+            )
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise
@@ -174,6 +185,15 @@ def _threads(scope: Scope, series: list[Series]) -> ThreadTimes | NoThreadTimes:
     if total.values is None:
         return NoThreadTimes(str(total.reason_code), str(total.missing_reason))
     return thread_times(scope)
+
+
+def _energies(scope: Scope, series: list[Series]) -> Energies:
+    """Of the same times as `power_cpu_total`; nothing of what a loss took from that."""
+    (total,) = (one for one in series if one.name == TOTAL)
+    found = energies(scope)
+    if total.reason_code != Reason.SERIES_SPOILT.code:
+        return found
+    return Energies(found.device, found.duration_s, total.reason_code, total.missing_reason)
 
 
 def _incomplete(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,19 +16,32 @@ from perfreg_assets.traces.engine import QueryError, TraceSession
 from perfreg_assets.traces.frequency import Clock, load_clocks
 from perfreg_assets.traces.grid import Grid
 from perfreg_assets.traces.processes import AppProcess, app_threads, belongs_to, find_app, idle_threads
+from perfreg_assets.traces.profile_choice import Profiles
 from perfreg_assets.traces.statements import placeholders, statement
 
 _SHARED = frozenset({"runnable"})  # statements whose rows serve more than one purpose
+Screens = Sequence[tuple[int, str]]
+"""(until when, screen) in order of time: a screen holds until its action is sent; "" for one that is not known."""
+
+_Known = TypeVar("_Known")
 
 
 @dataclass(frozen=True)
 class Scope:
-    """`app` is the application id; its sub-processes `app:…` count too."""
+    """`app` is the application id; its sub-processes `app:…` count too.
+
+    Attributes:
+        profiles: what the device may draw, to choose from.
+        screens: of the run's path.
+    """
 
     session: TraceSession
     contents: TraceContents
     grid: Grid
     app: str
+    profiles: Profiles = field(default_factory=Profiles, compare=False)
+    screens: Screens = ()
+    _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
     _known_rows: dict[str, Table | str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -62,6 +77,13 @@ class Scope:
         """Android's users that the app runs as."""
         table = self.session.query(statement("app_users"), {"name": "string", "uid": "int64"})
         return sorted({int(uid) for uid in table["uid"][belongs_to(table["name"], self.app)]})
+
+    def once(self, make: Callable[[Scope], _Known]) -> _Known:
+        """What is made of the scope, made once though several series need it."""
+        if make not in self._known:
+            self._known[make] = make(self)
+        found: _Known = self._known[make]
+        return found
 
     def rows(self, name: str, schema: Schema) -> Table | str:
         """The rows of a statement, or why there are none.

@@ -12,6 +12,8 @@ from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.event_series import frame_series, network_series
 from perfreg_assets.traces.grid import Grid, Series
 from perfreg_assets.traces.memory_series import MEMORY_SERIES, memory_series
+from perfreg_assets.traces.power_series import APP, CLUSTER, TOTAL, power_series
+from perfreg_assets.traces.rail_series import CPU_RAIL, RAIL, rail_series
 from perfreg_assets.traces.row_series import RULES
 from perfreg_assets.traces.sched_series import frequency_series, sched_series
 from perfreg_assets.traces.scope import Scope
@@ -39,6 +41,8 @@ EXTRACTORS = (
     Extractor(MEMORY_SERIES, memory_series),
     Extractor(("frames_app", "frames_janky_app"), frame_series),
     Extractor(("net_received_app", "net_sent_app", "net_received", "net_sent"), network_series),
+    Extractor((APP, TOTAL, CLUSTER), power_series),
+    Extractor((CPU_RAIL, RAIL), rail_series),
     *(Extractor((rule.series,), rule.extract) for rule in RULES),
 )
 

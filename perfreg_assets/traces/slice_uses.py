@@ -11,15 +11,12 @@ from perfreg_assets.methods.self_times import self_times
 from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.thread_times import REST
 from perfreg_assets.traces.names import Names
-from perfreg_assets.traces.scope import Scope
+from perfreg_assets.traces.scope import Scope, Screens
 from perfreg_assets.traces.slices import SLICE_COLUMNS, Nested, nested
 from perfreg_assets.traces.statements import statement
 
 NO_SLICES = "the trace has no slices of the app (atrace)"
 _MOST = 1000  # rows of a run; what took least is one rest per screen
-
-Screens = Sequence[tuple[int, str]]
-"""(until when, screen) in order of time: a screen holds until its action is sent; "" for one that is not known."""
 
 _Key = tuple[str, str, str, str]
 _CALLS, _CALLED, _LONGEST, _OWN, _TOTAL = range(5)

@@ -64,6 +64,7 @@ _SOURCES: dict[str, _Source] = {
     ),
     "thread_times": _Source("core.thread_times", "rows.run_id, rows.extracted_at", "extracted_at"),
     "slice_uses": _Source("core.slice_uses", "rows.run_id, rows.extracted_at", "extracted_at"),
+    "energies": _Source("core.energy_runs", "rows.run_id, rows.is_outdated, rows.extracted_at", "extracted_at"),
     "measurements": _Source(
         "core.measurements",
         "rows.subject_id, rows.metric, rows.measured_at",

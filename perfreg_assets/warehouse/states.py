@@ -15,7 +15,8 @@ class Registered:
     """A run that is not quarantined, and by what its trace was read; the latter None where it was not.
 
     `lacks_thread_times`: its trace is whole and was read, but never asked for thread times. `lacks_slices`: nor for
-    slices, or they were put on the screens of another path.
+    slices, or they were put on the screens of another path. `lacks_energies`: nor for energies. `has_old_profile`:
+    another power profile was added for its device since.
     """
 
     run_id: str
@@ -28,6 +29,8 @@ class Registered:
     is_trace_gone: bool
     lacks_thread_times: bool
     lacks_slices: bool
+    lacks_energies: bool
+    has_old_profile: bool
 
 
 def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Registered]:
@@ -38,9 +41,11 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
         "traces.code_version, traces.parameters_hash, coalesce(traces.is_trace_gone, false), "
         "coalesce(traces.is_complete, false) AND times.run_id IS NULL, "
         "coalesce(traces.is_complete, false) "
-        "AND (uses.run_id IS NULL OR uses.path_hash IS DISTINCT FROM runs.path_hash) "
+        "AND (uses.run_id IS NULL OR uses.path_hash IS DISTINCT FROM runs.path_hash), "
+        "coalesce(traces.is_complete, false) AND costs.run_id IS NULL, coalesce(costs.is_outdated, false) "
         "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
         "LEFT JOIN core.thread_times AS times USING (run_id) LEFT JOIN core.slice_uses AS uses USING (run_id) "
+        "LEFT JOIN core.energy_runs AS costs USING (run_id) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",
         [chosen],

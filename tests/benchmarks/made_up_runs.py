@@ -43,6 +43,7 @@ from perfreg_assets.warehouse import (
     connection,
     discords,
     distances,
+    energies,
     histories,
     measurements,
     reviews,
@@ -284,6 +285,16 @@ def _quarantine_some(writer: Writer, count: int) -> None:
     )  # fmt: skip
 
 
+def _no_energies(one: Made, code: str) -> energies.RunEnergies:
+    """As of most recordings of today: without frequencies."""
+    row = energies.EnergyRunRow(
+        run_id=one.run_id, device_name=None, duration_s=float(one.app.samples), nominal_voltage_v=3.85,
+        reason_code="series_missing", code_version=code,
+        reason="the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)",
+    )  # fmt: skip
+    return energies.RunEnergies(row, (), (), None)
+
+
 def _store_runs(writer: Writer, made: list[Made], settings: Settings, random: np.random.Generator) -> None:
     app = made[0].app
     runs.upsert(writer, [_run_row(one) for one in made])
@@ -311,6 +322,7 @@ def _store_runs(writer: Writer, made: list[Made], settings: Settings, random: np
         writer,
         [slice_uses.missing(one.run_id, _path_hash(one), *no_slices, code_version=code) for one in whole],
     )
+    energies.upsert(writer, [_no_energies(one, code) for one in whole])
     measurements.replace_subjects(
         writer,
         measurements.RUN,

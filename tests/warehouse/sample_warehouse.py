@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
+from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.warehouse import (
@@ -23,9 +25,12 @@ from perfreg_assets.warehouse import (
     collections,
     discords,
     distances,
+    energies,
     evaluations,
     histories,
     notifications,
+    power_calibrations,
+    power_profiles,
     reductions,
     references,
     reviews,
@@ -94,6 +99,8 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
             everything["traces"].append(_trace(run_id, samples, state))
             if state != "incomplete":
                 everything["series"] += _series_rows(run_id, values)
+                if run_id == "shop-0000":
+                    everything["series"] += _power_rows(run_id, samples)
     everything["runs"].append(
         runs.RunRow(
             run_id="quarantined-5f3a", folder_name="broken copy", content_hash="5f3a" * 16, app=APPS[0],
@@ -109,6 +116,19 @@ def _fill(writer: Writer, count: int, names: tuple[str, ...], samples: int, rand
         [_threads(row.run_id, samples, seed) for seed, row in enumerate(everything["traces"]) if row.is_complete],
     )
     slice_uses.upsert(writer, [_slices(row.run_id) for row in everything["traces"] if row.is_complete])
+    energies.upsert(
+        writer,
+        [_energies(row.run_id, n) for n, row in enumerate(everything["traces"]) if row.is_complete],
+    )
+    power_calibrations.store(
+        writer,
+        [
+            power_calibrations.CalibrationRow(
+                device_name="cheetah", profile_id="a1" * 32, scale_ratio=1.3, floor_mw=20.0, run_count=1,
+                interval_count=90, energy_ratio=1.0, correlation=1.0, mape_ratio=0.01,
+            )
+        ],
+    )  # fmt: skip
     for app in APPS:
         _judge(writer, facts[app], names, samples)
     verdicts.make_current(writer, omega=OMEGAS[-1], detector="default", note="fixed for the sample")
@@ -229,6 +249,79 @@ def _slices(run_id: str) -> slice_uses.RunSlices:
     return slice_uses.described(run_id, "path", uses, code_version="0.1.0")
 
 
+def _profile() -> PowerProfile:
+    """Two cores, each a cluster."""
+    return PowerProfile(
+        profile_id="a1" * 32,
+        dialect="cores",
+        clusters=(
+            CoreCluster(khz=np.array([300e3, 600e3, 1200e3]), charge_ma=np.array([10.0, 20, 60]), cluster_ma=2.0),
+            CoreCluster(
+                khz=np.array([500e3, 1000e3, 2000e3]),
+                charge_ma=np.array([30.0, 80, 200]),
+                cluster_ma=5.0,
+            ),
+        ),
+        first_cores=(0, 1),
+        core_count=2,
+        active_ma=12.0,
+        base_ma={"idle": 3.0},
+        capacity_mah=3000.0,
+    )
+
+
+def _energies(run_id: str, number: int) -> energies.RunEnergies:
+    """Of every fifth run nothing is known."""
+    if number % 5 == 4:
+        row = energies.EnergyRunRow(
+            run_id=run_id, device_name=None, duration_s=90.0, nominal_voltage_v=3.85, reason_code="series_missing",
+            reason="the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)", code_version="0.1.0",
+        )  # fmt: skip
+        return energies.RunEnergies(row, (), (), None)
+    own, level = _profile(), 1 + number % 3
+    row = energies.EnergyRunRow(
+        run_id=run_id,
+        device_name="cheetah",
+        duration_s=90.0,
+        profile_id=own.profile_id,
+        profile_name="cheetah.xml",
+        profile_origin="bundled",
+        is_foreign_profile=False,
+        fit_ratio=1.0,
+        first_cores=(0, 1),
+        has_idle_states=True,
+        late_ratio=0.0,
+        outside_ratio=0.0,
+        nominal_voltage_v=3.85,
+        threads=(energies.ThreadCharge("app", "main", True, 0.1 * level), energies.ThreadCharge("*", "*", False, 0.2)),
+        steps=(
+            energies.StepCharge(0, "list", 30.0, 0.04 * level, 0.1),
+            energies.StepCharge(1, "note", 60.0, 0.06 * level, 0.2 * level),
+        ),
+        code_version="0.1.0",
+    )
+    times = tuple(
+        energies.TimeRow(
+            run_id=run_id, cluster=cluster, frequency_khz=khz, scope=scope, busy_s=4.0 * level, cluster_share_s=3.0,
+            active_share_s=2.0,
+        )
+        for cluster, khz in ((0, 600e3), (1, 1500e3))
+        for scope in ("app", "others")
+    )  # fmt: skip
+    costs = tuple(
+        energies.EnergyRow(
+            run_id=run_id, component=component, scope=scope, energy_source="profile", charge_mah=0.05 * level,
+            energy_mj=0.05 * level * 3600 * 3.85, is_estimated=True, profile_id=own.profile_id,
+        )
+        for component in ("cpu_core", "cpu_cluster", "cpu_active")
+        for scope in ("app", "others", "wakeups")
+    )  # fmt: skip
+    known = power_profiles.described(
+        own, name="cheetah.xml", device="cheetah", origin=power_profiles.BUNDLED, content=b"<device/>"
+    )
+    return energies.RunEnergies(row, times, costs, known)
+
+
 def _series_rows(run_id: str, values: dict[str, np.ndarray | None]) -> list[series.SeriesRow]:
     number = int(run_id.rsplit("-", 1)[1])
     return [
@@ -244,6 +337,13 @@ def _series_rows(run_id: str, values: dict[str, np.ndarray | None]) -> list[seri
         )
         for name, array in values.items()
     ]
+
+
+def _power_rows(run_id: str, samples: int) -> list[series.SeriesRow]:
+    """Estimated and measured power of the cores."""
+    estimated = 100 + 50 * np.sin(np.arange(samples) / 7)
+    rows = _series_rows(run_id, {"power_cpu_total": estimated, "power_rail_cpu": 1.3 * estimated + 20})
+    return [replace(row, unit="mW") for row in rows]
 
 
 def _judge(writer: Writer, facts: list[dict[str, object]], names: tuple[str, ...], samples: int) -> None:

@@ -95,7 +95,7 @@ def test_misnamed_migrations_are_a_mistake_of_the_release(sql: Path, name: str) 
 
 def test_marts_are_made_anew_only_when_a_file_changed(connection: duckdb.DuckDBPyConnection, sql: Path) -> None:
     def made_at() -> list[tuple[object, ...]]:
-        return connection.execute("SELECT DISTINCT created_at FROM core.mart_files").fetchall()
+        return connection.execute("SELECT DISTINCT created_at FROM core.mart_files ORDER BY ALL").fetchall()
 
     migrations.migrate(connection, folder=sql)
     first = made_at()

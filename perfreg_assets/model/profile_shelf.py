@@ -1,0 +1,148 @@
+"""The power profiles that traces are read with: those of the warehouse, over those of the installation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from perfreg_assets import bundled
+from perfreg_assets.methods.power_profile import PowerProfile, same_values
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.power_profile import FILE_NAME, parse_profile
+from perfreg_assets.traces.profile_choice import BUNDLED, SETTING, WAREHOUSE, Offered, Profiles
+from perfreg_assets.warehouse import power_profiles
+from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.runs import RunRow
+
+OF_THE_DEVICE = "device"
+"""The value of the setting `power_profile` that forces none."""
+_FREQUENCIES = "cpu_frequencies_khz"  # in run.json: {"0": [300000, …], "4": […]}, by policy
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """`forced`: what the setting names, None where it names none or one that is not stored; `added`: by device."""
+
+    forced: Offered | None = None
+    added: Mapping[str, Offered] = field(default_factory=dict)
+
+    def for_run(self, run: RunRow, folder: Path, settings: Settings) -> Profiles:
+        """What a run's profile is chosen from.
+
+        Args:
+            folder: with the run's files.
+        """
+        name = settings.power_profile
+        return Profiles(
+            own=folder / FILE_NAME,
+            forced=self.forced,
+            forced_name="" if name == OF_THE_DEVICE else name,
+            of_devices={**installed(), **self.added},
+            frequencies_khz=_frequencies(run.extra or {}),
+            nominal_voltage_v=settings.nominal_voltage_v,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """For workers, who know no warehouse."""
+        return {
+            "forced": None if self.forced is None else _told(self.forced),
+            "added": [_told(one) for one in self.added.values()],
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Shelf:
+        """
+        Raises:
+            KeyError, TypeError: it is none.
+        """
+        forced = told["forced"]
+        added = [_heard(one, WAREHOUSE) for one in told["added"]]
+        return cls(None if forced is None else _heard(forced, SETTING), {one.device: one for one in added})
+
+
+def load(reader: Reader, settings: Settings) -> Shelf:
+    """What the warehouse has.
+
+    Args:
+        settings: those in force.
+    """
+    name, forced = settings.power_profile, None
+    if name != OF_THE_DEVICE:
+        row = power_profiles.find(reader, name)
+        if row is not None:
+            forced = Offered(row.content.encode(), row.profile_name, row.device_name or "", SETTING)
+        elif name in installed():
+            one = installed()[name]
+            forced = Offered(one.content, one.name, one.device, SETTING)
+    added = power_profiles.of_devices(reader)
+    return Shelf(
+        forced,
+        {
+            row.device_name: Offered(row.content.encode(), row.profile_name, row.device_name, WAREHOUSE)
+            for row in added
+            if row.device_name
+        },
+    )
+
+
+@cache
+def installed() -> Mapping[str, Offered]:
+    """Code name -> profile that the installation brings."""
+    files: Sequence[Path] = sorted(bundled.power_profiles_dir().glob("*.xml"))
+    return {path.stem: Offered(path.read_bytes(), path.name, path.stem, BUNDLED) for path in files}
+
+
+@dataclass(frozen=True)
+class KnownProfile:
+    """A profile that can be used. `same_as`: another one that states the same values, None where there is none."""
+
+    profile: PowerProfile
+    name: str
+    device: str | None
+    origin: str
+    run_count: int
+    same_as: str | None = None
+
+
+def known_profiles(reader: Reader | None, settings: Settings) -> list[KnownProfile]:
+    """Every profile of the warehouse (None: of none) and of the installation, by device."""
+    found: dict[str, KnownProfile] = {}
+    volts = settings.nominal_voltage_v
+    for row, run_count in power_profiles.listing(reader) if reader is not None else ():
+        profile = parse_profile(row.content.encode(), row.profile_name, nominal_voltage_v=volts)
+        found[row.profile_id] = KnownProfile(profile, row.profile_name, row.device_name, row.profile_origin, run_count)
+    for one in installed().values():
+        profile = parse_profile(one.content, one.name, nominal_voltage_v=volts)
+        found.setdefault(profile.profile_id, KnownProfile(profile, one.name, one.device, one.origin, 0))
+    rows = sorted(found.values(), key=lambda one: (one.device or "~", one.name))
+    return [
+        replace(one, same_as=next((other.name for other in rows if same_values(one.profile, other.profile)), None))
+        for one in rows
+    ]
+
+
+def _frequencies(extra: Mapping[str, Any]) -> dict[int, list[float]]:
+    """What run.json says; what cannot be used counts as not said."""
+    given = extra.get(_FREQUENCIES)
+    if not isinstance(given, dict):
+        return {}
+    found = {}
+    for policy, values in given.items():
+        if (
+            str(policy).isdecimal()
+            and isinstance(values, list)
+            and all(isinstance(one, (int, float)) for one in values)
+        ):
+            found[int(policy)] = [float(one) for one in values]
+    return found
+
+
+def _told(one: Offered) -> dict[str, str]:
+    return {"name": one.name, "device": one.device, "content": one.content.decode("utf-8", "replace")}
+
+
+def _heard(told: Mapping[str, str], origin: str) -> Offered:
+    return Offered(told["content"].encode(), told["name"], told["device"], origin)

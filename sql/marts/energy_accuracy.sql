@@ -1,0 +1,57 @@
+-- A row is a run whose device measured its cores' rails, and how the estimate compares.
+CREATE VIEW marts.energy_accuracy AS
+SELECT
+    compared.run_id,
+    compared.app,
+    compared.version_name,
+    compared.device_name,
+    compared.profile_id,
+    len(compared.pairs) AS interval_count,
+    list_sum(list_transform(compared.pairs, lambda pair: pair.estimated))
+        / nullif(list_sum(list_transform(compared.pairs, lambda pair: pair.measured)), 0) AS energy_ratio,
+    list_sum(list_transform(compared.pairs, lambda pair: (pair.estimated - compared.means.estimated) * (pair.measured - compared.means.measured)))
+        / nullif(
+            sqrt(
+                list_sum(list_transform(compared.pairs, lambda pair: (pair.estimated - compared.means.estimated) ** 2))
+                * list_sum(list_transform(compared.pairs, lambda pair: (pair.measured - compared.means.measured) ** 2))
+            ),
+            0
+        ) AS correlation,
+    list_avg(list_transform(compared.pairs, lambda pair: abs(pair.estimated - pair.measured) / nullif(pair.measured, 0))) AS mape_ratio
+FROM (
+    SELECT
+        both_known.*,
+        {
+            'estimated': list_avg(list_transform(both_known.pairs, lambda pair: pair.estimated)),
+            'measured': list_avg(list_transform(both_known.pairs, lambda pair: pair.measured))
+        } AS means
+    FROM (
+        SELECT
+            estimated.run_id,
+            runs.app,
+            runs.version_name,
+            costs.device_name,
+            costs.profile_id,
+            list_filter(
+                list_transform(
+                    guessed."values",
+                    lambda value, place: {'estimated': value, 'measured': seen."values"[place]}
+                ),
+                lambda pair: isfinite(pair.estimated) AND isfinite(pair.measured)
+            ) AS pairs
+        FROM core.time_series AS estimated
+        JOIN core.time_series AS measured
+            ON measured.run_id = estimated.run_id AND measured.series = 'power_rail_cpu'
+            AND measured.start_ns = estimated.start_ns AND measured.interval_s = estimated.interval_s
+        JOIN core.series_values AS guessed
+            ON guessed.values_file = estimated.values_file AND guessed.run_id = estimated.run_id AND guessed.series = 'power_cpu_total'
+        JOIN core.series_values AS seen
+            ON seen.values_file = measured.values_file AND seen.run_id = measured.run_id AND seen.series = 'power_rail_cpu'
+        JOIN core.runs AS runs ON runs.run_id = estimated.run_id
+        LEFT JOIN core.energy_runs AS costs ON costs.run_id = estimated.run_id
+        WHERE estimated.series = 'power_cpu_total' AND NOT estimated.is_missing AND NOT measured.is_missing
+    ) AS both_known
+) AS compared
+WHERE len(compared.pairs) > 0;
+
+COMMENT ON VIEW marts.energy_accuracy IS 'A row is a run whose device measured the rails of its cores, and how the estimate compares with them second by second: ratio of the sums, correlation, and mean absolute share by which it is off.';

@@ -1,0 +1,56 @@
+"""Where the charge went, on a run's page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perfreg_assets.reports.data import CostRow, EnergyView, ScreenCost
+from perfreg_assets.reports.loading import load_details, run_fingerprints
+from perfreg_assets.reports.run_order import RunOrder
+from perfreg_assets.reports.run_page import render_run_page
+
+VIEW = EnergyView(
+    app_mah_per_h=12.34, total_mah_per_h=45.6, battery_ratio_per_h=0.0123, history_count=7, app_change_ratio=0.25,
+    total_change_ratio=-0.5, profile_name="cheetah.xml", is_foreign_profile=False, has_idle_states=True,
+    costs=(CostRow("cpu_core", 0.111, 0.222, 0.333),), screens=(ScreenCost("<list>", 12.5, 0.444, 0.555),),
+)  # fmt: skip
+
+
+def test_a_run_without_an_estimate_has_no_such_section(detail):
+    assert "Where the charge went" not in render_run_page(detail("anomalous"))
+
+
+def test_the_section_says_how_much_by_whom_where_and_by_which_profile(detail):
+    page = render_run_page(replace(detail("anomalous"), energy=VIEW))
+    assert "12.3 mAh an hour on the cores (+25 % against 7 comparable runs), everything together 45.6 (-50 %)" in page
+    assert "1.2 % of the battery" in page
+    for text in ("0.111", "0.222", "0.333", "0.444", "0.555", "12.5", "cheetah.xml"):
+        assert text in page
+    assert "<list>" not in page.replace("&lt;list&gt;", "")
+    assert "no more than a guess" not in page
+    foreign = render_run_page(
+        replace(detail("anomalous"), energy=replace(VIEW, is_foreign_profile=True, has_idle_states=False))
+    )
+    assert "no more than a guess" in foreign
+    assert "without idle states" in foreign
+
+
+def test_without_history_no_change_is_told(detail):
+    alone = replace(VIEW, app_change_ratio=None, total_change_ratio=None, history_count=None, battery_ratio_per_h=None)
+    page = render_run_page(replace(detail("anomalous"), energy=alone))
+    assert "12.3 mAh an hour on the cores, everything together 45.6." in page
+
+
+def test_the_warehouse_fills_the_section_and_other_charges_make_the_page_due(own_sample):
+    with own_sample.reading() as reader:
+        run_id = reader.value("SELECT max(run_id) FROM marts.energy_by_run WHERE history_count > 0")
+        (found,) = load_details(reader, [run_id])
+        before = run_fingerprints(reader, {run_id: found.run}, RunOrder(reader))
+    assert found.energy is not None
+    assert next(one.component for one in found.energy.costs) == "cpu_core"
+    assert {one.screen for one in found.energy.screens} == {"list", "note"}
+    assert found.energy.app_change_ratio is not None
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.energies SET charge_mah = 2 * charge_mah WHERE run_id = ?", [run_id])
+    with own_sample.reading() as reader:
+        assert run_fingerprints(reader, {run_id: found.run}, RunOrder(reader)) != before

@@ -1,0 +1,167 @@
+"""perfreg energy, energy-calibrate and profiles: on the sample warehouse, and from a recorded trace to the table."""
+
+import csv
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.cli import main
+
+sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
+
+import sample_warehouse
+
+DATA = Path(__file__).parent / "data"
+PIXEL = "pixel7pro_60s_sched_rss_cpufreq_rails.perfetto-trace.gz"
+
+
+def run(*arguments, warehouse, status=0):
+    result = CliRunner().invoke(main, [*map(str, arguments), "--warehouse", str(warehouse)])
+    assert result.exit_code == status, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    path = tmp_path_factory.mktemp("energy") / "perfreg.duckdb"
+    sample_warehouse.build(path, runs=24, samples=40)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory):
+    """Warehouse with two runs of a device with rails; one brings a profile that is a stub."""
+    folder = tmp_path_factory.mktemp("ingested")
+    for number in (1, 2):
+        own = folder / "runs" / f"p7-{number}"
+        own.mkdir(parents=True)
+        shutil.copy(DATA / "android-traces" / PIXEL, own / "trace.perfetto-trace.gz")
+        (own / "run.json").write_text(
+            json.dumps(
+                {
+                    "schema_version": 1, "run_id": f"p7-{number}", "app": "com.google.android.apps.nexuslauncher",
+                    "version_name": "1.0", "started_at": f"2026-11-20T09:1{number}:00Z", "path": [],
+                    "config": {"device": "Pixel 7 Pro", "strategy": "x", "time_limit_s": 60, "action_interval_s": 2.0},
+                    "functional_problems": [], "trace": "trace.perfetto-trace.gz",
+                }
+            )
+        )  # fmt: skip
+    stub = DATA / "power-profiles" / "greensoftwarelab_E-MANAFA_power_profile_sm-t810__active.clusterN.xml"
+    shutil.copy(stub, folder / "runs" / "p7-2" / "power_profile.xml")
+    warehouse = folder / "perfreg.duckdb"
+    run("ingest", folder / "runs", warehouse=warehouse)
+    return warehouse
+
+
+# ---- on the sample -----------------------------------------------------------------------------------
+def test_json_is_the_contracts_object(sample):
+    told = json.loads(run("energy", "shop-0000", "--format", "json", warehouse=sample).stdout)
+    assert told["run_id"] == "shop-0000"
+    assert {"component", "scope", "charge_mah", "energy_mj", "source"} <= set(told["components"][0])
+    assert sum(one["share"] for one in told["components"]) == pytest.approx(1.0)
+    assert {one["source"] for one in told["components"]} == {"profile"}
+    assert set(told["series"]) == {"power_cpu_total", "power_rail_cpu"}
+    assert told["accuracy"]["interval_count"] == 40
+    assert {one["screen"] for one in told["screens"]} == {"list", "note"}
+
+
+def test_csv_has_a_row_per_component_and_scope(sample):
+    rows = list(csv.DictReader(io.StringIO(run("energy", "shop-0000", "--format", "csv", warehouse=sample).stdout)))
+    assert len(rows) == 9
+    assert {row["run_id"] for row in rows} == {"shop-0000"}
+
+
+def test_the_change_is_against_the_median_of_the_history(sample):
+    told = json.loads(run("energy", "shop-0011", "--format", "json", warehouse=sample).stdout)
+    assert all(one["change_ratio"] is not None for one in told["components"])
+    assert told["run"]["history_count"] > 0
+
+
+def test_a_run_without_an_estimate_says_why_and_has_no_zeros(sample):
+    result = run("energy", "notes-0004", "--format", "json", warehouse=sample)
+    told = json.loads(result.stdout)
+    assert (told["components"], told["reason_code"]) == ([], "series_missing")
+    assert "cpufreq" in result.stderr
+
+
+def test_a_run_that_nobody_knows_is_named_with_the_nearest(sample):
+    result = run("energy", "shop-000", warehouse=sample, status=1)
+    assert "did you mean shop-00" in result.stderr
+
+
+def test_a_profile_of_other_clusters_is_refused(sample):
+    other = DATA / "power-profiles" / "power_profile_pixel3a.xml"
+    result = run("energy", "shop-0000", "--profile", other, warehouse=sample, status=1)
+    assert "the profile's clusters begin at the cores (0, 6), those of shop-0000 at (0, 1)" in result.stderr
+
+
+def test_profiles_are_listed_with_those_of_the_installation_and_copies_are_named(sample):
+    rows = json.loads(run("profiles", "list", "--format", "json", warehouse=sample.with_name("none.duckdb")).stdout)
+    assert {"cheetah", "bluejay", "flame"} <= {row["device"] for row in rows}
+    husky = DATA / "power-profiles" / "LineageOS_google_shusky_husky__core_power.xml"
+    result = run("profiles", "check", husky, warehouse=sample)
+    assert "its values are those of" in result.stderr
+
+
+def test_a_stub_is_refused_with_one_sentence(sample):
+    stub = DATA / "power-profiles" / "greensoftwarelab_E-MANAFA_power_profile_sm-t810__active.clusterN.xml"
+    for arguments in (("check", stub), ("add", stub, "--device", "sm")):
+        result = run("profiles", *arguments, warehouse=sample, status=1)
+        assert "Nobody filled this power profile in" in result.stderr
+        assert "Traceback" not in result.output
+
+
+# ---- from a recorded trace ---------------------------------------------------------------------------
+def test_a_recorded_run_says_what_it_cost_and_one_with_a_stub_why_not(ingested):
+    result = run("energy", "p7-1", "--format", "json", warehouse=ingested)
+    told = json.loads(result.stdout)
+    cores = [one for one in told["components"] if one["component"].startswith("cpu_")]
+    assert sum(one["energy_mj"] for one in cores) == pytest.approx(told["series"]["power_cpu_total"]["mean"] * 59)
+    assert sum(one["charge_mah"] for one in told["threads"]) == pytest.approx(
+        sum(one["charge_mah"] for one in cores if one["scope"] != "wakeups")
+    )
+    assert (told["profile"]["name"], told["profile"]["origin"]) == ("cheetah.xml", "bundled")
+    assert told["accuracy"]["correlation"] > 0.95
+    assert any(one["source"] == "rail" for one in told["components"])
+    other = json.loads(run("energy", "p7-2", "--format", "json", warehouse=ingested).stdout)
+    assert other["reason_code"] == "profile_stub"
+    assert {one["source"] for one in other["components"]} == {"rail"}
+    verdicts = json.loads(run("verdicts", "--format", "json", warehouse=ingested, status=4).stdout)
+    assert {row["state"] for row in verdicts} == {"not_enough_history"}
+
+
+def test_calibrated_on_halves_and_told_by_the_command(ingested):
+    run("energy-calibrate", "--device", "cheetah", warehouse=ingested)
+    rows = json.loads(run("sql", "FROM marts.power_calibrations", "--format", "json", warehouse=ingested).stdout)
+    (row,) = rows
+    assert row["energy_ratio"] == pytest.approx(1.0, abs=0.05)
+    assert row["mape_ratio"] <= 0.15
+    told = json.loads(run("energy", "p7-1", "--format", "json", warehouse=ingested).stdout)
+    measured_mj = told["series"]["power_rail_cpu"]["mean"] * 59
+    assert told["calibrated_mj"] == pytest.approx(measured_mj, rel=0.05)
+    result = run("energy-calibrate", "--device", "nobody", warehouse=ingested, status=1)
+    assert "no run with an estimate and measured rails" in result.stderr
+
+
+def test_an_added_profile_is_put_on_the_devices_runs(ingested, tmp_path):
+    own = tmp_path / "mine.xml"
+    text = (Path(__file__).parents[1] / "power_profiles" / "cheetah.xml").read_text()
+    own.write_text(text.replace('name="cpu.active">8.2<', 'name="cpu.active">80.2<'))
+    before = json.loads(run("energy", "p7-1", "--format", "json", warehouse=ingested).stdout)
+    result = run("profiles", "add", own, "--device", "cheetah", warehouse=ingested)
+    assert "2 runs are read again" in result.stdout
+    after = json.loads(run("energy", "p7-1", "--format", "json", warehouse=ingested).stdout)
+    assert (after["profile"]["name"], after["profile"]["origin"]) == ("mine.xml", "warehouse")
+
+    def active(told):
+        return sum(one["charge_mah"] for one in told["components"] if one["component"] == "cpu_active")
+
+    assert active(after) == pytest.approx(active(before) * 80.2 / 8.2)
+    own_stub = json.loads(run("energy", "p7-2", "--format", "json", warehouse=ingested).stdout)
+    assert own_stub["reason_code"] == "profile_stub"  # what a run brings goes first
+    assert "nothing is due" in run("status", warehouse=ingested).output

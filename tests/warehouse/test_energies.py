@@ -1,0 +1,200 @@
+"""What runs cost, in the warehouse: stored as a whole, at any profile by SQL, and due again when a profile is added."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
+from perfreg_assets.methods.power_states import States, levels
+from perfreg_assets.warehouse import energies, power_profiles, states
+
+VOLTS = 3.85
+TABLES = (([300e3, 600e3, 1200e3], [10.0, 20, 60], 2.0), ([500e3, 1000e3, 2000e3], [30.0, 80, 200], 5.0))
+SPENT = {  # (cluster, kHz, scope): busy, share of the cluster, share of the processor; those of the series' tests
+    (0, 600e3, "app"): (0.75, 0.75, 0.5),
+    (0, 900e3, "app"): (0.5, 0.5, 0.25),
+    (1, 1000e3, "others"): (1.0, 1.0, 0.625),
+    (1, 2400e3, "others"): (0.25, 0.25, 0.25),
+    (1, 100e3, "wakeups"): (0.1, 0.1, 0.1),
+}
+
+
+def profile(profile_id="one", factor=1.0, **changed):
+    clusters = tuple(
+        CoreCluster(khz=np.array(khz), charge_ma=factor * np.array(ma), cluster_ma=factor * own)
+        for khz, ma, own in TABLES
+    )
+    made = PowerProfile(
+        profile_id=profile_id, dialect="cores", clusters=clusters, first_cores=(0, 1), core_count=2,
+        active_ma=12.0 * factor, base_ma={"idle": 3.0}, capacity_mah=3000.0,
+    )  # fmt: skip
+    return replace(made, **changed)
+
+
+def stored(own, *, device="cheetah", origin=power_profiles.BUNDLED):
+    return power_profiles.described(own, name=f"{device}.xml", device=device, origin=origin, content=b"<device/>")
+
+
+def run(run_id, own=None, **changed):
+    row = energies.EnergyRunRow(
+        run_id=run_id, device_name="cheetah", duration_s=2.0, profile_id=own.profile_id if own else None,
+        profile_name="cheetah.xml" if own else None, profile_origin="bundled" if own else None, first_cores=(0, 1),
+        nominal_voltage_v=VOLTS, reason_code=None if own else "profile_missing",
+        threads=(energies.ThreadCharge("app", "main", True, 0.25),),
+        steps=(energies.StepCharge(0, "list", 1.5, 0.1, 0.2), energies.StepCharge(1, "", 0.5, 0.0, 0.1)),
+    )  # fmt: skip
+    times = tuple(
+        energies.TimeRow(
+            run_id=run_id, cluster=cluster, frequency_khz=khz, scope=scope, busy_s=spent[0], cluster_share_s=spent[1],
+            active_share_s=spent[2],
+        )
+        for (cluster, khz, scope), spent in SPENT.items()
+    )  # fmt: skip
+    return energies.RunEnergies(replace(row, **changed), times, (), stored(own) if own else None)
+
+
+def by_hand(own):
+    """mA·s by component and scope, by the methods."""
+    found = {}
+    for (cluster, khz, scope), spent in SPENT.items():
+        ma = levels(own, States(np.array([cluster]), np.array([khz])))[0]
+        for component, charge in zip(("cpu_core", "cpu_cluster", "cpu_active"), ma * spent, strict=True):
+            found[component, scope] = found.get((component, scope), 0.0) + charge
+    return found
+
+
+def at(warehouse, profile_id):
+    with warehouse.writing() as writer:
+        rows = writer.dicts("SELECT * FROM marts.energies_at(?)", [profile_id])
+    return {(row["component"], row["scope"]): row for row in rows}
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.5])
+def test_another_profile_is_sql_alone_and_says_what_the_methods_say(sample_copy, factor):
+    own, other = profile(), profile("another", factor)
+    with sample_copy.writing() as writer:
+        writer.execute("DELETE FROM core.energy_runs")
+        writer.execute("DELETE FROM core.time_in_state")
+        energies.upsert(writer, [run("shop-0000", own)])
+        power_profiles.keep(writer, [stored(other)])
+    found, wanted = at(sample_copy, "another"), by_hand(other)
+    assert {key: row["charge_mah"] * 3600 for key, row in found.items()} == pytest.approx(wanted)
+    assert {key: row["energy_mj"] for key, row in found.items()} == pytest.approx(
+        {key: charge * VOLTS for key, charge in wanted.items()}
+    )
+    (fit,) = {row["fit_ratio"] for row in found.values()}
+    assert fit == pytest.approx(1.75 / 2.6)
+    assert all(row["is_foreign_profile"] for row in found.values())
+
+
+def test_a_profile_of_other_clusters_is_put_on_no_run_and_one_table_on_every(sample_copy):
+    single = profile("single", clusters=profile().clusters[:1], first_cores=None, core_count=None)
+    with sample_copy.writing() as writer:
+        energies.upsert(writer, [run("shop-0000", profile())])
+        power_profiles.keep(writer, [stored(profile("foreign", first_cores=(0, 4))), stored(single)])
+    assert at(sample_copy, "foreign") == {}
+    with sample_copy.writing() as writer:
+        rows = writer.dicts("SELECT * FROM marts.energies_at('single') WHERE run_id = 'shop-0000'")
+    found = {(row["component"], row["scope"]): row["charge_mah"] * 3600 for row in rows}
+    assert found == pytest.approx(by_hand(single))
+
+
+def test_what_is_stored_of_a_run_goes_and_comes_as_a_whole(sample_copy):
+    with sample_copy.writing() as writer:
+        energies.upsert(writer, [run("shop-0000", profile())])
+        energies.upsert(writer, [run("shop-0000")])
+        found = energies.find(writer, ["shop-0000", "nobody"])
+        assert list(found) == ["shop-0000"]
+        row = found["shop-0000"]
+        assert (row.reason_code, row.profile_id, row.first_cores) == ("profile_missing", None, (0, 1))
+        assert row.threads == run("x").row.threads
+        assert row.steps == run("x").row.steps
+        assert writer.value("SELECT count(*) FROM core.time_in_state WHERE run_id = 'shop-0000'") == len(SPENT)
+        assert writer.rows(
+            "SELECT step_index, screen, duration_s, app_mah FROM marts.energy_by_step "
+            "WHERE run_id = 'shop-0000' ORDER BY 1"
+        ) == [(0, "list", 1.5, 0.1), (1, None, 0.5, 0.0)]
+        energies.forget(writer, ["shop-0000"])
+        assert energies.find(writer, ["shop-0000"]) == {}
+        assert writer.value("SELECT count(*) FROM core.time_in_state WHERE run_id = 'shop-0000'") == 0
+
+
+def test_levels_of_steps_are_added_when_a_trace_tells_their_frequencies(sample_copy):
+    steps = profile("steps", clusters=tuple(replace(one, khz=None) for one in profile().clusters))
+    with sample_copy.writing() as writer:
+        power_profiles.keep(writer, [stored(steps, origin=power_profiles.ADDED)])
+        assert writer.value("SELECT count(*) FROM core.power_levels WHERE profile_id = 'steps'") == 0
+        power_profiles.keep(writer, [stored(profile("steps"))])
+        power_profiles.keep(writer, [stored(profile("steps"))])
+        assert writer.value("SELECT count(*) FROM core.power_levels WHERE profile_id = 'steps'") == 6
+        assert writer.value("SELECT count(*) FROM core.power_profiles WHERE profile_id = 'steps'") == 1
+
+
+def test_an_added_profile_makes_the_devices_runs_due_and_no_others(sample_copy):
+    def due(reader):
+        return {one.run_id for one in states.registered(reader) if one.has_old_profile}
+
+    with sample_copy.writing() as writer:
+        energies.upsert(
+            writer,
+            [
+                run("shop-0000", profile()), run("shop-0001"), run("shop-0002", profile(), device_name="flame"),
+                run("shop-0003", profile(), profile_origin="run_folder"), run("shop-0004", profile("newer")),
+            ],
+        )  # fmt: skip
+        writer.execute("UPDATE core.energy_runs SET device_name = 'other' WHERE run_id NOT LIKE 'shop-000_'")
+        writer.execute("UPDATE core.energy_runs SET device_name = 'other' WHERE run_id > 'shop-0004'")
+        before = due(writer)
+        outdated = power_profiles.add(writer, stored(profile("newer"), origin=power_profiles.ADDED))
+        assert outdated == ["shop-0000", "shop-0001"]
+        assert due(writer) - before == {"shop-0000", "shop-0001"}
+        assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["newer"]
+        energies.upsert(writer, [run("shop-0000", profile("newer"))])
+        assert due(writer) - before == {"shop-0001"}
+
+
+def test_a_profile_is_found_by_device_file_or_beginning_of_its_id(sample_copy):
+    with sample_copy.writing() as writer:
+        power_profiles.keep(writer, [stored(profile("0123456789abcdef"), device="raven")])
+        for name in ("raven", "raven.xml", "01234567"):
+            found = power_profiles.find(writer, name)
+            assert found is not None
+            assert found.profile_id == "0123456789abcdef"
+        assert power_profiles.find(writer, "0123") is None
+        assert power_profiles.find(writer, "nobody") is None
+
+
+def test_accuracy_is_that_of_numpy(sample):
+    with sample.reading() as reader:
+        (row,) = reader.dicts("SELECT * FROM marts.energy_accuracy")
+        values = dict(
+            reader.rows(
+                "SELECT series, \"values\" FROM marts.series_arrays WHERE run_id = ? AND series LIKE 'power%'",
+                [row["run_id"]],
+            )
+        )
+    estimated, measured = (np.array(values[name]) for name in ("power_cpu_total", "power_rail_cpu"))
+    assert row["energy_ratio"] == pytest.approx(estimated.sum() / measured.sum())
+    assert row["correlation"] == pytest.approx(np.corrcoef(estimated, measured)[0, 1])
+    assert row["mape_ratio"] == pytest.approx(np.mean(np.abs(estimated - measured) / measured))
+    assert row["interval_count"] == len(estimated)
+
+
+def test_runs_stand_beside_the_median_of_their_history(sample):
+    with sample.reading() as reader:
+        rows = reader.dicts("SELECT * FROM marts.energy_by_run WHERE history_count > 3 ORDER BY run_id LIMIT 5")
+        for row in rows:
+            members = [
+                mah * 3600 / seconds
+                for mah, seconds in reader.rows(
+                    "SELECT sum(charge_mah) FILTER (WHERE scope = 'app'), any_value(duration_s) FROM core.energies "
+                    "JOIN core.energy_runs USING (run_id) WHERE run_id IN "
+                    "(SELECT history_run_id FROM marts.history_sets "
+                    "WHERE run_id = ?) GROUP BY run_id",
+                    [row["run_id"]],
+                )
+            ]
+            assert row["history_count"] == len(members)
+            assert row["app_change_ratio"] == pytest.approx(row["app_mah_per_h"] / np.median(members) - 1)
+    assert len(rows) == 5
