@@ -20,7 +20,13 @@ MEMORY_SCHEMA = pa.schema(
     ]
 )  # fmt: skip
 _COLUMNS = {"ts": "int64", "upid": "int64", "name": "string", "value": "float64"}
-_KINDS = {"mem.rss.anon": "anon", "mem.rss.file": "file", "mem.rss.shmem": "shmem", "mem.swap": "swap"}
+_KINDS = {
+    "mem.rss.anon": "anon", "mem.rss.file": "file", "mem.rss.shmem": "shmem", "mem.swap": "swap",
+    "mem.smaps.pss.anon": "pss_anon", "mem.smaps.pss.file": "pss_file", "mem.smaps.pss.shmem": "pss_shmem",
+    "mem.smaps.pss.smem": "pss_shmem",  # so the trace processor 52 spells it
+   
+    "mem.smaps.swap.pss": "pss_swap",
+}  # fmt: skip
 _WHOLE, _WHOLE_KIND = "mem.rss", "rss"
 
 _Life = tuple[int | None, int | None]
@@ -28,9 +34,9 @@ _Life = tuple[int | None, int | None]
 
 
 def memory_growth(session: TraceSession, names: Names, ranges: Sequence[Range]) -> pa.Table:
-    """What processes held at the begin and at the end of each range, as `MEMORY_SCHEMA`, by name of process and kind
-    (anon, file, shmem, swap; rss where the parts were not sampled). Processes that held nothing at both ends are left
-    out; one that begins or ends in the range comes from or goes to 0.
+    """What processes held at the begin and at the end of each range, as `MEMORY_SCHEMA`, by name of process and kind:
+    anon, file, shmem, swap; rss where the parts were not sampled; pss_… where smaps was. Processes that held nothing at
+    both ends are left out; one that begins or ends in the range comes from or goes to 0.
 
     Raises:
         Rejected: ENGINE_…

@@ -7,6 +7,7 @@ import pytest
 from perfreg_assets.warehouse import (
     attachments,
     barycenters,
+    causes,
     discords,
     distances,
     histories,
@@ -21,7 +22,8 @@ from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.rows import Table
 
 TABLES = [
-    attachments.ATTACHMENTS, barycenters.BARYCENTERS, barycenters.RUN_BARYCENTERS, discords.DISCORDS,
+    attachments.ATTACHMENTS, barycenters.BARYCENTERS, barycenters.RUN_BARYCENTERS, causes.CAUSES,
+    causes.RUNS, causes.WINDOWS, discords.DISCORDS,
     discords.PROFILES, distances.DISTANCES, histories.CANDIDATES, histories.HISTORY_SETS, measurements._MEASUREMENTS,
     runs.RUNS, series._OF_RUN, slice_uses.SLICE_USES, thread_times.THREAD_TIMES, traces.TRACES,
 ]  # fmt: skip
