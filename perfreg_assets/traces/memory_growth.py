@@ -24,7 +24,6 @@ _KINDS = {
     "mem.rss.anon": "anon", "mem.rss.file": "file", "mem.rss.shmem": "shmem", "mem.swap": "swap",
     "mem.smaps.pss.anon": "pss_anon", "mem.smaps.pss.file": "pss_file", "mem.smaps.pss.shmem": "pss_shmem",
     "mem.smaps.pss.smem": "pss_shmem",  # so the trace processor 52 spells it
-   
     "mem.smaps.swap.pss": "pss_swap",
 }  # fmt: skip
 _WHOLE, _WHOLE_KIND = "mem.rss", "rss"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from dataclasses import replace
@@ -195,6 +196,50 @@ def test_which_sources_were_there_is_told(project):
     }
     assert told["slices"] == told["frames"] == told["call_stacks"] == (True, 4)
     assert told["method_traces"] == (False, 0)
+
+
+def trace_maker():
+    spec = importlib.util.spec_from_file_location("trace_maker", Path(__file__).parents[1] / "traces" / "conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.TraceMaker()
+
+
+def recorded_trace(slow_s):
+    """The app tells every second that it draws, and within that that it inflates, for so long."""
+    maker = trace_maker().clocks().process(10, APP)
+    for second in range(SAMPLES):
+        begin = second * S
+        moments = [(begin, "B|10|draw"), (begin + 1000, "B|10|inflate 7"), (begin + round(slow_s * S), "E|10")]
+        for ts, text in [*moments, (begin + S // 2, "E|10")]:
+            maker.told(ts, "print", tid=10, ip=0, buf=f"{text}\n")
+    return maker.serialize()
+
+
+def test_from_recorded_traces_to_marts_through_the_engine_and_each_is_opened_once(tmp_path):
+    project = Project(tmp_path, reader(), trace_processor="wasm")
+    rows = [row(number, version="1" if number < 6 else "2") for number in range(9)]
+    for one in rows:
+        folder = project.settings.runs_dir / one.run_id
+        folder.mkdir(parents=True)
+        (folder / "trace").write_bytes(recorded_trace(0.4 if one.run_id == SLOW else 0.1))
+    project.arrive(*rows)
+    project.settle()
+    found = project.rows(
+        f"SELECT DISTINCT kind, process, name, path, round(value, 3) AS value, round(history_median, 3) AS before, "
+        f"growth_share, source FROM marts.causes WHERE run_id = '{SLOW}' AND source = 'slices'"
+    )
+    assert found == [
+        {
+            "kind": "slice", "process": APP, "name": "inflate #", "path": "draw;inflate #", "value": 0.4, "before": 0.1,
+            "growth_share": 1.0, "source": "slices",
+        }
+    ]  # fmt: skip
+    for one in rows:
+        (project.settings.runs_dir / one.run_id / "trace").unlink()
+    details = explain(project, None, Window("cpu_app", 3.0, 3 * S, 9 * S))
+    assert details.left_out == []
+    assert [one.name for one in details.windows[0].rankings["slices"].listed] == ["inflate #"]
 
 
 def test_runs_whose_traces_tell_nothing_more_open_none(tmp_path):
