@@ -24,7 +24,7 @@ from perfreg_assets.methods.thread_times import RUNNING, SECOND_NS, SLEEPING, Th
 Kind = Literal["thread", "wait", "memory", "heap", "slice", "lock", "frame", "stack"]
 Scope = Literal["app", "other"]
 
-THREAD_FLOOR_CORES = 0.005
+THREAD_FLOOR_CORES = 0.01
 """s₀ of threads and waits: less than that is no difference whatever the history says."""
 MEMORY_FLOOR_BYTES = 1e6
 """s₀ of memory."""

@@ -92,7 +92,7 @@ def test_the_thread_that_grew_is_the_cause_with_the_numbers_of_its_history(expla
     assert first["history_median"] == pytest.approx(0.2)
     assert first["growth"] == pytest.approx(first["value"] - 0.2)
     assert (first["history_count"], first["is_matched"]) == (4, True)
-    assert first["z"] == pytest.approx(first["growth"] / np.hypot(0.02, 0.005))
+    assert first["z"] == pytest.approx(first["growth"] / np.hypot(0.02, 0.01))
 
 
 def test_memory_is_explained_by_its_kind(explained):
