@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from dataclasses import replace
@@ -11,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from synthetic import APP, SAMPLES, Project, reader_of, row
 
+from perfreg_assets.cli import main
 from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.window_causes import Entity, rank_named
 from perfreg_assets.model.cause_details import explain_details
@@ -187,6 +190,39 @@ def test_stacks_of_a_window_are_kept_with_what_they_took_before(project):
     ]  # fmt: skip
     assert all((one["value"], one["history_median"]) == pytest.approx((0.4, 0.1)) for one in rows)
     assert all(one["length_ns"] > 0 for one in rows)
+
+
+@pytest.fixture
+def run(project, monkeypatch):
+    monkeypatch.setenv("PERFREG_HISTORY_MINIMUM", "3")
+    monkeypatch.setenv("PERFREG_HISTORY_SIZE", "4")
+    return lambda *arguments: CliRunner().invoke(main, [*arguments, "--warehouse", str(project.settings.warehouse)])
+
+
+def test_the_command_tells_what_was_found_in_the_trace_without_opening_it_again(run, project):
+    asked = len(project.read.asked)
+    rows = json.loads(run("causes", SLOW, "--format", "json").stdout)
+    own = [one for one in rows if one["start_s"] == rows[0]["start_s"] and one["series"] == "cpu_app"]
+    assert [one["rank"] for one in own] == list(range(1, len(own) + 1))
+    assert {"slice", "lock", "frame", "stack"} <= {one["kind"] for one in own}
+    (slow,) = (one for one in own if one["kind"] == "slice")
+    assert (slow["path"], slow["name"], slow["scope"]) == ("draw;inflate", "inflate", "app")
+    assert (slow["before"], slow["after"]) == pytest.approx((0.1, 0.4))
+    assert len(project.read.asked) == asked
+    assert "waits for a lock: held by pool-# in Store.put" in run("causes", SLOW, "--limit", "0").stdout
+
+
+def test_folded_stacks_are_those_that_were_kept(run):
+    lines = run("causes", SLOW, "--format", "folded", "--series", "cpu_app").stdout.splitlines()
+    stack, before, after = next(line for line in lines if ";inflate " in line).rsplit(" ", 2)
+    assert stack == f"{APP};main;draw;inflate"
+    assert int(after) == pytest.approx(4 * int(before), rel=0.01)
+
+
+def test_details_of_traces_that_are_gone_are_told_and_the_rest_stands(run):
+    result = run("causes", SLOW, "--details", "--format", "json")
+    assert {one["kind"] for one in json.loads(result.stdout)} <= {"thread"}
+    assert f"the trace of {SLOW} cannot be read: " in result.stderr
 
 
 def test_which_sources_were_there_is_told(project):
