@@ -17,7 +17,7 @@ from perfreg_assets.warehouse import runs as run_table
     kinds={"duckdb", "numpy"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
-    deps=["discords", "history_sets", "thread_times", "time_series"],
+    deps=["discords", "history_sets", "thread_times", "time_series", "traces"],
     metadata={"dagster/table_name": "marts.causes"},
 )
 @retried

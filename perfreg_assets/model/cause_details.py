@@ -32,7 +32,7 @@ from perfreg_assets.methods.window_causes import (
 from perfreg_assets.model.inspecting import usable_cores
 from perfreg_assets.model.trace_places import trace_of
 from perfreg_assets.model.windows import Window
-from perfreg_assets.reasons import Rejected
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import contents
 from perfreg_assets.traces.engines import Engines
@@ -52,6 +52,9 @@ OF_MEMORY = (PROCESS_MEMORY, HEAP)
 _FRAME_TRACK = "android_actual_frame_timeline"
 _ONE_PROCESS = "all of the app's memory is that of one process, and smaps was not sampled"
 _NOT_READ = "method traces of ART (.trace) are not read; call stacks of simpleperf inside the trace are"
+
+_NOT_OF_THE_TRACE = {Reason.ENGINE_UNAVAILABLE, Reason.EXCHANGE_UNAVAILABLE}
+"""Nothing can be said of any trace: not that this one tells nothing."""
 
 Values = dict[Entity, float]
 Read = Callable[..., WindowDetails]
@@ -137,6 +140,9 @@ def explain_details(
         settings: those in force.
         read: what reads a trace; tests bring their own.
         engines: of a batch that the traces belong to.
+
+    Raises:
+        Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE; DATA_MISSING.
     """
     members = histories.members(reader, [run_id]).get(run_id, ())
     told = tells(reader, [run_id, *members])
@@ -219,6 +225,8 @@ class _Looks:
             with self.engines.room_for(unpacked_bytes):
                 return _Told(self.read(*args, self.engines), len(seconds))
         except (Rejected, OSError) as error:
+            if isinstance(error, Rejected) and error.reason in _NOT_OF_THE_TRACE:
+                raise
             left_out.append((row.run_id, str(error)))
             return None
 

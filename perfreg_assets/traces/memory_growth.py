@@ -32,7 +32,9 @@ _Life = tuple[int | None, int | None]
 """Begin and end of a process, where the trace saw them."""
 
 
-def memory_growth(session: TraceSession, names: Names, ranges: Sequence[Range]) -> pa.Table:
+def memory_growth(
+    session: TraceSession, names: Names, ranges: Sequence[Range], *, of_app_only: bool = False
+) -> pa.Table:
     """What processes held at the begin and at the end of each range, as `MEMORY_SCHEMA`, by name of process and kind:
     anon, file, shmem, swap; rss where the parts were not sampled; pss_… where smaps was. Processes that held nothing at
     both ends are left out; one that begins or ends in the range comes from or goes to 0.
@@ -52,6 +54,8 @@ def memory_growth(session: TraceSession, names: Names, ranges: Sequence[Range]) 
     )
     sums: dict[tuple[int, bool, str, str], list[float]] = {}
     for upid, rows in table.groups("upid"):
+        if of_app_only and not names.process(upid)[0]:
+            continue
         for kind, ts, values in _courses(rows):
             for k, (start, end) in enumerate(ranges):
                 before, after = (_held(ts, values, lives.get(upid, (None, None)), at) for at in (start, end))

@@ -58,7 +58,7 @@ _TABLES = ("slices", "frames", "stacks", "memory")
 def read_details(session: TraceSession, app: str, ranges: Sequence[Range]) -> WindowDetails:
     """From a loaded trace.
 
-    Slices are those of the app's threads.
+    Slices and memory are those of the app.
 
     Args:
         ranges: (start_ns, end_ns) in trace time; they may overlap.
@@ -73,7 +73,7 @@ def read_details(session: TraceSession, app: str, ranges: Sequence[Range]) -> Wi
         slices=slices.rows,
         frames=frame_times(session, names, ranges),
         stacks=stacks.rows,
-        memory=memory_growth(session, names, ranges),
+        memory=memory_growth(session, names, ranges, of_app_only=True),
         clipped_count=slices.clipped_count,
         sample_count=stacks.sample_count,
         without_stack_count=stacks.without_stack_count,

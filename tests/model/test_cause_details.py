@@ -165,6 +165,15 @@ def test_traces_that_cannot_be_read_are_told_and_count_for_nothing(project):
     assert gone.missing["slices"] == gone.left_out[0][1]
 
 
+def test_an_engine_that_does_not_start_says_nothing_of_a_trace(project):
+    def read(*_):
+        raise Rejected(Reason.ENGINE_UNAVAILABLE, "none")
+
+    with pytest.raises(Rejected) as caught:
+        explain(project, read, Window("cpu_app", 20.0, 20 * S, 28 * S))
+    assert caught.value.reason is Reason.ENGINE_UNAVAILABLE
+
+
 # ---- by itself -----------------------------------------------------------------------------------
 def test_the_step_looks_into_traces_and_stores_what_grew(project):
     rows = project.rows(

@@ -48,6 +48,12 @@ def test_ranges_that_touch_are_asked_for_together(ranges):
     assert all(one[1] < other[0] for one, other in pairwise(found))
 
 
+def test_seconds_of_a_long_run_are_asked_for_in_parts():
+    found = list(clusters([(k, k + 1) for k in range(150)]))
+    assert [(first, last) for first, last, _ in found] == [(0, 60), (60, 120), (120, 150)]
+    assert [k for _, _, members in found for k in members] == list(range(150))
+
+
 # ---- slices --------------------------------------------------------------------------------------
 def test_self_times_of_a_whole_trace_are_those_of_the_standard_library(data_folder, settings):
     with opened(data_folder, settings, "pixel6a_api32_startup_warm") as session:
@@ -291,7 +297,8 @@ def test_details_are_read_once_and_kept_by_what_they_were_made_from(data_folder,
     first = details.window_details(nullcontext(path), "abc", app, ranges, settings)
     assert first.sample_count > 100
     assert first.without_stack_count > 0
-    assert first.memory.num_rows > 50
+    assert first.memory.num_rows > 10
+    assert set(first.memory.column("is_app").to_pylist()) == {True}, "of others nothing is compared"
     nowhere = tmp_path / "gone"
     again = details.window_details(nullcontext(nowhere), "abc", app, ranges, settings)
     assert again == first
