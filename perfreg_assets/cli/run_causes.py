@@ -52,7 +52,9 @@ def show_run(
         found = _explained(reader, settings, run, window, series)
         details = _details(reader, settings, run, found) if with_details and found else None
         stored = cause_table.from_traces(reader, run_id) if found and not with_details and window is None else []
-        stacks = cause_table.stacks(reader, [run_id]) if stored and form == "folded" else []
+        is_kept = form == "folded" and found and not with_details and window is None
+        windows = cause_table.windows(reader, run_id) if is_kept else {}
+        stacks = cause_table.stacks(reader, [run_id]) if windows else {}
     rows = [
         _row(run, one, cause, settings)
         for one in found
@@ -62,7 +64,7 @@ def show_run(
         _stored_rows(run, found, stored, settings) if details is None else _detail_rows(run, found, details, settings)
     )
     if form == "folded":
-        told = _told_stacks(details) if details is not None else _stored_stacks(found, stacks)
+        told = _told_stacks(details) if details is not None else _stored_stacks(found, windows, stacks)
         lines = _lines(told) if told else _folded(found)
         sys.stdout.writelines(f"{line}\n" for line in lines)
     elif form == "table":
@@ -287,17 +289,22 @@ def _told_stacks(details: Details) -> Stacks:
     return stacks
 
 
-def _stored_stacks(found: Sequence[Explanation], rows: Sequence[dict[str, Any]]) -> Stacks:
+def _stored_stacks(
+    found: Sequence[Explanation],
+    windows: Mapping[tuple[str, str, int], tuple[int, int]],
+    stacks: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]],
+) -> Stacks:
     """The same from what was kept when the run was explained."""
     from perfreg_assets.warehouse.causes import CALL_STACKS, SLICES
 
     shown = {(one.window.series, one.window.start_ns) for one in found}
-    stacks: Stacks = {}
-    for row in rows:
-        if row["source"] in (SLICES, CALL_STACKS) and (row["series"], row["start_ns"]) in shown:
-            path = (row["process"], row["thread"] or "", *row["stack"])
-            _add(stacks, path, row["history_median"], row["value"], (row["end_ns"] - row["start_ns"]) / 1e3)
-    return stacks
+    told: Stacks = {}
+    for (run_id, series, index), (start_ns, end_ns) in windows.items():
+        for row in stacks.get((run_id, series, index), ()) if (series, start_ns) in shown else ():
+            if row["source"] in (SLICES, CALL_STACKS):
+                path = (row["process"], row["thread"] or "", *row["stack"])
+                _add(told, path, row["history_median"], row["value"], (end_ns - start_ns) / 1e3)
+    return told
 
 
 def _add(stacks: Stacks, path: tuple[str, ...], before: float | None, after: float, length_us: float) -> None:

@@ -22,8 +22,9 @@ CAUSE_HASHES = {
                   FROM marts.{mart} WHERE {{of}} GROUP BY run_id"""
         for mart in ("causes", "also_grew")
     },
-    "cause_stacks": """SELECT run_id, bit_xor(hash(series, window_index, source, process, thread, stack, value,
-                       history_median)) FROM marts.cause_stacks WHERE {of} GROUP BY run_id""",
+    # what the stacks were found from stands for them: they are not read to see whether they are the same
+    "cause_stacks": """SELECT run_id, hash(input_hash, stack_count) FROM core.cause_runs
+                       WHERE stack_count IS NOT NULL AND {of}""",
 }
 """What of it a page shows, by run; {of} limits a query to some runs."""
 
@@ -39,12 +40,6 @@ FROM marts.{mart} WHERE {of} ORDER BY run_id, series, window_index, rank
 """
 
 
-_STACKS = """
-SELECT run_id, series, window_index, source, process, thread, stack, value, history_median
-FROM marts.cause_stacks WHERE {of} ORDER BY ALL
-"""
-
-
 def load_explained(
     reader: Reader, run_ids: Sequence[str], *, with_stacks: bool = True
 ) -> dict[tuple[str, str], tuple[Explained, ...]]:
@@ -56,17 +51,15 @@ def load_explained(
         for row in reader.dicts(_CAUSES.format(mart=mart, of=of), run_ids):
             rows[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))
         grown[mart] = rows
-    stacks: dict[tuple[Any, ...], list[Stack]] = defaultdict(list)
-    for row in reader.dicts(_STACKS.format(of=of), run_ids) if with_stacks else ():
-        window = (row.pop("run_id"), row.pop("series"), row.pop("window_index"))
-        stacks[window].append(Stack(**{**row, "stack": tuple(row["stack"])}))
+    stacks = table.stacks(reader, run_ids) if with_stacks else {}
     found: dict[tuple[str, str], list[Explained]] = defaultdict(list)
     for row in reader.dicts(_WINDOWS.format(of=of), run_ids):
         key = (row.pop("run_id"), row.pop("series"))
         place = (*key, row.pop("window_index"))
         own, others = (tuple(grown[mart].get(place, ())) for mart in ("causes", "also_grew"))
         beside = tuple(one for one in others if one not in own)
-        found[key].append(Explained(**row, causes=own, also_grew=beside, stacks=tuple(stacks.get(place, ()))))
+        told = tuple(Stack(**{**one, "stack": tuple(one["stack"])}) for one in stacks.get(place, ()))
+        found[key].append(Explained(**row, causes=own, also_grew=beside, stacks=told))
     return {key: tuple(windows) for key, windows in found.items()}
 
 

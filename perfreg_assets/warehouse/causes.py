@@ -242,10 +242,38 @@ def from_traces(reader: Reader, run_id: str) -> list[dict[str, Any]]:
     )
 
 
-def stacks(reader: Reader, run_ids: Iterable[str]) -> list[dict[str, Any]]:
-    """Rows of marts.cause_stacks of some runs, window by window."""
-    return reader.dicts(
-        "SELECT run_id, series, window_index, source, process, thread, stack, value, history_median, "
-        "start_ns, end_ns FROM marts.cause_stacks WHERE list_contains(?::VARCHAR[], run_id) ORDER BY ALL",
-        [list(run_ids)],
+def windows(reader: Reader, run_id: str) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """(run_id, series, window_index) -> start and end (ns) of a run's explained windows that hold."""
+    return {
+        (run_id, series, index): (start_ns, end_ns)
+        for series, index, start_ns, end_ns in reader.rows(
+            "SELECT series, window_index, start_ns, end_ns FROM marts.cause_windows WHERE run_id = ?", [run_id]
+        )
+    }
+
+
+def stacks(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
+    """(run_id, series, window_index) -> source, process, thread, stack, value and history_median of its stacks, in
+    their order; of all windows that stacks are stored of, current or not. Only files with these runs are opened.
+
+    Raises:
+        Rejected: DATA_MISSING.
+    """
+    files = dict(
+        reader.rows(
+            "SELECT run_id, values_file FROM core.cause_runs "
+            "WHERE values_file IS NOT NULL AND list_contains(?::VARCHAR[], run_id)",
+            [list(run_ids)],
+        )
     )
+    columns = ("run_id", "position", "series", "window_index", *_OF_STACK)
+    rows = large.fetch(reader, value_files.CAUSE_STACKS, files.values(), files, columns).to_pylist()
+    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row["run_id"], row["position"])):
+        if files[row["run_id"]] == row["values_file"]:  # a file may hold earlier stacks of a run
+            key = (row["run_id"], row["series"], row["window_index"])
+            found.setdefault(key, []).append({name: row[name] for name in _OF_STACK})
+    return found
+
+
+_OF_STACK = ("source", "process", "thread", "stack", "value", "history_median")
