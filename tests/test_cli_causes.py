@@ -123,6 +123,14 @@ def test_a_stored_log_is_a_baseline_for_the_next_version_and_storing_again_chang
     assert [row["self_share"] for row in of_file] == pytest.approx([row["self_share"] for row in stored])
 
 
+def test_impact_as_a_page(tmp_path):
+    page = tmp_path / "impact.html"
+    result = run("impact", "lotlevelholdings217", "--log", SLOW, "--format", "json", "--html", str(page))
+    (service, *_) = (row["service"] for row in told(result))
+    assert f"page: {page}" in result.stderr
+    assert f"<bdi>{service}</bdi>" in page.read_text("utf-8")
+
+
 def test_impact_names_the_services_with_the_largest_share_first_and_takes_a_part_of_a_name():
     result = run("impact", "lotlevelholdings217", "--log", SLOW, "--format", "json")
     rows = told(result)

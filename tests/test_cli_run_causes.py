@@ -77,7 +77,7 @@ def test_json_has_the_public_keys_and_the_cause_first(run):
     assert (first["scope"], first["series"], first["name"], first["path"]) == ("app", "cpu_app", "a;b", None)
     assert (first["before"], first["after"]) == pytest.approx((0.2, 1.2))
     assert (first["growth"], first["growth_share"]) == pytest.approx((1.0, 1.0))
-    assert first["z"] == pytest.approx(1.0 / np.hypot(0.02, 0.005))
+    assert first["z"] == pytest.approx(1.0 / np.hypot(0.02, 0.01))
     assert 15 <= first["start_s"] < first["end_s"] <= SAMPLES
     assert f"visStart={round(first['start_s'] * 1e9)}" in first["perfetto"]
     assert (second["rank"], second["scope"], second["process"]) == (2, "other", "system <b>")
@@ -162,7 +162,7 @@ def test_what_grew_in_three_runs_of_a_version(run):
     assert "nothing grew in the suspicious windows of three runs or more" in other.stderr
 
 
-def test_details_of_traces_that_are_gone_are_told_and_the_rest_stands(run):
+def test_details_say_which_sources_the_trace_does_not_have_and_the_rest_stands(run):
     result = run("causes", "made-008", "--details", "--format", "json")
     assert [row["rank"] for row in told(result)] == [1, 2]
-    assert "the trace of made-008 cannot be read: " in result.stderr
+    assert "slices: the trace has no slices of the app" in result.stderr

@@ -6,7 +6,7 @@ from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
-from perfreg_assets.model.causes import explain_due
+from perfreg_assets.model.explaining import explain_due
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.warehouse import causes as table
 from perfreg_assets.warehouse import runs as run_table
@@ -17,7 +17,7 @@ from perfreg_assets.warehouse import runs as run_table
     kinds={"duckdb", "numpy"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
-    deps=["discords", "history_sets", "thread_times", "time_series"],
+    deps=["discords", "history_sets", "thread_times", "time_series", "traces"],
     metadata={"dagster/table_name": "marts.causes"},
 )
 @retried
@@ -25,7 +25,8 @@ def causes(context: dg.AssetExecutionContext, project: Project) -> None:
     """What took more in each suspicious window than in the run's history on the same screens, ranked by robust z.
 
     Threads of the app that ran longer, waits, kinds of memory that grew since the onset; threads of other processes
-    stand apart: they explain the load of the device and tell of a disturbed run. Runs without windows cost nothing.
+    stand apart: they explain the load of the device and tell of a disturbed run. Slices, locks, frames, call stacks,
+    memory by process and allocations where traces tell them: opened for runs with windows only, each once.
     """
     watch = Stopwatch()
     settings, warehouse, keys = project.settings(), project.open_in(context), list(context.partition_keys)

@@ -291,9 +291,10 @@ def _moment(time_ms: int | None) -> str | None:
 @click.option("--app", help="Only stored logs of this app.")
 @click.option("--app-version", help="Only stored logs of this version; default: the newest log of each app.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="A page that lists both sides.")
 def impact(
     settings: Settings, method: str, log: Path | None, template_text: str | None, app: str | None,
-    app_version: str | None, form: str,
+    app_version: str | None, form: str, html: Path | None,
 ) -> None:  # fmt: skip
     """Which services use a method, and how much of their time is its own and below it: what to test again.
 
@@ -305,6 +306,11 @@ def impact(
     chosen.sort(key=lambda row: -(row["self_share"] + row["children_share"]))
     columns = _IMPACT_COLUMNS if log is not None else ("app", "version_name", "log_name", "run_count", *_IMPACT_COLUMNS)
     terminal.show(chosen, columns, form)
+    if html is not None:
+        from perfreg_assets.reports.impact_page import render_impact_page
+
+        html.write_text(render_impact_page(method, chosen), encoding="utf-8", errors="backslashreplace")
+        terminal.note(f"page: {html}")
     services = {row["service"] for row in chosen if not row.get("run_ids")}
     screens = {row["service"] for row in chosen if row.get("run_ids")}
     counted = {"services": len(services), "screens": len(screens)}

@@ -15,7 +15,8 @@ from perfreg_assets.settings import Settings
 if TYPE_CHECKING:
     from perfreg_assets.methods.window_causes import Cause
     from perfreg_assets.model.cause_details import Details
-    from perfreg_assets.model.causes import Explanation, Window
+    from perfreg_assets.model.causes import Explanation
+    from perfreg_assets.model.windows import Window
     from perfreg_assets.warehouse.connection import Reader
 
 SHOWN_ROWS = 10
@@ -43,21 +44,28 @@ def show_run(
         Rejected: RUN_UNKNOWN, DATA_MISSING.
         ValueError: the window is none, or lies outside the run.
     """
+    from perfreg_assets.warehouse import causes as cause_table
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).reading_caught_up() as reader:
         run = _run(reader, run_id)
         found = _explained(reader, settings, run, window, series)
         details = _details(reader, settings, run, found) if with_details and found else None
+        stored = cause_table.from_traces(reader, run_id) if found and not with_details and window is None else []
+        is_kept = form == "folded" and found and not with_details and window is None
+        windows = cause_table.windows(reader, run_id) if is_kept else {}
+        stacks = cause_table.stacks(reader, [run_id]) if windows else {}
     rows = [
         _row(run, one, cause, settings)
         for one in found
         for cause in (*one.ranking.listed, *(cause for cause in one.ranking.also_grew if cause.rank is not None))
     ]
-    if details is not None:
-        rows += _detail_rows(run, found, details, settings)
+    rows += (
+        _stored_rows(run, found, stored, settings) if details is None else _detail_rows(run, found, details, settings)
+    )
     if form == "folded":
-        lines = _folded(found) if details is None else _folded_stacks(details)
+        told = _told_stacks(details) if details is not None else _stored_stacks(found, windows, stacks)
+        lines = _lines(told) if told else _folded(found)
         sys.stdout.writelines(f"{line}\n" for line in lines)
     elif form == "table":
         _tables(rows, SHOWN_ROWS if limit is None else limit)
@@ -125,6 +133,7 @@ def _explained(
 ) -> list[Explanation]:
     """What grew in each window, the surest first."""
     from perfreg_assets.model import causes, freshness
+    from perfreg_assets.model.windows import window_of
     from perfreg_assets.warehouse import causes as cause_table
     from perfreg_assets.warehouse import settings_table, states
 
@@ -138,7 +147,7 @@ def _explained(
     if window is None:
         alarms = states.alarms(reader, [run["run_id"]])
         windows = [
-            causes.window_of(one, in_force)
+            window_of(one, in_force)
             for one in cause_table.suspicious(reader, [run["run_id"]])[run["run_id"]]
             if (one.run_id, one.series) in alarms and series in (None, one.series)
         ]
@@ -153,7 +162,7 @@ def _explained(
 
 
 def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], name: str) -> Window:
-    from perfreg_assets.model.causes import Window
+    from perfreg_assets.model.windows import Window
 
     start_s, end_s = window
     if not is_known(name):
@@ -173,10 +182,6 @@ def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], nam
 
 
 def _row(run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings) -> dict[str, Any]:
-    from perfreg_assets.reports.links import perfetto_link
-
-    window = one.window
-    link = perfetto_link(run["run_id"], window.start_ns, window.end_ns, app=run["app"], server=settings.reports_address)
     is_apart = cause in one.ranking.also_grew
     assert cause.rank is not None
     return {
@@ -192,6 +197,16 @@ def _row(run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings
         "after": cause.value,
         "z": cause.z,
         "scope": cause.scope,
+        **_place(run, one.window, settings),
+    }
+
+
+def _place(run: dict[str, Any], window: Window, settings: Settings) -> dict[str, Any]:
+    """Where a row of a window belongs, and the way there."""
+    from perfreg_assets.reports.links import perfetto_link
+
+    link = perfetto_link(run["run_id"], window.start_ns, window.end_ns, app=run["app"], server=settings.reports_address)
+    return {
         "start_s": window.start_s,
         "end_s": window.end_s,
         "series": window.series,
@@ -209,9 +224,9 @@ def _details(reader: Reader, settings: Settings, run: dict[str, Any], found: Seq
         details = explain_details(reader, in_force, run["run_id"], [one.window for one in found], progress=show)
     for name, why in details.left_out:
         terminal.note(f"the trace of {name} cannot be read: {why}")
-    told = [one for one in details.windows if one.slices.causes or one.stacks.causes]
-    if details.windows and not told:
-        terminal.note("the trace has neither slices nor call stacks of the app in these seconds")
+    for source, reason in details.missing.items():
+        if reason is not None:
+            terminal.note(f"{source}: {reason}")
     if details.sample_count:
         terminal.note(f"{details.without_stack_count} of {details.sample_count} call stack samples have no stack")
     return details
@@ -220,29 +235,82 @@ def _details(reader: Reader, settings: Settings, run: dict[str, Any], found: Seq
 def _detail_rows(
     run: dict[str, Any], found: Sequence[Explanation], details: Details, settings: Settings
 ) -> list[dict[str, Any]]:
-    """Rows behind those of their windows: slices, then stacks, then memory by process."""
+    """Rows behind those of their windows, source by source."""
+    return [
+        {**_row(run, one, cause, settings), "rank": _behind(one) + place}
+        for one, detailed in zip(found, details.windows, strict=False)
+        for place, cause in enumerate((cause for rank in detailed.rankings.values() for cause in rank.listed), 1)
+    ]
+
+
+def _stored_rows(
+    run: dict[str, Any], found: Sequence[Explanation], stored: Sequence[dict[str, Any]], settings: Settings
+) -> list[dict[str, Any]]:
+    """What was found in the trace when the run was explained, behind the rows of its windows."""
     rows = []
-    for one, detailed in zip(found, details.windows, strict=False):
-        before = len(one.ranking.listed) + sum(cause.rank is not None for cause in one.ranking.also_grew)
-        for ranking in (detailed.slices, detailed.stacks, detailed.memory):
-            rows += [
-                {**_row(run, one, cause, settings), "rank": before + place}
-                for place, cause in enumerate(ranking.listed, 1)
-            ]
-            before += len(ranking.listed)
+    for one in found:
+        own = [row for row in stored if (row["series"], row["start_ns"]) == (one.window.series, one.window.start_ns)]
+        for place, row in enumerate(own, 1):
+            given = {key: row[key] for key in ("kind", "process", "thread", "name", "path", "growth", "growth_share")}
+            rows.append(
+                {
+                    "rank": _behind(one) + place,
+                    **given,
+                    "before": row["history_median"],
+                    "after": row["value"],
+                    "z": row["z"],
+                    "scope": row["scope"],
+                    **_place(run, one.window, settings),
+                }
+            )
     return rows
 
 
-def _folded_stacks(details: Details) -> Iterable[str]:
-    """`process;thread;a;b;c before after` of slices and call stacks over all windows, in whole microseconds."""
-    stacks: dict[tuple[str, ...], list[float]] = {}
+def _behind(one: Explanation) -> int:
+    """The last rank of what is known without the trace."""
+    return len(one.ranking.listed) + sum(cause.rank is not None for cause in one.ranking.also_grew)
+
+
+Stacks = dict[tuple[str, ...], list[float]]
+"""process, thread, names from the outermost on → before and after, microseconds"""
+
+
+def _told_stacks(details: Details) -> Stacks:
+    """Of slices and call stacks, over all windows."""
+    from perfreg_assets.warehouse.causes import CALL_STACKS, SLICES
+
+    stacks: Stacks = {}
     for one in details.windows:
         length_us = (one.window.end_ns - one.window.start_ns) / 1e3
-        for cause in (*one.slices.causes, *one.stacks.causes):
-            counts = stacks.setdefault((cause.process, cause.thread or "", *cause.path), [0.0, 0.0])
-            counts[0] += (cause.history_median or 0.0) * length_us
-            counts[1] += cause.value * length_us
-    return _lines(stacks)
+        for ranking in (one.rankings[source] for source in (SLICES, CALL_STACKS) if source in one.rankings):
+            for cause in ranking.causes:
+                path = (cause.process, cause.thread or "", *cause.path)
+                _add(stacks, path, cause.history_median, cause.value, length_us)
+    return stacks
+
+
+def _stored_stacks(
+    found: Sequence[Explanation],
+    windows: Mapping[tuple[str, str, int], tuple[int, int]],
+    stacks: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]],
+) -> Stacks:
+    """The same from what was kept when the run was explained."""
+    from perfreg_assets.warehouse.causes import CALL_STACKS, SLICES
+
+    shown = {(one.window.series, one.window.start_ns) for one in found}
+    told: Stacks = {}
+    for (run_id, series, index), (start_ns, end_ns) in windows.items():
+        for row in stacks.get((run_id, series, index), ()) if (series, start_ns) in shown else ():
+            if row["source"] in (SLICES, CALL_STACKS):
+                path = (row["process"], row["thread"] or "", *row["stack"])
+                _add(told, path, row["history_median"], row["value"], (end_ns - start_ns) / 1e3)
+    return told
+
+
+def _add(stacks: Stacks, path: tuple[str, ...], before: float | None, after: float, length_us: float) -> None:
+    counts = stacks.setdefault(path, [0.0, 0.0])
+    counts[0] += (before or 0.0) * length_us
+    counts[1] += after * length_us
 
 
 def _version_row(rank: int, one: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +43,6 @@ def window_weights(
     total = float(inside.sum()) or 1.0
     share: NDArray[np.float64] = inside / total
     return share
-
-
-def stretches(weights: NDArray[np.float64]) -> list[tuple[int, int, float]]:
-    """(first, end, weight) of seconds in a row that weigh the same and not 0, of weights (n,)."""
-    borders = [0, *(np.flatnonzero(np.diff(weights)) + 1).tolist(), len(weights)]
-    return [
-        (first, end, float(weights[first])) for first, end in pairwise(borders) if first < end and weights[first] > 0
-    ]
 
 
 def matching_weights(

@@ -21,10 +21,10 @@ from perfreg_assets.methods.causes import GROWTH_SHARE_MINIMUM, Z_MINIMUM, growt
 from perfreg_assets.methods.screens import Screens, matching_weights, window_weights
 from perfreg_assets.methods.thread_times import RUNNING, SECOND_NS, SLEEPING, ThreadTimes
 
-Kind = Literal["thread", "wait", "memory", "slice", "lock", "stack"]
+Kind = Literal["thread", "wait", "memory", "heap", "slice", "lock", "frame", "stack"]
 Scope = Literal["app", "other"]
 
-THREAD_FLOOR_CORES = 0.005
+THREAD_FLOOR_CORES = 0.01
 """s₀ of threads and waits: less than that is no difference whatever the history says."""
 MEMORY_FLOOR_BYTES = 1e6
 """s₀ of memory."""

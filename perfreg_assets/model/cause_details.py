@@ -1,20 +1,25 @@
-"""What a run's trace tells of its windows beyond threads: slices, locks, call stacks, memory by process.
+"""What traces tell of a run's windows beyond threads: slices, locks, frames, call stacks, memory by process and stack.
 
-Each beside the history's traces, on the same screens. Traces are opened only for this, and what was read of them is
-kept by content (`traces.window_details`).
+Each beside the history's traces, on the same screens. A trace is opened only for the windows of a flagged run, and only
+where what was read of it before says that it tells something; what was read is kept second by second and by content
+(`traces.window_details`), so that it is opened once, whatever windows come later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from perfreg_assets.methods.screens import matching_weights, stretches, window_weights
-from perfreg_assets.methods.thread_times import SECOND_NS
+from perfreg_assets.catalogue import definition_of
+from perfreg_assets.methods.screens import matching_weights, window_weights
+from perfreg_assets.methods.thread_times import SECOND_NS, ThreadTimes
 from perfreg_assets.methods.window_causes import (
     MEMORY_FLOOR_BYTES,
     THREAD_FLOOR_CORES,
@@ -24,37 +29,96 @@ from perfreg_assets.methods.window_causes import (
     Recorded,
     rank_named,
 )
-from perfreg_assets.model.causes import Window
-from perfreg_assets.reasons import Rejected
+from perfreg_assets.model.inspecting import usable_cores
+from perfreg_assets.model.trace_places import trace_of
+from perfreg_assets.model.windows import Window
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces import contents
+from perfreg_assets.traces.engines import Engines
+from perfreg_assets.traces.locks import contention
 from perfreg_assets.traces.slices import Range
 from perfreg_assets.traces.window_details import WindowDetails, window_details
-from perfreg_assets.warehouse import histories, recorded
+from perfreg_assets.warehouse import histories, recorded, slice_uses
 from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import traces as trace_table
+from perfreg_assets.warehouse.causes import CALL_STACKS, FRAMES, HEAP, METHOD_TRACES, PROCESS_MEMORY, SLICES
 from perfreg_assets.warehouse.connection import Reader
 
+OF_TIME = (SLICES, FRAMES, CALL_STACKS)
+"""Sources that explain what took time."""
+OF_MEMORY = (PROCESS_MEMORY, HEAP)
+"""Sources that explain what takes memory."""
+_FRAME_TRACK = "android_actual_frame_timeline"
+_ONE_PROCESS = "all of the app's memory is that of one process, and smaps was not sampled"
+_NOT_READ = "method traces of ART (.trace) are not read; call stacks of simpleperf inside the trace are"
+
+_NOT_OF_THE_TRACE = {Reason.ENGINE_UNAVAILABLE, Reason.EXCHANGE_UNAVAILABLE}
+"""Nothing can be said of any trace: not that this one tells nothing."""
+
 Values = dict[Entity, float]
+Read = Callable[..., WindowDetails]
+
+
+@dataclass(frozen=True)
+class Tells:
+    """What the first reading of a run's trace found out about it: source → why it is not in there, None where it is."""
+
+    missing: Mapping[str, str | None]
+
+    def of(self, sources: Iterable[str]) -> list[str]:
+        """Those of some sources that the trace has."""
+        return [source for source in sources if self.missing[source] is None]
+
+
+def tells(reader: Reader, run_ids: Iterable[str]) -> dict[str, Tells]:
+    """run_id → what its trace tells, of every run asked for; no trace is opened."""
+    ids = list(run_ids)
+    traces, uses = trace_table.find(reader, ids), slice_uses.find(reader, ids)
+    found = {}
+    for run_id in ids:
+        trace, use = traces.get(run_id), uses.get(run_id)
+        sources = set(trace.data_sources or ()) if trace else set()
+        slices = "its slices were not asked for" if use is None else use.reason
+        processes = trace.app_processes or () if trace else ()
+        found[run_id] = Tells(
+            {
+                SLICES: slices,
+                FRAMES: None if _FRAME_TRACK in sources else "the trace has no frame timeline",
+                CALL_STACKS: None if contents.CALL_STACKS in sources else "the trace has no sampled call stacks",
+                PROCESS_MEMORY: None if len(processes) > 1 or contents.SMAPS in sources else _ONE_PROCESS,
+                HEAP: None if contents.HEAP in sources else "the trace has no sampled allocations (heapprofd)",
+                METHOD_TRACES: _NOT_READ,
+            }
+        )
+    return found
+
+
+def explains(series: str) -> tuple[str, ...]:
+    """Sources that can explain a series."""
+    return OF_MEMORY if definition_of(series).kind == "memory" else OF_TIME
 
 
 @dataclass(frozen=True)
 class Detailed:
-    """Of one window: `slices` (locks among them), `stacks` and `memory` that grew, each ranked by itself."""
+    """Of one window, by source: what grew, ranked by itself."""
 
     window: Window
-    slices: Ranking
-    stacks: Ranking
-    memory: Ranking
+    rankings: Mapping[str, Ranking]
 
 
 @dataclass(frozen=True)
 class Details:
     """Attributes:
-    windows: in the order asked for; empty where the run's own trace cannot be read.
+    windows: in the order asked for; empty where the run's own trace cannot be read or tells nothing of them.
+    missing: source → why it is not in `windows`, None where it is. history_counts: source → runs compared with.
     left_out: (run, why) of traces that could not be read.
-    sample_count, without_stack_count: call stack samples of the run in its windows, and those without a stack.
+    sample_count, without_stack_count: call stack samples of the run, and those without a stack.
     """
 
     windows: list[Detailed]
+    missing: Mapping[str, str | None]
+    history_counts: Mapping[str, int]
     left_out: list[tuple[str, str]]
     sample_count: int
     without_stack_count: int
@@ -66,136 +130,250 @@ def explain_details(
     run_id: str,
     windows: Sequence[Window],
     *,
-    read: Callable[..., WindowDetails] = window_details,
+    read: Read | None = None,
+    engines: Engines | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Details:
-    """Reads the run's trace and those of its history where nothing is kept of these seconds.
+    """Reads the run's trace and those of its history, where nothing is kept of them yet.
 
     Args:
         settings: those in force.
         read: what reads a trace; tests bring their own.
+        engines: of a batch that the traces belong to.
+
+    Raises:
+        Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE; DATA_MISSING.
     """
     members = histories.members(reader, [run_id]).get(run_id, ())
-    rows = run_table.find(reader, [run_id, *members])
-    known = recorded.load(reader, rows)
-    own = known[run_id]
-    left_out: list[tuple[str, str]] = []
-
-    def opened(name: str, ranges: Sequence[Range]) -> WindowDetails | None:
-        row = rows[name]
-        progress(name)
-        try:
-            path = Path(settings.runs_dir / name / (row.trace_file or ""))
-            return read(path, row.trace_sha256 or "", row.app, ranges, settings)
-        except (Rejected, OSError) as error:
-            left_out.append((name, str(error)))
-            return None
-
-    told = opened(run_id, [(one.start_ns, one.end_ns) for one in windows])
-    if told is None:
-        return Details([], left_out, 0, 0)
-    plans = {name: [_plan(one, own, known[name]) for one in windows] for name in members if name in rows}
-    earlier: dict[str, WindowDetails] = {}
-    for name, planned in plans.items():
-        found = opened(name, [place for plan in planned for place in (*plan.ranges, plan.session)])
-        if found is not None:
-            earlier[name] = found
-    detailed = []
-    for number, window in enumerate(windows):
-        share = 1e9 / max(window.end_ns - window.start_ns, 1)
-        of_history = [_values(earlier[name], plans[name], number) for name in earlier]
-        now = _Values.of(told, {number: share}, number)
-        matched_count = sum(plans[name][number].is_matched for name in earlier)
-        detailed.append(
-            Detailed(
-                window,
-                *(
-                    rank_named(
-                        getattr(now, part),
-                        [getattr(one, part) for one in of_history],
-                        floor=MEMORY_FLOOR_BYTES if part == "memory" else THREAD_FLOOR_CORES,
-                        matched_count=matched_count,
-                        minimum=settings.history_minimum,
-                    )
-                    for part in ("slices", "stacks", "memory")
-                ),
-            )
+    told = tells(reader, [run_id, *members])
+    wanted = {source for one in windows for source in told[run_id].of(explains(one.series))}
+    if not wanted:
+        return Details([], told[run_id].missing, {}, [], 0, 0)
+    names = [run_id, *(name for name in members if told[name].of(wanted))]
+    known = recorded.load(reader, names)
+    looks = _Looks(reader, settings, read or window_details, engines, progress)
+    found, left_out = looks.at(names, known)
+    if run_id not in found:
+        why = next(why for name, why in left_out if name == run_id)
+        missing = {source: why if source in wanted else own for source, own in told[run_id].missing.items()}
+        return Details([], missing, {}, left_out, 0, 0)
+    earlier = [name for name in names[1:] if name in found]
+    comparable = {source: [name for name in earlier if told[name].missing[source] is None] for source in wanted}
+    detailed = [
+        Detailed(
+            window,
+            {
+                source: _ranked(window, source, run_id, comparable[source], known, found, settings.history_minimum)
+                for source in explains(window.series)
+                if source in wanted
+            },
         )
-    return Details(detailed, left_out, told.sample_count, told.without_stack_count)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Which stretches of an earlier run's trace are compared with a window.
-
-    Attributes:
-        ranges, weights: stretches on the window's screens, and what a second of each weighs.
-        session: the same seconds of its session.
-    """
-
-    ranges: list[Range]
-    weights: list[float]
-    session: Range
-    is_matched: bool
-
-
-def _plan(window: Window, own: Recorded, other: Recorded) -> _Plan:
-    if own.times is None or other.times is None or not len(other.screens):
-        return _Plan([], [], (0, 0), False)
-    seconds = own.times.seconds.shape[1]
-    weights = window_weights(window.start_ns, window.end_ns, own.times.start_ns, seconds)
-    like, is_matched = matching_weights(weights, own.screens, other.screens)
-    first = other.times.start_ns
-    parts = stretches(like)
-    moved = first - own.times.start_ns
-    return _Plan(
-        [(first + begin * SECOND_NS, first + end * SECOND_NS) for begin, end, _ in parts],
-        [weight for _, _, weight in parts],
-        (window.start_ns + moved, window.end_ns + moved),
-        is_matched,
+        for window in windows
+    ]
+    details = found[run_id].details
+    return Details(
+        detailed,
+        told[run_id].missing,
+        {source: len(names) for source, names in comparable.items()},
+        left_out,
+        details.sample_count,
+        details.without_stack_count,
     )
 
 
 @dataclass(frozen=True)
-class _Values:
-    """Entity → its value: seconds per second; of memory bytes that it grew."""
+class _Looks:
+    """Opens the traces of some runs."""
 
-    slices: Values
-    stacks: Values
-    memory: Values
+    reader: Reader
+    settings: Settings
+    read: Read
+    engines: Engines | None
+    progress: Callable[[str], None]
 
-    @classmethod
-    def of(cls, details: WindowDetails, weights: Mapping[int, float], session: int) -> _Values:
-        """Args: weights: position of a range → what a second in it weighs. session: position of that of memory."""
-        found = cls({}, {}, {})
-        for row in _app_rows(details.slices):
-            if row["range"] in weights:
-                kind: Kind = "lock" if row["is_lock"] else "slice"
-                entity = Entity(kind, row["process"], row["thread"], row["path"][-1], tuple(row["path"]))
-                _add(found.slices, entity, row["self_s"] * weights[row["range"]])
-        for row in _app_rows(details.stacks):
-            if row["range"] in weights and row["unit"] == "s":
-                entity = Entity("stack", row["process"], row["thread"], row["path"][-1], tuple(row["path"]))
-                _add(found.stacks, entity, row["self_value"] * weights[row["range"]])
-        for row in _app_rows(details.memory):
-            if row["range"] == session:
-                _add(
-                    found.memory,
-                    Entity("memory", row["process"], None, row["kind"]),
-                    row["after_bytes"] - row["before_bytes"],
-                )
+    def at(self, names: Sequence[str], known: Mapping[str, Recorded]) -> tuple[dict[str, _Told], list[tuple[str, str]]]:
+        """run_id → what its trace tells by second, of those that can be read; and why the others cannot."""
+        rows, traces = run_table.find(self.reader, names), trace_table.find(self.reader, names)
+        left_out: list[tuple[str, str]] = []
+
+        def look(name: str) -> _Told | None:
+            times = known[name].times
+            if times is None:
+                left_out.append((name, "nothing is known of its seconds, as it has no thread times"))
+                return None
+            self.progress(name)
+            return self._look(rows[name], traces[name].unpacked_bytes or 0, _seconds(times), left_out)
+
+        if self.engines is not None:
+            with ThreadPoolExecutor(usable_cores()) as pool:
+                found = list(pool.map(look, names))
+        elif self.read is window_details:
+            with Engines(self.settings) as engines:
+                return _Looks(self.reader, self.settings, self.read, engines, self.progress).at(names, known)
+        else:
+            found = [look(name) for name in names]
+        told = {name: one for name, one in zip(names, found, strict=True) if one is not None}
+        return told, sorted(left_out)
+
+    def _look(
+        self, row: run_table.RunRow, unpacked_bytes: int, seconds: list[Range], left_out: list[tuple[str, str]]
+    ) -> _Told | None:
+        args = (trace_of(row, self.settings), row.trace_sha256 or "", row.app, seconds, self.settings)
+        try:
+            if self.engines is None:
+                return _Told(self.read(*args), len(seconds))
+            with self.engines.room_for(unpacked_bytes):
+                return _Told(self.read(*args, self.engines), len(seconds))
+        except (Rejected, OSError) as error:
+            if isinstance(error, Rejected) and error.reason in _NOT_OF_THE_TRACE:
+                raise
+            left_out.append((row.run_id, str(error)))
+            return None
+
+
+def _seconds(times: ThreadTimes) -> list[Range]:
+    first, count = times.start_ns, times.seconds.shape[1]
+    return [(first + k * SECOND_NS, first + (k + 1) * SECOND_NS) for k in range(count)]
+
+
+def _ranked(
+    window: Window,
+    source: str,
+    run_id: str,
+    names: Sequence[str],
+    known: Mapping[str, Recorded],
+    found: Mapping[str, _Told],
+    minimum: int,
+) -> Ranking:
+    """What grew of one source, in a window of a run, beside some runs of its history."""
+    times, screens = known[run_id].times, known[run_id].screens
+    assert times is not None
+    if source in OF_MEMORY:
+        first = max((window.start_ns - times.start_ns) // SECOND_NS, 0)
+        last = max(-((times.start_ns - window.end_ns) // SECOND_NS), first + 1)
+        values = found[run_id].grown(source, first, last)
+        history = [found[name].grown(source, first, last) for name in names]
+        matched_count = sum(found[name].second_count > first for name in names)
+        return rank_named(values, history, floor=MEMORY_FLOOR_BYTES, matched_count=matched_count, minimum=minimum)
+    weights = window_weights(window.start_ns, window.end_ns, times.start_ns, times.seconds.shape[1])
+    like = [matching_weights(weights, screens, known[name].screens) for name in names]
+    return rank_named(
+        found[run_id].spent(source, weights),
+        [found[name].spent(source, one) for name, (one, _) in zip(names, like, strict=True)],
+        floor=THREAD_FLOOR_CORES,
+        matched_count=sum(is_matched for _, is_matched in like),
+        minimum=minimum,
+    )
+
+
+class _Told:
+    """What one trace tells of the app by second.
+
+    Args:
+        second_count: how many seconds it was asked for.
+    """
+
+    def __init__(self, details: WindowDetails, second_count: int) -> None:
+        self.details, self.second_count = details, second_count
+        self._known: dict[str, _Coded] = {}
+
+    def spent(self, source: str, weights: NDArray[np.float64]) -> Values:
+        """Entity → seconds per second, over seconds with these weights."""
+        return self._of(source).weighted(weights)
+
+    def grown(self, source: str, first: int, last: int) -> Values:
+        """Entity → bytes that it grew in seconds [first, last); of a recording that is over by then, in all of it."""
+        count = self.second_count
+        first, last = (first, min(last, count)) if first < count else (0, count)
+        inside = np.zeros(count)
+        inside[first:last] = 1.0
+        return self._of(source).weighted(inside)
+
+    def _of(self, source: str) -> _Coded:
+        if source not in self._known:
+            make = {
+                SLICES: self._slices,
+                FRAMES: self._frames,
+                CALL_STACKS: self._stacks,
+                PROCESS_MEMORY: self._memory,
+                HEAP: self._heap,
+            }
+            self._known[source] = make[source]()
+        return self._known[source]
+
+    def _slices(self) -> _Coded:
+        return _Coded(self.details.slices, ("process", "thread", "path"), "self_s", _slice)
+
+    def _frames(self) -> _Coded:
+        return _Coded(
+            self.details.frames, ("process", "jank_type"), "total_s",
+            lambda row: Entity("frame", row["process"], None, row["jank_type"] or "None"),
+        )  # fmt: skip
+
+    def _stacks(self) -> _Coded:
+        rows = self.details.stacks
+        return _Coded(
+            rows.filter(pc.equal(rows.column("unit"), "s")), ("process", "thread", "path"), "self_value", _stack
+        )
+
+    def _heap(self) -> _Coded:
+        rows = self.details.stacks
+        return _Coded(
+            rows.filter(pc.equal(rows.column("source"), "heap")), ("process", "path"), "self_value", _allocation
+        )
+
+    def _memory(self) -> _Coded:
+        rows = self.details.memory
+        grown = pc.subtract(rows.column("after_bytes"), rows.column("before_bytes"))
+        return _Coded(
+            rows.append_column("grown", grown), ("process", "kind"), "grown",
+            lambda row: Entity("memory", row["process"], None, row["kind"]),
+        )  # fmt: skip
+
+
+def _slice(row: Mapping[str, Any]) -> Entity:
+    path = tuple(row["path"])
+    wait = contention(path[-1])
+    kind: Kind = "slice" if wait is None else "lock"
+    return Entity(kind, row["process"], row["thread"], wait.words if wait else path[-1], path)
+
+
+def _stack(row: Mapping[str, Any]) -> Entity:
+    path = tuple(row["path"])
+    return Entity("stack", row["process"], row["thread"], path[-1], path)
+
+
+def _allocation(row: Mapping[str, Any]) -> Entity:
+    path = tuple(row["path"])
+    return Entity("heap", row["process"], None, path[-1], path)
+
+
+class _Coded:
+    """Rows of the app by entity and second.
+
+    Args:
+        rows: with the columns `is_app` and `range`. keys: columns that tell entities apart. value: what is added up.
+    """
+
+    def __init__(
+        self, rows: pa.Table, keys: Sequence[str], value: str, entity: Callable[[Mapping[str, Any]], Entity]
+    ) -> None:
+        rows = rows.filter(rows.column("is_app"))
+        texts = [
+            pc.binary_join(column, "\x1e") if pa.types.is_list(column.type) else pc.fill_null(column, "")
+            for column in (rows.column(key) for key in keys)
+        ]
+        codes = pc.binary_join_element_wise(*texts, "\x1f").combine_chunks().dictionary_encode().indices.to_numpy()
+        _, first, self._codes = np.unique(codes, return_index=True, return_inverse=True)
+        self._entities = [entity(row) for row in rows.take(pa.array(first)).to_pylist()]
+        self._seconds = rows.column("range").to_numpy()
+        self._values = rows.column(value).to_numpy()
+
+    def weighted(self, weights: NDArray[np.float64]) -> Values:
+        """Entity → its values, each times the weight of its second."""
+        sums = np.bincount(self._codes, self._values * weights[self._seconds], len(self._entities))
+        found: Values = {}
+        for one, amount in zip(self._entities, sums.tolist(), strict=True):
+            if amount:
+                found[one] = found.get(one, 0.0) + amount
         return found
-
-
-def _values(details: WindowDetails, plans: Sequence[_Plan], number: int) -> _Values:
-    first = sum(len(plan.ranges) + 1 for plan in plans[:number])
-    plan = plans[number]
-    return _Values.of(details, {first + k: one for k, one in enumerate(plan.weights)}, first + len(plan.ranges))
-
-
-def _app_rows(rows: pa.Table) -> list[dict[str, Any]]:
-    return [row for row in rows.to_pylist() if row["is_app"]]
-
-
-def _add(values: Values, entity: Entity, amount: float) -> None:
-    values[entity] = values.get(entity, 0.0) + amount

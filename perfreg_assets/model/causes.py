@@ -1,4 +1,4 @@
-"""What grew in the suspicious windows, as rows: a run's beside what its history did on the same screens."""
+"""What grew in suspicious windows, from what is stored: a run's beside what its history did on the same screens."""
 
 from __future__ import annotations
 
@@ -7,40 +7,18 @@ from dataclasses import dataclass
 
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.thread_times import REST, RUNNING
-from perfreg_assets.methods.window_causes import Cause, Ranking, Recorded, rank_load, rank_memory
-from perfreg_assets.model import freshness, inputs
-from perfreg_assets.model.freshness import Stage
-from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.provenance import code_version
+from perfreg_assets.methods.window_causes import Ranking, Recorded, rank_load, rank_memory
+from perfreg_assets.model.windows import Window
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import causes as table
-from perfreg_assets.warehouse import histories, recorded, settings_table, thread_times
+from perfreg_assets.warehouse import histories, recorded, thread_times
 from perfreg_assets.warehouse import runs as run_table
-from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.warehouse.connection import Reader
 
 RANKED, NOT_ENOUGH_HISTORY, SOURCE_MISSING = "ranked", "not_enough_history", "source_missing"
-BLOCK = 8
-"""Runs whose histories are loaded together."""
-MOST_LISTED = 50
-"""Rows kept of a window; what comes behind has next to no share."""
 _NO_THREADS = "nothing is stored about its threads: the trace was gone before a release that keeps it read it"
 _NO_KINDS = "the trace does not tell the kinds of the app's memory"
-_NOT_OPENED = "not looked at here: `perfreg causes RUN --details` reads them from the traces"
-
-
-@dataclass(frozen=True)
-class Window:
-    """What is explained: part of a series, in seconds since its start and on the trace clock."""
-
-    series: str
-    start_s: float
-    start_ns: int
-    end_ns: int
-
-    @property
-    def end_s(self) -> float:
-        return self.start_s + (self.end_ns - self.start_ns) / 1e9
 
 
 @dataclass(frozen=True)
@@ -108,13 +86,13 @@ class Explainer:
             return None
         return "the window lies outside the time that threads are told of"
 
-    def sources(self) -> list[tuple[str, bool, int, str | None]]:
-        """(source, whether it was there, runs of the history that have it, why not)."""
+    def sources(self) -> list[tuple[str, str | None, int]]:
+        """(source, why it is not there or None, runs of the history that have it), of those that every run keeps."""
         times, memory = self._run.times, self._run.memory
         known = [one.times for one in self._history if one.times is not None]
         has_waits = times is not None and any(state != RUNNING for state in times.recorded)
         no_waits = self._missing or "the trace does not tell what threads waited for"
-        told = [
+        return [
             (table.SCHED, self._missing, len(known)),
             (
                 table.THREAD_STATE,
@@ -126,10 +104,7 @@ class Explainer:
                 None if memory else _NO_KINDS,
                 sum(bool(one.memory) for one in self._history),
             ),
-            (table.SLICES, _NOT_OPENED, 0),
-            (table.CALL_STACKS, _NOT_OPENED, 0),
         ]
-        return [(source, reason is None, count, reason) for source, reason, count in told]
 
 
 def _few(ranking: Ranking, minimum: int) -> str:
@@ -179,120 +154,3 @@ def explainers(reader: Reader, run_ids: Iterable[str], settings: Settings) -> di
             minimum=settings.history_minimum,
         )
     return found
-
-
-def explain_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> list[str]:
-    """Finds the causes of the suspicious windows in some partitions, where that is due; the runs looked at."""
-    found: list[table.Explained] = []
-    with warehouse.reading() as reader:
-        settings = settings_table.in_force(reader, settings)
-        wanted = sorted(freshness.ready_runs(reader, settings, Stage.CAUSE, keys))
-        hashes = inputs.causes_hashes(reader, wanted, settings)
-        windows = table.suspicious(reader, wanted)
-        threads = {run_id: row.values_hash for run_id, row in thread_times.find(reader, wanted).items()}
-        for block in _blocks(list(hashes)):
-            with watch.measure("warehouse"):
-                ready = explainers(reader, block, settings)
-            with watch.measure("model"):
-                found += [
-                    _rows(run_id, hashes[run_id], ready[run_id], windows[run_id], threads.get(run_id), settings)
-                    for run_id in block
-                ]
-    with watch.measure("warehouse"), warehouse.writing() as writer:
-        table.replace(writer, wanted, found)
-    return wanted
-
-
-def _blocks(run_ids: list[str]) -> list[list[str]]:
-    """What is held in memory at once: thread times of so many runs and their histories."""
-    return [run_ids[start : start + BLOCK] for start in range(0, len(run_ids), BLOCK)]
-
-
-def window_of(one: table.Suspicious, settings: Settings) -> Window:
-    """What is explained: of a whole run, not what windows are never looked for in."""
-    if one.window_index is not None:
-        return Window(one.series, one.start_s, one.start_ns, one.end_ns)
-    skip_start_s, skip_end_s = settings.discord_skip_start_s, settings.discord_skip_end_s
-    if skip_start_s + skip_end_s >= (one.end_s - one.start_s) / 2:
-        skip_start_s = skip_end_s = 0.0
-    return Window(
-        one.series, skip_start_s, one.start_ns + round(skip_start_s * 1e9), one.end_ns - round(skip_end_s * 1e9)
-    )
-
-
-def _rows(
-    run_id: str,
-    input_hash: str,
-    explainer: Explainer,
-    windows: Sequence[table.Suspicious],
-    threads_hash: str | None,
-    settings: Settings,
-) -> table.Explained:
-    explained = [(row, explainer.explain(window_of(row, settings))) for row in windows]
-    return table.Explained(
-        table.RunRow(run_id=run_id, input_hash=input_hash, code_version=code_version("methods")),
-        tuple(_window_row(row, one, threads_hash) for row, one in explained),
-        tuple(
-            _cause_row(row, cause, is_cause)
-            for row, one in explained
-            for is_cause, causes in ((True, one.ranking.causes), (False, one.ranking.also_grew))
-            for cause in causes[:MOST_LISTED]
-            if cause.rank is not None
-        ),
-        tuple(
-            table.SourceRow(run_id=run_id, source=source, is_present=is_present, history_count=count, reason=reason)
-            for source, is_present, count, reason in explainer.sources()
-        ),
-    )
-
-
-def _window_row(row: table.Suspicious, one: Explanation, threads_hash: str | None) -> table.WindowRow:
-    return table.WindowRow(
-        run_id=row.run_id,
-        series=row.series,
-        window_index=row.window_index or 0,
-        is_whole_run=row.window_index is None,
-        start_s=one.window.start_s,
-        end_s=one.window.end_s,
-        start_ns=one.window.start_ns,
-        end_ns=one.window.end_ns,
-        confidence=row.confidence,
-        state=one.state,
-        state_reason=one.state_reason,
-        disturbance=one.disturbance,
-        history_count=max((cause.history_count for cause in one.ranking.causes), default=0),
-        matched_count=max((cause.matched_count for cause in one.ranking.causes), default=0),
-        windows_hash=row.windows_hash or "",
-        threads_hash=threads_hash,
-    )
-
-
-def _cause_row(window: table.Suspicious, one: Cause, is_cause: bool) -> table.CauseRow:
-    assert one.rank is not None
-    return table.CauseRow(
-        run_id=window.run_id,
-        series=window.series,
-        window_index=window.window_index or 0,
-        is_cause=is_cause,
-        rank=one.rank,
-        kind=one.kind,
-        scope=one.scope,
-        process=one.process,
-        thread=one.thread,
-        name=one.name,
-        path=None,
-        value=one.value,
-        history_median=one.history_median,
-        history_mad=one.history_mad,
-        growth=one.growth,
-        growth_share=one.growth_share,
-        z=one.z,
-        is_new=one.is_new,
-        matched_count=one.matched_count,
-        history_count=one.history_count,
-        source=SOURCE_OF[one.kind],
-    )
-
-
-SOURCE_OF = {"thread": table.SCHED, "wait": table.THREAD_STATE, "memory": table.MEMORY}
-"""Kind of a cause → where it comes from."""

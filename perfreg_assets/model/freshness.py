@@ -193,13 +193,14 @@ def _windows(reader: Reader, planned: Planned, settings: Settings) -> _Found:
 
 
 def _causes(reader: Reader, planned: Planned, settings: Settings) -> _Found:
-    known, wanted = states.explained(reader, planned), inputs.causes_hashes(reader, planned, settings)
+    known = states.explained(reader, planned)
+    wanted = inputs.causes_hashes(states.explained_from(reader, planned), settings)
     found: _Found = {}
     for run_id in planned:
         if run_id in wanted and run_id not in known:
             found[run_id] = Stage.CAUSE, "no causes of its windows were looked for yet"
         elif known.get(run_id) != wanted.get(run_id):
-            found[run_id] = Stage.CAUSE, "causes from other windows, thread times, histories, rules or code"
+            found[run_id] = Stage.CAUSE, "causes from other windows, thread times, traces, histories, rules or code"
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from perfreg_assets.detection import DetectorDefinition, localisation_of
 from perfreg_assets.model.comparisons import Comparison
@@ -11,7 +11,6 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.recorded import MEMORY_KINDS
 
 TRACE_PARAMETERS = ("interval_s", "duration_tolerance_ratio", "nominal_voltage_v", "power_profile")
 HISTORY_PARAMETERS = (
@@ -92,11 +91,14 @@ def windows_hash(one: Comparison, settings: Settings) -> str:
     return _digest([one.content_hash, localisation_parameters(settings), code_version("methods")])
 
 
-def causes_hashes(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, str]:
+def causes_hashes(marks: Mapping[str, str], settings: Settings) -> dict[str, str]:
     """run_id → hash of all that its causes are found from, of runs with an anomalous series: what its windows
-    were found from, what the run and its history did, and the rules."""
+    were found from, what the run and its history did, and the rules.
+
+    Args:
+        marks: see `states.explained_from`.
+    """
     rules = settings.hash_of("history_minimum")
-    marks = states.explained_from(reader, run_ids, MEMORY_KINDS)
     return {run_id: _digest([mark, rules, code_version("methods")]) for run_id, mark in sorted(marks.items())}
 
 

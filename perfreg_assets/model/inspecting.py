@@ -6,17 +6,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from perfreg_assets.model import freshness, handover, profile_shelf, readings
+from perfreg_assets.model import freshness, profile_shelf, readings
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.objects import Objects
+from perfreg_assets.model.trace_places import trace_of
 from perfreg_assets.reasons import Reason
 from perfreg_assets.run import PathStep, timed_screens
 from perfreg_assets.settings import Settings
@@ -142,8 +142,7 @@ def read_trace(
 
     Args:
         engines: see `inspect_trace`.
-        folder: where the trace lies. Default: the registered run's folder; where the trace is not in there, it is
-            fetched from the exchange, if there is one.
+        folder: where the trace lies; default: see `trace_of`.
         known: what was found in the trace's bytes before.
         shelf: power profiles; default: those of the installation.
 
@@ -153,12 +152,9 @@ def read_trace(
     assert row.app is not None
     assert row.trace_file is not None
     assert row.time_limit_s is not None
-    own = settings.runs_dir / row.run_id
-    with ExitStack() as stack:
-        if folder is None and settings.exchange and not (own / row.trace_file).exists():
-            folder = stack.enter_context(handover.fetched_trace(Objects(settings.exchange), row))
+    with trace_of(row, settings, folder) as path:
         return inspect_trace(
-            (folder or own) / row.trace_file,
+            path,
             app=row.app,
             exploration=row.exploration,
             time_limit_s=row.time_limit_s,
@@ -168,7 +164,7 @@ def read_trace(
             known=known,
             engines=engines,
             screens=screens_of(row.path or ()),
-            profiles=(shelf or Shelf()).for_run(row, folder or own, settings),
+            profiles=(shelf or Shelf()).for_run(row, path.parents[len(Path(row.trace_file).parts) - 1], settings),
         )
 
 

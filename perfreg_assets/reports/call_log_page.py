@@ -18,9 +18,10 @@ from perfreg_assets.methods.causes import MethodCause
 from perfreg_assets.methods.folded import before_and_after
 from perfreg_assets.methods.method_uses import Profile
 from perfreg_assets.methods.service_times import ServiceTimes
+from perfreg_assets.reports.flame_tree import Names, flame_tree
 from perfreg_assets.reports.templating import asset_files, embed_json, render
 
-SCRIPTS = ("d3-hierarchy.min.js", "call-log.js")
+SCRIPTS = ("d3-hierarchy.min.js", "flame.js", "call-log.js")
 SHOWN_CAUSES = 20
 
 
@@ -62,28 +63,9 @@ def _payload(trees: CallTrees, causes: Sequence[MethodCause], baselines: Sequenc
     """Names once; per service its nodes, each behind its parent: number of parent and name, self time before and now in
     ms per call of the service (before is null without a baseline that has the service). The service of the first cause
     is shown first."""
-    names: dict[str, int] = {}
-    services: dict[str, dict[str, list[Any]]] = {}
-    numbers: dict[tuple[str, ...], int] = {}
-
-    def number_of(path: tuple[str, ...]) -> int:
-        if len(path) == 1:
-            return -1
-        if path not in numbers:
-            own = services.setdefault(path[0], {"parent": [], "methods": [], "before": [], "now": []})
-            own["parent"].append(number_of(path[:-1]))
-            own["methods"].append(names.setdefault(path[-1], len(names)))
-            own["before"].append(None)
-            own["now"].append(0.0)
-            numbers[path] = len(own["parent"]) - 1
-        return numbers[path]
-
-    for path, (before, now) in before_and_after(trees, baselines).items():
-        at = number_of(path)
-        services[path[0]]["before"][at] = None if before is None else float(f"{before:.6g}")
-        services[path[0]]["now"][at] = float(f"{now:.6g}")
-    return {
-        "names": list(names),
-        "services": [{"name": name, **own} for name, own in sorted(services.items())],
-        "shown": causes[0].service if causes else None,
-    }
+    names: Names = {}
+    paths: dict[str, dict[tuple[str, ...], tuple[float | None, float]]] = {}
+    for (service, *path), values in before_and_after(trees, baselines).items():
+        paths.setdefault(service, {})[tuple(path)] = values
+    services = [{"name": name, **flame_tree(own, names)} for name, own in sorted(paths.items())]
+    return {"names": list(names), "services": services, "shown": causes[0].service if causes else None}

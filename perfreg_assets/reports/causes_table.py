@@ -8,14 +8,19 @@ from typing import Any
 from perfreg_assets.reports.causes_wording import amount, cause_name, cause_phrase, share
 from perfreg_assets.reports.data import Cause, Explained, Run, SeriesView
 from perfreg_assets.reports.links import perfetto_link
+from perfreg_assets.reports.run_flames import Flames
 
 SHOWN_CAUSES = 10
 SHOWN_BESIDE = 3
 
 
-def cause_tables(series: SeriesView, run: Run, server: str) -> list[dict[str, Any]]:
-    """Of each suspicious window, the surest first: what grew, now and usually, with bars of one scale."""
-    return [_table(one, run, server) for one in series.explained]
+def cause_tables(series: SeriesView, run: Run, server: str, flames: Flames) -> list[dict[str, Any]]:
+    """Of each suspicious window, the surest first: what grew, now and usually, with bars of one scale.
+
+    Args:
+        flames: gets the flame graphs of the windows.
+    """
+    return [{**_table(one, run, server), "flames": flames.of(one)} for one in series.explained]
 
 
 def _table(one: Explained, run: Run, server: str) -> dict[str, Any]:

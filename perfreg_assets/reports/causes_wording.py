@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from perfreg_assets.catalogue import display_unit
 
-_UNITS = {"thread": "cores", "wait": "s per s", "memory": display_unit("bytes").axis}
-_MEMORY_KINDS = {"anon": "anonymous memory", "file": "file-backed memory", "swap": "swapped memory"}
+_TIME = "s per s"
+_UNITS = {
+    "thread": "cores", "stack": "cores", "wait": _TIME, "slice": _TIME, "lock": _TIME, "frame": _TIME,
+    "memory": display_unit("bytes").axis, "heap": display_unit("bytes").axis,
+}  # fmt: skip
+_MEMORY_KINDS = {
+    "anon": "anonymous memory", "file": "file-backed memory", "swap": "swapped memory", "shmem": "shared memory",
+    "pss_anon": "anonymous memory (share of smaps)", "pss_file": "file-backed memory (share of smaps)",
+    "pss_shmem": "shared memory (share of smaps)", "pss_swap": "swapped memory (share of smaps)",
+}  # fmt: skip
 _WAITS = {"runnable": "waiting for a core", "uninterruptible": "waiting in the kernel", "sleeping": "asleep"}
+_BEFORE_NAMES = {"slice": "", "stack": "", "lock": "waits for a lock: ", "frame": "frames: ", "heap": "allocated in "}
 REST = "*"
 """As a thread: those that are not told apart."""
 
@@ -15,8 +24,8 @@ def cause_name(kind: str, process: str | None, thread: str | None, name: str) ->
     """Process, thread and, of a wait or memory, what it is."""
     shown = "other threads" if thread == REST else thread
     where = "other processes" if process == REST else process
-    if kind in ("slice", "lock", "stack"):
-        parts = [where, shown, ("waits for a lock: " if kind == "lock" else "") + name]
+    if kind in _BEFORE_NAMES:
+        parts = [where, shown, _BEFORE_NAMES[kind] + name]
     elif kind == "memory":
         parts = [where, _MEMORY_KINDS.get(name, name)]
     elif kind == "wait":
@@ -31,8 +40,8 @@ def amount(value: float | None, kind: str, *, is_difference: bool = False) -> st
     """A value with its unit; three significant digits."""
     if value is None:
         return None
-    scaled = value * (display_unit("bytes").factor if kind == "memory" else 1.0)
-    return f"{scaled:{'+' if is_difference else ''}.3g} {_UNITS.get(kind, 'cores')}"
+    scaled = value * (display_unit("bytes").factor if kind in ("memory", "heap") else 1.0)
+    return f"{scaled:{'+' if is_difference else ''}.3g} {_UNITS[kind]}"
 
 
 def share(value: float | None) -> str | None:

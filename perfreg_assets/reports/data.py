@@ -134,6 +134,19 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class Stack:
+    """Names of slices or functions from the outermost on, and what the last one itself took: seconds per second, of a
+    heap bytes; None where it is not known what is usual."""
+
+    source: str
+    process: str
+    thread: str | None
+    stack: tuple[str, ...]
+    value: float
+    history_median: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """A suspicious window of a series, or the whole run where none stands out, with what grew in it."""
 
@@ -148,6 +161,7 @@ class Explained:
     disturbance: str | None
     causes: tuple[Cause, ...] = ()
     also_grew: tuple[Cause, ...] = ()
+    stacks: tuple[Stack, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

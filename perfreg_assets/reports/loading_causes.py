@@ -8,7 +8,7 @@ from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.causes_wording import cause_phrase
-from perfreg_assets.reports.data import Cause, Explained
+from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.warehouse import causes as table
 from perfreg_assets.warehouse.connection import Reader
 
@@ -22,6 +22,9 @@ CAUSE_HASHES = {
                   FROM marts.{mart} WHERE {{of}} GROUP BY run_id"""
         for mart in ("causes", "also_grew")
     },
+    # what the stacks were found from stands for them: they are not read to see whether they are the same
+    "cause_stacks": """SELECT run_id, hash(input_hash, stack_count) FROM core.cause_runs
+                       WHERE stack_count IS NOT NULL AND {of}""",
 }
 """What of it a page shows, by run; {of} limits a query to some runs."""
 
@@ -37,7 +40,9 @@ FROM marts.{mart} WHERE {of} ORDER BY run_id, series, window_index, rank
 """
 
 
-def load_explained(reader: Reader, run_ids: Sequence[str]) -> dict[tuple[str, str], tuple[Explained, ...]]:
+def load_explained(
+    reader: Reader, run_ids: Sequence[str], *, with_stacks: bool = True
+) -> dict[tuple[str, str], tuple[Explained, ...]]:
     """(run_id, series) → its suspicious windows with what grew in them, the surest first."""
     of = _MARKED.format(marks=", ".join("?" * len(run_ids))) if run_ids else "false"
     grown: dict[str, dict[tuple[Any, ...], list[Cause]]] = {}
@@ -46,12 +51,15 @@ def load_explained(reader: Reader, run_ids: Sequence[str]) -> dict[tuple[str, st
         for row in reader.dicts(_CAUSES.format(mart=mart, of=of), run_ids):
             rows[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))
         grown[mart] = rows
+    stacks = table.stacks(reader, run_ids) if with_stacks else {}
     found: dict[tuple[str, str], list[Explained]] = defaultdict(list)
     for row in reader.dicts(_WINDOWS.format(of=of), run_ids):
         key = (row.pop("run_id"), row.pop("series"))
         place = (*key, row.pop("window_index"))
         own, others = (tuple(grown[mart].get(place, ())) for mart in ("causes", "also_grew"))
-        found[key].append(Explained(**row, causes=own, also_grew=tuple(one for one in others if one not in own)))
+        beside = tuple(one for one in others if one not in own)
+        told = tuple(Stack(**{**one, "stack": tuple(one["stack"])}) for one in stacks.get(place, ()))
+        found[key].append(Explained(**row, causes=own, also_grew=beside, stacks=told))
     return {key: tuple(windows) for key, windows in found.items()}
 
 
@@ -62,7 +70,7 @@ MOST_TOLD = 3
 def told_causes(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """run_id → what a message says of its causes: those of its series, and what else disturbed it."""
     found: dict[str, list[str]] = {run_id: [] for run_id in run_ids}
-    for (run_id, series), windows in sorted(load_explained(reader, run_ids).items()):
+    for (run_id, series), windows in sorted(load_explained(reader, run_ids, with_stacks=False).items()):
         if (cause := main_cause(windows)) is not None:
             found[run_id].append(f"{series}: {cause}")
         if (disturbed := next((one.disturbance for one in windows if one.disturbance), None)) is not None:

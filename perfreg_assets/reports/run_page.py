@@ -14,6 +14,7 @@ from perfreg_assets.reports.causes_table import cause_tables
 from perfreg_assets.reports.data import Attachment, AxisVerdict, Discord, Distances, History, Run, RunDetail, SeriesView
 from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
+from perfreg_assets.reports.run_flames import Flames
 from perfreg_assets.reports.templating import embed_json, numbers, render
 from perfreg_assets.run import PathStep
 
@@ -38,7 +39,8 @@ def render_run_page(
     ordered = [*judged, *unjudged]
     run = detail.run
     has_path = bool(detail.path)
-    items = [_series_item(s, i, run, has_path, server) for i, s in enumerate(ordered)]
+    flames = Flames()
+    items = [_series_item(s, i, run, has_path, server, flames) for i, s in enumerate(ordered)]
     return render(
         "run.html.j2",
         {
@@ -67,6 +69,7 @@ def render_run_page(
             "page_name": page_name,
             "has_history": any(s.band is not None or s.barycenter is not None for s in ordered),
             "has_discords": any(s.discords for s in ordered),
+            "flames": None if flames.payload is None else embed_json(flames.payload),
             "payload": embed_json(
                 {
                     "series": [_series_payload(s) for s in ordered],
@@ -163,7 +166,9 @@ def _excluded(history: History | None) -> list[tuple[str, int]]:
     return [(wording.EXCLUSION_LABELS.get(reason, reason), count) for reason, count in counts if count]
 
 
-def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, server: str) -> dict[str, Any]:
+def _series_item(
+    series: SeriesView, index: int, run: Run, has_path: bool, server: str, flames: Flames
+) -> dict[str, Any]:
     verdict, box = series.verdict, box_plot(series)
     height = CHART_HEIGHT_PX + AXIS_HEIGHT_PX
     height += STRIP_HEIGHT_PX if has_path else 0
@@ -185,7 +190,7 @@ def _series_item(series: SeriesView, index: int, run: Run, has_path: bool, serve
         "is_spread": bool(verdict and verdict.is_anomalous and not series.discords),
         "has_box": box is not None,
         "box_alt": box.text if box else "",
-        "causes": cause_tables(series, run, server),
+        "causes": cause_tables(series, run, server, flames),
         "discords": [
             {
                 "start_s": window.start_s,

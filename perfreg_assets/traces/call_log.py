@@ -43,11 +43,12 @@ from perfreg_assets.methods.line_scanner import (
 )
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.call_log_template import Template
+from perfreg_assets.traces.heap import give_back
 from perfreg_assets.traces.trace_file import unpacked_chunks
 
 THREADS = 2
-BLOCK_BYTES = 1 << 20
-PACKED_CALLS = 1 << 16
+BLOCK_BYTES = 1 << 18
+PACKED_CALLS = 1 << 15
 MAX_BYTES = 64 << 30
 SHOWN_CHARACTERS = 160
 
@@ -138,7 +139,11 @@ def read_call_log(
         raise
     if file.byte_count == 0:
         raise Rejected(Reason.CALL_LOG_EMPTY, f"{path}")
-    return _joined(path, template, found, file, digest.hexdigest() if digest else None)
+    give_back()
+    log = _joined(path, template, found, file, digest.hexdigest() if digest else None)
+    del found  # the scanners with their names
+    give_back()
+    return log
 
 
 @dataclass
@@ -203,6 +208,7 @@ def _packed(blocks: Iterator[_Scanned]) -> list[_Scanned]:
         waiting.append(block)
         if sum(len(one.found.elapsed_ms) for one in waiting) >= PACKED_CALLS:
             _pack(waiting)
+            give_back()
             done += waiting
             waiting = []
     _pack(waiting)

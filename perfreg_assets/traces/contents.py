@@ -11,7 +11,13 @@ from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.statements import statement
 
-_BOUNDS_SCHEMA = {"start_ts": "int64", "end_ts": "int64", "sched_count": "int64", "has_slices": "int64"}
+CALL_STACKS, HEAP, SMAPS = "call_stacks", "heap_allocations", "smaps"
+"""Names of data sources that have no track of their own."""
+_SAMPLED = {"has_call_stacks": CALL_STACKS, "has_heap": HEAP, "has_smaps": SMAPS}
+_BOUNDS_SCHEMA = {
+    "start_ts": "int64", "end_ts": "int64", "sched_count": "int64", "has_slices": "int64",
+    **dict.fromkeys(_SAMPLED, "int64"),
+}  # fmt: skip
 _SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
 _PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
 _THREAD_SCHEMA = {"utid": "int64", "tid": "Int64", "upid": "Int64", "end_ts": "Int64", "name": "string"}
@@ -45,7 +51,8 @@ class SchedSlices:
 @dataclass(frozen=True)
 class TraceContents:
     """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts.
-    `threads`: utid, tid, upid, end_ts, name. `has_slices`: apps or system told what they did (atrace and the like)."""
+    `threads`: utid, tid, upid, end_ts, name. `has_slices`: apps or system told what they did (atrace and the like).
+    `sampled`: which of `CALL_STACKS`, `HEAP` and `SMAPS` there are."""
 
     start_ns: int
     end_ns: int
@@ -53,6 +60,7 @@ class TraceContents:
     threads: Table
     sched: SchedSlices
     has_slices: bool
+    sampled: frozenset[str] = frozenset()
 
     @property
     def recorded_ns(self) -> tuple[int, int]:
@@ -80,7 +88,8 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
     else:
         none = np.empty(0, dtype=np.int64)
         sched = SchedSlices(none, none, none, none, start_ns)
-    return TraceContents(start_ns, end_ns, processes, threads, sched, bool(bounds["has_slices"][0]))
+    sampled = frozenset(source for name, source in _SAMPLED.items() if bounds[name][0])
+    return TraceContents(start_ns, end_ns, processes, threads, sched, bool(bounds["has_slices"][0]), sampled)
 
 
 def _load_sched(session: TraceSession, start_ns: int, end_ns: int, count: int) -> SchedSlices:

@@ -29,13 +29,16 @@ class QueryError(Exception):
     """The engine refused a statement; the text is its own, with the place. The session goes on."""
 
 
-def open_trace(path: Path, settings: Settings) -> TraceSession:
+def open_trace(path: Path, settings: Settings, engines: Engines | None = None) -> TraceSession:
     """Starts an engine and loads a trace (a Perfetto trace, gzip or not). Use as a context manager, or `close()`.
+
+    Args:
+        engines: of a batch that it belongs to.
 
     Raises:
         Rejected: TRACE_… for what is wrong with the file, ENGINE_… for what happened to the engine.
     """
-    session = start_engine(settings)
+    session = start_engine(settings, engines)
     try:
         session.load(unpacked_chunks(path, settings.trace_max_bytes))
     except BaseException as error:
@@ -44,7 +47,7 @@ def open_trace(path: Path, settings: Settings) -> TraceSession:
             raise
     else:
         return session
-    session = start_engine(settings, is_wide=True)
+    session = start_engine(settings, engines, is_wide=True)
     try:
         session.load(unpacked_chunks(path, settings.trace_max_bytes))
     except BaseException:

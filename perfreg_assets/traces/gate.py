@@ -253,7 +253,8 @@ def _data_sources(session: TraceSession, contents: TraceContents) -> tuple[str, 
     types = session.query(statement("track_types"), {"type": "string"})["type"]
     memory = session.query(statement("memory_samples"), {"has_samples": "int64"})["has_samples"][0]
     found = {str(name) for name in types if name != _MEMORY}  # that type covers counters other than memory as well
-    return tuple(sorted(found | ({"sched"} if contents.sched.count else set()) | ({_MEMORY} if memory else set())))
+    there = {name for name, is_there in (("sched", contents.sched.count), (_MEMORY, memory)) if is_there}
+    return tuple(sorted(found | there | contents.sampled))
 
 
 def _source_problem(sources: tuple[str, ...]) -> Rejected | None:

@@ -20,17 +20,24 @@ MEMORY_SCHEMA = pa.schema(
     ]
 )  # fmt: skip
 _COLUMNS = {"ts": "int64", "upid": "int64", "name": "string", "value": "float64"}
-_KINDS = {"mem.rss.anon": "anon", "mem.rss.file": "file", "mem.rss.shmem": "shmem", "mem.swap": "swap"}
+_KINDS = {
+    "mem.rss.anon": "anon", "mem.rss.file": "file", "mem.rss.shmem": "shmem", "mem.swap": "swap",
+    "mem.smaps.pss.anon": "pss_anon", "mem.smaps.pss.file": "pss_file", "mem.smaps.pss.shmem": "pss_shmem",
+    "mem.smaps.pss.smem": "pss_shmem",  # so the trace processor 52 spells it
+    "mem.smaps.swap.pss": "pss_swap",
+}  # fmt: skip
 _WHOLE, _WHOLE_KIND = "mem.rss", "rss"
 
 _Life = tuple[int | None, int | None]
 """Begin and end of a process, where the trace saw them."""
 
 
-def memory_growth(session: TraceSession, names: Names, ranges: Sequence[Range]) -> pa.Table:
-    """What processes held at the begin and at the end of each range, as `MEMORY_SCHEMA`, by name of process and kind
-    (anon, file, shmem, swap; rss where the parts were not sampled). Processes that held nothing at both ends are left
-    out; one that begins or ends in the range comes from or goes to 0.
+def memory_growth(
+    session: TraceSession, names: Names, ranges: Sequence[Range], *, of_app_only: bool = False
+) -> pa.Table:
+    """What processes held at the begin and at the end of each range, as `MEMORY_SCHEMA`, by name of process and kind:
+    anon, file, shmem, swap; rss where the parts were not sampled; pss_… where smaps was. Processes that held nothing at
+    both ends are left out; one that begins or ends in the range comes from or goes to 0.
 
     Raises:
         Rejected: ENGINE_…
@@ -47,6 +54,8 @@ def memory_growth(session: TraceSession, names: Names, ranges: Sequence[Range]) 
     )
     sums: dict[tuple[int, bool, str, str], list[float]] = {}
     for upid, rows in table.groups("upid"):
+        if of_app_only and not names.process(upid)[0]:
+            continue
         for kind, ts, values in _courses(rows):
             for k, (start, end) in enumerate(ranges):
                 before, after = (_held(ts, values, lives.get(upid, (None, None)), at) for at in (start, end))

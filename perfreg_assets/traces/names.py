@@ -27,6 +27,11 @@ class Names:
         """Whether it is the app's, and its name."""
         return upid in self._of_app, entity_name(self._of_app.get(upid) or self._processes.get(upid))
 
+    @property
+    def app_utids(self) -> list[int]:
+        """The app's threads."""
+        return sorted(utid for utid in self._utids if utid is not None)
+
     @cached_property
     def _app(self) -> tuple[dict[int | None, str], dict[int | None, str], set[int | None]]:
         upids: dict[int | None, str] = {}

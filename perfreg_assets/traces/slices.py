@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +13,7 @@ from perfreg_assets.methods.self_times import self_times
 from perfreg_assets.methods.thread_times import SECOND_NS, entity_name
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
+from perfreg_assets.traces.locks import contention
 from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.statements import statement
 
@@ -40,8 +40,8 @@ _FRAMES = {"ts": "int64", "dur": "int64", "upid": "Int64", "jank_type": "string"
 _Path = tuple[int, tuple[str, ...]]
 """utid, names from the outermost to the innermost."""
 
-# ART's words for a thread that waits for another one's lock
-_LOCK = re.compile(r"(?:monitor |Lock )contention (?:with|on) ")
+_MOST_RANGES = 60
+"""Ranges asked for together: what overlaps them is held at once."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,13 @@ class SliceTimes:
     clipped_count: int
 
 
-def slice_times(session: TraceSession, names: Names, ranges: Sequence[Range]) -> SliceTimes:
+def slice_times(
+    session: TraceSession, names: Names, ranges: Sequence[Range], utids: Sequence[int] | None = None
+) -> SliceTimes:
     """Self times of threads' slices within each range.
+
+    Args:
+        utids: the threads; default: all.
 
     Raises:
         Rejected: ENGINE_…
@@ -83,7 +88,12 @@ def slice_times(session: TraceSession, names: Names, ranges: Sequence[Range]) ->
     parts: list[pa.Table] = []
     clipped_count = 0
     for first_ns, last_ns, members in clusters(ranges):
-        table = session.query(statement("slices_of_threads", start_ns=first_ns, end_ns=last_ns), SLICE_COLUMNS)
+        sql = (
+            statement("slices_of_threads", start_ns=first_ns, end_ns=last_ns)
+            if utids is None
+            else statement("slices_of_app", utids=list(utids), start_ns=first_ns, end_ns=last_ns)
+        )
+        table = session.query(sql, SLICE_COLUMNS)
         if not len(table):
             continue
         found = nested(table, names.contents.end_ns)
@@ -100,13 +110,14 @@ def slice_times(session: TraceSession, names: Names, ranges: Sequence[Range]) ->
 
 
 def clusters(ranges: Sequence[Range]) -> Iterator[tuple[int, int, list[int]]]:
-    """(first, last, positions of the ranges) of each stretch that ranges cover without a gap; empty ones have none."""
+    """(first, last, positions of the ranges) of each stretch that ranges cover without a gap, long ones in parts; empty
+    ranges have none."""
     order = sorted((k for k, (start, end) in enumerate(ranges) if start < end), key=lambda k: ranges[k])
     members: list[int] = []
     last_ns = 0
     for k in order:
         start, end = ranges[k]
-        if members and start > last_ns:
+        if members and (start > last_ns or (len(members) >= _MOST_RANGES and start >= last_ns)):
             yield ranges[members[0]][0], last_ns, members
             members = []
         last_ns = max(last_ns, end) if members else end
@@ -169,7 +180,7 @@ def _slice_rows(member: int, names: Names, paths: Sequence[_Path], self_ns: np.n
             [process for _, process, _ in owners],
             [thread for _, _, thread in owners],
             [list(paths[k][1]) for k in present],
-            [_LOCK.match(paths[k][1][-1]) is not None for k in present],
+            [contention(paths[k][1][-1]) is not None for k in present],
             self_ns[present] / SECOND_NS,
             count[present],
         ],

@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -21,12 +22,14 @@ from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, open_trace
+from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.memory_growth import memory_growth
 from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.slices import Range, frame_times, slice_times
 from perfreg_assets.traces.stacks import stack_times
 
 FOLDER = "window-details"
+_PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
 _UNUSED_S = 30 * 86_400.0
 _LOG = logging.getLogger(__name__)
 
@@ -55,6 +58,8 @@ _TABLES = ("slices", "frames", "stacks", "memory")
 def read_details(session: TraceSession, app: str, ranges: Sequence[Range]) -> WindowDetails:
     """From a loaded trace.
 
+    Slices and memory are those of the app.
+
     Args:
         ranges: (start_ns, end_ns) in trace time; they may overlap.
 
@@ -62,25 +67,33 @@ def read_details(session: TraceSession, app: str, ranges: Sequence[Range]) -> Wi
         Rejected: ENGINE_…
     """
     names = Names(load_contents(session, with_sched=False), app)
-    slices = slice_times(session, names, ranges)
+    slices = slice_times(session, names, ranges, names.app_utids)
     stacks = stack_times(session, names, ranges)
     return WindowDetails(
         slices=slices.rows,
         frames=frame_times(session, names, ranges),
         stacks=stacks.rows,
-        memory=memory_growth(session, names, ranges),
+        memory=memory_growth(session, names, ranges, of_app_only=True),
         clipped_count=slices.clipped_count,
         sample_count=stacks.sample_count,
         without_stack_count=stacks.without_stack_count,
     )
 
 
-def window_details(path: Path, sha256: str, app: str, ranges: Sequence[Range], settings: Settings) -> WindowDetails:
+def window_details(
+    trace: AbstractContextManager[Path],
+    sha256: str,
+    app: str,
+    ranges: Sequence[Range],
+    settings: Settings,
+    engines: Engines | None = None,
+) -> WindowDetails:
     """As `read_details`, of a trace that is opened only where nothing is kept of these ranges.
 
     Args:
-        path: of the trace; may be gone where the details are kept.
+        trace: where it lies; entered only to open it.
         sha256: of the trace.
+        engines: see `open_trace`.
 
     Raises:
         Rejected: TRACE_…, ENGINE_…
@@ -90,7 +103,7 @@ def window_details(path: Path, sha256: str, app: str, ranges: Sequence[Range], s
     if found is not None:
         _note_use(kept)
         return found
-    with open_trace(path, settings) as session:
+    with trace as path, open_trace(path, settings, engines) as session:
         found = read_details(session, app, ranges)
     _write(kept, found)
     return found
@@ -130,7 +143,7 @@ def _write(path: Path, details: WindowDetails) -> None:
     out = io.BytesIO()
     for name in _TABLES:
         table = getattr(details, name).replace_schema_metadata(counts if name == _TABLES[0] else None)
-        with pa.ipc.new_stream(out, table.schema) as writer:
+        with pa.ipc.new_stream(out, table.schema, options=_PACKED) as writer:
             writer.write_table(table)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

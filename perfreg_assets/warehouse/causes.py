@@ -7,21 +7,37 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow
+import pyarrow as pa
 
-SCHED, THREAD_STATE, MEMORY, SLICES, CALL_STACKS = "sched", "thread_state", "memory", "slices", "call_stacks"
-"""Sources of causes."""
+from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import values as large
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
+
+SCHED, THREAD_STATE, MEMORY = "sched", "thread_state", "memory"
+"""Sources of causes that every run keeps."""
+SLICES, FRAMES, CALL_STACKS = "slices", "frames", "call_stacks"
+PROCESS_MEMORY, HEAP, METHOD_TRACES = "process_memory", "heap", "method_traces"
+"""Sources for which traces are opened."""
+FROM_TRACES = (SLICES, FRAMES, CALL_STACKS, PROCESS_MEMORY, HEAP)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """A row of core.cause_runs."""
+    """A row of core.cause_runs.
+
+    Attributes:
+        inputs_mark: see marts.causes_from.
+        stack_count: None where no trace tells stacks of its windows. values_file: filled in when the row is stored.
+    """
 
     run_id: str
     input_hash: str
+    inputs_mark: str
+    stack_count: int | None = None
     code_version: str
     computed_at: datetime = field(default_factory=now_utc)
+    values_file: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +58,6 @@ class WindowRow:
     disturbance: str | None
     history_count: int
     matched_count: int
-    windows_hash: str
-    threads_hash: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +98,25 @@ class SourceRow:
     reason: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class StackRow:
+    """A stack of a window in the data folder, from the outermost name on; see marts.cause_stacks.
+
+    `value`, `history_median`: own seconds per second, of a heap bytes that it took.
+    """
+
+    run_id: str
+    position: int
+    series: str
+    window_index: int
+    source: str
+    process: str
+    thread: str | None
+    stack: tuple[str, ...]
+    value: float
+    history_median: float | None
+
+
 RUNS = Table("core.cause_runs", RunRow, ("run_id",), ("run_id",))
 WINDOWS = Table("core.cause_windows", WindowRow, ("run_id",), ("run_id", "series", "window_index"))
 CAUSES = Table("core.causes", CauseRow, ("run_id",), ("run_id", "series", "window_index", "is_cause", "rank"))
@@ -99,18 +132,15 @@ class Explained:
     windows: tuple[WindowRow, ...]
     causes: tuple[CauseRow, ...]
     sources: tuple[SourceRow, ...]
+    stacks: tuple[StackRow, ...] = ()
 
 
 @dataclass(frozen=True)
 class Suspicious:
-    """A window of an anomalous series, or all of the series where none stands out (no `window_index`).
-
-    `windows_hash`: of what the series' windows were found from.
-    """
+    """A window of an anomalous series, or all of the series where none stands out (no `window_index`)."""
 
     run_id: str
     series: str
-    windows_hash: str | None
     window_index: int | None
     start_s: float
     end_s: float
@@ -121,7 +151,7 @@ class Suspicious:
 
 _SUSPICIOUS = """
 SELECT
-    found.run_id, found.series, found.input_hash, windows.window_index,
+    found.run_id, found.series, windows.window_index,
     coalesce(windows.start_s, 0), coalesce(windows.end_s, samples.sample_count * samples.interval_s),
     coalesce(windows.start_ns, samples.start_ns),
     coalesce(windows.end_ns, samples.start_ns + (samples.sample_count * samples.interval_s * 1e9)::BIGINT),
@@ -130,7 +160,7 @@ FROM core.profiles AS found
 JOIN core.time_series AS samples ON samples.run_id = found.run_id AND samples.series = found.series
 LEFT JOIN core.discords AS windows ON windows.run_id = found.run_id AND windows.series = found.series
 WHERE found.run_id IN (SELECT unnest(?::VARCHAR[])) AND samples.start_ns IS NOT NULL
-ORDER BY found.run_id, windows.confidence DESC NULLS LAST, 7, found.series
+ORDER BY found.run_id, windows.confidence DESC NULLS LAST, 6, found.series
 """
 
 
@@ -153,8 +183,8 @@ def forget(writer: Writer, run_ids: Iterable[str]) -> None:
 def replace(writer: Writer, run_ids: Iterable[str], found: Sequence[Explained]) -> int:
     """Makes this all that is known of causes in `run_ids`; the number of causes."""
     forget(writer, run_ids)
+    _insert_runs(writer, found)
     rows: dict[Table[Any], list[Any]] = {
-        RUNS: [one.run for one in found],
         WINDOWS: [row for one in found for row in one.windows],
         CAUSES: [row for one in found for row in one.causes],
         SOURCES: [row for one in found for row in one.sources],
@@ -163,6 +193,23 @@ def replace(writer: Writer, run_ids: Iterable[str], found: Sequence[Explained]) 
         if own:
             insert(writer, table, to_arrow(own, table.row))
     return len(rows[CAUSES])
+
+
+def _insert_runs(writer: Writer, found: Sequence[Explained]) -> None:
+    """The rows of the runs, and their stacks in the data folder."""
+    if not found:
+        return
+    kind = value_files.CAUSE_STACKS
+    stacks = to_arrow([row for one in found for row in one.stacks], StackRow).select(kind.columns.names)
+    stacks = stacks.cast(kind.columns)
+    files: dict[str, str] = {}
+    if stacks.num_rows:
+        run_ids = stacks.column("run_id").to_pylist()
+        stored = large.store(writer, kind, stacks, large.places_of(writer, run_ids)).to_pylist()
+        files = dict(zip(run_ids, stored, strict=True))
+    listed = pa.array([files.get(one.run.run_id) for one in found], pa.string())
+    insert(writer, RUNS, with_column(to_arrow([one.run for one in found], RunRow), "values_file", listed))
+    joining.join_crowded(writer, kind)
 
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
@@ -184,3 +231,49 @@ def of_version(reader: Reader, app: str | None, version_name: str) -> list[dict[
         "ORDER BY run_count DESC, z_median DESC, app, series, process, thread, name",
         {"version": version_name, "app": app},
     )
+
+
+def from_traces(reader: Reader, run_id: str) -> list[dict[str, Any]]:
+    """Rows of marts.grown that came from a run's trace, in their order."""
+    return reader.dicts(
+        "SELECT * FROM marts.grown WHERE run_id = $run AND list_contains($sources::VARCHAR[], source) "
+        "ORDER BY series, window_index, NOT is_cause, rank",
+        {"run": run_id, "sources": list(FROM_TRACES)},
+    )
+
+
+def windows(reader: Reader, run_id: str) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """(run_id, series, window_index) -> start and end (ns) of a run's explained windows that hold."""
+    return {
+        (run_id, series, index): (start_ns, end_ns)
+        for series, index, start_ns, end_ns in reader.rows(
+            "SELECT series, window_index, start_ns, end_ns FROM marts.cause_windows WHERE run_id = ?", [run_id]
+        )
+    }
+
+
+def stacks(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
+    """(run_id, series, window_index) -> source, process, thread, stack, value and history_median of its stacks, in
+    their order; of all windows that stacks are stored of, current or not. Only files with these runs are opened.
+
+    Raises:
+        Rejected: DATA_MISSING.
+    """
+    files = dict(
+        reader.rows(
+            "SELECT run_id, values_file FROM core.cause_runs "
+            "WHERE values_file IS NOT NULL AND list_contains(?::VARCHAR[], run_id)",
+            [list(run_ids)],
+        )
+    )
+    columns = ("run_id", "position", "series", "window_index", *_OF_STACK)
+    rows = large.fetch(reader, value_files.CAUSE_STACKS, files.values(), files, columns).to_pylist()
+    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row["run_id"], row["position"])):
+        if files[row["run_id"]] == row["values_file"]:  # a file may hold earlier stacks of a run
+            key = (row["run_id"], row["series"], row["window_index"])
+            found.setdefault(key, []).append({name: row[name] for name in _OF_STACK})
+    return found
+
+
+_OF_STACK = ("source", "process", "thread", "stack", "value", "history_median")

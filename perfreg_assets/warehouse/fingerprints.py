@@ -68,11 +68,12 @@ SELECT
         runs.run_id, runs.app, runs.is_quarantined, runs.version_name, runs.config_hash, list_sort(traces.load_sources),
         epoch_us(runs.started_at), runs.path_hash, runs.content_hash, runs.functional_problem_count > 0,
         traces.is_complete, reviewed.status, runs.is_excluded, judged.is_anomalous, series.mark, metrics.mark,
-        times.values_hash, times.reason_code
+        times.values_hash, times.reason_code, slices.values_hash, traces.trace_sha256
     )
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces USING (run_id)
 LEFT JOIN core.thread_times AS times USING (run_id)
+LEFT JOIN core.slice_uses AS slices USING (run_id)
 LEFT JOIN series USING (run_id)
 LEFT JOIN metrics USING (run_id)
 LEFT JOIN judged USING (run_id)

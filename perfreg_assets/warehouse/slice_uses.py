@@ -15,7 +15,7 @@ from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.warehouse import joining, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +104,12 @@ def upsert(writer: Writer, runs: Sequence[RunSlices]) -> int:
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:
     """Deletes the slices of some runs."""
     delete_runs(writer, SLICE_USES.name, run_ids)
+
+
+def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, SliceUsesRow]:
+    """run_id -> what is known of its slices, without them; a run whose trace was not asked is not in it."""
+    rows = load(reader, SLICE_USES, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    return {row.run_id: row for row in rows}
 
 
 _LATEST = """

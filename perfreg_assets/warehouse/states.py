@@ -162,44 +162,14 @@ def localised(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str
     return found
 
 
-_EXPLAINED_FROM = """
-WITH
-windows AS (
-    SELECT run_id, string_agg(concat_ws(':', series, input_hash), ',' ORDER BY series) AS mark
-    FROM core.profiles WHERE run_id IN (SELECT unnest($ids::VARCHAR[])) GROUP BY run_id
-),
-members AS (
-    SELECT run_id, run_id AS member, 0 AS place FROM windows
-    UNION ALL
-    SELECT run_id, history_run_id, history_rank FROM core.history_candidates
-    WHERE history_rank IS NOT NULL AND run_id IN (SELECT run_id FROM windows)
-),
-memory AS (
-    SELECT run_id, string_agg(concat_ws(':', series, values_hash), ',' ORDER BY series) AS mark
-    FROM core.time_series
-    WHERE list_contains($memory::VARCHAR[], series) AND run_id IN (SELECT member FROM members) GROUP BY run_id
-)
-SELECT windows.run_id, md5(concat_ws('|', any_value(windows.mark), string_agg(
-    concat_ws('/', members.member, runs.path_hash, times.values_hash, times.reason_code, memory.mark), ','
-    ORDER BY members.place
-)))
-FROM windows
-JOIN members ON members.run_id = windows.run_id
-LEFT JOIN core.runs AS runs ON runs.run_id = members.member
-LEFT JOIN core.thread_times AS times ON times.run_id = members.member
-LEFT JOIN memory ON memory.run_id = members.member
-GROUP BY windows.run_id
-"""
-
-
-def explained_from(reader: Reader, run_ids: Iterable[str], memory: Iterable[str]) -> dict[str, str]:
-    """run_id -> hash of what its windows were found from, and of what the run and its history did; of runs with an
-    anomalous series.
-
-    Args:
-        memory: the series that kinds of memory are told by.
-    """
-    return dict(reader.rows(_EXPLAINED_FROM, {"ids": list(run_ids), "memory": list(memory)}))
+def explained_from(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
+    """run_id -> mark of all that its causes are found from; of runs with an anomalous series."""
+    return dict(
+        reader.rows(
+            "SELECT run_id, inputs_mark FROM marts.causes_from WHERE list_contains(?::VARCHAR[], run_id)",
+            [list(run_ids)],
+        )
+    )
 
 
 def explained(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:

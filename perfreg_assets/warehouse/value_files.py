@@ -102,7 +102,17 @@ SLICE_USES = Kind(
         ]
     ), 8192,
 )  # fmt: skip
-KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS, THREAD_TIMES, SLICE_USES)
+CAUSE_STACKS = Kind(
+    "cause_stacks", "core.cause_runs", ("run_id",),
+    pa.schema(
+        [
+            ("run_id", _TEXT), ("position", pa.int32()), ("series", _TEXT), ("window_index", pa.int32()),
+            ("source", _TEXT), ("process", _TEXT), ("thread", _TEXT), ("stack", pa.list_(_TEXT)),
+            ("value", pa.float64()), ("history_median", pa.float64()),
+        ]
+    ), 8192,
+)  # fmt: skip
+KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS, THREAD_TIMES, SLICE_USES, CAUSE_STACKS)
 EMPTY_FILES = frozenset(kind.empty_file for kind in KINDS)
 
 

@@ -1,38 +1,6 @@
 -- A row is what else grew in a suspicious window (or the run, where an anomalous series has none): threads of other processes, a sign of a disturbed run, and waits beside what cores were busy with.
--- depends: cause_windows
+-- depends: grown
 CREATE VIEW marts.also_grew AS
-SELECT
-    windows.run_id,
-    windows.app,
-    windows.version_name,
-    grown.series,
-    grown.window_index,
-    grown.rank,
-    grown.kind,
-    grown.scope,
-    grown.process,
-    grown.thread,
-    grown.name,
-    grown.path,
-    grown.value,
-    grown.history_median,
-    grown.history_mad,
-    grown.growth,
-    grown.growth_share,
-    grown.z,
-    grown.is_new,
-    grown.matched_count = grown.history_count AS is_matched,
-    grown.matched_count,
-    grown.history_count,
-    grown.source,
-    windows.is_whole_run,
-    windows.start_s,
-    windows.end_s,
-    windows.start_ns,
-    windows.end_ns
-FROM core.causes AS grown
-JOIN marts.cause_windows AS windows
-    ON windows.run_id = grown.run_id AND windows.series = grown.series AND windows.window_index = grown.window_index
-WHERE (NOT grown.is_cause OR grown.scope = 'other');
+SELECT * EXCLUDE (is_cause) FROM marts.grown WHERE NOT is_cause OR scope = 'other';
 
 COMMENT ON VIEW marts.also_grew IS 'A row is what else grew in a suspicious window (or the run, where an anomalous series has none): threads of other processes, a sign of a disturbed run, and waits beside what cores were busy with.';

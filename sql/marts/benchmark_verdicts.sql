@@ -1,5 +1,5 @@
 -- A row is the verdict in force on a benchmark's result: by the detector and at the ω in force.
--- depends: benchmark_verdicts_at
+-- depends: benchmark_verdicts_at, current_value
 CREATE VIEW marts.benchmark_verdicts AS
 SELECT given.*
 FROM marts.benchmark_verdicts_at(marts.current_value('omega')::DOUBLE) AS given

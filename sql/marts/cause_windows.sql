@@ -1,10 +1,10 @@
 -- A row is a suspicious window for which causes were looked for, or the whole run where an anomalous series has none. What it was found from being another by now, it is left out until it was looked at again.
--- depends: verdicts
+-- depends: verdicts, causes_from
 CREATE VIEW marts.cause_windows AS
 SELECT
-    verdicts.run_id,
-    verdicts.app,
-    verdicts.version_name,
+    current.run_id,
+    current.app,
+    current.version_name,
     explained.series,
     explained.window_index,
     explained.is_whole_run,
@@ -19,10 +19,9 @@ SELECT
     explained.history_count,
     explained.matched_count
 FROM core.cause_windows AS explained
-JOIN marts.verdicts AS verdicts ON verdicts.run_id = explained.run_id AND verdicts.series = explained.series
-JOIN core.profiles AS found ON found.run_id = explained.run_id AND found.series = explained.series
-LEFT JOIN core.thread_times AS times ON times.run_id = explained.run_id
-WHERE verdicts.is_current AND verdicts.is_anomalous
-    AND found.input_hash = explained.windows_hash AND times.values_hash IS NOT DISTINCT FROM explained.threads_hash;
+JOIN core.cause_runs AS made ON made.run_id = explained.run_id
+JOIN marts.causes_from AS current ON current.run_id = made.run_id AND current.inputs_mark = made.inputs_mark
+JOIN marts.verdicts AS verdicts ON verdicts.run_id = current.run_id AND verdicts.series = explained.series
+WHERE verdicts.is_current AND verdicts.is_anomalous;
 
 COMMENT ON VIEW marts.cause_windows IS 'A row is a suspicious window for which causes were looked for, or the whole run where an anomalous series has none. What it was found from being another by now, it is left out until it was looked at again.';

@@ -1,38 +1,6 @@
--- A row is a cause of a suspicious window (or the run, where an anomalous series has none): a thread, a wait or a kind of memory that took notably more than in comparable earlier runs.
--- depends: cause_windows
+-- A row is a cause of a suspicious window (or the run, where an anomalous series has none): a thread, a wait, a slice, a lock, a call stack or a kind of memory that took notably more than in comparable earlier runs.
+-- depends: grown
 CREATE VIEW marts.causes AS
-SELECT
-    windows.run_id,
-    windows.app,
-    windows.version_name,
-    grown.series,
-    grown.window_index,
-    grown.rank,
-    grown.kind,
-    grown.scope,
-    grown.process,
-    grown.thread,
-    grown.name,
-    grown.path,
-    grown.value,
-    grown.history_median,
-    grown.history_mad,
-    grown.growth,
-    grown.growth_share,
-    grown.z,
-    grown.is_new,
-    grown.matched_count = grown.history_count AS is_matched,
-    grown.matched_count,
-    grown.history_count,
-    grown.source,
-    windows.is_whole_run,
-    windows.start_s,
-    windows.end_s,
-    windows.start_ns,
-    windows.end_ns
-FROM core.causes AS grown
-JOIN marts.cause_windows AS windows
-    ON windows.run_id = grown.run_id AND windows.series = grown.series AND windows.window_index = grown.window_index
-WHERE grown.is_cause;
+SELECT * EXCLUDE (is_cause) FROM marts.grown WHERE is_cause;
 
-COMMENT ON VIEW marts.causes IS 'A row is a cause of a suspicious window (or the run, where an anomalous series has none): a thread, a wait or a kind of memory that took notably more than in comparable earlier runs.';
+COMMENT ON VIEW marts.causes IS 'A row is a cause of a suspicious window (or the run, where an anomalous series has none): a thread, a wait, a slice, a lock, a call stack or a kind of memory that took notably more than in comparable earlier runs.';

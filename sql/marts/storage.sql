@@ -1,4 +1,4 @@
--- A row is what a run takes on disk of one kind: its trace, its attachments, its series, its thread times and slices, its path, or what was modelled of it.
+-- A row is what a run takes on disk of one kind: its trace, its attachments, its series, its thread times and slices, the stacks of its windows, its path, or what was modelled of it.
 CREATE VIEW marts.storage AS
 SELECT
     taken.run_id,
@@ -32,6 +32,10 @@ FROM (
     FROM core.slice_uses AS uses
     JOIN core.value_files AS files ON files.values_file = uses.values_file AND files.kind = 'slice_uses'
     UNION ALL
+    SELECT found.run_id, 'causes', files.file_bytes / files.row_count * found.stack_count
+    FROM core.cause_runs AS found
+    JOIN core.value_files AS files ON files.values_file = found.values_file AND files.kind = 'cause_stacks'
+    UNION ALL
     SELECT registered.run_id, 'path', files.file_bytes / files.row_count * registered.step_count
     FROM core.runs AS registered
     JOIN core.value_files AS files ON files.values_file = registered.values_file AND files.kind = 'paths'
@@ -55,4 +59,4 @@ FROM (
 ) AS taken
 JOIN core.runs AS runs ON runs.run_id = taken.run_id;
 
-COMMENT ON VIEW marts.storage IS 'A row is what a run takes on disk of one kind: trace (the file itself), attachment (the files beside it), series, threads (what its threads did by second), slices (of the app by screen), path, or model (profiles of its anomalous series, barycenters that it shares with runs of the same history). What lies in files of the data folder is the share of the file by rows. Keys and small numbers in the DuckDB file are not in it.';
+COMMENT ON VIEW marts.storage IS 'A row is what a run takes on disk of one kind: trace (the file itself), attachment (the files beside it), series, threads (what its threads did by second), slices (of the app by screen), causes (stacks of its suspicious windows), path, or model (profiles of its anomalous series, barycenters that it shares with runs of the same history). What lies in files of the data folder is the share of the file by rows. Keys and small numbers in the DuckDB file are not in it.';

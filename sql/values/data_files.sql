@@ -5,4 +5,4 @@ CREATE OR REPLACE MACRO core.data_files(kind) AS
     regexp_replace(coalesce(getvariable('perfreg_data')::VARCHAR, '$root'), '([*?\[])', '[\1]', 'g')
     || '/' || kind || '/**/*.parquet';
 
-COMMENT ON MACRO core.data_files IS 'Pattern of the files of a kind (series, thread_times, slice_uses, profiles, barycenters, paths) in the data folder. SET VARIABLE perfreg_data says where the folder is when it was moved.';
+COMMENT ON MACRO core.data_files IS 'Pattern of the files of a kind (series, thread_times, slice_uses, cause_stacks, profiles, barycenters, paths) in the data folder. SET VARIABLE perfreg_data says where the folder is when it was moved.';

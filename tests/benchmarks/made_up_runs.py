@@ -531,8 +531,8 @@ def _store_results(writer: Writer, made: list[Made], settings: Settings, random:
 
 def _store_causes(writer: Writer, run_ids: list[str], settings: Settings, random: np.random.Generator) -> None:
     """Three causes of every suspicious window."""
-    hashes, code = inputs.causes_hashes(writer, run_ids, settings), code_version("methods")
-    threads = {run_id: row.values_hash for run_id, row in thread_times.find(writer, list(hashes)).items()}
+    marks, code = states.explained_from(writer, run_ids), code_version("methods")
+    hashes = inputs.causes_hashes(marks, settings)
     found = []
     for run_id, windows in causes.suspicious(writer, hashes).items():
         rows = [
@@ -540,7 +540,7 @@ def _store_causes(writer: Writer, run_ids: list[str], settings: Settings, random
                 run_id=run_id, series=one.series, window_index=one.window_index or 0,
                 is_whole_run=one.window_index is None, start_s=one.start_s, end_s=one.end_s, start_ns=one.start_ns,
                 end_ns=one.end_ns, confidence=one.confidence, state="ranked", state_reason=None, disturbance=None,
-                history_count=12, matched_count=12, windows_hash=one.windows_hash or "", threads_hash=threads[run_id],
+                history_count=12, matched_count=12,
             )
             for one in windows
         ]  # fmt: skip
@@ -559,7 +559,7 @@ def _store_causes(writer: Writer, run_ids: list[str], settings: Settings, random
             causes.SourceRow(run_id=run_id, source=name, is_present=True, history_count=12, reason=None)
             for name in (causes.SCHED, causes.THREAD_STATE, causes.MEMORY, causes.SLICES, causes.CALL_STACKS)
         ]
-        run = causes.RunRow(run_id=run_id, input_hash=hashes[run_id], code_version=code)
+        run = causes.RunRow(run_id=run_id, input_hash=hashes[run_id], inputs_mark=marks[run_id], code_version=code)
         found.append(causes.Explained(run, tuple(rows), tuple(grown), tuple(sources)))
     causes.replace(writer, hashes, found)
 

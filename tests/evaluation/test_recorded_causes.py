@@ -22,6 +22,7 @@ from perfreg_assets.evaluation.recorded_causes import (
     rows_of,
 )
 from perfreg_assets.evaluation.span_causes import evaluate_spans, self_times, service_of
+from perfreg_assets.evaluation.span_causes import rows_of as rows_of_spans
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.methods.window_causes import Recorded
 from perfreg_assets.reasons import Reason, Rejected
@@ -150,6 +151,18 @@ def test_the_slow_service_of_spans_is_named(tmp_path):
     assert result.exit_code == 0, result.output
     assert "cpu_contention" in result.stdout
     assert ".867 / .978 / .978" in result.stdout
+
+
+def test_recorded_spans_name_services_that_had_to_wait_for_the_cpu():
+    """A small piece of Nezha's TrainTicket: the faulty service stands among the first, in most cases."""
+    hits = evaluate_spans(DATA.parent / "rca-traces" / "nezha_trainticket_spans.parquet")
+    assert [one.fault.kind for one in hits] == ["cpu_contention"] * 4
+    ranks = {one.fault.service: (one.by_service, one.by_operation) for one in hits}
+    assert ranks["ts-food-service"] == (1, 1)
+    (everything, _) = rows_of_spans(hits)
+    assert everything["top_1_operation"] == 0.5
+    assert everything["top_3_service"] == 0.75
+    assert everything["top_5_operation"] == 1.0
 
 
 def test_a_service_is_a_pod_without_its_hashes():

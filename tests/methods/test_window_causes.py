@@ -105,7 +105,7 @@ def test_the_numbers_are_those_of_the_formula():
     assert (cause.value, cause.history_median, cause.history_mad) == pytest.approx((0.4, middle, mad))
     assert cause.growth == pytest.approx(0.298)
     assert cause.growth_share == pytest.approx(0.298 / 0.308)
-    assert cause.z == pytest.approx(0.298 / np.sqrt(mad**2 + (0.1 * middle) ** 2 + 0.005**2))
+    assert cause.z == pytest.approx(0.298 / np.sqrt(mad**2 + (0.1 * middle) ** 2 + 0.01**2))
     assert (cause.is_matched, cause.is_new, cause.history_count) == (True, False, 5)
     assert found.has_history
     assert found.also_grew[0].rank is None
@@ -142,7 +142,7 @@ def test_waits_explain_what_takes_long_and_stand_apart_from_what_a_core_was_busy
     run, earlier = waiting([0.0] * 10)
     (wait,) = rank(run, earlier, is_busy_time=False).listed
     assert (wait.rank, wait.kind, wait.thread, wait.name) == (1, "wait", "main", "uninterruptible:read")
-    assert (wait.is_new, wait.growth_share, wait.z) == (True, 1.0, pytest.approx(0.8 / 0.005))
+    assert (wait.is_new, wait.growth_share, wait.z) == (True, 1.0, pytest.approx(0.8 / 0.01))
     busy = rank(run, earlier)
     assert busy.listed == []
     assert [(one.rank, one.kind, one.scope) for one in busy.also_grew if one.rank] == [(1, "wait", "app")]
@@ -156,7 +156,7 @@ def test_a_wait_is_listed_when_no_earlier_run_ever_waited_so_long():
     (wait,) = rank(run, earlier, is_busy_time=False).listed
     longest = 4 * 0.5 / 6
     assert wait.history_median == 0.0
-    assert wait.z == pytest.approx(0.8 / np.hypot(0.005, longest / 3))
+    assert wait.z == pytest.approx(0.8 / np.hypot(0.01, longest / 3))
     assert rank(*waiting(longer), is_busy_time=False).listed == []
 
 

@@ -44,7 +44,7 @@ def rank(window, run, history, *, is_of_app):
         usual = [usual_on_screens(one.times, one.screens, key, wanted) for one in history]
         middle = median(usual)
         mad = 1.4826 * median(abs(one - middle) for one in usual)
-        z = (value - middle) / math.sqrt(mad**2 + (0.1 * middle) ** 2 + 0.005**2)
+        z = (value - middle) / math.sqrt(mad**2 + (0.1 * middle) ** 2 + 0.01**2)
         found[key] = [value, middle, mad, z]
     grown = sum(max(value - middle, 0.0) for value, middle, *_ in found.values())
     return {key: (*row, max(row[0] - row[1], 0.0) / grown if grown else 0.0) for key, row in found.items()}

@@ -13,7 +13,7 @@ import numpy as np
 
 from perfreg_assets.assets.outstanding import Outstanding
 from perfreg_assets.methods.thread_times import RUNNING, ThreadTimes
-from perfreg_assets.model import averaging, causes, freshness, inspecting, judging, localising, measuring, selecting
+from perfreg_assets.model import averaging, explaining, freshness, inspecting, judging, localising, measuring, selecting
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
 from perfreg_assets.run import PathStep
@@ -121,6 +121,7 @@ class Project:
         )
         self.warehouse = Warehouse(self.settings.warehouse, lock_timeout_s=30)
         self.inspect = inspect
+        self.read: Any = None
 
     def arrive(self, *rows: run_table.RunRow) -> None:
         with self.warehouse.writing() as writer:
@@ -147,7 +148,7 @@ class Project:
             "distances": lambda keys: measuring.measure_due(house, settings, keys, Stopwatch()),
             "verdicts": lambda keys: judging.judge(house, keys, Stopwatch(), omega=None, detector=None),
             "discords": lambda keys: localising.localise_due(house, settings, keys, Stopwatch()),
-            "causes": lambda keys: causes.explain_due(house, settings, keys, Stopwatch()),
+            "causes": lambda keys: explaining.explain_due(house, settings, keys, Stopwatch(), read=self.read),
         }
 
     def due(self) -> list[freshness.Due]:

@@ -4,6 +4,7 @@ any more is not shown."""
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -14,13 +15,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from synthetic import APP, SAMPLES, Project, reader_of, row
 
+from perfreg_assets.bundled import sql_dir
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.methods.window_causes import Recorded
-from perfreg_assets.model.causes import Explainer, Window
+from perfreg_assets.model.causes import Explainer
 from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.windows import Window
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.thread_times import NoThreadTimes
 from perfreg_assets.warehouse import thread_times
+from perfreg_assets.warehouse.recorded import MEMORY_KINDS
 
 RUNS = [row(number, version="1" if number < 6 else "2") for number in range(11)]
 WORSE = {f"made-{number:03d}": ("cpu_app", 1.0) for number in (6, 8, 9)} | {"made-010": ("rss_app", 1.5)}
@@ -88,7 +92,7 @@ def test_the_thread_that_grew_is_the_cause_with_the_numbers_of_its_history(expla
     assert first["history_median"] == pytest.approx(0.2)
     assert first["growth"] == pytest.approx(first["value"] - 0.2)
     assert (first["history_count"], first["is_matched"]) == (4, True)
-    assert first["z"] == pytest.approx(first["growth"] / np.hypot(0.02, 0.005))
+    assert first["z"] == pytest.approx(first["growth"] / np.hypot(0.02, 0.01))
 
 
 def test_memory_is_explained_by_its_kind(explained):
@@ -105,7 +109,11 @@ def test_every_window_has_its_state_and_every_source_is_told(explained):
     sources = explained.rows("SELECT * FROM marts.cause_sources WHERE run_id = 'made-008' ORDER BY source")
     assert {one["source"]: (one["is_present"], one["history_count"]) for one in sources} == {
         "call_stacks": (False, 0),
+        "frames": (False, 0),
+        "heap": (False, 0),
         "memory": (True, 4),
+        "method_traces": (False, 0),
+        "process_memory": (False, 0),
         "sched": (True, 4),
         "slices": (False, 0),
         "thread_state": (True, 4),
@@ -174,7 +182,35 @@ def test_other_thread_times_of_the_history_make_causes_due(tmp_path):
     due = project.due()
     assert {one.stage for one in due} == {Stage.CAUSE}
     assert {one.run_id for one in due} == {"made-006", "made-008"}
+    for mart in ("causes", "also_grew", "cause_windows"):
+        assert project.rows(f"SELECT * FROM marts.{mart}") == [], "of another history"
     project.settle()
+    causes = project.rows("SELECT DISTINCT run_id FROM marts.causes")
+    assert {one["run_id"] for one in causes} == {"made-006", "made-008"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE core.time_series SET values_hash = 'other' WHERE run_id = 'made-005' AND series = 'rss_anon_app'",
+        "UPDATE core.slice_uses SET is_missing = false, use_count = 1, reason_code = NULL, values_hash = 'other' "
+        "WHERE run_id = 'made-005'",
+        "UPDATE core.traces SET code_version = 'other' WHERE run_id = 'made-008'",
+    ],
+)
+def test_what_else_causes_are_found_from_hides_them_too(tmp_path, change):
+    project = Project(tmp_path, reader())
+    project.arrive(*RUNS[:9])
+    project.settle()
+    assert project.rows("SELECT * FROM marts.causes WHERE run_id = 'made-008'")
+    with project.warehouse.writing() as writer:
+        writer.execute(change)
+    assert project.rows("SELECT * FROM marts.causes WHERE run_id = 'made-008'") == []
+
+
+def test_the_kinds_of_memory_that_causes_rest_on_are_those_that_explain_it():
+    text = (sql_dir() / "marts" / "causes_from.sql").read_text()
+    assert set(re.search(r"series IN \(([^)]*)\)", text)[1].replace("'", "").split(", ")) == set(MEMORY_KINDS)
 
 
 def test_windows_that_go_take_their_causes_along(tmp_path):

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from perfreg_assets.reports.data import Attachment
+from perfreg_assets.reports.data import Attachment, Explained, Stack
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.serve import make_server, open_socket
 from perfreg_assets.reports.site import build_site
@@ -537,6 +537,46 @@ def test_hostile_names_run_nothing_even_inside_charts(page, tmp_path, detail, bu
     assert page.locator("img").count() == 1
     assert page.locator("[onerror], svg a, a[href^='javascript']").count() == 0
     assert "<img src=x" in page.locator(".hoverlayer").first.text_content(), "the name is shown as it is"
+
+
+def test_the_flame_graph_of_a_window_is_walked_with_the_keyboard_alone(page, tmp_path, detail, builders):
+    """Opened from its folder: what a stack took now and usually is drawn, said in words, and never HTML."""
+    evil = builders.naughty
+    stacks = tuple(
+        Stack("slices", "com.rig.shop", "main", path, now, before)
+        for path, now, before in ((("draw",), 0.1, 0.1), (("draw", "inflate"), 0.4, 0.1), ((evil,), 0.05, None))
+    )
+    window = Explained(
+        is_whole_run=False, start_s=12.0, end_s=20.0, start_ns=12 * 10**9, end_ns=20 * 10**9, confidence=0.9,
+        state="ranked", state_reason=None, disturbance=None, stacks=stacks,
+    )  # fmt: skip
+    contents = detail("anomalous")
+    folded = replace(
+        window, start_s=30.0, end_s=31.0, stacks=(Stack("heap", "com.rig.shop", None, ("malloc",), 3e6, 0),)
+    )
+    series = tuple(replace(s, explained=(window, folded)) if s.name == "rss_app" else s for s in contents.series)
+    _open(page, _site_with(tmp_path, render_run_page(replace(contents, series=series))))
+    page.wait_for_selector("body[data-flames=drawn]")
+    flame, told = page.locator("[data-flame='0']"), page.locator("#flame-told-0")
+    assert told.inner_text() == "all slices: 550 ms per s, before 200 ms per s"
+    flame.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    assert told.inner_text().startswith(
+        "draw: own time 100 ms per s, before 100 ms per s; with everything below 500 ms"
+    )
+    page.keyboard.press("ArrowRight")
+    assert evil[:20] in told.inner_text()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert flame.get_attribute("data-focus") == "inflate"
+    page.locator(".flame").first.get_by_role("button", name="Whole graph").click()
+    assert flame.get_attribute("data-focus") == "all slices"
+    page.locator("details.causes summary").nth(1).click()
+    page.wait_for_function("document.querySelector('#flame-told-1').textContent !== ''")
+    assert page.locator("#flame-told-1").inner_text() == "all allocations: 3 MB, before 0 MB"
+    assert page.locator("main img").count() == 0
 
 
 def test_a_screenshot_is_seen_and_its_second_zooms_the_charts(page, tmp_path, detail):

@@ -78,7 +78,7 @@ def test_the_page_holds_all_it_needs_and_only_its_own_scripts_may_run():
     html = render(ROWS, EARLIER)
     assert re.findall(r"(?:src|href)=", html) == []
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', html)[1]
-    assert policy.count("sha256-") == 2
+    assert policy.count("sha256-") == 3
     assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
 import pytest
 
 from perfreg_assets.reports.causes_wording import amount, cause_name
-from perfreg_assets.reports.data import Cause, Explained
+from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.reports.loading import load_details, run_fingerprints
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.run_page import render_run_page
@@ -124,3 +125,17 @@ def test_the_index_says_first_what_grew_in_several_runs_of_the_latest_version(sa
     assert 0 < len(told) <= 3
     assert all(re.match(r"in \d+ runs of 1\.2\.0, \w+: app · ", one) for one in told)
     assert "<b>#" not in lines[1]
+
+
+def test_a_flame_graph_stands_below_the_table_of_its_window_and_only_there(page):
+    stacks = tuple(Stack("slices", "com.rig.shop", "main", path, 0.4, 0.1) for path in (("draw",), ("draw", "inflate")))
+    told = page(replace(WINDOW, stacks=stacks), WINDOW)
+    assert told.count("<canvas data-flame=") == 1
+    assert told.index("Also grew, without explaining it") < told.index("<canvas data-flame=")
+    (payload,) = re.findall(r'<script type="application/json" id="flame-data">(.*?)</script>', told)
+    found = json.loads(payload)
+    assert found["names"] == ["com.rig.shop", "main", "draw", "inflate"]
+    (flame,) = found["flames"]
+    assert (flame["parent"], flame["methods"]) == ([-1, 0, 1, 2], [0, 1, 2, 3])
+    assert (flame["before"], flame["now"]) == ([None, None, 100.0, 100.0], [0.0, 0.0, 400.0, 400.0])
+    assert "flame" not in page(WINDOW), "pages without stacks load nothing for them"

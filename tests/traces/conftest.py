@@ -31,6 +31,7 @@ class TraceMaker:
         self._ftrace: dict[int, list[tuple[int, Callable]]] = {}
         self._raw = b""
         self._heap_dumps = 0
+        self._symbols: dict[str, int] = {}
         self._names: dict[int, str] = {0: "swapper"}
 
     def process(
@@ -91,6 +92,12 @@ class TraceMaker:
 
         return self.event(cpu, ts, tid, fill)
 
+    def blocked(self, ts: int, tid: int, function: str, *, cpu: int = 0) -> TraceMaker:
+        """What the kernel says of a thread that it wakes: in which of its functions it was blocked
+        (sched_blocked_reason, symbols interned as traced does it)."""
+        iid = self._symbols.setdefault(function, len(self._symbols) + 1)
+        return self.told(ts, "sched_blocked_reason", cpu=cpu, pid=tid, caller=iid, io_wait=0)
+
     def clocks(self) -> TraceMaker:
         """All clocks are equal."""
         snapshot = self._builder.add_packet().clock_snapshot
@@ -124,11 +131,13 @@ class TraceMaker:
         return self
 
     def memory(self, ts: int, pid: int, **kilobytes: int) -> TraceMaker:
-        """rss, rss_anon, rss_file, swap as a poll of /proc/<pid>/status gives them."""
+        """rss, rss_anon, rss_file, swap as a poll of /proc/<pid>/status gives them; pss_… of smaps_rollup."""
         packet = self._builder.add_packet()
         packet.timestamp = ts
         entry = packet.process_stats.processes.add(pid=pid)
         names = {"rss": "vm_rss_kb", "rss_anon": "rss_anon_kb", "rss_file": "rss_file_kb", "swap": "vm_swap_kb"}
+        names |= {f"pss_{kind}": f"smr_pss_{kind}_kb" for kind in ("anon", "file", "shmem")}
+        names["pss_swap"] = "smr_swap_pss_kb"
         for name, value in kilobytes.items():
             setattr(entry, names[name], value)
         return self
@@ -157,8 +166,13 @@ class TraceMaker:
 
     def serialize(self) -> bytes:
         for cpu, events in sorted(self._ftrace.items()):
-            bundle = self._builder.add_packet().ftrace_events
+            packet = self._builder.add_packet()
+            bundle = packet.ftrace_events
             bundle.cpu = cpu
+            if self._symbols:
+                packet.trusted_packet_sequence_id, packet.sequence_flags = 4, 3
+                for function, iid in self._symbols.items():
+                    packet.interned_data.kernel_symbols.add(iid=iid, str=function.encode())
             for ts, (pid, fill) in sorted(events, key=lambda each: each[0]):
                 event = bundle.event.add(timestamp=ts, pid=pid)
                 fill(event)

@@ -246,6 +246,42 @@ def test_a_blocked_thread_waits_until_it_runs_again(make_trace, tmp_path, settin
     assert seconds[:3] == [0.5, 1.0, 0.5]
 
 
+def test_the_function_that_blocked_a_thread_is_read_from_a_trace(make_trace, tmp_path, settings):
+    """sched_blocked_reason as the kernel writes it and the trace processor reads it."""
+    maker = make_trace().process(10, APP, {11: "worker", 12: "reader"}).process(20, "other")
+
+    def switches(ts, previous, following, state):
+        maker.told(
+            ts, "sched_switch", tid=previous, prev_pid=previous, next_pid=following, prev_comm="x", next_comm="y",
+            prev_prio=120, next_prio=120, prev_state=state,
+        )  # fmt: skip
+
+    def wakes(ts, tid, function):
+        maker.blocked(ts, tid, function).told(ts + 1, "sched_waking", pid=tid, comm="x", prio=120, target_cpu=0)
+
+    switches(0, 0, 11, 0)
+    switches(SECOND // 2, 11, 12, 2)  # in uninterruptible sleep
+    switches(SECOND, 12, 0, 1)  # asleep
+    wakes(3 * SECOND // 2, 11, "f2fs_wait_on_page_writeback")
+    switches(2 * SECOND, 0, 11, 0)
+    switches(5 * SECOND // 2, 11, 0, 1)
+    wakes(3 * SECOND, 12, "rwsem_down_read_slowpath")
+    switches(7 * SECOND // 2, 0, 12, 0)
+    switches(4 * SECOND, 12, 0, 1)
+    with open_trace(maker.write(tmp_path / "t.perfetto-trace"), settings) as session:
+        found = thread_times(Scope(session, load_contents(session), Grid(0, SECOND, 4), APP))
+    told = {
+        (found.thread[k], found.state[k]): found.seconds[k].tolist()
+        for k in range(len(found.thread))
+        if found.is_app[k] and ":" in found.state[k]
+    }
+    assert told == {
+        ("worker", f"{UNINTERRUPTIBLE}:f2fs_wait_on_page_writeback"): pytest.approx([0.5, 0.5, 0, 0], abs=1e-8),
+        ("reader", f"{SLEEPING}:rwsem_down_read_slowpath"): pytest.approx([0, 1.0, 1.0, 0], abs=1e-8),
+    }
+    assert {UNINTERRUPTIBLE, SLEEPING} <= set(found.recorded)
+
+
 def test_what_blocked_a_thread_is_told_where_the_kernel_says_it():
     class Blocked(Empty):
         def query(self, sql, schema):

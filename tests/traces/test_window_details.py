@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -45,6 +46,12 @@ def test_ranges_that_touch_are_asked_for_together(ranges):
     assert sorted(k for _, _, members in found for k in members) == [k for k, (a, b) in enumerate(ranges) if a < b]
     assert all(first <= ranges[k][0] and ranges[k][1] <= last for first, last, members in found for k in members)
     assert all(one[1] < other[0] for one, other in pairwise(found))
+
+
+def test_seconds_of_a_long_run_are_asked_for_in_parts():
+    found = list(clusters([(k, k + 1) for k in range(150)]))
+    assert [(first, last) for first, last, _ in found] == [(0, 60), (60, 120), (120, 150)]
+    assert [k for _, _, members in found for k in members] == list(range(150))
 
 
 # ---- slices --------------------------------------------------------------------------------------
@@ -263,52 +270,72 @@ def test_which_process_grew_and_by_what_kind(make_trace, tmp_path, settings):
     assert {row["process"] for row in found.to_pylist() if row["is_app"]} == {APP}
 
 
+def test_what_smaps_tells_of_a_process(make_trace, tmp_path, settings):
+    maker = make_trace().clocks().process(10, APP)
+    for second, grown in enumerate((0, 100)):
+        maker.memory(second * SECOND + 1, 10, rss=400, pss_anon=100 + grown, pss_file=50, pss_shmem=5, pss_swap=grown)
+    with open_trace(maker.write(tmp_path / "t.perfetto-trace"), settings) as session:
+        contents = load_contents(session)
+        found = memory_growth(session, Names(contents, APP), [(SECOND // 2, 2 * SECOND)])
+    told = {row["kind"]: (row["before_bytes"], row["after_bytes"]) for row in found.to_pylist()}
+    kib = 1024.0
+    assert told == {
+        "rss": (400 * kib, 400 * kib),
+        "pss_anon": (100 * kib, 200 * kib),
+        "pss_file": (50 * kib, 50 * kib),
+        "pss_shmem": (5 * kib, 5 * kib),
+        "pss_swap": (0, 100 * kib),
+    }
+    assert contents.sampled == {"smaps"}
+
+
 # ---- kept ----------------------------------------------------------------------------------------
 def test_details_are_read_once_and_kept_by_what_they_were_made_from(data_folder, settings, tmp_path, monkeypatch):
     path = data_folder / "android-traces" / "emulator_api31_39s_chrome.perfetto-trace.gz"
     settings = settings.with_values(home=tmp_path)
     app, ranges = "com.android.chrome", [(1_800 * SECOND, 1_805 * SECOND), (1_805 * SECOND, 1_806 * SECOND)]
-    first = details.window_details(path, "abc", app, ranges, settings)
+    first = details.window_details(nullcontext(path), "abc", app, ranges, settings)
     assert first.sample_count > 100
     assert first.without_stack_count > 0
-    assert first.memory.num_rows > 50
+    assert first.memory.num_rows > 10
+    assert set(first.memory.column("is_app").to_pylist()) == {True}, "of others nothing is compared"
     nowhere = tmp_path / "gone"
-    again = details.window_details(nowhere, "abc", app, ranges, settings)
+    again = details.window_details(nullcontext(nowhere), "abc", app, ranges, settings)
     assert again == first
     for other in (("abd", app, ranges), ("abc", APP, ranges), ("abc", app, ranges[:1])):
         with pytest.raises(Rejected) as caught:
-            details.window_details(nowhere, *other, settings)
+            details.window_details(nullcontext(nowhere), *other, settings)
         assert caught.value.reason is Reason.TRACE_FILE_MISSING
     with monkeypatch.context() as patched:
         patched.setattr(details, "code_version", lambda part: "other")
         with pytest.raises(Rejected):
-            details.window_details(nowhere, "abc", app, ranges, settings)
+            details.window_details(nullcontext(nowhere), "abc", app, ranges, settings)
     (kept,) = (tmp_path / details.FOLDER).iterdir()
     for content in (kept.read_bytes()[:-200], b"", b"nonsense"):
         kept.write_bytes(content)
-        assert details.window_details(path, "abc", app, ranges, settings) == first
+        assert details.window_details(nullcontext(path), "abc", app, ranges, settings) == first
 
 
 def test_what_nobody_uses_goes(data_folder, settings, tmp_path):
     path = data_folder / "android-traces" / "pixel7a_rails_50mbps_0.perfetto-trace.gz"
     settings = settings.with_values(home=tmp_path)
     for sha256 in ("used", "unused"):
-        details.window_details(path, sha256, APP, [EVER], settings)
+        details.window_details(nullcontext(path), sha256, APP, [EVER], settings)
     assert len(list((tmp_path / details.FOLDER).iterdir())) == 2
     for kept in (tmp_path / details.FOLDER).iterdir():
         os.utime(kept, (0, 0))
-    details.window_details(tmp_path / "gone", "used", APP, [EVER], settings)
-    details.window_details(path, "new", APP, [EVER], settings)
+    details.window_details(nullcontext(tmp_path / "gone"), "used", APP, [EVER], settings)
+    details.window_details(nullcontext(path), "new", APP, [EVER], settings)
     assert len(list((tmp_path / details.FOLDER).iterdir())) == 2
-    details.window_details(tmp_path / "gone", "used", APP, [EVER], settings)
+    details.window_details(nullcontext(tmp_path / "gone"), "used", APP, [EVER], settings)
     with pytest.raises(Rejected):
-        details.window_details(tmp_path / "gone", "unused", APP, [EVER], settings)
+        details.window_details(nullcontext(tmp_path / "gone"), "unused", APP, [EVER], settings)
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(data_folder, settings, tmp_path, caplog):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / details.FOLDER).write_text("a file in the way")
     path = data_folder / "android-traces" / "pixel7a_rails_50mbps_0.perfetto-trace.gz"
-    found = details.window_details(path, "abc", APP, [EVER], settings.with_values(home=tmp_path / "home"))
+    found = details.window_details(nullcontext(path), "abc", APP, [EVER], settings.with_values(home=tmp_path / "home"))
     assert (found.slices.num_rows, found.frames.num_rows, found.stacks.num_rows, found.memory.num_rows) == (0, 0, 0, 0)
     assert "cannot be" in caplog.text

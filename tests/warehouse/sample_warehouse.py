@@ -37,6 +37,7 @@ from perfreg_assets.warehouse import (
     runs,
     series,
     slice_uses,
+    states,
     thread_times,
     timings,
     traces,
@@ -399,11 +400,17 @@ def _judge(writer: Writer, facts: list[dict[str, object]], names: tuple[str, ...
 
 def _explained(writer: Writer, windows: list[discords.DiscordRow]) -> list[causes.Explained]:
     """Two causes of each window, and another process that grew in each first one."""
-    threads = thread_times.find(writer, [row.run_id for row in windows])
+    marks = states.explained_from(writer, [row.run_id for row in windows])
     return [
         causes.Explained(
-            causes.RunRow(run_id=run_id, input_hash=f"causes {run_id}", code_version="0.1.0"),
-            tuple(_cause_window(row, threads[run_id].values_hash) for row in windows if row.run_id == run_id),
+            causes.RunRow(
+                run_id=run_id,
+                input_hash=f"causes {run_id}",
+                inputs_mark=marks[run_id],
+                stack_count=2,
+                code_version="0.1.0",
+            ),
+            tuple(_cause_window(row) for row in windows if row.run_id == run_id),
             tuple(
                 _cause(row, rank, is_cause)
                 for row in windows
@@ -417,18 +424,35 @@ def _explained(writer: Writer, windows: list[discords.DiscordRow]) -> list[cause
                     run_id=run_id, source="slices", is_present=False, history_count=0, reason="not looked at"
                 ),
             ),
+            tuple(
+                causes.StackRow(
+                    run_id=run_id,
+                    position=place,
+                    series=row.series,
+                    window_index=row.window_index,
+                    source="slices",
+                    process="app",
+                    thread="main",
+                    stack=("draw", "inflate")[: place + 1],
+                    value=0.2,
+                    history_median=0.1,
+                )
+                for row in windows
+                if row.run_id == run_id
+                for place in range(2)
+            )[:2],
         )
         for run_id in sorted({row.run_id for row in windows})
     ]
 
 
-def _cause_window(row: discords.DiscordRow, threads_hash: str | None) -> causes.WindowRow:
+def _cause_window(row: discords.DiscordRow) -> causes.WindowRow:
     disturbance = "another process grew by 0.9 core (system_server)" if row.window_index == 0 else None
     return causes.WindowRow(
         run_id=row.run_id, series=row.series, window_index=row.window_index, is_whole_run=False,
         start_s=row.start_s, end_s=row.end_s, start_ns=row.start_ns, end_ns=row.end_ns, confidence=row.confidence,
         state="ranked", state_reason=None,
-        disturbance=disturbance, history_count=7, matched_count=6, windows_hash="windows", threads_hash=threads_hash,
+        disturbance=disturbance, history_count=7, matched_count=6,
     )  # fmt: skip
 
 

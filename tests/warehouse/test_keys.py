@@ -8,6 +8,7 @@ from perfreg_assets.warehouse import (
     attachments,
     barycenters,
     benchmarks,
+    causes,
     discords,
     distances,
     histories,
@@ -23,8 +24,9 @@ from perfreg_assets.warehouse.rows import Table
 
 TABLES = [
     attachments.ATTACHMENTS, benchmarks.RUNS, benchmarks.RESULTS, benchmarks.LAUNCHES, benchmarks.WARNINGS,
-    benchmarks.JUDGED, benchmarks.DISTANCES, barycenters.BARYCENTERS, barycenters.RUN_BARYCENTERS, discords.DISCORDS,
-    discords.PROFILES, distances.DISTANCES, histories.CANDIDATES, histories.HISTORY_SETS, measurements._MEASUREMENTS,
+    benchmarks.JUDGED, benchmarks.DISTANCES, barycenters.BARYCENTERS, barycenters.RUN_BARYCENTERS, causes.CAUSES,
+    causes.RUNS, causes.WINDOWS, discords.DISCORDS, discords.PROFILES, distances.DISTANCES, histories.CANDIDATES,
+    histories.HISTORY_SETS, measurements._MEASUREMENTS,
     runs.RUNS, series._OF_RUN, slice_uses.SLICE_USES, thread_times.THREAD_TIMES, traces.TRACES,
 ]  # fmt: skip
 

@@ -17,8 +17,16 @@ from perfreg_assets.warehouse.connection import Reader, Warehouse
 RUNS = 400
 WORK = {"HASH_JOIN", "HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNNEST", "WINDOW", "ORDER_BY", "BLOCKWISE_NL_JOIN"}
 OF_RUN = (
-    *("also_grew", "axis_verdicts", "barycenters", "cause_windows", "causes", "change_impact"),
-    *("disturbances", "discords", "distances", "history_candidates", "history_sets", "history_states"),
+    *(
+        "also_grew",
+        "axis_verdicts",
+        "barycenters",
+        "cause_stacks",
+        "cause_windows",
+        "causes",
+        "change_impact",
+    ),
+    *("disturbances", "grown", "discords", "distances", "history_candidates", "history_sets", "history_states"),
     *(
         "profiles",
         "run_verdicts",
@@ -32,7 +40,7 @@ OF_RUN = (
     *("timings", "verdicts"),
 )
 OF_VERSION = (
-    *("also_grew", "cause_windows", "causes", "causes_by_version"),
+    *("also_grew", "cause_stacks", "cause_windows", "causes", "causes_by_version", "causes_from", "grown"),
     *("axis_verdicts", "discords", "distances", "history_sets", "run_verdicts", "runs"),
     *("series_levels", "trends", "verdicts"),
 )

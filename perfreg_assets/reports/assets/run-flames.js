@@ -1,0 +1,28 @@
+// Differential flame graphs of suspicious windows: what slices, call stacks and allocations took now and usually.
+"use strict";
+(() => {
+  const { names, flames } = JSON.parse(document.getElementById("flame-data").textContent);
+  const { chart, flameLayout, hierarchyOf, readColours, treeOf } = perfregTrees;
+  readColours();
+  const charts = [...document.querySelectorAll("[data-flame]")].map((canvas) => {
+    const flame = flames[canvas.dataset.flame];
+    const output = document.getElementById(canvas.getAttribute("aria-describedby"));
+    const made = chart(canvas, output, flameLayout, { unit: flame.unit, per: "", of: "all", what: flame.what });
+    const root = hierarchyOf(treeOf(flame, names));
+    // Nothing is drawn where nothing is shown: a window that is folded up has no width yet.
+    const draw = () => {
+      if (!canvas.clientWidth) return;
+      if (made.root) made.draw();
+      else made.show(root);
+      document.body.dataset.flames = "drawn";
+    };
+    canvas.closest("details").addEventListener("toggle", draw);
+    canvas.parentElement.querySelector("[data-whole]").addEventListener("click", () => made.root && made.zoom(made.root));
+    draw();
+    return draw;
+  });
+  const redraw = () => charts.forEach((draw) => draw());
+  let waiting = 0;
+  window.addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(redraw); });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); redraw(); });
+})();

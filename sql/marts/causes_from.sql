@@ -1,0 +1,31 @@
+-- A row is a run with suspicious windows: a mark of all that its causes are found from, another when any of that is.
+CREATE VIEW marts.causes_from AS
+-- One level of joins, so that DuckDB hands a run that is asked for down to all of them.
+SELECT
+    found.run_id,
+    runs.app,
+    runs.version_name,
+    md5(concat_ws(
+        '|',
+        list_sort(list(DISTINCT concat_ws(':', found.series, found.input_hash))),
+        list_sort(list(DISTINCT concat_ws(
+            '/', chosen.place, chosen.member, own.path_hash, times.values_hash, times.reason_code, slices.values_hash,
+            traces.trace_sha256, CASE WHEN chosen.place = 0 THEN traces.code_version END, memory.series, memory.values_hash
+        )))
+    )) AS inputs_mark
+FROM core.profiles AS found
+JOIN core.runs AS runs ON runs.run_id = found.run_id
+JOIN (
+    SELECT run_id, run_id AS member, 0 AS place FROM core.history_sets
+    UNION ALL
+    SELECT run_id, history_run_id, history_rank FROM core.history_candidates WHERE history_rank IS NOT NULL
+) AS chosen ON chosen.run_id = found.run_id
+LEFT JOIN core.runs AS own ON own.run_id = chosen.member
+LEFT JOIN core.traces AS traces ON traces.run_id = chosen.member
+LEFT JOIN core.thread_times AS times ON times.run_id = chosen.member
+LEFT JOIN core.slice_uses AS slices ON slices.run_id = chosen.member
+LEFT JOIN core.time_series AS memory
+    ON memory.run_id = chosen.member AND memory.series IN ('rss_anon_app', 'rss_file_app', 'swap_app')
+GROUP BY found.run_id, runs.app, runs.version_name;
+
+COMMENT ON VIEW marts.causes_from IS 'A row is a run with suspicious windows: a mark of all that its causes are found from (its windows, what it and each run of its history did), another when any of that is.';
