@@ -37,7 +37,7 @@ def test_a_version_that_starts_more_slowly_is_told_with_status_3(warehouse):
     assert result.exit_code == 3, result.output
     (row,) = json.loads(result.stdout)
     assert (row["state"], row["history_size"], row["warnings"]) == ("anomalous", 6, ["few_launches", "slowing"])
-    assert row["score_change"] == pytest.approx(0.36, abs=0.01)
+    assert row["score_change_ratio"] == pytest.approx(0.36, abs=0.01)
     again = run("import", file, *origin, warehouse=warehouse)
     assert again.exit_code == 3
     assert "0 of 1 files are new" in again.stderr

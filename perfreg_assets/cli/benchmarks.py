@@ -27,7 +27,7 @@ _NOT_JUDGED = ("not_enough_history", "inadequate", "invalid")
 _VERDICT_COLUMNS = ("area", "benchmark", "score", "change", "state", "beside", "warnings")
 _VERDICT_CSV = (
     *("benchmark_run_id", "app", "version_name", "device", "variant", "runner", "area", "benchmark", "params"),
-    *("metric", "unit", "score", "score_change", "state", "distance", "threshold", "history_size", "warnings"),
+    *("metric", "unit", "score", "score_change_ratio", "state", "distance", "threshold", "history_size", "warnings"),
 )
 
 
@@ -128,7 +128,7 @@ def _show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, st
                 "area": row["area"] or "–",
                 "benchmark": row["result_name"],
                 "score": _told(row, (units or {}).get(row["result_name"], "s")),
-                "change": f"{row['score_change']:+.1%}" if row["score_change"] is not None else "–",
+                "change": f"{row['score_change_ratio']:+.1%}" if row["score_change_ratio"] is not None else "–",
                 "state": row["state"],
                 "beside": f"{row['history_size']} earlier" if row["history_size"] else "–",
                 "warnings": ", ".join(row["warnings"]) or "–",

@@ -17,7 +17,7 @@ SELECT
     min(levels.earlier_low) AS earlier_low,
     median(levels.earlier_median) AS earlier_median,
     max(levels.earlier_high) AS earlier_high,
-    exp(avg(ln(levels.score) ORDER BY levels.started_at, levels.benchmark_run_id)) / median(levels.earlier_median) - 1 AS score_change,
+    exp(avg(ln(levels.score) ORDER BY levels.started_at, levels.benchmark_run_id)) / median(levels.earlier_median) - 1 AS score_change_ratio,
     count(*) FILTER (WHERE levels.is_anomalous) AS anomalous_count
 FROM marts.benchmark_verdicts AS levels
 WHERE levels.score > 0

@@ -34,7 +34,7 @@ SELECT
     judged.earlier_low,
     judged.earlier_median,
     judged.earlier_high,
-    judged.score / judged.earlier_median - 1 AS score_change,
+    judged.score / judged.earlier_median - 1 AS score_change_ratio,
     CASE
         WHEN judged.measured_state <> 'scored' THEN judged.state_reason
         ELSE concat(

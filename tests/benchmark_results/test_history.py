@@ -43,7 +43,7 @@ def test_a_slower_version_is_anomalous_a_quicker_one_improved_and_the_first_ones
     slow = next(row for row in rows if row["benchmark"] == "com.x.Bench.sort")
     assert slow["is_anomalous"]
     assert slow["history_size"] == 8
-    assert slow["score_change"] == pytest.approx(0.3, abs=0.02)
+    assert slow["score_change_ratio"] == pytest.approx(0.3, abs=0.02)
     assert " µs, +3" in slow["explanation"]
     assert "8 comparable earlier results" in slow["explanation"]
     assert set(states(warehouse, version_name="5")) == {"not_enough_history"}

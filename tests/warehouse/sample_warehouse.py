@@ -20,6 +20,7 @@ from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.warehouse import (
     attachments,
     barycenters,
+    benchmarks,
     call_logs,
     causes,
     collections,
@@ -28,6 +29,7 @@ from perfreg_assets.warehouse import (
     energies,
     evaluations,
     histories,
+    measurements,
     notifications,
     power_calibrations,
     power_profiles,
@@ -664,6 +666,86 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
         )
     _add_call_log(writer)
     _add_reduction(writer)
+    _add_benchmark(writer)
+
+
+def _add_benchmark(writer: Writer) -> None:
+    """A test of one version that was measured in two launches, and is slower than the earlier ones."""
+    run_id, name = "ab" * 8, "sort"
+    of = {"benchmark_run_id": run_id, "result_name": name}
+    benchmarks.add(
+        writer,
+        [
+            benchmarks.Measured(
+                run=benchmarks.BenchmarkRunRow(
+                    benchmark_run_id=run_id,
+                    partition_key=f"{APPS[0]}@1.0.0",
+                    app=APPS[0],
+                    version_name="1.0.0",
+                    device="Pixel",
+                    variant="",
+                    runner="jmh",
+                    suite_hash=None,
+                    source_name="results.json",
+                    source_sha256="ab" * 32,
+                    environment={"cpu": "arm64"},
+                    started_at=FIRST_START,
+                ),
+                scores=(
+                    measurements.MeasurementRow(
+                        subject_kind=benchmarks.BENCHMARK_RUN,
+                        subject_id=run_id,
+                        metric=name,
+                        app=APPS[0],
+                        version_name="1.0.0",
+                        unit="ns",
+                        worse="more",
+                        value=3.0,
+                        reason=None,
+                        provenance={},
+                        code_version="sample",
+                    ),
+                ),
+                results=(
+                    benchmarks.ResultRow(
+                        **of,
+                        benchmark=name,
+                        params={"size": 10},
+                        area="sort",
+                        quantity="time",
+                        is_primary=True,
+                        is_adequate=False,
+                        launch_scores=np.array([2.9, 3.1]),
+                        launch_count=2,
+                        measured_iteration_count=6,
+                    ),
+                ),
+                launches=tuple(
+                    benchmarks.LaunchRow(
+                        **of,
+                        launch=launch,
+                        thread_index=0,
+                        iteration_values=(2.9, 3.0, 3.1),
+                        operation_counts=None,
+                        elapsed_ns=None,
+                    )
+                    for launch in (1, 2)
+                ),
+                warnings=(benchmarks.WarningRow(**of, warning_code="noisy", detail="12 %"),),
+            )
+        ],
+    )
+    benchmarks.replace_distances(
+        writer,
+        [benchmarks.JudgedRow(benchmark_run_id=run_id, input_hash="0", code_version="sample")],
+        [
+            benchmarks.BenchmarkDistanceRow(
+                **of, detector="default", state="scored", state_reason=None, distance=5.0, q1=0.0, q3=1.0,
+                improvement=0.0, history_size=12, earlier_low=1.9, earlier_median=2.0, earlier_high=2.1,
+                evidence_text="3 ns beside 2 ns",
+            )
+        ],
+    )  # fmt: skip
 
 
 def _add_reduction(writer: Writer) -> None:
