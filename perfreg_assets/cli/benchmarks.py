@@ -290,16 +290,15 @@ def _sides(
     if all(are_files):
         minimum = settings.benchmark_change_minimum
         if warehouse.published.is_file():
-            with warehouse.reading() as reader:
+            with warehouse.reading_caught_up() as reader:
                 minimum = settings_table.in_force(reader, settings).benchmark_change_minimum
         first, second = (sides.of_files([Path(name)], with_inadequate=include_inadequate) for name in (a, b))
         return first, second, minimum
     if any(are_files):
         name = b if are_files[0] else a
         raise Rejected(Reason.BENCHMARK_UNKNOWN, f"{name} is no file, so it cannot be compared with one; import both")
-    warehouse.catch_up()
     selection = sides.Selection(app, app_version, variant, device)
-    with warehouse.reading() as reader:
+    with warehouse.reading_caught_up() as reader:
         minimum = settings_table.in_force(reader, settings).benchmark_change_minimum
         first, second = sides.of_warehouse(reader, (a, b), selection, with_inadequate=include_inadequate)
     return first, second, minimum

@@ -43,7 +43,7 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         _require_run(reader, run_id)
         volts = settings_table.in_force(reader, settings).nominal_voltage_v
         other = _read(profile_path, volts) if profile_path else None
@@ -182,7 +182,7 @@ def list_profiles(settings: Settings, form: str) -> None:
 
     warehouse = Warehouse.of(settings)
     if warehouse.published.exists():
-        with warehouse.reading() as reader:
+        with warehouse.reading_caught_up() as reader:
             found = known_profiles(reader, settings)
     else:
         found = known_profiles(None, settings)

@@ -126,7 +126,7 @@ def list_references(settings: Settings, form: str) -> None:
     from perfreg_assets.warehouse import references as table
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         terminal.show(table.listing(reader), _REFERENCE_COLUMNS, form)
 
 
@@ -143,7 +143,7 @@ def _learned(
 
     if name is None:
         return None, None
-    with Warehouse.of(settings).reading() as reader:
+    with Warehouse.of(settings).reading_caught_up() as reader:
         learned, row = learned_of(reader, name, settings)
     if window_s is not None and window_s != row.window_s:
         raise Rejected(Reason.REFERENCE_OTHER, f"{name} has windows of {row.window_s:g} s, --window says {window_s:g}")
