@@ -127,7 +127,7 @@ def test_the_reliability_picture_is_a_png(result, tmp_path):
 
 def test_unknown_protocols_and_detectors_are_refused(write, small_rows):
     path = write(small_rows)
-    with pytest.raises(Rejected, match="thesis, aa, chronological or causes"):
+    with pytest.raises(Rejected, match="thesis, aa, chronological, causes, endurance or benchmarks"):
         evaluate(path, protocol="magic")
     with pytest.raises(ValueError, match="default or iqr"):
         evaluate(path, repeats=1, history=5, detectors=["magic"])

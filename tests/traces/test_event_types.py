@@ -101,7 +101,7 @@ def test_names_are_hashed_alike_in_python_and_in_the_kernel_with_numbers_taken_o
 def test_lost_events_mark_their_window_and_the_first_packet_of_a_sequence_does_not(tmp_path):
     packets = head()
     for number, lost in ((0, False), (1, True), (2, False)):
-        packet = proto.TracePacket(trusted_packet_sequence_id=5, previous_packet_dropped=number == 0)
+        packet = proto.TracePacket(trusted_packet_sequence_id=5, previous_packet_dropped=int(number == 0))
         packet.timestamp = START_NS
         packet.ftrace_events.lost_events = lost
         event = packet.ftrace_events.event.add(timestamp=START_NS + number * SECOND, pid=100)

@@ -670,7 +670,7 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
 
 
 def _add_benchmark(writer: Writer) -> None:
-    """A test of one version that was measured in two launches, and is slower than the earlier ones."""
+    """A test of one version that was measured in two launches, and is not beyond what earlier ones scatter."""
     run_id, name = "ab" * 8, "sort"
     of = {"benchmark_run_id": run_id, "result_name": name}
     benchmarks.add(
@@ -740,7 +740,7 @@ def _add_benchmark(writer: Writer) -> None:
         [benchmarks.JudgedRow(benchmark_run_id=run_id, input_hash="0", code_version="sample")],
         [
             benchmarks.BenchmarkDistanceRow(
-                **of, detector="default", state="scored", state_reason=None, distance=5.0, q1=0.0, q3=1.0,
+                **of, detector="default", state="scored", state_reason=None, distance=0.5, q1=0.0, q3=1.0,
                 improvement=0.0, history_size=12, earlier_low=1.9, earlier_median=2.0, earlier_high=2.1,
                 evidence_text="3 ns beside 2 ns",
             )

@@ -64,7 +64,7 @@ def test_a_write_that_is_known_not_to_fit_is_refused_beforehand(small_disk: Path
     assert not warehouse.path.exists()
 
 
-@pytest.mark.parametrize("free_mb", [0, 2, 5, 7, 8])
+@pytest.mark.parametrize("free_mb", [0, 2, 5, 6, 7])
 def test_a_disk_that_fills_up_during_a_write_leaves_the_state_of_before(small_disk: Path, free_mb: int) -> None:
     warehouse = Warehouse(small_disk / "perfreg.duckdb", lock_timeout_s=1)
     _write(warehouse, "a", 1)
