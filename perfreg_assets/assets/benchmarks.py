@@ -25,7 +25,7 @@ class BenchmarksConfig(dg.Config):
 
 
 @dg.asset(
-    group_name="collect",
+    group_name="series",
     kinds={"duckdb"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
@@ -59,7 +59,7 @@ def benchmark_results(context: dg.AssetExecutionContext, config: BenchmarksConfi
 
 
 @dg.asset(
-    group_name="judge",
+    group_name="verdict",
     kinds={"duckdb", "numpy"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
