@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,20 @@ def test_comparing_files_by_the_contract(tmp_path):
     assert "0.9104 to 0.9224" in table.stdout
     csv = run("compare", a, b, "--format", "csv", warehouse=tmp_path / "p.duckdb")
     assert len(csv.stdout.splitlines()) == 4
+
+
+def test_folders_are_compared_by_the_files_that_an_import_would_take(tmp_path):
+    for name, minor in (("before", 6), ("after", 8)):
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(DATA / f"pyperf_mult_list_py3{minor}.json.gz", folder)
+        document = {"app": "a", "version_name": name, "area": "lists"}
+        (folder / "benchmark.json").write_text(json.dumps(document))
+    arguments = (tmp_path / "before", tmp_path / "after", "--format", "json")
+    result = run("compare", *arguments, warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 0, result.output
+    (area,) = json.loads(result.stdout)["areas"]
+    assert (area["area"], area["pairs"], area["ratio"]) == ("lists", 3, pytest.approx(0.9164, abs=5e-5))
 
 
 def test_comparing_versions_and_what_one_launch_says(warehouse):
@@ -187,3 +202,9 @@ def test_what_a_suite_has_not_is_an_error(tmp_path, arguments, word):
     assert result.exit_code == 1
     assert word in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_help_is_text_without_the_sources_indentation():
+    words = run("run", "--help").stdout.partition("Example:")[0].partition("\n\n")[2]
+    assert all("  " not in line.strip() for line in words.splitlines())
+    assert not any(line.startswith("   ") for line in words.splitlines())

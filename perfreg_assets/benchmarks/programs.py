@@ -1,20 +1,23 @@
-"""The programs that runners start on this machine: their command lines, and one launch with its timeout."""
+"""A suite's programs on this machine: their command lines, and one launch with its timeout."""
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from perfreg_assets.benchmarks import java_sources
 from perfreg_assets.benchmarks.phases import WARMUP_MORE_S
 from perfreg_assets.benchmarks.suite import Configured, Options, Suite
+from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.reasons import Reason, Rejected
 
 START_S = 30.0
@@ -23,11 +26,28 @@ TIMES = 3.0
 """So many times the phases a launch may take."""
 OUTPUT_BYTES_MAX = 256 << 20
 _TAIL = 400
-JAVA_SOURCES = Path(__file__).parent / "java"
 
 
-class Programs:
-    """Command lines of a suite's benchmarks; compiles what has to be, once; `close` removes what that made."""
+class Host:
+    """This machine as a place to measure."""
+
+    @property
+    def name(self) -> str:
+        return f"{platform.node()} / {platform.machine()}"
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        return {"system": platform.platform()}
+
+    def programs(self, suite: Suite) -> HostPrograms:
+        return HostPrograms(suite)
+
+    def caveats(self) -> list[Caveat]:
+        return []
+
+
+class HostPrograms:
+    """A suite's programs on this machine; compiles what has to be, once."""
 
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
@@ -37,13 +57,24 @@ class Programs:
     def close(self) -> None:
         self._stack.close()
 
+    def launch(self, one: Configured) -> str:
+        """See `machine.Programs`.
+
+        Raises:
+            Rejected: SUITE_PATH, SUITE_VALUE, COMPILER_MISSING, COMPILATION_FAILED, and those of `launch`.
+        """
+        return launch(self.command(one), timeout_s=timeout_of(one.options), folder=self._suite.folder)
+
     def command(self, one: Configured) -> list[str]:
         """The argv of one launch.
 
         Raises:
-            Rejected: SUITE_PATH, COMPILER_MISSING, COMPILATION_FAILED.
+            Rejected: SUITE_PATH, SUITE_VALUE, COMPILER_MISSING, COMPILATION_FAILED.
         """
-        config = arguments_of(one)
+        config = arguments_of(one, one.options.params)
+        if one.runner == "jetpack" or one.options.bits:
+            what = "runner jetpack" if one.runner == "jetpack" else "option bits"
+            raise Rejected(Reason.SUITE_VALUE, f"{one.name}: {what} is for devices; name one with --device")
         if one.runner == "command":
             return [*one.options.command, *config]
         if one.runner == "python":
@@ -51,8 +82,9 @@ class Programs:
         java = shutil.which("java")
         if java is None:
             raise Rejected(Reason.COMPILER_MISSING, one.name)
+        jars = [str(path) for path in java_sources.libraries(self._suite)]
         given = [str(self._suite.folder / part) for part in one.options.classpath.split(os.pathsep) if part]
-        path = os.pathsep.join([str(self._compiled()), *given])
+        path = os.pathsep.join([str(self._compiled()), *jars, *given])
         return [java, *one.options.java_options, "-cp", path, "Harness", f"class={one.name}", *config]
 
     def _python_target(self, one: Configured) -> str:
@@ -66,23 +98,18 @@ class Programs:
     def _compiled(self) -> Path:
         """The folder with the classes of the harness and of the suite's sources."""
         if self._classes is None:
-            javac = shutil.which("javac")
-            if javac is None:
-                raise Rejected(Reason.COMPILER_MISSING, str(self._suite.path))
             target = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="perfreg-bench-")))
-            sources = [*sorted(JAVA_SOURCES.glob("*.java")), *sorted(self._suite.folder.rglob("*.java"))]
-            libraries = [str(path) for path in sorted(self._suite.folder.rglob("*.jar"))]
-            command = [javac, "-nowarn", "-encoding", "UTF-8", "-d", str(target)]
-            command += ["-cp", os.pathsep.join(libraries)] if libraries else []
-            done = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise Rejected(Reason.COMPILATION_FAILED, f"{self._suite.path}: {done.stderr.strip()[:_TAIL]}")
+            java_sources.compile_classes(self._suite, target)
             self._classes = target
         return self._classes
 
 
-def arguments_of(one: Configured) -> list[str]:
-    """What every program is told, as `key=value`."""
+def arguments_of(one: Configured, params: Mapping[str, str]) -> list[str]:
+    """What every program is told, as `key=value`.
+
+    Args:
+        params: the benchmark's own, with files as they are called where it runs.
+    """
     options = one.options
     told = {
         "name": one.name,
@@ -91,7 +118,7 @@ def arguments_of(one: Configured) -> list[str]:
         "measure_s": options.measure_s,
         "iterations_min": options.iterations_min,
         "is_validating": str(options.is_validating).lower(),
-        **options.params,
+        **params,
     }
     return [f"{name}={value}" for name, value in told.items()]
 
@@ -126,11 +153,16 @@ def launch(command: Sequence[str], *, timeout_s: float, folder: Path) -> str:
                 raise Rejected(Reason.BENCHMARK_FAILED, f"it wrote {size >> 20} MiB")
             out.seek(0)
             text = out.read().decode("utf-8", "replace")
-            if process.returncode and '"phase": "error"' not in text and '"phase":"error"' not in text:
+            if process.returncode and not has_error(text):
                 raise Rejected(Reason.BENCHMARK_FAILED, f"exit status {process.returncode}; {_tail(err)}")
             return text
     except OSError as error:
         raise Rejected(Reason.BENCHMARK_FAILED, f"{command[0]} cannot be started ({error.strerror})") from error
+
+
+def has_error(output: str) -> bool:
+    """Whether a program says itself what went wrong, by the protocol."""
+    return '"phase": "error"' in output or '"phase":"error"' in output
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

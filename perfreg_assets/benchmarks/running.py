@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
-from perfreg_assets.benchmarks import google_benchmark
-from perfreg_assets.benchmarks.programs import Programs, launch, timeout_of
+from perfreg_assets.benchmarks import google_benchmark, jetpack
+from perfreg_assets.benchmarks.machine import Machine, Programs
+from perfreg_assets.benchmarks.programs import Host
 from perfreg_assets.benchmarks.protocol import ThreadMeasured, parse_launch
 from perfreg_assets.benchmarks.results import (
     RATE,
@@ -24,7 +24,7 @@ from perfreg_assets.benchmarks.results import (
     looked_over,
     result_name,
 )
-from perfreg_assets.benchmarks.suite import Configured, Suite
+from perfreg_assets.benchmarks.suite import DEFAULT_AREA, Configured, Suite
 from perfreg_assets.methods import adequacy
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.reasons import Reason, Rejected
@@ -41,6 +41,7 @@ class _Measured:
     launches: list[Launch] = field(default_factory=list)
     spans: list[np.ndarray] = field(default_factory=list)
     gathered: Gathering = field(default_factory=Gathering)
+    caveats: dict[Reason, Caveat] = field(default_factory=dict)
     is_foreign: bool = False
     rejected: Rejected | None = None
 
@@ -49,18 +50,22 @@ class _Measured:
         return result_name(self.one.name, self.one.options.told_params, METRIC)
 
 
-def run_suites(variants: Sequence[tuple[str, Suite]], *, progress: Progress) -> dict[str, list[ResultFile]]:
+def run_suites(
+    variants: Sequence[tuple[str, Suite]], *, progress: Progress, machine: Machine | None = None
+) -> dict[str, list[ResultFile]]:
     """Runs the same benchmarks in one or several variants; variant → results, a file per runner.
 
     The launches of variants take turns, A B B A: arms that are minutes apart would differ by what the machine does.
     A benchmark that fails has no result, with the reason; the others go on.
 
     Args:
-        variants: name and suite of each; the suites list the same benchmarks.
+        variants: name and suite of each; the suites are the same but for options.
+        machine: where; None: here.
     """
     started_at = datetime.now(UTC)
+    machine = machine or Host()
     measured = [[_Measured(one) for one in suite.benchmarks] for _, suite in variants]
-    programs = [Programs(suite) for _, suite in variants]
+    programs = machine.programs(variants[0][1])
     try:
         for place in range(len(measured[0])):
             most = max(of_variant[place].one.options.launches for of_variant in measured)
@@ -71,20 +76,23 @@ def run_suites(variants: Sequence[tuple[str, Suite]], *, progress: Progress) -> 
                     if number < own.one.options.launches and own.rejected is None:
                         told = f"{variants[turn][0]} " if len(variants) > 1 else ""
                         progress(f"{told}{own.one.name} {number + 1}/{own.one.options.launches}")
-                        _launch(programs[turn], variants[turn][1], own, number)
+                        _launch(programs, own, number)
+                        own.caveats |= {one.code: one for one in machine.caveats()}
     finally:
-        for one in programs:
-            one.close()
+        programs.close()
     return {
-        name: _files(suite, of_variant, started_at)
+        name: _files(suite, of_variant, started_at, machine)
         for (name, suite), of_variant in zip(variants, measured, strict=True)
     }
 
 
-def _launch(programs: Programs, suite: Suite, own: _Measured, number: int) -> None:
+def _launch(programs: Programs, own: _Measured, number: int) -> None:
     try:
-        command = programs.command(own.one)
-        output = launch(command, timeout_s=timeout_of(own.one.options), folder=suite.folder)
+        output = programs.launch(own.one)
+        if own.one.runner == "jetpack":
+            own.is_foreign = True
+            _read_jetpack(output, own)
+            return
         if own.one.runner == "command" and _is_google_benchmark(output):
             own.is_foreign = True
             google_benchmark.read(json.loads(output), own.gathered)
@@ -104,6 +112,13 @@ def _wrong_threads(threads: Sequence[ThreadMeasured], one: Configured) -> Reject
     return Rejected(Reason.BENCHMARK_FAILED, f"{len(threads)} of {one.options.threads} threads measured")
 
 
+def _read_jetpack(output: str, own: _Measured) -> None:
+    try:
+        jetpack.read(json.loads(output), own.gathered)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise Rejected(Reason.BENCHMARK_FAILED, f"its benchmarkData.json is not as expected ({error})") from error
+
+
 def _is_google_benchmark(output: str) -> bool:
     try:
         return google_benchmark.is_it(json.loads(output))
@@ -111,7 +126,7 @@ def _is_google_benchmark(output: str) -> bool:
         return False
 
 
-def _files(suite: Suite, measured: Sequence[_Measured], started_at: datetime) -> list[ResultFile]:
+def _files(suite: Suite, measured: Sequence[_Measured], started_at: datetime, machine: Machine) -> list[ResultFile]:
     files = []
     for runner in dict.fromkeys(one.one.runner for one in measured):
         results: list[Result] = []
@@ -121,7 +136,7 @@ def _files(suite: Suite, measured: Sequence[_Measured], started_at: datetime) ->
                 reason, detail = own.rejected.reason, own.rejected.detail
                 invalid.append(Invalid(own.name, reason, detail, RATE, "less"))
             elif own.is_foreign:
-                results += own.gathered.results
+                results += [_foreign(own, one) for one in own.gathered.results]
                 invalid += own.gathered.invalid
             else:
                 results.append(_result(own))
@@ -134,17 +149,25 @@ def _files(suite: Suite, measured: Sequence[_Measured], started_at: datetime) ->
                 sha256=hashlib.sha256(text.encode()).hexdigest(),
                 results=tuple(results),
                 invalid=tuple(invalid),
-                device=f"{platform.node()} / {platform.machine()}",
+                device=machine.name,
                 started_at=started_at,
-                environment={"system": platform.platform(), "suite": str(suite.path.name)},
+                environment={**machine.environment, "suite": str(suite.path.name)},
             )
         )
     return files
 
 
+def _foreign(own: _Measured, one: Result) -> Result:
+    """A tool's own result, in the area that the suite names, with what is wrong where it was measured."""
+    known = {caveat.code for caveat in one.warnings}
+    more = tuple(caveat for code, caveat in own.caveats.items() if code not in known)
+    area = one.area if own.one.area == DEFAULT_AREA else own.one.area
+    return replace(one, area=area, warnings=(*one.warnings, *more))
+
+
 def _result(own: _Measured) -> Result:
     options = own.one.options
-    caveats: list[Caveat] = []
+    caveats = list(own.caveats.values())
     short = adequacy.short_iterations(
         np.concatenate([np.array(one.elapsed_ns, dtype=np.float64) for one in own.launches]), options.adequacy_ms * 1e6
     )

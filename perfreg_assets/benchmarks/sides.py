@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,10 @@ import numpy as np
 
 from perfreg_assets.benchmarks.result_file import read_result_file
 from perfreg_assets.benchmarks.results import Result
+from perfreg_assets.benchmarks.taking_in import Origin, in_area, result_files
 from perfreg_assets.methods import adequacy
 from perfreg_assets.methods.benchmark_comparison import Entry
+from perfreg_assets.near_names import nearest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse.connection import Reader
@@ -37,13 +38,12 @@ def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> list[Entry]:
     """Entries of files, or of folders of them; what stands in several files is measured in as many launches.
 
     Raises:
-        Rejected: BENCHMARK_FILE_UNREADABLE, BENCHMARK_FORMAT_UNKNOWN.
+        Rejected: BENCHMARK_FILE_UNREADABLE, BENCHMARK_FORMAT_UNKNOWN, BENCHMARK_JSON_INVALID.
     """
     joined: dict[str, Result] = {}
     for path in paths:
-        files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
-        for file in files:
-            for one in read_result_file(file).results:
+        for file, origin in result_files(path, Origin()):
+            for one in in_area(read_result_file(file).results, origin):
                 joined[one.name] = joined[one.name].joined(one) if one.name in joined else one
     return [_entry(one, with_inadequate) for one in joined.values()]
 
@@ -151,6 +151,6 @@ def _require(name: str, there: Iterable[str], kind: str) -> None:
     known = list(dict.fromkeys(there))
     if name in known:
         return
-    near = get_close_matches(name, known, 3, 0.3) or known[-3:]
+    near = nearest(name, known, cutoff=0.3) or known[-3:]
     told = f"; there is {', '.join(repr(one) for one in near)}" if near else ""
     raise Rejected(Reason.BENCHMARK_UNKNOWN, f"no file and no {kind} {name!r}{told}")

@@ -8,22 +8,29 @@ what `conf` says, and that before the default. Names that begin with `param` are
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from perfreg_assets.near_names import nearest
 from perfreg_assets.reasons import Reason, Rejected
 
-RUNNERS = ("java", "command", "python")
+RUNNERS = ("java", "command", "python", "jetpack")
+DEFAULT_AREA = "suite"
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """Of time, in which operations are shown; the stored ones are per second."""
 _BYTES_MAX = 16 << 20
 _PARAM, _GOLDEN = "param", "paramgoldenfile"
+
+
+def is_golden(name: str) -> bool:
+    """Whether a parameter names a file of the suite's folder."""
+    return name.lower() == _GOLDEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +45,8 @@ class Options:
         is_validating: whether the benchmark checks its results; what it measures then is never compared.
         adequacy_ms: an iteration should last at least so long, ms.
         command: of runner `command`: program and arguments; classpath, java_options: of runner `java`.
+        bits: of runner `java` on a device: its runtime of 32 or 64 bits; empty: the device's usual one.
+        instrumentation: of runner `jetpack`: PACKAGE/RUNNER of the test app.
         params: the benchmark's own, by name.
     """
 
@@ -52,12 +61,14 @@ class Options:
     command: tuple[str, ...] = ()
     classpath: str = ""
     java_options: tuple[str, ...] = ()
+    bits: str = ""
+    instrumentation: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def told_params(self) -> dict[str, str]:
         """What tells results apart: the benchmark's own parameters, golden files by their names, and threads."""
-        own = {name: Path(text).name if name.lower() == _GOLDEN else text for name, text in self.params.items()}
+        own = {name: Path(text).name if is_golden(name) else text for name, text in self.params.items()}
         return {**own, **({"threads": str(self.threads)} if self.threads > 1 else {})}
 
 
@@ -117,8 +128,12 @@ _FIELDS = {
     "command": "command",
     "classpath": "classpath",
     "java_options": "java_options",
+    "bits": "bits",
+    "instrumentation": "instrumentation",
 }
 _WHOLE = {"threads": (1, 1024), "launches": (1, 1000), "iterations_min": (1, 1_000_000)}
+_CHOICES: dict[str, tuple[str, ...]] = {"unit": tuple(UNITS), "isValidating": ("true", "false"), "bits": ("32", "64")}
+_COMPONENT = re.compile(r"[\w.]+/[\w.$]+", re.ASCII)
 _SECONDS = {"warmup_s": (0.0, 3600.0), "measure_s": (0.0, 3600.0), "adequacy_ms": (0.0, 3_600_000.0)}
 
 
@@ -252,18 +267,21 @@ def _configured(path: Path, one: _Raw, given: Mapping[str, _Given]) -> Configure
     params: dict[str, str] = {}
     for name, entry in given.items():
         if name.startswith(_PARAM) and len(name) > len(_PARAM):
-            params[name] = _file(path, name, entry) if name.lower() == _GOLDEN else entry.value
+            params[name] = _file(path, name, entry) if is_golden(name) else entry.value
         elif name in _FIELDS:
             values[_FIELDS[name]] = _value(path, name, entry)
         else:
             near = _near(name, _FIELDS)
             raise Rejected(Reason.SUITE_UNKNOWN_OPTION, f"{_place(path, entry.line)}{one.name}: option {name!r}{near}")
     options = Options(**values, params=params)
-    if runner == "command" and not options.command:
-        raise Rejected(
-            Reason.SUITE_VALUE, f"{_place(path, one.line)}{one.name}: runner command needs the option command"
-        )
-    return Configured(name=one.name, area=one.area or "suite", runner=runner, options=options)
+    for needing, option, value in (
+        ("command", "command", options.command),
+        ("jetpack", "instrumentation", options.instrumentation),
+    ):
+        if runner == needing and not value:
+            what = f"runner {needing} needs the option {option}"
+            raise Rejected(Reason.SUITE_VALUE, f"{_place(path, one.line)}{one.name}: {what}")
+    return Configured(name=one.name, area=one.area or DEFAULT_AREA, runner=runner, options=options)
 
 
 def _value(path: Path, name: str, entry: _Given) -> Any:
@@ -285,14 +303,12 @@ def _value(path: Path, name: str, entry: _Given) -> Any:
         if not least <= number <= most:
             raise refuse(f"a number, {least:g} to {most:g}")
         return number
-    if name == "unit":
-        if text not in UNITS:
-            raise refuse(" or ".join(UNITS))
-        return text
-    if name == "isValidating":
-        if text not in ("true", "false"):
-            raise refuse("true or false")
-        return text == "true"
+    if name in _CHOICES:
+        if text not in _CHOICES[name]:
+            raise refuse(" or ".join(_CHOICES[name]))
+        return text == "true" if name == "isValidating" else text
+    if name == "instrumentation" and not _COMPONENT.fullmatch(text):
+        raise refuse("PACKAGE/RUNNER, as `pm list instrumentation` shows them")
     if name in ("command", "java_options"):
         try:
             return tuple(shlex.split(entry.value))
@@ -316,5 +332,5 @@ def _place(path: Path, line: int) -> str:
 
 
 def _near(name: str, known: Any) -> str:
-    near = get_close_matches(name, list(known), 3, 0.4)
+    near = nearest(name, known, cutoff=0.4)
     return f"; did you mean {' or '.join(near)}?" if near else f"; there is {', '.join(known)}"

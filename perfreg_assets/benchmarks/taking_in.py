@@ -66,7 +66,7 @@ def take_in(paths: Sequence[Path], origin: Origin) -> list[TakenIn]:
     found = []
     for path in paths:
         try:
-            for file, own in _files(path, origin):
+            for file, own in result_files(path, origin):
                 found.append(_one(file, own))
         except Rejected as rejected:
             found.append(TakenIn(path, None, (), rejected))
@@ -84,7 +84,13 @@ def _one(path: Path, origin: Origin) -> TakenIn:
     return TakenIn(path, measured, read.invalid)
 
 
-def _files(path: Path, origin: Origin) -> Iterator[tuple[Path, Origin]]:
+def result_files(path: Path, origin: Origin) -> Iterator[tuple[Path, Origin]]:
+    """The files of results that a path means, and whose results they are: the file, or those that a folder's
+    benchmark.json names, or all below it.
+
+    Raises:
+        Rejected: BENCHMARK_JSON_INVALID; BENCHMARK_FILE_UNREADABLE: there is none.
+    """
     if not path.is_dir():
         yield path, origin
         return
@@ -96,7 +102,7 @@ def _files(path: Path, origin: Origin) -> Iterator[tuple[Path, Origin]]:
     folders = sorted(one.parent for one in path.rglob(DOCUMENT))
     if folders:
         for folder in folders:
-            yield from _files(folder, origin)
+            yield from result_files(folder, origin)
         return
     names = _json_files(path)
     if not names:
@@ -220,7 +226,7 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
         environment=environment,
         started_at=started_at or written_at,
     )
-    results = [replace(one, area=origin.area) if origin.area else one for one in read.results]
+    results = in_area(read.results, origin)
     return Measured(
         run,
         (*(_score(run, one) for one in results), *(_no_score(run, one) for one in read.invalid)),
@@ -228,6 +234,11 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
         tuple(row for one in results for row in _launches(run_id, one)),
         tuple(row for one in results for row in _warnings(run_id, one)),
     )
+
+
+def in_area(results: Sequence[Result], origin: Origin) -> list[Result]:
+    """Results in the area that their origin names, where it names one."""
+    return [replace(one, area=origin.area) if origin.area else one for one in results]
 
 
 def _measurement(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets.catalogue import benchmark_definition
+from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.methods import benchmark_statistics as statistics
 from perfreg_assets.methods.calibration import omega_of_level
 from perfreg_assets.methods.inputs import Floats
@@ -33,8 +34,6 @@ LEVELS = (0.05, 0.01)
 CHANGES = (0.02, 0.05, 0.10, 0.20)
 _SERIES = benchmark_definition("simulated", unit="ns", worse="more")
 _COLUMNS = ("benchmark", "version_name", "score")
-
-Progress = Callable[[str], None]
 
 
 def evaluate(
@@ -53,14 +52,14 @@ def evaluate(
         Rejected: DATASET_UNREADABLE, DATASET_INVALID, DATASET_TOO_SMALL.
     """
     begin = time.perf_counter()
-    show = progress or (lambda _: None)
+    show = progress or (lambda *_: None)
     cases = 100 * repeats
     recorded = [] if dataset.name == SIMULATED else _recorded(dataset, settings, history)
-    show("coverage")
+    show(0, 3, "coverage")
     coverage = [_coverage(launches, cases, seed) for launches in LAUNCHES]
-    show("false alarms")
+    show(1, 3, "false alarms")
     alarms = [row for size in sorted({*HISTORIES, history}) for row in _false_alarms(size, cases, seed, settings)]
-    show("power")
+    show(2, 3, "power")
     power = [_power(change, launches, cases, seed, settings) for change in CHANGES for launches in LAUNCHES]
     return {
         "dataset": dataset.stem,

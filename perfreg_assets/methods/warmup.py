@@ -68,7 +68,9 @@ def warm_up_reduction(write: Callable[[str], None] | None = None) -> None:
         write: see `jit.compilation_notice`.
     """
     from perfreg_assets.methods import packet_scanner  # noqa: PLC0415  (not for who judges runs)
+    from perfreg_assets.methods.atrace_pairs import MarkPairs, scan_marks  # noqa: PLC0415
     from perfreg_assets.methods.reduction import MODES, Judge, learn  # noqa: PLC0415
+    from perfreg_assets.methods.running_seconds import RunningSeconds  # noqa: PLC0415
 
     with compilation_notice(write):
         packet = bytes([0x0A, 4, 0x0A, 2, 0x08, 1])
@@ -77,6 +79,9 @@ def warm_up_reduction(write: Callable[[str], None] | None = None) -> None:
         events = packet_scanner.BundleScanner().scan(data, rows)
         packet_scanner.bundle_starts(data, rows)
         packet_scanner.scan_track_events(data, rows)
+        MarkPairs(np.zeros(1, np.int64), np.ones(1, np.int64)).add(scan_marks(data, rows, 0))
+        nobody = np.zeros(packet_scanner.MAX_TID, np.uint64)
+        RunningSeconds(-2, nobody, np.zeros(0, np.uint64)).add(events)  # from before the beginning: no bundle is needed
         counter = packet_scanner.WindowCounter(np.ones(1, np.uint64), 0, 1)
         counter.add(np.zeros(1, np.int64), np.ones(1, np.uint64))
         counter.add(events.times, events.keys)

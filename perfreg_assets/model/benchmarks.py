@@ -8,10 +8,12 @@ taken out by the second check: builds of the same code differ by a percent or tw
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
+from statistics import median
 from typing import cast
 
 import numpy as np
@@ -20,7 +22,6 @@ from perfreg_assets.catalogue import Worse, benchmark_definition
 from perfreg_assets.detection import DetectorDefinition, detectors
 from perfreg_assets.methods.detectors import Detector, make_detector
 from perfreg_assets.methods.explanation import readable_quantity
-from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
@@ -30,6 +31,8 @@ from perfreg_assets.warehouse.benchmarks import BenchmarkDistanceRow, JudgedRow,
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
 PARAMETERS = ("history_size", "history_minimum", "benchmark_change_minimum")
+SPARE_RUNS = 4
+"""So many runs more than a history has are read at first: a result may be missing in some."""
 CONFIRMED, ACCEPTED = "confirmed", "accepted"
 
 
@@ -52,7 +55,15 @@ def due(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -
             one.partition_key,
             "earlier results, their reviews, the rules or the code changed" if one.input_hash else "not measured yet",
         )
-        for one in table.standings(reader)
+        for one in _stale(table.standings(reader, wanted), rules, wanted)
+    ]
+
+
+def _stale(standings: Sequence[Standing], rules: str, wanted: Container[str] | None) -> list[Standing]:
+    """Those whose distances do not hold, of some partitions (None: of all)."""
+    return [
+        one
+        for one in standings
         if (wanted is None or one.partition_key in wanted) and one.input_hash != _input_hash(one, rules)
     ]
 
@@ -61,16 +72,19 @@ def measure_due(
     warehouse: Warehouse, settings: Settings, watch: Stopwatch, keys: Iterable[str] | None = None
 ) -> list[str]:
     """Measures the benchmark runs that are due in some partitions (default: all), by every detector; their ids."""
+    wanted = None if keys is None else set(keys)
     with warehouse.reading() as reader:
+        standings = table.standings(reader, wanted)
+        if not standings:
+            return []
         settings = settings_table.in_force(reader, settings)
         rules = _rules(settings)
-        ids = {one.benchmark_run_id for one in due(reader, settings, keys)}
+        ids = {one.benchmark_run_id for one in _stale(standings, rules, wanted)}
         if not ids:
             return []
-        standings = table.standings(reader)
         families = {one.family for one in standings if one.benchmark_run_id in ids}
         everyone = [one for one in standings if one.family in families]
-        scores = table.scores(reader, ids, [one.benchmark_run_id for one in everyone])
+        scores = _scores(reader, everyone, ids, settings.history_size)
     with watch.measure("model"):
         rows = _measure([one for one in everyone if one.benchmark_run_id in ids], everyone, scores, settings)
     code = code_version("methods")
@@ -93,6 +107,41 @@ def _input_hash(one: Standing, rules: str) -> str:
     return hashlib.sha256(f"{one.benchmark_run_id}|{one.mark}|{rules}".encode()).hexdigest()
 
 
+def _scores(reader: Reader, everyone: Sequence[Standing], ids: Collection[str], size: int) -> list[Score]:
+    """The results that targets are measured from: their own, and those of the runs just before them; of a benchmark
+    that was measured seldom, so that these hold too few of it, all."""
+    by_family: dict[tuple[str, str, str, str], list[Standing]] = {}
+    for one in everyone:
+        by_family.setdefault(one.family, []).append(one)
+    near: set[str] = set()
+    for runs in by_family.values():
+        for place, target in enumerate(runs):
+            if target.benchmark_run_id in ids:
+                near |= {target.benchmark_run_id, *_just_before(target, runs[:place], size + SPARE_RUNS)}
+    found = table.scores(reader, ids, near)
+    if len(near) == len(everyone):
+        return found
+    histories = _Histories(everyone, found, size)
+    targets = {one.benchmark_run_id: one for one in everyone if one.benchmark_run_id in ids}
+    seldom = {
+        one.result_name
+        for one in found
+        if one.benchmark_run_id in targets and len(histories.of(targets[one.benchmark_run_id], one)) < size
+    }
+    often = [one for one in found if one.result_name not in seldom]
+    return often + table.scores(reader, ids, [one.benchmark_run_id for one in everyone], seldom) if seldom else often
+
+
+def _just_before(target: Standing, earlier: Sequence[Standing], count: int) -> list[str]:
+    """The latest runs of a family that may be in a history."""
+    usable = (
+        one.benchmark_run_id
+        for one in reversed(earlier)
+        if one.version_name != target.version_name and one.status != CONFIRMED
+    )
+    return list(islice(usable, count))
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A score in a history, with its place in time."""
@@ -108,31 +157,43 @@ def _measure(
     targets: Sequence[Standing], everyone: Sequence[Standing], scores: Sequence[Score], settings: Settings
 ) -> list[BenchmarkDistanceRow]:
     """Rows of the targets by every detector."""
-    standing = {one.benchmark_run_id: one for one in everyone}
     own: dict[str, list[Score]] = {}
-    pools: dict[tuple[tuple[str, str, str, str], str], list[_Known]] = {}
     for one in scores:
-        run = standing[one.benchmark_run_id]
         own.setdefault(one.benchmark_run_id, []).append(one)
-        if one.score is not None and one.is_adequate and run.status != CONFIRMED:
-            known = _Known(run.started_at, run.benchmark_run_id, run.version_name, one.score, one.unit)
-            pools.setdefault((run.family, one.result_name), []).append(known)
-    for pool in pools.values():
-        pool.sort(key=lambda known: (known.at, known.run_id))
-    begins = _begins(everyone)
+    histories = _Histories(everyone, scores, settings.history_size)
     makers = [(one, make_detector(one.name, {name: getattr(settings, name) for name in one.parameters}))
               for one in detectors().values()]  # fmt: skip
 
     def of_run(run: Standing) -> list[BenchmarkDistanceRow]:
         rows = []
         for one in own.get(run.benchmark_run_id, ()):
-            pool = pools.get((run.family, one.result_name), [])
-            history = history_of(run, one.unit, pool, begins, settings.history_size)
+            history = histories.of(run, one)
             rows += [_row(run, one, history, definition, detector, settings) for definition, detector in makers]
         return rows
 
     with ThreadPoolExecutor() as workers:
         return [row for rows in workers.map(of_run, targets) for row in rows]
+
+
+class _Histories:
+    """Of each result the earlier ones that it is compared with, at most `size`."""
+
+    def __init__(self, everyone: Sequence[Standing], scores: Sequence[Score], size: int) -> None:
+        standing = {one.benchmark_run_id: one for one in everyone}
+        self._size = size
+        self._begins = _begins(everyone)
+        self._pools: dict[tuple[tuple[str, str, str, str], str], list[_Known]] = {}
+        for one in scores:
+            run = standing[one.benchmark_run_id]
+            if one.score is not None and one.is_adequate and run.status != CONFIRMED:
+                known = _Known(run.started_at, run.benchmark_run_id, run.version_name, one.score, one.unit)
+                self._pools.setdefault((run.family, one.result_name), []).append(known)
+        for pool in self._pools.values():
+            pool.sort(key=lambda known: (known.at, known.run_id))
+
+    def of(self, run: Standing, one: Score) -> list[float]:
+        """The scores, the latest first."""
+        return history_of(run, one.unit, self._pools.get((run.family, one.result_name), ()), self._begins, self._size)
 
 
 def _begins(everyone: Sequence[Standing]) -> Mapping[tuple[str, str, str, str], list[tuple[datetime, str]]]:
@@ -197,7 +258,8 @@ def _row(
     score = detector.score_value(
         known, one.score, series=benchmark_definition(one.result_name, unit=one.unit, worse=worse)
     )
-    middle = float(np.median(known))
+    low, middle, high = min(history), median(history), max(history)
+    told = [readable_quantity(number, one.unit) for number in (one.score, low, high)]
     is_enough = abs(float(np.log(one.score / middle))) >= float(np.log1p(settings.benchmark_change_minimum))
     return replace(
         blank,
@@ -207,17 +269,11 @@ def _row(
         improvement=score.improvement if is_enough else None,
         is_recheck_passed=is_enough,
         p_value=score.p_value,
-        earlier_low=float(known.min()),
+        earlier_low=low,
         earlier_median=middle,
-        earlier_high=float(known.max()),
-        evidence_text=_sentence(one.score, known, one.unit),
-    )
-
-
-def _sentence(score: float, known: Floats, unit: str) -> str:
-    low, high = (readable_quantity(float(one), unit) for one in (known.min(), known.max()))
-    change = score / float(np.median(known)) - 1
-    return (
-        f"{readable_quantity(score, unit)}, {change:+.1%} against the median of {len(known)} comparable earlier "
-        f"results ({low} to {high})"
+        earlier_high=high,
+        evidence_text=(
+            f"{told[0]}, {one.score / middle - 1:+.1%} against the median of {len(history)} comparable earlier results "
+            f"({told[1]} to {told[2]})"
+        ),
     )

@@ -13,7 +13,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import measurements
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.measurements import MeasurementRow
-from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import Table, insert, insert_all, now_utc, to_arrow
 
 BENCHMARK_RUN = "benchmark_run"
 """The kind of subject whose id is a benchmark run's, in core.measurements."""
@@ -158,9 +158,7 @@ def add(writer: Writer, found: Sequence[Measured]) -> list[str]:
         LAUNCHES: [row for one in new for row in one.launches],
         WARNINGS: [row for one in new for row in one.warnings],
     }
-    for table, own in rows.items():
-        if own:
-            insert(writer, table, to_arrow(own, table.row))
+    insert_all(writer, rows)
     ids = [one.run.benchmark_run_id for one in new]
     measurements.replace_subjects(writer, BENCHMARK_RUN, ids, [row for one in new for row in one.scores])
     return ids
@@ -210,13 +208,19 @@ LEFT JOIN (
     FROM core.benchmark_reviews GROUP BY benchmark_run_id
 ) AS reviewed ON reviewed.benchmark_run_id = runs.benchmark_run_id
 LEFT JOIN core.benchmark_judged AS judged ON judged.benchmark_run_id = runs.benchmark_run_id
+WHERE $keys IS NULL OR (runs.app, runs.device, runs.variant, runs.runner) IN (
+    SELECT (wanted.app, wanted.device, wanted.variant, wanted.runner)
+    FROM core.benchmark_runs AS wanted WHERE list_contains($keys::VARCHAR[], wanted.partition_key)
+)
 ORDER BY runs.started_at, runs.benchmark_run_id
 """
 
 
-def standings(reader: Reader) -> list[Standing]:
-    """All benchmark runs, the earliest first: a scan of small columns."""
-    return [Standing(*row) for row in reader.rows(_STANDINGS)]
+def standings(reader: Reader, keys: Iterable[str] | None = None) -> list[Standing]:
+    """The benchmark runs of whole families, the earliest first: of all, or of those that were measured in one of some
+    partitions."""
+    wanted = None if keys is None else list(keys)
+    return [Standing(*row) for row in reader.rows(_STANDINGS, {"keys": wanted})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,12 +253,17 @@ WHERE measured.subject_kind = 'benchmark_run' AND measured.subject_id IN (SELECT
         SELECT wanted.metric FROM core.measurements AS wanted
         WHERE wanted.subject_kind = 'benchmark_run' AND list_contains($targets::VARCHAR[], wanted.subject_id)
     )
+    AND ($names IS NULL OR measured.metric IN (SELECT unnest($names::VARCHAR[])))
 """
 
 
-def scores(reader: Reader, targets: Iterable[str], everyone: Iterable[str]) -> list[Score]:
-    """Results of `everyone` that one of the targets has too; warnings of the targets' only."""
-    return [Score(*row) for row in reader.rows(_SCORES, {"targets": list(targets), "everyone": list(everyone)})]
+def scores(
+    reader: Reader, targets: Iterable[str], everyone: Iterable[str], names: Iterable[str] | None = None
+) -> list[Score]:
+    """Results of `everyone` that one of the targets has too (default: of all names); warnings of the targets' only."""
+    wanted = None if names is None else list(names)
+    parameters = {"targets": list(targets), "everyone": list(everyone), "names": wanted}
+    return [Score(*row) for row in reader.rows(_SCORES, parameters)]
 
 
 def replace_distances(writer: Writer, judged: Sequence[JudgedRow], distances: Sequence[BenchmarkDistanceRow]) -> None:
@@ -266,10 +275,6 @@ def replace_distances(writer: Writer, judged: Sequence[JudgedRow], distances: Se
         insert(writer, JUDGED, to_arrow(judged, JudgedRow))
     if distances:
         insert(writer, DISTANCES, to_arrow(distances, BenchmarkDistanceRow))
-
-
-def distances_of(reader: Reader, run_ids: Iterable[str]) -> list[BenchmarkDistanceRow]:
-    return load(reader, DISTANCES, f"{_OF_RUNS} ORDER BY benchmark_run_id, result_name, detector", [list(run_ids)])
 
 
 def verdicts_of(reader: Reader, run_ids: Iterable[str]) -> list[dict[str, Any]]:
@@ -367,15 +372,24 @@ def figures(reader: Reader, keys: Iterable[str]) -> dict[str, dict[str, int]]:
 def states(reader: Reader, keys: Iterable[str]) -> dict[str, dict[str, int]]:
     """Partition → how many of its results are in which state by the verdicts in force."""
     wanted = list(keys)
-    rows = reader.rows(
-        "SELECT runs.partition_key, given.state, count(*) FROM marts.benchmark_verdicts AS given "
-        "JOIN core.benchmark_runs AS runs ON runs.benchmark_run_id = given.benchmark_run_id "
-        "WHERE list_contains(?::VARCHAR[], runs.partition_key) GROUP BY ALL",
-        [wanted],
-    )
     found: dict[str, dict[str, int]] = {key: {} for key in wanted}
-    for key, state, count in rows:
-        found[key][state] = count
+    key_of = dict(
+        reader.rows(
+            "SELECT benchmark_run_id, partition_key FROM core.benchmark_runs "
+            "WHERE list_contains(?::VARCHAR[], partition_key)",
+            [wanted],
+        )
+    )
+    if not key_of:
+        return found
+    rows = reader.rows(
+        "SELECT benchmark_run_id, state, count(*) FROM marts.benchmark_verdicts "
+        "WHERE list_contains(?::VARCHAR[], benchmark_run_id) GROUP BY ALL",
+        [list(key_of)],
+    )
+    for run_id, state, count in rows:
+        own = found[key_of[run_id]]
+        own[state] = own.get(state, 0) + count
     return found
 
 

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from perfreg_assets.model import benchmarks as model
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import verdicts as verdict_table
+from perfreg_assets.warehouse.connection import Reader
 
 
 def verdicts(warehouse, **where):
@@ -219,3 +222,72 @@ def test_moments_are_kept(history, warehouse):
     with warehouse.reading() as reader:
         at = reader.value("SELECT started_at FROM marts.benchmark_runs WHERE benchmark_run_id = ?", [run_id])
     assert at - timedelta(days=3) == at.replace(month=1, day=1)
+
+
+def test_what_is_due_of_a_version_is_looked_for_among_its_family_only(history, warehouse, settings):
+    for version in range(1, 4):
+        history.add(str(version), {"sort": 100.0})
+    history.add("3", {"sort": 100.0}, device="another")
+    history.add("4", {"sort": 100.0}, app="com.y")
+    history.store()
+    mine, both = to_key("com.x", "2"), to_key("com.x", "3")
+    with warehouse.reading() as reader:
+        everyone = table.standings(reader)
+        assert [one for one in everyone if one.app == "com.x" and one.device == "d"] == table.standings(reader, [mine])
+        assert [one for one in everyone if one.app == "com.x"] == table.standings(reader, [both])
+        assert table.standings(reader, [to_key("com.z", "1")]) == []
+        assert [one.partition_key for one in model.due(reader, settings, [mine])] == [mine]
+    assert len(model.measure_due(warehouse, settings, Stopwatch(), [mine])) == 1
+    with warehouse.reading() as reader:
+        assert table.states(reader, [mine, both, "com.z|1"]) == {
+            mine: {"not_enough_history": 1},
+            both: {},
+            "com.z|1": {},
+        }
+
+
+def test_a_version_without_benchmarks_costs_one_look(history, warehouse, settings, monkeypatch):
+    history.add("1", {"sort": 100.0})
+    history.store()
+    asked = []
+    rows = Reader.rows
+    monkeypatch.setattr(Reader, "rows", lambda self, *given: asked.append(given) or rows(self, *given))
+    assert model.measure_due(warehouse, settings, Stopwatch(), [to_key("com.x", "9")]) == []
+    with warehouse.reading() as reader:
+        table.states(reader, [to_key("com.x", "9")])
+    assert len(asked) == 2
+    assert not any("marts." in sql for sql, *_ in asked)
+
+
+def test_a_benchmark_that_is_measured_seldom_is_compared_with_all_of_it(history, warehouse, settings):
+    """However far back its results lie: what is read are the runs just before, and of such a one all."""
+    for version in range(1, 61):
+        history.add(str(version), {"often": 100.0} | ({"seldom": 5.0} if version % 6 == 1 else {}))
+    history.measure(settings)
+    history.add("61", {"often": 100.0, "seldom": 9.0, "new": 1.0})
+    assert len(history.measure(settings)) == 1
+    rows = {row["benchmark"].rpartition(".")[2]: row for row in verdicts(warehouse, version_name="61")}
+    assert {name: (row["history_size"], row["state"]) for name, row in rows.items()} == {
+        "often": (12, "normal"),
+        "seldom": (10, "anomalous"),
+        "new": (0, "not_enough_history"),
+    }
+
+
+def test_what_is_measured_later_is_what_is_measured_at_once(history, warehouse, settings):
+    random = np.random.default_rng(1)
+    for version in range(1, 41):
+        names = [name for name in "abcd" if random.random() < {"a": 1, "b": 0.5, "c": 0.2, "d": 0.05}[name]]
+        history.add(str(version), dict.fromkeys(["a", *names], 100.0))
+        if version % 7 == 0:
+            history.measure(settings)
+    history.measure(settings)
+    columns = "version_name, result_name, state, history_size, distance, earlier_median"
+    query = f"SELECT {columns} FROM marts.benchmark_verdicts ORDER BY ALL"
+    with warehouse.reading() as reader:
+        stepwise = reader.rows(query)
+    with warehouse.writing() as writer:
+        writer.execute("DELETE FROM core.benchmark_judged")
+    assert len(history.measure(settings)) == 40
+    with warehouse.reading() as reader:
+        assert reader.rows(query) == stepwise

@@ -6,10 +6,10 @@ import json
 import shutil
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_suites import FOLDER, SUITE, needs_java, run_suite, written
 
 from perfreg_assets.benchmarks import programs
 from perfreg_assets.benchmarks.abstract_test import AbstractTest, make
@@ -19,17 +19,12 @@ from perfreg_assets.benchmarks.running import run_suites
 from perfreg_assets.benchmarks.suite import read_suite
 from perfreg_assets.reasons import Reason, Rejected
 
-FOLDER = Path(__file__).parents[1] / "data" / "benchmark-suite"
-needs_java = pytest.mark.skipif(
-    shutil.which("javac") is None or shutil.which("java") is None, reason="no JDK: javac and java are not on the PATH"
-)
-
 
 def run(name, **options):
     """The result, or the refusal, of one benchmark of the suite, launched as often as it says there."""
-    suite = read_suite(FOLDER / "suite.xml", {key: str(value) for key, value in options.items()})
+    suite = read_suite(SUITE, {key: str(value) for key, value in options.items()})
     chosen = replace(suite, benchmarks=tuple(one for one in suite.benchmarks if name in one.name))
-    ((file,),) = run_suites([("", chosen)], progress=lambda _: None).values()
+    file = run_suite(chosen)
     return file.results[0] if file.results else file.invalid[0]
 
 
@@ -38,12 +33,11 @@ def trouble(tmp_path, kind, **options):
     told = {"launches": 1, "warmup_s": 0, "measure_s": 0.01, "iterations_min": 2} | options
     lines = "".join(f'<conf name="{name}" value="{value}"/>' for name, value in told.items())
     shutil.copy(FOLDER / "benchmarks.py", tmp_path)
-    path = tmp_path / "suite.xml"
-    path.write_text(
+    text = (
         f'<mttest>{lines}<benchmark name="benchmarks.py:Trouble" runner="python">'
         f'<option name="param_kind" value="{kind}"/></benchmark></mttest>'
     )
-    ((file,),) = run_suites([("", read_suite(path))], progress=lambda _: None).values()
+    file = run_suite(written(tmp_path, text))
     return file.results[0] if file.results else file.invalid[0]
 
 
@@ -82,9 +76,8 @@ def test_java_a_parameter_that_there_is_not(option, word):
 @needs_java
 def test_java_that_does_not_compile_says_why(tmp_path):
     (tmp_path / "A.java").write_text("class A extends AbstractTest {")
-    path = tmp_path / "suite.xml"
-    path.write_text('<mttest><benchmark name="A"/></mttest>')
-    ((file,),) = run_suites([("", read_suite(path))], progress=lambda _: None).values()
+    text = '<mttest><benchmark name="A"/></mttest>'
+    file = run_suite(written(tmp_path, text))
     assert file.invalid[0].reason is Reason.COMPILATION_FAILED
     assert "A.java:1" in file.invalid[0].detail
 
@@ -117,11 +110,8 @@ def test_a_command_is_any_program():
 def test_a_command_may_print_google_benchmarks_json(tmp_path):
     content = {"context": {"num_cpus": 2}, "benchmarks": [{"name": "BM_A", "real_time": 5.0, "time_unit": "us"}]}
     (tmp_path / "out.json").write_text(json.dumps(content))
-    path = tmp_path / "suite.toml"
-    path.write_text(
-        '[[benchmark]]\nname = "x"\nrunner = "command"\ncommand = ["sh", "-c", "cat out.json"]\nlaunches = 3'
-    )
-    ((file,),) = run_suites([("", read_suite(path))], progress=lambda _: None).values()
+    text = '[[benchmark]]\nname = "x"\nrunner = "command"\ncommand = ["sh", "-c", "cat out.json"]\nlaunches = 3'
+    file = run_suite(written(tmp_path, text, "suite.toml"))
     (result,) = file.results
     assert (result.name, result.scores.tolist()) == ("BM_A real_time", [5000.0] * 3)
 
@@ -129,8 +119,8 @@ def test_a_command_may_print_google_benchmarks_json(tmp_path):
 def test_variants_take_turns(tmp_path):
     log = tmp_path / "log"
     (tmp_path / "loop.sh").write_text(f'echo "$0 $*" >> {log}\n' + (FOLDER / "loop.sh").read_text())
-    path = tmp_path / "suite.toml"
-    path.write_text('[[benchmark]]\nname = "x"\nrunner = "command"\ncommand = ["sh", "loop.sh"]\nlaunches = 4')
+    text = '[[benchmark]]\nname = "x"\nrunner = "command"\ncommand = ["sh", "loop.sh"]\nlaunches = 4'
+    path = written(tmp_path, text, "suite.toml")
     suites = [(name, read_suite(path, {"paramArm": name})) for name in ("a", "b")]
     found = run_suites(suites, progress=lambda _: None)
     arms = [line.rpartition("paramArm=")[2] for line in log.read_text().splitlines()]
@@ -169,21 +159,19 @@ def test_what_a_benchmark_opened_it_closes_whatever_happened(tmp_path, monkeypat
 
 
 def test_one_that_fails_stops_no_other(tmp_path):
-    path = tmp_path / "suite.toml"
     shutil.copy(FOLDER / "loop.sh", tmp_path)
-    path.write_text(
+    text = (
         '[conf]\nlaunches = 1\n[[benchmark]]\nname = "bad"\nrunner = "command"\ncommand = ["no-such-program"]\n'
         '[[benchmark]]\nname = "good"\nrunner = "command"\ncommand = ["sh", "loop.sh"]'
     )
-    ((file,),) = run_suites([("", read_suite(path))], progress=lambda _: None).values()
+    file = run_suite(written(tmp_path, text, "suite.toml"))
     assert [one.benchmark for one in file.results] == ["good"]
     assert "cannot be started" in file.invalid[0].detail
 
 
 def test_a_class_outside_the_suites_folder_is_refused(tmp_path):
-    path = tmp_path / "suite.toml"
-    path.write_text('[[benchmark]]\nname = "../x.py:A"\nrunner = "python"')
-    ((file,),) = run_suites([("", read_suite(path))], progress=lambda _: None).values()
+    text = '[[benchmark]]\nname = "../x.py:A"\nrunner = "python"'
+    file = run_suite(written(tmp_path, text, "suite.toml"))
     assert file.invalid[0].reason is Reason.SUITE_PATH
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from benchmark_suites import SUITE, written
 
 from perfreg_assets.benchmarks.suite import read_suite
 from perfreg_assets.reasons import Reason, Rejected
 
-SUITE = Path(__file__).parents[1] / "data" / "benchmark-suite" / "suite.xml"
 TOML = """
 [conf]
 launches = 2
@@ -27,12 +25,6 @@ runner = "command"
 command = ["sh", "a b.sh"]
 launches = 7
 """
-
-
-def written(tmp_path, text, name="suite.xml"):
-    path = tmp_path / name
-    path.write_text(text, "utf-8")
-    return path
 
 
 def refused(path):

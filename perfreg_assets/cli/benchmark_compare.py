@@ -1,0 +1,206 @@
+"""`perfreg bench compare`: two sides of benchmarks, without any history."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.benchmarks import bench
+from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
+from perfreg_assets.cli.root import command
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, Mean, Paired
+
+
+@command("compare", example="perfreg bench compare 1.4.0 1.5.0 --app com.rig.shop", group=bench)
+@click.argument("a")
+@click.argument("b")
+@click.option("--app", help="Of which app; default: the only one.")
+@click.option("--app-version", help="A and B are variants of this version, 32 and 64 say.")
+@click.option("--variant", help="Only results of this variant.")
+@click.option("--device", help="Only results from this device.")
+@click.option("--include-inadequate", is_flag=True, help="Results too that a warning keeps out of comparisons.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def bench_compare(
+    settings: Settings, a: str, b: str, app: str | None, app_version: str | None, variant: str | None,
+    device: str | None, include_inadequate: bool, form: str,
+) -> None:  # fmt: skip
+    """Compares two files (or folders) of results, two versions, or two variants of a version: per benchmark, geometric
+    means per area and overall, with intervals. B beside A: a ratio of 1.1 is 10 % more.
+
+    Exit status 0: nothing is slower in B; 3: something is; 4: nothing tells the noise; 1: nothing was measured on both
+    sides.
+    """
+    from perfreg_assets.methods.benchmark_comparison import compare
+
+    first, second, change_minimum = _sides(settings, a, b, app, app_version, variant, device, include_inadequate)
+    found = compare(first, second, change_minimum=change_minimum)
+    if form == "json":
+        sys.stdout.write(_comparison_json(found) + "\n")
+    elif form == "csv":
+        sys.stdout.write(terminal.as_csv([_test_row(found, one) for one in found.tests], _TEST_CSV))
+    else:
+        _show_comparison(found)
+    if found.has_single_launches:
+        terminal.note("one launch: noise between launches is not in the intervals, so they are too narrow")
+    if found.is_slower:
+        sys.exit(SOME_ANOMALOUS)
+    if not found.is_judged:
+        terminal.note("nothing tells the noise: measure more than once")
+        sys.exit(NOTHING_JUDGED)
+
+
+def _sides(
+    settings: Settings, a: str, b: str, app: str | None, app_version: str | None, variant: str | None,
+    device: str | None, include_inadequate: bool,
+) -> tuple[list[Entry], list[Entry], float]:  # fmt: skip
+    from perfreg_assets.benchmarks import sides
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    are_files = [Path(name).exists() for name in (a, b)]
+    warehouse = Warehouse.of(settings)
+    if all(are_files):
+        minimum = settings.benchmark_change_minimum
+        if warehouse.published.is_file():
+            with warehouse.reading_caught_up() as reader:
+                minimum = settings_table.in_force(reader, settings).benchmark_change_minimum
+        first, second = (sides.of_files([Path(name)], with_inadequate=include_inadequate) for name in (a, b))
+        return first, second, minimum
+    if any(are_files):
+        name = b if are_files[0] else a
+        raise Rejected(Reason.BENCHMARK_UNKNOWN, f"{name} is no file, so it cannot be compared with one; import both")
+    selection = sides.Selection(app, app_version, variant, device)
+    with warehouse.reading_caught_up() as reader:
+        minimum = settings_table.in_force(reader, settings).benchmark_change_minimum
+        first, second = sides.of_warehouse(reader, (a, b), selection, with_inadequate=include_inadequate)
+    return first, second, minimum
+
+
+_TEST_CSV = (
+    *("area", "benchmark", "unit", "score_a", "score_b", "ratio", "low", "high", "p_value", "p_holm", "p_rank"),
+    *("launches_a", "launches_b", "basis", "modified_z", "is_implausible", "verdict"),
+)
+
+
+def _number(value: float | None) -> float | None:
+    """JSON has no NaN."""
+    return None if value is None or math.isnan(value) else value
+
+
+def _test_row(found: Comparison, one: Paired) -> dict[str, Any]:
+    low, high = found.interval(one.change)
+    return {
+        "area": one.area,
+        "benchmark": one.key,
+        "unit": one.unit,
+        "score_a": one.score_a,
+        "score_b": one.score_b,
+        "ratio": found.ratio(one.change.log_ratio),
+        "low": _number(low),
+        "high": _number(high),
+        "p_value": _number(one.change.p_value),
+        "p_holm": _number(one.p_holm),
+        "p_rank": _number(one.p_rank),
+        "launches_a": one.launches_a,
+        "launches_b": one.launches_b,
+        "basis": one.change.basis,
+        "modified_z": one.modified_z,
+        "is_implausible": one.is_implausible,
+        "verdict": one.verdict,
+    }
+
+
+def _mean_row(found: Comparison, one: Mean) -> dict[str, Any]:
+    low, high = found.interval(one.change)
+    return {
+        "area": one.area,
+        "ratio": found.ratio(one.change.log_ratio),
+        "low": _number(low),
+        "high": _number(high),
+        "pairs": one.pairs,
+        "mean_a": one.mean_a,
+        "mean_b": one.mean_b,
+        "basis": one.change.basis,
+        "verdict": one.verdict,
+    }
+
+
+def _comparison_json(found: Comparison) -> str:
+    import json
+
+    plausible = {one.area: one for one in found.plausible_areas}
+    told = {
+        "areas": [
+            {**_mean_row(found, one),
+             "plausible": _mean_row(found, plausible[one.area]) if one.area in plausible else None}
+            for one in found.areas
+        ],
+        "overall": {**_mean_row(found, found.overall), "plausible": _mean_row(found, found.plausible_overall)},
+        "over_tests": {**_mean_row(found, found.over_tests), "plausible": _mean_row(found, found.plausible_over_tests)},
+        "excluded": [{"benchmark": name, "reason": reason} for name, reason in found.excluded],
+        "implausible": [one.key for one in found.tests if one.is_implausible],
+        "tests": [_test_row(found, one) for one in found.tests],
+        "worse": found.worse,
+        "is_slower": found.is_slower,
+    }  # fmt: skip
+    return json.dumps(told, allow_nan=False, ensure_ascii=False, indent=1)
+
+
+def _show_comparison(found: Comparison) -> None:
+    from perfreg_assets.methods.explanation import readable_quantity
+
+    def interval(row: dict[str, Any]) -> str:
+        return "–" if row["low"] is None else f"{row['low']:.4f} to {row['high']:.4f}"
+
+    tests = [
+        {
+            "area": one.area,
+            "benchmark": one.key,
+            "A": readable_quantity(one.score_a, one.unit),
+            "B": readable_quantity(one.score_b, one.unit),
+            "ratio": f"{found.ratio(one.change.log_ratio):.4f}",
+            "interval": interval(_test_row(found, one)),
+            "p": "–" if math.isnan(one.p_holm) else f"{one.p_holm:.2g}",
+            "verdict": f"{one.verdict}{' (implausible)' if one.is_implausible else ''}",
+        }
+        for one in found.tests
+    ]
+    terminal.table(tests, ("area", "benchmark", "A", "B", "ratio", "interval", "p", "verdict"))
+    terminal.say()
+    implausible = [one.key for one in found.tests if one.is_implausible]
+    means = [(one.area, one) for one in found.areas] + [("all areas", found.overall), ("all tests", found.over_tests)]
+    if implausible:
+        means += [
+            ("all areas, plausible", found.plausible_overall),
+            ("all tests, plausible", found.plausible_over_tests),
+        ]
+    rows = [
+        {
+            "geometric mean": name,
+            "pairs": one.pairs,
+            "ratio": f"{found.ratio(one.change.log_ratio):.4f}",
+            "change": f"{found.ratio(one.change.log_ratio) - 1:+.2%}",
+            "interval": interval(_mean_row(found, one)),
+            "verdict": one.verdict,
+        }
+        for name, one in means
+    ]
+    terminal.table(rows, ("geometric mean", "pairs", "ratio", "change", "interval", "verdict"))
+    terminal.note(
+        f"ratios are B / A of {'times: above 1 is slower' if found.worse == 'more' else 'speeds: above 1 is faster'}"
+    )
+    for name in implausible:
+        terminal.note(f"implausible, far from all others: {name}")
+    reasons = Counter(reason for _, reason in found.excluded)
+    for reason, count in reasons.most_common():
+        terminal.note(f"{count} left out: {reason}")
