@@ -366,13 +366,12 @@ def _impact_row(use: dict[str, Any]) -> dict[str, Any]:
 
 def _chosen(rows: Sequence[dict[str, Any]], method: str) -> list[dict[str, Any]]:
     """Rows of the method of this name, or else of those whose name holds it."""
-    import difflib
-
+    from perfreg_assets.near_names import nearest
     from perfreg_assets.reasons import Reason, Rejected
 
     found = [row for row in rows if row["method"] == method]
     found = found or [row for row in rows if method.lower() in row["method"].lower()]
     if not found:
-        near = difflib.get_close_matches(method, sorted({row["method"] for row in rows}), 3, 0.3)
+        near = nearest(method, sorted({row["method"] for row in rows}), cutoff=0.3)
         raise Rejected(Reason.METHOD_UNKNOWN, f"'{method}'" + (f" (near: {', '.join(near)})" if near else ""))
     return found

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import SERIES, definition_of, is_known
-from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -71,11 +70,12 @@ def show_run(
         _tables(rows, SHOWN_ROWS if limit is None else limit)
     else:
         terminal.show(rows[:limit] if limit else rows, _CSV, form)
+    told_of = {(row["series"], row["start_s"]) for row in rows if row["scope"] == "app"}
     for one in found:
         where = f"{one.window.series}, {one.window.start_s:.0f}–{one.window.end_s:.0f} s"
         if one.state != "ranked":
             terminal.note(f"{where}: {one.state}: {one.state_reason}")
-        elif not one.ranking.listed:
+        elif (one.window.series, one.window.start_s) not in told_of:
             terminal.note(f"{where}: nothing that is recorded grew notably")
         if one.disturbance:
             terminal.note(f"{where}: disturbed: {one.disturbance}")
@@ -85,20 +85,14 @@ def show_version(settings: Settings, app: str | None, version_name: str, form: s
     """What grew in at least three runs of a version.
 
     Raises:
-        ValueError: there is no such version.
+        Rejected: APP_UNKNOWN, VERSION_UNKNOWN.
     """
     from perfreg_assets.warehouse import causes
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_selection
 
     with Warehouse.of(settings).reading_caught_up() as reader:
-        known = [
-            name
-            for (name,) in reader.rows(
-                "SELECT DISTINCT version_name FROM marts.app_versions WHERE $1 IS NULL OR app = $1", [app]
-            )
-        ]
-        if version_name not in known:
-            raise ValueError(f"no version {version_name}{_near(version_name, known)}")
+        require_selection(reader, app, version_name)
         found = causes.of_version(reader, app, version_name)
     rows = [_version_row(rank, one) for rank, one in enumerate(found, 1)]
     limit = (SHOWN_ROWS if form == "table" else 0) if limit is None else limit
@@ -113,19 +107,14 @@ def show_version(settings: Settings, app: str | None, version_name: str, form: s
 
 
 def _run(reader: Reader, run_id: str) -> dict[str, Any]:
-    found = reader.dicts(
+    from perfreg_assets.warehouse.named import require_run
+
+    require_run(reader, run_id)
+    [found] = reader.dicts(
         "SELECT run_id, app, partition_key, state, reason, run_verdict, has_trace FROM marts.runs WHERE run_id = ?",
         [run_id],
     )
-    if not found:
-        near = _near(run_id, [name for (name,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_id")])
-        raise Rejected(Reason.RUN_UNKNOWN, f"run {run_id!r}{near}")
-    return found[0]
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), 3)
-    return f", did you mean {' or '.join(near)}?" if near else ""
+    return found
 
 
 def _explained(
@@ -166,7 +155,7 @@ def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], nam
 
     start_s, end_s = window
     if not is_known(name):
-        raise ValueError(f"no series {name}{_near(name, [one.name for one in SERIES])}")
+        raise ValueError(f"no series {name}{did_you_mean(name, [one.name for one in SERIES])}")
     first, last = reader.rows(
         "SELECT min(start_ns), max(start_ns + sample_count * interval_s * 1e9) FROM core.time_series "
         "WHERE run_id = ? AND NOT is_missing",
@@ -222,8 +211,9 @@ def _details(reader: Reader, settings: Settings, run: dict[str, Any], found: Seq
     in_force = settings_table.in_force(reader, settings)
     with terminal.progress("causes") as show:
         details = explain_details(reader, in_force, run["run_id"], [one.window for one in found], progress=show)
-    for name, why in details.left_out:
-        terminal.note(f"the trace of {name} cannot be read: {why}")
+    for one in details.left_out:
+        what = one.file_name if one.is_profile else "the trace"
+        terminal.note(f"{what} of {one.run_id} cannot be read: {one.why}")
     for source, reason in details.missing.items():
         if reason is not None:
             terminal.note(f"{source}: {reason}")
@@ -276,13 +266,13 @@ Stacks = dict[tuple[str, ...], list[float]]
 
 
 def _told_stacks(details: Details) -> Stacks:
-    """Of slices and call stacks, over all windows."""
-    from perfreg_assets.warehouse.causes import CALL_STACKS, SLICES
+    """Of slices, call stacks and methods, over all windows."""
+    from perfreg_assets.warehouse.causes import STACKS_OF_TIME
 
     stacks: Stacks = {}
     for one in details.windows:
         length_us = (one.window.end_ns - one.window.start_ns) / 1e3
-        for ranking in (one.rankings[source] for source in (SLICES, CALL_STACKS) if source in one.rankings):
+        for ranking in (one.rankings[source] for source in STACKS_OF_TIME if source in one.rankings):
             for cause in ranking.causes:
                 path = (cause.process, cause.thread or "", *cause.path)
                 _add(stacks, path, cause.history_median, cause.value, length_us)
@@ -295,13 +285,13 @@ def _stored_stacks(
     stacks: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]],
 ) -> Stacks:
     """The same from what was kept when the run was explained."""
-    from perfreg_assets.warehouse.causes import CALL_STACKS, SLICES
+    from perfreg_assets.warehouse.causes import STACKS_OF_TIME
 
     shown = {(one.window.series, one.window.start_ns) for one in found}
     told: Stacks = {}
     for (run_id, series, index), (start_ns, end_ns) in windows.items():
         for row in stacks.get((run_id, series, index), ()) if (series, start_ns) in shown else ():
-            if row["source"] in (SLICES, CALL_STACKS):
+            if row["source"] in STACKS_OF_TIME:
                 path = (row["process"], row["thread"] or "", *row["stack"])
                 _add(told, path, row["history_median"], row["value"], (end_ns - start_ns) / 1e3)
     return told

@@ -21,7 +21,7 @@ from perfreg_assets.methods.causes import GROWTH_SHARE_MINIMUM, Z_MINIMUM, growt
 from perfreg_assets.methods.screens import Screens, matching_weights, window_weights
 from perfreg_assets.methods.thread_times import RUNNING, SECOND_NS, SLEEPING, ThreadTimes
 
-Kind = Literal["thread", "wait", "memory", "heap", "slice", "lock", "frame", "stack"]
+Kind = Literal["thread", "wait", "memory", "heap", "slice", "lock", "frame", "stack", "method"]
 Scope = Literal["app", "other"]
 
 THREAD_FLOOR_CORES = 0.01

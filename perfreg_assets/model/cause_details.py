@@ -1,4 +1,5 @@
-"""What traces tell of a run's windows beyond threads: slices, locks, frames, call stacks, memory by process and stack.
+"""What traces tell of a run's windows beyond threads: slices, locks, frames, call stacks, memory by process and stack;
+and the profiles beside them: Java methods and call stacks.
 
 Each beside the history's traces, on the same screens. A trace is opened only for the windows of a flagged run, and only
 where what was read of it before says that it tells something; what was read is kept second by second and by content
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,28 +32,36 @@ from perfreg_assets.methods.window_causes import (
     rank_named,
 )
 from perfreg_assets.model.inspecting import usable_cores
-from perfreg_assets.model.trace_places import trace_of
+from perfreg_assets.model.trace_places import profiles_of, state_of, trace_of
 from perfreg_assets.model.windows import Window
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import contents
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.locks import contention
+from perfreg_assets.traces.profile_files import ProfileFile
 from perfreg_assets.traces.slices import Range
+from perfreg_assets.traces.stacks import SECONDS
 from perfreg_assets.traces.window_details import WindowDetails, window_details
-from perfreg_assets.warehouse import histories, recorded, slice_uses
+from perfreg_assets.warehouse import attachments, histories, recorded, slice_uses
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.causes import CALL_STACKS, FRAMES, HEAP, METHOD_TRACES, PROCESS_MEMORY, SLICES
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.unread_traces import UnreadRow
 
-OF_TIME = (SLICES, FRAMES, CALL_STACKS)
+OF_TIME = (SLICES, FRAMES, CALL_STACKS, METHOD_TRACES)
 """Sources that explain what took time."""
 OF_MEMORY = (PROCESS_MEMORY, HEAP)
 """Sources that explain what takes memory."""
 _FRAME_TRACK = "android_actual_frame_timeline"
 _ONE_PROCESS = "all of the app's memory is that of one process, and smaps was not sampled"
-_NOT_READ = "method traces of ART (.trace) are not read; call stacks of simpleperf inside the trace are"
+_NO_METHODS = "no method trace (.trace of ART) lies in the run's folder"
+_NO_STACKS = "the trace has no sampled call stacks, and no recording of simpleperf lies beside it"
+_NOT_OF_RUN = "the profile does not tell of any second of the run"
+_NOT_THEN = "the profile does not tell of the suspicious seconds"
+_KIND_OF = {METHOD_TRACES: "method_trace", CALL_STACKS: "call_stacks"}
+"""Source → the kind of profile that it can come from."""
 
 _NOT_OF_THE_TRACE = {Reason.ENGINE_UNAVAILABLE, Reason.EXCHANGE_UNAVAILABLE}
 """Nothing can be said of any trace: not that this one tells nothing."""
@@ -75,20 +85,23 @@ def tells(reader: Reader, run_ids: Iterable[str]) -> dict[str, Tells]:
     """run_id → what its trace tells, of every run asked for; no trace is opened."""
     ids = list(run_ids)
     traces, uses = trace_table.find(reader, ids), slice_uses.find(reader, ids)
+    beside = attachments.profiles_of(reader, ids)
     found = {}
     for run_id in ids:
         trace, use = traces.get(run_id), uses.get(run_id)
         sources = set(trace.data_sources or ()) if trace else set()
         slices = "its slices were not asked for" if use is None else use.reason
         processes = trace.app_processes or () if trace else ()
+        profiles = {one.kind for one in beside[run_id]}
+        has_stacks = contents.CALL_STACKS in sources or _KIND_OF[CALL_STACKS] in profiles
         found[run_id] = Tells(
             {
                 SLICES: slices,
                 FRAMES: None if _FRAME_TRACK in sources else "the trace has no frame timeline",
-                CALL_STACKS: None if contents.CALL_STACKS in sources else "the trace has no sampled call stacks",
+                CALL_STACKS: None if has_stacks else _NO_STACKS,
                 PROCESS_MEMORY: None if len(processes) > 1 or contents.SMAPS in sources else _ONE_PROCESS,
                 HEAP: None if contents.HEAP in sources else "the trace has no sampled allocations (heapprofd)",
-                METHOD_TRACES: _NOT_READ,
+                METHOD_TRACES: None if _KIND_OF[METHOD_TRACES] in profiles else _NO_METHODS,
             }
         )
     return found
@@ -108,20 +121,45 @@ class Detailed:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Attributes:
+    file_name: relative to the run's folder; None where no file was looked at. file_state: what it was then, see
+        `state_of`. is_profile: it is one beside the trace.
+    """
+
+    run_id: str
+    why: str
+    file_name: str | None = None
+    file_state: str = ""
+    is_profile: bool = False
+
+
+@dataclass(frozen=True)
 class Details:
     """Attributes:
     windows: in the order asked for; empty where the run's own trace cannot be read or tells nothing of them.
     missing: source → why it is not in `windows`, None where it is. history_counts: source → runs compared with.
-    left_out: (run, why) of traces that could not be read.
+    left_out: traces, and profiles beside them, that could not be read.
     sample_count, without_stack_count: call stack samples of the run, and those without a stack.
     """
 
     windows: list[Detailed]
     missing: Mapping[str, str | None]
     history_counts: Mapping[str, int]
-    left_out: list[tuple[str, str]]
+    left_out: list[LeftOut]
     sample_count: int
     without_stack_count: int
+
+    def unread_of(self, run_id: str) -> tuple[UnreadRow, ...]:
+        """As rows for a run's causes: the files to try again."""
+        return tuple(
+            UnreadRow(
+                run_id=run_id, member_id=one.run_id, file_name=file_name, file_state=one.file_state, reason=one.why
+            )
+            for one in self.left_out
+            for file_name in [one.file_name]
+            if file_name is not None
+        )
 
 
 def explain_details(
@@ -154,30 +192,38 @@ def explain_details(
     looks = _Looks(reader, settings, read or window_details, engines, progress)
     found, left_out = looks.at(names, known)
     if run_id not in found:
-        why = next(why for name, why in left_out if name == run_id)
+        why = next(one.why for one in left_out if one.run_id == run_id)
         missing = {source: why if source in wanted else own for source, own in told[run_id].missing.items()}
         return Details([], missing, {}, left_out, 0, 0)
-    earlier = [name for name in names[1:] if name in found]
-    comparable = {source: [name for name in earlier if told[name].missing[source] is None] for source in wanted}
-    detailed = [
-        Detailed(
-            window,
-            {
-                source: _ranked(window, source, run_id, comparable[source], known, found, settings.history_minimum)
-                for source in explains(window.series)
-                if source in wanted
-            },
-        )
-        for window in windows
-    ]
-    details = found[run_id].details
+    own = found[run_id]
+    missing = {source: reason or own.problem(source) for source, reason in told[run_id].missing.items()}
+    comparable = {
+        source: [
+            name
+            for name in names[1:]
+            if name in found and told[name].missing[source] is None and found[name].problem(source) is None
+        ]
+        for source in wanted
+        if missing[source] is None
+    }
+    detailed = []
+    for window in windows:
+        of = [source for source in explains(window.series) if source in comparable]
+        ranked = {
+            source: _ranked(window, source, run_id, comparable[source], known, found, settings.history_minimum)
+            for source in of
+        }
+        detailed.append(Detailed(window, {source: one for source, one in ranked.items() if one is not None}))
+    for source in comparable:
+        if not any(source in one.rankings for one in detailed):
+            missing[source] = _NOT_THEN
     return Details(
         detailed,
-        told[run_id].missing,
+        missing,
         {source: len(names) for source, names in comparable.items()},
         left_out,
-        details.sample_count,
-        details.without_stack_count,
+        own.details.sample_count,
+        own.details.without_stack_count,
     )
 
 
@@ -191,18 +237,20 @@ class _Looks:
     engines: Engines | None
     progress: Callable[[str], None]
 
-    def at(self, names: Sequence[str], known: Mapping[str, Recorded]) -> tuple[dict[str, _Told], list[tuple[str, str]]]:
+    def at(self, names: Sequence[str], known: Mapping[str, Recorded]) -> tuple[dict[str, _Told], list[LeftOut]]:
         """run_id → what its trace tells by second, of those that can be read; and why the others cannot."""
         rows, traces = run_table.find(self.reader, names), trace_table.find(self.reader, names)
-        left_out: list[tuple[str, str]] = []
+        profiles = profiles_of(self.reader, rows, self.settings)
+        left_out: list[LeftOut] = []
 
         def look(name: str) -> _Told | None:
             times = known[name].times
             if times is None:
-                left_out.append((name, "nothing is known of its seconds, as it has no thread times"))
+                left_out.append(LeftOut(name, "nothing is known of its seconds, as it has no thread times"))
                 return None
             self.progress(name)
-            return self._look(rows[name], traces[name].unpacked_bytes or 0, _seconds(times), left_out)
+            size = traces[name].unpacked_bytes or 0
+            return self._look(rows[name], size, _seconds(times), profiles[name], left_out)
 
         if self.engines is not None:
             with ThreadPoolExecutor(usable_cores()) as pool:
@@ -213,22 +261,37 @@ class _Looks:
         else:
             found = [look(name) for name in names]
         told = {name: one for name, one in zip(names, found, strict=True) if one is not None}
-        return told, sorted(left_out)
+        return told, sorted(left_out, key=lambda one: (one.run_id, one.file_name or ""))
 
     def _look(
-        self, row: run_table.RunRow, unpacked_bytes: int, seconds: list[Range], left_out: list[tuple[str, str]]
+        self,
+        row: run_table.RunRow,
+        unpacked_bytes: int,
+        seconds: list[Range],
+        profiles: Sequence[ProfileFile],
+        left_out: list[LeftOut],
     ) -> _Told | None:
-        args = (trace_of(row, self.settings), row.trace_sha256 or "", row.app, seconds, self.settings)
+        read = partial(
+            self.read, trace_of(row, self.settings), row.trace_sha256 or "", row.app, seconds, self.settings,
+            profiles=profiles,
+        )  # fmt: skip
+        trace_file = row.trace_file or ""
+        states = {name: state_of(row.run_id, name, self.settings) for name in (trace_file, *(p.name for p in profiles))}
         try:
             if self.engines is None:
-                return _Told(self.read(*args), len(seconds))
-            with self.engines.room_for(unpacked_bytes):
-                return _Told(self.read(*args, self.engines), len(seconds))
+                details = read()
+            else:
+                with self.engines.room_for(unpacked_bytes):
+                    details = read(engines=self.engines)
         except (Rejected, OSError) as error:
             if isinstance(error, Rejected) and error.reason in _NOT_OF_THE_TRACE:
                 raise
-            left_out.append((row.run_id, str(error)))
+            left_out.append(LeftOut(row.run_id, str(error), trace_file, states[trace_file]))
             return None
+        left_out += [
+            LeftOut(row.run_id, one.why, one.name, states[one.name], is_profile=True) for one in details.unread
+        ]
+        return _Told(details, seconds)
 
 
 def _seconds(times: ThreadTimes) -> list[Range]:
@@ -244,38 +307,85 @@ def _ranked(
     known: Mapping[str, Recorded],
     found: Mapping[str, _Told],
     minimum: int,
-) -> Ranking:
-    """What grew of one source, in a window of a run, beside some runs of its history."""
+) -> Ranking | None:
+    """What grew of one source, in a window of a run, beside some runs of its history; None where a profile does not
+    tell of the window."""
     times, screens = known[run_id].times, known[run_id].screens
     assert times is not None
     if source in OF_MEMORY:
-        first = max((window.start_ns - times.start_ns) // SECOND_NS, 0)
-        last = max(-((times.start_ns - window.end_ns) // SECOND_NS), first + 1)
-        values = found[run_id].grown(source, first, last)
-        history = [found[name].grown(source, first, last) for name in names]
-        matched_count = sum(found[name].second_count > first for name in names)
-        return rank_named(values, history, floor=MEMORY_FLOOR_BYTES, matched_count=matched_count, minimum=minimum)
+        return _ranked_growth(window, source, found[run_id], times, [found[name] for name in names], minimum)
     weights = window_weights(window.start_ns, window.end_ns, times.start_ns, times.seconds.shape[1])
-    like = [matching_weights(weights, screens, known[name].screens) for name in names]
+    weights = _within(weights, found[run_id].covers(source))
+    if not weights.any():
+        return None
+    history: list[Values] = []
+    matched_count = 0
+    for name in names:
+        like, is_matched = matching_weights(weights, screens, known[name].screens)
+        covers = found[name].covers(source)
+        told = _within(like, covers)
+        matched_count += is_matched and bool(told.any())
+        history.append(found[name].spent(source, told if told.any() else _within(np.ones(covers.size), covers)))
+    own = found[run_id].spent(source, weights)
+    return rank_named(own, history, floor=THREAD_FLOOR_CORES, matched_count=matched_count, minimum=minimum)
+
+
+def _ranked_growth(
+    window: Window, source: str, own: _Told, times: ThreadTimes, history: Sequence[_Told], minimum: int
+) -> Ranking:
+    """What takes more memory by the window's end, beside the same seconds of other runs."""
+    first = max((window.start_ns - times.start_ns) // SECOND_NS, 0)
+    last = max(-((times.start_ns - window.end_ns) // SECOND_NS), first + 1)
     return rank_named(
-        found[run_id].spent(source, weights),
-        [found[name].spent(source, one) for name, (one, _) in zip(names, like, strict=True)],
-        floor=THREAD_FLOOR_CORES,
-        matched_count=sum(is_matched for _, is_matched in like),
+        own.grown(source, first, last),
+        [one.grown(source, first, last) for one in history],
+        floor=MEMORY_FLOOR_BYTES,
+        matched_count=sum(one.second_count > first for one in history),
         minimum=minimum,
     )
 
 
+def _within(weights: NDArray[np.float64], covered: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The weights of covered seconds, summing to 1; all 0 where none of them has any."""
+    inside = np.where(covered, weights, 0.0)
+    total = float(inside.sum()) or 1.0
+    shared: NDArray[np.float64] = inside / total
+    return shared
+
+
 class _Told:
-    """What one trace tells of the app by second.
+    """What one trace, and the profiles beside it, tell of the app by second.
 
     Args:
-        second_count: how many seconds it was asked for.
+        seconds: those that it was asked for.
     """
 
-    def __init__(self, details: WindowDetails, second_count: int) -> None:
-        self.details, self.second_count = details, second_count
+    def __init__(self, details: WindowDetails, seconds: Sequence[Range]) -> None:
+        self.details, self._seconds, self.second_count = details, seconds, len(seconds)
         self._known: dict[str, _Coded] = {}
+
+    def problem(self, source: str) -> str | None:
+        """Why there is nothing of a source although it was recorded."""
+        kind = _KIND_OF.get(source, "")
+        if kind in self.details.covered:
+            return None if self.covers(source).any() else _NOT_OF_RUN
+        if (why := next((one.why for one in self.details.unread if one.kind == kind), None)) is not None:
+            return why
+        if source == CALL_STACKS:
+            samples = self.details.stacks.filter(pc.not_equal(self.details.stacks.column("source"), "heap"))
+            units = set(samples.column("unit").to_pylist())
+            if units and SECONDS not in units:
+                return f"{Reason.PROFILE_NOT_OF_TIME.sentence} (They count {', '.join(sorted(units))}.)"
+        return None
+
+    def covers(self, source: str) -> NDArray[np.bool_]:
+        """Which seconds a source tells of as a whole: all, where it is the trace itself."""
+        stretches = self.details.covered.get(_KIND_OF.get(source, ""))
+        if stretches is None:
+            return np.ones(self.second_count, bool)
+        return np.array(
+            [any(first <= start and end <= last for first, last in stretches) for start, end in self._seconds], bool
+        )
 
     def spent(self, source: str, weights: NDArray[np.float64]) -> Values:
         """Entity → seconds per second, over seconds with these weights."""
@@ -295,6 +405,7 @@ class _Told:
                 SLICES: self._slices,
                 FRAMES: self._frames,
                 CALL_STACKS: self._stacks,
+                METHOD_TRACES: self._methods,
                 PROCESS_MEMORY: self._memory,
                 HEAP: self._heap,
             }
@@ -303,6 +414,9 @@ class _Told:
 
     def _slices(self) -> _Coded:
         return _Coded(self.details.slices, ("process", "thread", "path"), "self_s", _slice)
+
+    def _methods(self) -> _Coded:
+        return _Coded(self.details.methods, ("process", "thread", "path"), "self_s", _method)
 
     def _frames(self) -> _Coded:
         return _Coded(
@@ -313,7 +427,7 @@ class _Told:
     def _stacks(self) -> _Coded:
         rows = self.details.stacks
         return _Coded(
-            rows.filter(pc.equal(rows.column("unit"), "s")), ("process", "thread", "path"), "self_value", _stack
+            rows.filter(pc.equal(rows.column("unit"), SECONDS)), ("process", "thread", "path"), "self_value", _stack
         )
 
     def _heap(self) -> _Coded:
@@ -336,6 +450,11 @@ def _slice(row: Mapping[str, Any]) -> Entity:
     wait = contention(path[-1])
     kind: Kind = "slice" if wait is None else "lock"
     return Entity(kind, row["process"], row["thread"], wait.words if wait else path[-1], path)
+
+
+def _method(row: Mapping[str, Any]) -> Entity:
+    path = tuple(row["path"])
+    return Entity("method", row["process"], row["thread"], path[-1], path)
 
 
 def _stack(row: Mapping[str, Any]) -> Entity:

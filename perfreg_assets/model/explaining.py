@@ -27,7 +27,7 @@ MOST_LISTED = 50
 """Rows kept of a window and a source; what comes behind has next to no share."""
 MOST_STACKS = 2000
 """Stacks kept of a window and a source, those that take most now or before."""
-STACKS = (table.SLICES, table.CALL_STACKS, table.HEAP)
+STACKS = (*table.STACKS_OF_TIME, table.HEAP)
 """Sources that tell stacks."""
 
 
@@ -54,7 +54,7 @@ def explain_due(
         marks = states.explained_from(reader, wanted)
         hashes = inputs.causes_hashes(marks, settings)
         windows = table.suspicious(reader, wanted)
-        with _looking(settings, read, any(hashes)) as look:
+        with _looking(settings, read, has_runs=bool(hashes)) as look:
             for block in _blocks(list(hashes)):
                 with watch.measure("warehouse"):
                     ready = explainers(reader, block, settings)
@@ -72,9 +72,9 @@ def explain_due(
 
 
 @contextmanager
-def _looking(settings: Settings, read: Read | None, is_needed: bool) -> Iterator[Look]:
-    """Engines start when the first trace is opened, and not before."""
-    with Engines(settings) if is_needed and read is None else nullcontext() as engines:
+def _looking(settings: Settings, read: Read | None, *, has_runs: bool) -> Iterator[Look]:
+    """Engines for a batch that has runs and brings no reader of its own; they start when a trace is opened."""
+    with Engines(settings) if has_runs and read is None else nullcontext() as engines:
         yield Look(engines, read)
 
 
@@ -108,6 +108,7 @@ def _explained(
         tuple(causes),
         tuple(_source_rows(run_id, explainer, details)),
         tuple(replace(row, position=place) for place, row in enumerate(stacks)),
+        details.unread_of(run_id) if not settings.exchange else (),  # of workers each has other files
     )
 
 

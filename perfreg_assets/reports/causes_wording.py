@@ -6,7 +6,8 @@ from perfreg_assets.catalogue import display_unit
 
 _TIME = "s per s"
 _UNITS = {
-    "thread": "cores", "stack": "cores", "wait": _TIME, "slice": _TIME, "lock": _TIME, "frame": _TIME,
+    "thread": "cores", "stack": "cores", "wait": _TIME, "slice": _TIME, "method": _TIME,
+    "lock": _TIME, "frame": _TIME,
     "memory": display_unit("bytes").axis, "heap": display_unit("bytes").axis,
 }  # fmt: skip
 _MEMORY_KINDS = {
@@ -15,7 +16,14 @@ _MEMORY_KINDS = {
     "pss_shmem": "shared memory (share of smaps)", "pss_swap": "swapped memory (share of smaps)",
 }  # fmt: skip
 _WAITS = {"runnable": "waiting for a core", "uninterruptible": "waiting in the kernel", "sleeping": "asleep"}
-_BEFORE_NAMES = {"slice": "", "stack": "", "lock": "waits for a lock: ", "frame": "frames: ", "heap": "allocated in "}
+_BEFORE_NAMES = {
+    "slice": "",
+    "stack": "",
+    "method": "",
+    "lock": "waits for a lock: ",
+    "frame": "frames: ",
+    "heap": "allocated in ",
+}
 REST = "*"
 """As a thread: those that are not told apart."""
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from perfreg_assets.reports.templating import render
+from perfreg_assets.reports.templating import ALONE_POLICY, render
 
-CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 SHOWN_RUNS = 12
 
 
@@ -32,7 +31,7 @@ def render_impact_page(asked: str, rows: Sequence[dict[str, Any]]) -> str:
     return render(
         "impact.html.j2",
         {
-            "content_policy": CONTENT_POLICY,
+            "content_policy": ALONE_POLICY,
             "asked": asked,
             "is_app": all(row.get("run_ids") for row in rows),
             "left": [_entry(name, left, methods[name], "service", right) for name in left],

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.causes_wording import cause_phrase
+from perfreg_assets.reports.conditions import of
 from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.warehouse import causes as table
 from perfreg_assets.warehouse.connection import Reader
 
-_MARKED = "run_id IN ({marks})"
 CAUSE_HASHES = {
     "cause_windows": """SELECT run_id, bit_xor(hash(series, window_index, is_whole_run, start_ns, end_ns, confidence,
                         state, state_reason, disturbance)) FROM marts.cause_windows WHERE {of} GROUP BY run_id""",
@@ -44,16 +44,16 @@ def load_explained(
     reader: Reader, run_ids: Sequence[str], *, with_stacks: bool = True
 ) -> dict[tuple[str, str], tuple[Explained, ...]]:
     """(run_id, series) → its suspicious windows with what grew in them, the surest first."""
-    of = _MARKED.format(marks=", ".join("?" * len(run_ids))) if run_ids else "false"
+    named = of(run_ids)
     grown: dict[str, dict[tuple[Any, ...], list[Cause]]] = {}
     for mart in ("causes", "also_grew"):
         rows: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
-        for row in reader.dicts(_CAUSES.format(mart=mart, of=of), run_ids):
+        for row in reader.dicts(_CAUSES.format(mart=mart, of=named), run_ids):
             rows[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))
         grown[mart] = rows
     stacks = table.stacks(reader, run_ids) if with_stacks else {}
     found: dict[tuple[str, str], list[Explained]] = defaultdict(list)
-    for row in reader.dicts(_WINDOWS.format(of=of), run_ids):
+    for row in reader.dicts(_WINDOWS.format(of=named), run_ids):
         key = (row.pop("run_id"), row.pop("series"))
         place = (*key, row.pop("window_index"))
         own, others = (tuple(grown[mart].get(place, ())) for mart in ("causes", "also_grew"))
@@ -78,18 +78,22 @@ def told_causes(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[str, 
     return {run_id: tuple(dict.fromkeys(lines)) for run_id, lines in found.items()}
 
 
-def told_version_causes(reader: Reader, app: str, version_name: str) -> tuple[str, ...]:
-    """What grew in three runs of a version or more, as lines of a message."""
-    return tuple(
-        f"in {row['run_count']} runs of {version_name}, {row['series']}: "
-        + cause_phrase(
-            row["kind"],
-            row["process"],
-            row["thread"],
-            row["name"],
-            row["growth_median"],
-            row["growth_share_median"],
-            row["after_median"],
-        )
-        for row in table.of_version(reader, app, version_name)[:MOST_TOLD]
+def told_version_causes(reader: Reader, app: str, version_names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """version → what grew in three of its runs or more, as lines of a message; of every version asked for."""
+    return {
+        version: tuple(map(_told_of_version, rows[:MOST_TOLD]))
+        for version, rows in table.of_versions(reader, app, version_names).items()
+    }
+
+
+def _told_of_version(row: Mapping[str, Any]) -> str:
+    phrase = cause_phrase(
+        row["kind"],
+        row["process"],
+        row["thread"],
+        row["name"],
+        row["growth_median"],
+        row["growth_share_median"],
+        row["after_median"],
     )
+    return f"in {row['run_count']} runs of {row['version_name']}, {row['series']}: {phrase}"

@@ -12,6 +12,7 @@ _BYTES = display_unit("bytes")
 _KNOWN = {
     "slices": ("Slices", "all slices", "time", "ms per s", 1e3),
     "call_stacks": ("Call stacks", "all samples", "time", "ms per s", 1e3),
+    "method_traces": ("Java methods", "all methods", "time", "ms per s", 1e3),
     "heap": ("Native allocations", "all allocations", "memory", _BYTES.axis, _BYTES.factor),
 }
 """Source → heading, name of the root, what is measured, in which unit, and the unit's multiple of what is stored."""

@@ -28,20 +28,29 @@ def slice_uses(scope: Scope, screens: Screens) -> SliceUses | str:
     Raises:
         Rejected: ENGINE_…
     """
-    grid = scope.grid
-    if not scope.contents.has_slices or not scope.utids:
+    grid, found = scope.grid, scope.once(app_slices)
+    if found is None:
         return NO_SLICES
-    table = scope.session.query(
-        statement("slices_of_app", utids=list(scope.utids), start_ns=grid.start_ns, end_ns=grid.end_ns), SLICE_COLUMNS
-    )
-    if not len(table):
-        return NO_SLICES
-    found = nested(table, scope.contents.end_ns)
-    keys, numbers = _by_name(found, Names(scope.contents, scope.app))
+    keys, numbers = by_name(found, Names(scope.contents, scope.app))
     sums: dict[_Key, list[int]] = {}
     for lo, hi, screen in _stretches(screens, grid.start_ns, grid.end_ns):
         _add(sums, found, keys, numbers, lo, hi, screen)
     return _uses(sums)
+
+
+def app_slices(scope: Scope) -> Nested | None:
+    """The slices of the app's threads over the scope's grid; None where the trace has none.
+
+    Raises:
+        Rejected: ENGINE_…
+    """
+    grid = scope.grid
+    if not scope.contents.has_slices or not scope.utids:
+        return None
+    table = scope.session.query(
+        statement("slices_of_app", utids=list(scope.utids), start_ns=grid.start_ns, end_ns=grid.end_ns), SLICE_COLUMNS
+    )
+    return nested(table, scope.contents.end_ns) if len(table) else None
 
 
 def _stretches(screens: Screens, start_ns: int, end_ns: int) -> list[tuple[int, int, str]]:
@@ -51,7 +60,7 @@ def _stretches(screens: Screens, start_ns: int, end_ns: int) -> list[tuple[int, 
     return [(lo, hi, name) for (lo, hi), name in zip(pairwise(borders), names, strict=True) if lo < hi]
 
 
-def _by_name(found: Nested, names: Names) -> tuple[list[tuple[str, str, str, bool]], np.ndarray]:
+def by_name(found: Nested, names: Names) -> tuple[list[tuple[str, str, str, bool]], np.ndarray]:
     """(process, thread, slice, whether no slice around it has that name), and for each path which of them it is."""
     known: dict[tuple[str, str, str, bool], int] = {}
     numbers = np.empty(len(found.paths), dtype=np.int64)

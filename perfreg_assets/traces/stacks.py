@@ -24,8 +24,10 @@ STACK_SCHEMA = pa.schema(
 _SAMPLES = {
     "source": "string", "ts": "int64", "utid": "Int64", "upid": "Int64", "callsite_id": "Int64", "weight": "int64",
 }  # fmt: skip
-_CLOCKS = {"cpu-clock", "task-clock"}  # perf's counters that count ns
-_SECONDS = "s"
+CLOCKS = {"cpu-clock", "task-clock"}
+"""perf's counters that count ns."""
+SECONDS = "s"
+"""Unit of samples whose period is a time."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def period(session: TraceSession, source: str) -> tuple[float, str]:
     if source == "cpu_profile":
         table = session.query(statement("profiler_steps"), {"ts": "int64", "utid": "int64"})
         steps = np.diff(table["ts"])[np.diff(table["utid"]) == 0]
-        return (float(np.median(steps)) / SECOND_NS, _SECONDS) if steps.size else (1.0, "samples")
+        return (float(np.median(steps)) / SECOND_NS, SECONDS) if steps.size else (1.0, "samples")
     schema = {"track": "int64", "counter": "string", "value": "float64"}
     table = session.query(statement("perf_counters"), schema)
     steps = np.diff(table["value"])[np.diff(table["track"]) == 0]
@@ -121,7 +123,7 @@ def period(session: TraceSession, source: str) -> tuple[float, str]:
         return 1.0, "samples"
     counter = str(table["counter"][0])
     step = float(np.median(steps))
-    return (step / SECOND_NS, _SECONDS) if counter in _CLOCKS else (step, counter)
+    return (step / SECOND_NS, SECONDS) if counter.partition(":")[0] in CLOCKS else (step, counter)
 
 
 class _Stacks:

@@ -1,31 +1,38 @@
-"""What a trace tells about some stretches of it beyond times of threads: opened when a window asks for it, then kept.
+"""What a trace, and profiles beside it, tell about some stretches of it beyond times of threads: opened when a window
+asks for it, then kept.
 
-The files are named by what they were made from (the trace's content, app, ranges, code), so one that is there holds;
-they are a cache: without them the trace is opened again. What nobody asked for in 30 days goes with the next write.
+The files are named by what they were made from (content of the trace and profiles, app, ranges, code), so one that is
+there holds; they are a cache: without them the trace is opened again. What nobody asked for in 30 days goes with the
+next write.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.clock_snapshots import ClockSnapshots, monotonic_snapshots
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, open_trace
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.memory_growth import memory_growth
 from perfreg_assets.traces.names import Names
-from perfreg_assets.traces.slices import Range, frame_times, slice_times
+from perfreg_assets.traces.profile_files import ProfileFile
+from perfreg_assets.traces.profiles import Owner, UnreadProfile, read_profiles
+from perfreg_assets.traces.slices import SLICE_SCHEMA, Range, frame_times, slice_times
 from perfreg_assets.traces.stacks import stack_times
 
 FOLDER = "window-details"
@@ -36,11 +43,13 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WindowDetails:
-    """Of some ranges of one trace; `range` in every table is the position of the range.
+    """Of some ranges of one trace and the profiles beside it; `range` in every table is the position of the range.
 
     Attributes:
         slices: see `SliceTimes`. stacks: see `StackTimes`. frames: see `frame_times`. memory: see `memory_growth`.
         clipped_count, sample_count, without_stack_count: see there.
+        methods: see `method_times`.
+        covered, unread: of what came from profiles beside the trace, see `Profiles`.
     """
 
     slices: pa.Table
@@ -50,9 +59,13 @@ class WindowDetails:
     clipped_count: int
     sample_count: int
     without_stack_count: int
+    methods: pa.Table = field(default_factory=SLICE_SCHEMA.empty_table)
+    covered: Mapping[str, Sequence[Range]] = field(default_factory=dict)
+    unread: Sequence[UnreadProfile] = ()
 
 
-_TABLES = ("slices", "frames", "stacks", "memory")
+_TABLES = ("slices", "frames", "stacks", "memory", "methods")
+_COUNTS = ("clipped_count", "sample_count", "without_stack_count")
 
 
 def read_details(session: TraceSession, app: str, ranges: Sequence[Range]) -> WindowDetails:
@@ -87,6 +100,8 @@ def window_details(
     ranges: Sequence[Range],
     settings: Settings,
     engines: Engines | None = None,
+    *,
+    profiles: Sequence[ProfileFile] = (),
 ) -> WindowDetails:
     """As `read_details`, of a trace that is opened only where nothing is kept of these ranges.
 
@@ -94,23 +109,65 @@ def window_details(
         trace: where it lies; entered only to open it.
         sha256: of the trace.
         engines: see `open_trace`.
+        profiles: those beside it; their stacks count where the trace has none.
 
     Raises:
         Rejected: TRACE_…, ENGINE_…
     """
-    kept = settings.home_dir / FOLDER / f"{_key(sha256, app, ranges)}.arrow"
+    kept = settings.home_dir / FOLDER / f"{_key(sha256, app, ranges, profiles)}.arrow"
     found = _read(kept)
     if found is not None:
         _note_use(kept)
         return found
-    with trace as path, open_trace(path, settings, engines) as session:
-        found = read_details(session, app, ranges)
-    _write(kept, found)
+    with trace as path:
+        with open_trace(path, settings, engines) as session:
+            found = read_details(session, app, ranges)
+            clock = monotonic_snapshots(session) if profiles else None
+            owners = _owners(session, app) if profiles else {}
+        if profiles:
+            found = _with_profiles(found, profiles, app, ranges, clock, owners, settings, engines)
+    if not found.unread:  # who knows whether it is the file
+        _write(kept, found)
     return found
 
 
-def _key(sha256: str, app: str, ranges: Sequence[Range]) -> str:
-    parts = (sha256, app, [tuple(map(int, one)) for one in ranges], code_version("traces"))
+def _owners(session: TraceSession, app: str) -> dict[int, Owner]:
+    """Thread number → whose it is."""
+    contents = load_contents(session, with_sched=False)
+    names, threads = Names(contents, app), contents.threads
+    pairs = zip(threads["tid"].tolist(), threads["utid"].tolist(), strict=True)
+    return {tid: names.thread(utid) for tid, utid in pairs if tid}
+
+
+def _with_profiles(
+    found: WindowDetails,
+    files: Sequence[ProfileFile],
+    app: str,
+    ranges: Sequence[Range],
+    clock: ClockSnapshots | None,
+    owners: Mapping[int, Owner],
+    settings: Settings,
+    engines: Engines | None,
+) -> WindowDetails:
+    """Samples beside a trace that has its own would count twice: they are left where they are."""
+    has_stacks = "perf" in found.stacks.column("source").to_pylist()
+    used = [one for one in files if one.kind != "call_stacks" or not has_stacks]
+    told = read_profiles(used, app, ranges, clock, owners, settings, engines)
+    return replace(
+        found,
+        stacks=pa.concat_tables([found.stacks, told.stacks]),
+        methods=told.methods,
+        covered=told.covered,
+        unread=tuple(told.unread),
+        clipped_count=found.clipped_count + told.clipped_count,
+        sample_count=found.sample_count + told.sample_count,
+        without_stack_count=found.without_stack_count + told.without_stack_count,
+    )
+
+
+def _key(sha256: str, app: str, ranges: Sequence[Range], profiles: Sequence[ProfileFile]) -> str:
+    beside = sorted((one.kind, one.sha256) for one in profiles)
+    parts = (sha256, app, [tuple(map(int, one)) for one in ranges], beside, code_version("traces"))
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -125,21 +182,22 @@ def _read(path: Path) -> WindowDetails | None:
     try:
         tables = {}
         stream = io.BytesIO(content)
-        counts: dict[str, int] = {}
+        beside: dict[str, Any] = {}
         for name in _TABLES:
             with pa.ipc.open_stream(stream) as reader:
                 tables[name] = reader.read_all()
-            counts |= {key.decode(): int(value) for key, value in (tables[name].schema.metadata or {}).items()}
+            beside |= {key.decode(): json.loads(value) for key, value in (tables[name].schema.metadata or {}).items()}
             tables[name] = tables[name].replace_schema_metadata(None)
-        return WindowDetails(**tables, **counts)
-    except (pa.ArrowException, OSError, ValueError, TypeError) as error:  # Arrow says OSError of a cut one
+        beside["covered"] = {kind: [tuple(one) for one in ranges] for kind, ranges in beside["covered"].items()}
+        return WindowDetails(**tables, **beside)
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:  # Arrow says OSError of a cut one
         _LOG.warning("%s is damaged (%s): the trace is opened again", path, error)
         return None
 
 
 def _write(path: Path, details: WindowDetails) -> None:
     """A cache that cannot be written costs time, nothing else."""
-    counts = {one.name: str(getattr(details, one.name)) for one in fields(details) if one.name not in _TABLES}
+    counts = {name: json.dumps(getattr(details, name)) for name in (*_COUNTS, "covered")}
     out = io.BytesIO()
     for name in _TABLES:
         table = getattr(details, name).replace_schema_metadata(counts if name == _TABLES[0] else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,14 +12,17 @@ import pyarrow as pa
 from perfreg_assets.warehouse import joining, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, insert_all, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.unread_traces import UNREAD, UnreadRow
 
 SCHED, THREAD_STATE, MEMORY = "sched", "thread_state", "memory"
 """Sources of causes that every run keeps."""
 SLICES, FRAMES, CALL_STACKS = "slices", "frames", "call_stacks"
 PROCESS_MEMORY, HEAP, METHOD_TRACES = "process_memory", "heap", "method_traces"
-"""Sources for which traces are opened."""
-FROM_TRACES = (SLICES, FRAMES, CALL_STACKS, PROCESS_MEMORY, HEAP)
+"""Sources for which traces, and profiles beside them, are opened."""
+STACKS_OF_TIME = (SLICES, CALL_STACKS, METHOD_TRACES)
+"""Those of them that tell what took time by stack."""
+FROM_TRACES = (SLICES, FRAMES, CALL_STACKS, METHOD_TRACES, PROCESS_MEMORY, HEAP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +124,7 @@ RUNS = Table("core.cause_runs", RunRow, ("run_id",), ("run_id",))
 WINDOWS = Table("core.cause_windows", WindowRow, ("run_id",), ("run_id", "series", "window_index"))
 CAUSES = Table("core.causes", CauseRow, ("run_id",), ("run_id", "series", "window_index", "is_cause", "rank"))
 SOURCES = Table("core.cause_sources", SourceRow, ("run_id",), ("run_id", "source"))
-_TABLES: tuple[Table[Any], ...] = (RUNS, WINDOWS, CAUSES, SOURCES)
+_TABLES: tuple[Table[Any], ...] = (RUNS, WINDOWS, CAUSES, SOURCES, UNREAD)
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ class Explained:
     causes: tuple[CauseRow, ...]
     sources: tuple[SourceRow, ...]
     stacks: tuple[StackRow, ...] = ()
+    unread: tuple[UnreadRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,10 +192,9 @@ def replace(writer: Writer, run_ids: Iterable[str], found: Sequence[Explained]) 
         WINDOWS: [row for one in found for row in one.windows],
         CAUSES: [row for one in found for row in one.causes],
         SOURCES: [row for one in found for row in one.sources],
+        UNREAD: [row for one in found for row in one.unread],
     }
-    for table, own in rows.items():
-        if own:
-            insert(writer, table, to_arrow(own, table.row))
+    insert_all(writer, rows)
     return len(rows[CAUSES])
 
 
@@ -224,13 +227,36 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     return row
 
 
+SEVERAL_RUNS = 3
+"""Runs of a version in which something must have grown to be told of the version: as in marts.causes_by_version."""
+_MOST_NAMED = 20
+"""Versions that are asked for by name; of more the whole app is read once, which costs no more than a few of them."""
+
+_BY_VERSION = """
+SELECT * FROM marts.causes_by_version WHERE {of}
+ORDER BY run_count DESC, z_median DESC, app, series, process, thread, name
+"""
+
+
 def of_version(reader: Reader, app: str | None, version_name: str) -> list[dict[str, Any]]:
     """What grew in at least three runs of a version, what most runs have first; None: of all apps."""
-    return reader.dicts(
-        "SELECT * FROM marts.causes_by_version WHERE version_name = $version AND ($app IS NULL OR app = $app) "
-        "ORDER BY run_count DESC, z_median DESC, app, series, process, thread, name",
-        {"version": version_name, "app": app},
-    )
+    given = {"app = ?": app, "version_name = ?": version_name}
+    known = {condition: value for condition, value in given.items() if value is not None}
+    return reader.dicts(_BY_VERSION.format(of=" AND ".join(known)), list(known.values()))
+
+
+def of_versions(reader: Reader, app: str, version_names: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+    """version -> as `of_version`, of every version asked for: by one query however many there are, as each looks at all
+    that the app's runs were judged by."""
+    found: dict[str, list[dict[str, Any]]] = {version: [] for version in version_names}
+    if not found:
+        return found
+    named = list(found) if len(found) <= _MOST_NAMED else []
+    of = f"app = ? AND version_name IN ({', '.join('?' * len(named))})" if named else "app = ?"
+    for row in reader.dicts(_BY_VERSION.format(of=of), [app, *named]):
+        if row["version_name"] in found:
+            found[row["version_name"]].append(row)
+    return found
 
 
 def from_traces(reader: Reader, run_id: str) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ SELECT
         list_sort(list(DISTINCT concat_ws(':', found.series, found.input_hash))),
         list_sort(list(DISTINCT concat_ws(
             '/', chosen.place, chosen.member, own.path_hash, times.values_hash, times.reason_code, slices.values_hash,
-            traces.trace_sha256, CASE WHEN chosen.place = 0 THEN traces.code_version END, memory.series, memory.values_hash
+            traces.trace_sha256, CASE WHEN chosen.place = 0 THEN traces.code_version END, memory.series, memory.values_hash,
+            profiles.file_name, profiles.sha256
         )))
     )) AS inputs_mark
 FROM core.profiles AS found
@@ -26,6 +27,8 @@ LEFT JOIN core.thread_times AS times ON times.run_id = chosen.member
 LEFT JOIN core.slice_uses AS slices ON slices.run_id = chosen.member
 LEFT JOIN core.time_series AS memory
     ON memory.run_id = chosen.member AND memory.series IN ('rss_anon_app', 'rss_file_app', 'swap_app')
+LEFT JOIN core.attachments AS profiles
+    ON profiles.run_id = chosen.member AND profiles.kind IN ('method_trace', 'call_stacks')
 GROUP BY found.run_id, runs.app, runs.version_name;
 
 COMMENT ON VIEW marts.causes_from IS 'A row is a run with suspicious windows: a mark of all that its causes are found from (its windows, what it and each run of its history did), another when any of that is.';

@@ -25,11 +25,12 @@ from perfreg_assets.model.cause_details import explain_details
 from perfreg_assets.model.windows import Window
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.memory_growth import MEMORY_SCHEMA
+from perfreg_assets.traces.profiles import UnreadProfile
 from perfreg_assets.traces.slice_uses import NO_SLICES
 from perfreg_assets.traces.slices import FRAME_SCHEMA, SLICE_SCHEMA
 from perfreg_assets.traces.stacks import STACK_SCHEMA
 from perfreg_assets.traces.window_details import WindowDetails
-from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import attachments, settings_table
 
 S = 1_000_000_000
 SLOW = "made-008"
@@ -71,10 +72,11 @@ def project(tmp_path_factory):
 class Traces:
     """Stands for what reads traces: a slice that takes as much per second as its run says."""
 
-    def __init__(self, slow=frozenset({SLOW}), broken=frozenset()):
+    def __init__(self, slow=frozenset({SLOW}), broken=frozenset(), covered=None, unread=()):
         self.slow, self.broken, self.asked = slow, broken, []
+        self.covered, self.unread = covered or {}, unread
 
-    def __call__(self, trace, sha256, app, ranges, settings):
+    def __call__(self, trace, sha256, app, ranges, settings, *, profiles=()):
         assert (sha256.startswith("made-"), app) == (True, APP)
         self.asked.append((sha256, list(ranges)))
         if sha256 in self.broken:
@@ -98,7 +100,12 @@ class Traces:
                 (slices, SLICE_SCHEMA), (frames, FRAME_SCHEMA), (stacks, STACK_SCHEMA), (memory, MEMORY_SCHEMA)
             )
         ]  # fmt: skip
-        return WindowDetails(*tables, 0, 20, 2)
+        found = WindowDetails(*tables, 0, 20, 2)
+        if not profiles:
+            return found
+        bad = [UnreadProfile(one.name, one.kind, "damaged") for one in profiles if sha256 in self.unread]
+        covered = {} if bad else {"method_trace": [self.covered.get(sha256, (0, SAMPLES * S))]}
+        return replace(found, methods=found.slices, covered=covered, unread=tuple(bad))
 
 
 def explain(project, read, *windows):
@@ -154,24 +161,144 @@ def test_nothing_grew_where_all_traces_tell_the_same(project):
 def test_traces_that_cannot_be_read_are_told_and_count_for_nothing(project):
     read = Traces(broken=frozenset({"made-005", "made-004"}))
     details = explain(project, read, Window("cpu_app", 20.0, 20 * S, 28 * S))
-    assert {name for name, _ in details.left_out} == {"made-004", "made-005"}
+    assert {one.run_id for one in details.left_out} == {"made-004", "made-005"}
     assert details.history_counts["slices"] == 2
     (detailed,) = details.windows
     assert not detailed.rankings["slices"].has_history, "two are fewer than three"
     assert detailed.rankings["slices"].listed[0].z is None
     gone = explain(project, Traces(broken=frozenset({SLOW})), Window("cpu_app", 20.0, 20 * S, 28 * S))
     assert gone.windows == []
-    assert gone.left_out[0][0] == SLOW
-    assert gone.missing["slices"] == gone.left_out[0][1]
+    assert gone.left_out[0].run_id == SLOW
+    assert gone.missing["slices"] == gone.left_out[0].why
 
 
 def test_an_engine_that_does_not_start_says_nothing_of_a_trace(project):
-    def read(*_):
+    def read(*_, **_more):
         raise Rejected(Reason.ENGINE_UNAVAILABLE, "none")
 
     with pytest.raises(Rejected) as caught:
         explain(project, read, Window("cpu_app", 20.0, 20 * S, 28 * S))
     assert caught.value.reason is Reason.ENGINE_UNAVAILABLE
+
+
+# ---- profiles beside the trace -------------------------------------------------------------------
+def with_method_traces(project, *run_ids):
+    attached = [
+        attachments.AttachmentRow(
+            run_id=run_id, file_name="cpu.trace", kind="method_trace", bytes=9, sha256=f"art {run_id}", ts_ns=None
+        )
+        for run_id in run_ids
+    ]
+    with project.warehouse.writing() as writer:
+        attachments.replace(writer, run_ids, attached)
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        made = Project(tmp_path_factory.mktemp("profiled"), reader())
+        made.read = Traces()
+        made.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(9)))
+        with_method_traces(made, *(f"made-{number:03d}" for number in range(9) if number != 5))
+        made.settle()
+    return made
+
+
+WINDOW = Window("cpu_app", 20.0, 20 * S, 28 * S)
+
+
+def methods_of(details):
+    return {source: one for detailed in details.windows for source, one in detailed.rankings.items()}.get(
+        "method_traces"
+    )
+
+
+def test_a_method_that_grew(profiled):
+    details = explain(profiled, Traces(), WINDOW)
+    assert details.history_counts["method_traces"] == 3, "made-005 has no method trace: it did not take 0"
+    slow = next(one for one in methods_of(details).listed if one.name == "inflate")
+    assert (slow.kind, slow.process, slow.thread, slow.path) == ("method", APP, "main", ("draw", "inflate"))
+    assert (slow.value, slow.history_median) == pytest.approx((0.4, 0.1))
+
+
+def test_methods_are_stored_with_causes_and_stacks(profiled):
+    rows = profiled.rows(
+        f"SELECT DISTINCT kind, name FROM marts.causes WHERE run_id = '{SLOW}' AND source = 'method_traces'"
+    )
+    assert {(one["kind"], one["name"]) for one in rows} >= {("method", "inflate")}
+    stacks = profiled.rows(f"SELECT stack FROM marts.cause_stacks WHERE run_id = '{SLOW}' AND source = 'method_traces'")
+    assert ["draw", "inflate"] in [one["stack"] for one in stacks]
+    (source,) = profiled.rows(
+        f"SELECT is_present, history_count FROM marts.cause_sources WHERE run_id = '{SLOW}' "
+        "AND source = 'method_traces'"
+    )
+    assert source == {"is_present": True, "history_count": 3}
+
+
+def test_only_seconds_that_a_profile_tells_of_are_compared(profiled):
+    """Buffers fill up: in seconds behind that nothing is told, which is not 0."""
+    short = {SLOW: (0, 25 * S), "made-004": (3 * S + 1, 12 * S), "made-003": (S, S + 1)}
+    details = explain(profiled, Traces(covered=short), WINDOW)
+    assert details.history_counts["method_traces"] == 2, "of made-003 no second is told as a whole"
+    slow = next(one for one in methods_of(details).causes if one.name == "inflate")
+    assert (slow.value, slow.history_count) == (pytest.approx(0.4), 2)
+    details = explain(profiled, Traces(covered={SLOW: (0, 20 * S)}), WINDOW, Window("cpu_app", 5.0, 5 * S, 8 * S))
+    assert ["method_traces" in one.rankings for one in details.windows] == [False, True]
+    assert details.missing["method_traces"] is None
+    details = explain(profiled, Traces(covered={SLOW: (0, 20 * S)}), WINDOW)
+    assert "suspicious seconds" in details.missing["method_traces"]
+    details = explain(profiled, Traces(covered={SLOW: (0, 1)}), WINDOW)
+    assert "any second" in details.missing["method_traces"]
+
+
+def test_a_profile_that_cannot_be_read_takes_nothing_from_the_rest(profiled):
+    details = explain(profiled, Traces(unread={SLOW}), WINDOW)
+    assert methods_of(details) is None
+    assert details.missing["method_traces"] == "damaged"
+    assert all(one.listed for one in details.windows[0].rankings.values())
+    details = explain(profiled, Traces(unread={"made-004"}), WINDOW)
+    assert details.history_counts["method_traces"] == 2
+    assert [(one.run_id, one.file_name) for one in details.left_out] == [("made-004", "cpu.trace")]
+
+
+def test_another_profile_of_the_history_is_another_cause(tmp_path):
+    project = Project(tmp_path, reader())
+    project.read = Traces()
+    project.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(9)))
+    project.settle()
+    with_method_traces(project, "made-005")
+    assert [(one.run_id, one.stage.name) for one in project.due()] == [(SLOW, "CAUSE")]
+    project.settle()
+
+
+# ---- tried again ---------------------------------------------------------------------------------
+def test_a_trace_that_could_not_be_read_is_tried_again_when_the_file_is_another(tmp_path):
+    project = Project(tmp_path, reader())
+    project.read = Traces(broken={SLOW, "made-005"})
+    project.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(9)))
+    project.settle()
+    assert project.rows("SELECT member_id, file_name, file_state FROM core.unread_traces ORDER BY member_id") == [
+        {"member_id": member, "file_name": "trace", "file_state": "gone"} for member in ("made-005", SLOW)
+    ]
+    (source,) = project.rows(f"SELECT * FROM marts.cause_sources WHERE run_id = '{SLOW}' AND source = 'slices'")
+    assert not source["is_present"]
+    assert project.due() == []
+    for member in ("made-005", SLOW):
+        folder = project.settings.runs_dir / member
+        folder.mkdir(parents=True)
+        (folder / "trace").write_bytes(b"not whole yet")
+        (due,) = project.due()
+        assert (due.run_id, due.stage.name) == (SLOW, "CAUSE")
+        assert due.why == f"trace of {member} could not be read, and is another file by now"
+        project.settle()
+        assert project.due() == [], "as broken as before"
+        (folder / "trace").write_bytes(b"whole")
+        project.read = Traces(broken=project.read.broken - {member})
+        project.settle()
+    assert project.rows("SELECT * FROM core.unread_traces") == []
+    (source,) = project.rows(f"SELECT * FROM marts.cause_sources WHERE run_id = '{SLOW}' AND source = 'slices'")
+    assert (source["is_present"], source["history_count"]) == (True, 4)
 
 
 # ---- by itself -----------------------------------------------------------------------------------
@@ -218,6 +345,7 @@ def test_the_command_tells_what_was_found_in_the_trace_without_opening_it_again(
     assert (slow["path"], slow["name"], slow["scope"]) == ("draw;inflate", "inflate", "app")
     assert (slow["before"], slow["after"]) == pytest.approx((0.1, 0.4))
     assert len(project.read.asked) == asked
+    assert "nothing that is recorded grew" not in run("causes", SLOW, "--series", "cpu_app").stderr
     assert "waits for a lock: held by pool-# in Store.put" in run("causes", SLOW, "--limit", "0").stdout
 
 

@@ -107,5 +107,6 @@
   window.addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(redraw); });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   document.body.dataset.drawnMs = Math.round(performance.now() - started);
+  performance.mark("flames-drawn");
   document.body.dataset.ready = "yes";
 })();

@@ -8,12 +8,12 @@
     const flame = flames[canvas.dataset.flame];
     const output = document.getElementById(canvas.getAttribute("aria-describedby"));
     const made = chart(canvas, output, flameLayout, { unit: flame.unit, per: "", of: "all", what: flame.what });
-    const root = hierarchyOf(treeOf(flame, names));
-    // Nothing is drawn where nothing is shown: a window that is folded up has no width yet.
+    // Nothing is laid out or drawn where nothing is shown: a window that is folded up has no width yet.
     const draw = () => {
       if (!canvas.clientWidth) return;
       if (made.root) made.draw();
-      else made.show(root);
+      else made.show(hierarchyOf(treeOf(flame, names)));
+      if (document.body.dataset.flames !== "drawn") performance.mark("flames-drawn");
       document.body.dataset.flames = "drawn";
     };
     canvas.closest("details").addEventListener("toggle", draw);

@@ -1,0 +1,35 @@
+"""Traces, and profiles beside them, that could not be read when the causes of runs were looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.rows import Table, load
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadRow:
+    """A row of core.unread_traces.
+
+    Attributes:
+        run_id: whose causes were looked for. member_id: whose file it is: the same run, or one of its history.
+        file_name: relative to the run's folder. file_state: what the file was then, see `trace_places.state_of`.
+    """
+
+    run_id: str
+    member_id: str
+    file_name: str
+    file_state: str
+    reason: str
+
+
+UNREAD = Table("core.unread_traces", UnreadRow, ("run_id",), ("run_id", "member_id", "file_name"))
+
+
+def find(reader: Reader, run_ids: Iterable[str] | None = None) -> list[UnreadRow]:
+    """Those of some runs (default: all), by run and file."""
+    chosen = None if run_ids is None else list(run_ids)
+    condition = "$1 IS NULL OR list_contains($1::VARCHAR[], run_id) ORDER BY run_id, member_id, file_name"
+    return load(reader, UNREAD, condition, [chosen])

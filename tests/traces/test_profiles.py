@@ -1,0 +1,258 @@
+"""Profiles beside a trace: what they tell is placed by the monotonic clock, and what cannot be read says why."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections import Counter
+from contextlib import nullcontext
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from made_profiles import LOAD, ON_CREATE, method_trace, perf_data, report
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces import window_details as details
+from perfreg_assets.traces.clock_snapshots import ClockSnapshots
+from perfreg_assets.traces.profile_files import HEAD_BYTES, ProfileFile, profile_kind
+from perfreg_assets.traces.simpleperf import read_report
+
+SECOND = 1_000_000_000
+MS = 1_000_000
+US = 1_000_000
+"""A second in µs."""
+APP = "com.rig.app"
+AHEAD = 7 * SECOND
+"""So much further is the trace's clock than the monotonic one."""
+
+
+@pytest.fixture
+def trace(make_trace, tmp_path):
+    """A trace of ten seconds from 20 s on in which the app's thread 11 is called render-1."""
+    maker = make_trace().process(10, APP, {11: "render-1"}).process(20, "other", {21: "worker"})
+    snapshot = maker._builder.add_packet().clock_snapshot
+    for clock_id in (1, 2, 3, 4, 5, 6):
+        snapshot.clocks.add(clock_id=clock_id, timestamp=20 * SECOND - (AHEAD if clock_id in (3, 5) else 0))
+    return maker.schedule([(0, 11, 20 * SECOND, 30 * SECOND)]).write(tmp_path / "t.perfetto-trace")
+
+
+@pytest.fixture
+def look(trace, tmp_path, settings):
+    """Seconds 20 to 29 of the trace with some profiles beside it: name → content."""
+    home = settings.with_values(home=tmp_path / "home")
+
+    def look(files, sha256="abc"):
+        beside = []
+        for name, content in files.items():
+            path = tmp_path / name
+            if content is not None:
+                path.write_bytes(content)
+            kind = profile_kind(content[:HEAD_BYTES]) if content else "method_trace"
+            beside.append(ProfileFile(name, nullcontext(path), kind or "method_trace", f"{name}-{hash(content)}"))
+        ranges = [(k * SECOND, (k + 1) * SECOND) for k in range(20, 29)]
+        return details.window_details(nullcontext(trace), sha256, APP, ranges, home, profiles=beside)
+
+    return look
+
+
+CALLS = [(1, 4, 0, 4 * US), (1, 8, US // 2, 3 * US // 2), (1, 8, 2 * US, 2 * US + US // 4), (2, 8, 0, US)]
+
+
+def _self_times(calls, thread, second):
+    """Per microsecond: the innermost method on a thread; slow and plain."""
+    step = 1000
+    found: Counter[tuple[str, ...]] = Counter()
+    for at in range(second * US, (second + 1) * US, step):
+        on = sorted((one for one in calls if one[0] == thread and one[2] <= at < one[3]), key=lambda one: one[2])
+        if on:
+            found[tuple({4: ON_CREATE, 8: LOAD}[one[1]] for one in on)] += step
+    return {path: time / US for path, time in found.items()}
+
+
+@pytest.mark.parametrize("clock", ["dual", "wall"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_self_times_of_methods_by_second_of_the_trace(look, clock, streamed):
+    start_us = (22 * SECOND - AHEAD) // 1000
+    found = look({"cpu.trace": method_trace(start_us, CALLS, clock=clock, streamed=streamed)})
+    assert found.unread == ()
+    assert found.covered == {"method_trace": [(22 * SECOND, 26 * SECOND)]}
+    told = {
+        (row["range"], row["thread"], tuple(row["path"])): row["self_s"]
+        for row in found.methods.to_pylist()
+        if row["self_s"]
+    }
+    expected = {
+        (2 + second, name, path): pytest.approx(time)
+        for number, name in ((1, "main"), (2, "pool-#"))
+        for second in range(4)
+        for path, time in _self_times(CALLS, number, second).items()
+    }
+    assert told == expected
+    assert {(row["process"], row["is_app"]) for row in found.methods.to_pylist()} == {(APP, True)}
+    assert found.slices.num_rows == 0, "methods are no slices of the trace"
+
+
+def test_stacks_of_a_report_by_thread_of_the_trace(look):
+    moments = [25 * SECOND - AHEAD + k * MS for k in range(200)]
+    samples = [(at, 11, ["inner", "?", "outer"]) for at in moments] + [(at, 21, ["idle"]) for at in moments[:50]]
+    samples += [(moments[0], 99, ["outer"]), (moments[0], 11, [])]
+    found = look({"simpleperf.trace": report(samples)})
+    told = {
+        (row["range"], row["is_app"], row["process"], row["thread"], tuple(row["path"])): (
+            row["count"],
+            row["self_value"],
+        )
+        for row in found.stacks.to_pylist()
+    }
+    assert told == {
+        (5, True, APP, "render-#", ("outer", "[libapp.so]", "inner")): (200, pytest.approx(0.2)),
+        (5, False, "other", "worker", ("idle",)): (50, pytest.approx(0.05)),
+        (5, False, "?", "thread-#", ("outer",)): (1, pytest.approx(0.001)),
+    }
+    assert set(found.stacks.column("unit").to_pylist()) == {"s"}
+    assert (found.sample_count, found.without_stack_count) == (252, 1)
+    assert found.covered == {"call_stacks": [(25 * SECOND, 25 * SECOND + 199 * MS)]}
+
+
+def test_a_report_of_the_app_knows_whose_unknown_threads_are(look):
+    found = look({"r": report([(25 * SECOND - AHEAD, 99, ["run"])], app=APP)})
+    (row,) = found.stacks.to_pylist()
+    assert (row["is_app"], row["process"], row["thread"]) == (True, APP, "thread-#")
+
+
+def test_stacks_of_perf_data_by_thread_of_the_trace(look):
+    samples = [(25 * SECOND - AHEAD + k * MS, 11, [0x10, 0x20]) for k in range(100)]
+    found = look({"perf.data": perf_data(samples)})
+    assert found.unread == ()
+    (row,) = found.stacks.to_pylist()
+    assert (row["range"], row["is_app"], row["process"], row["thread"]) == (5, True, APP, "render-#")
+    assert (row["path"], row["count"], row["unit"]) == (["[libapp.so]", "[libapp.so]"], 100, "s")
+    assert row["self_value"] == pytest.approx(0.1)
+
+
+def test_samples_of_cycles_are_no_times_and_say_so(look):
+    samples = [(25 * SECOND - AHEAD + k * MS, 11, ["run"]) for k in range(9)]
+    found = look({"r": report(samples, event="cpu-cycles:u")})
+    assert found.stacks.num_rows == 0
+    assert found.unread[0].why.startswith("r counts cpu-cycles:u")
+    assert "cpu-clock" in found.unread[0].why
+
+
+def test_perf_data_that_does_not_tell_what_it_counts(look):
+    samples = [(25 * SECOND - AHEAD + k * MS, 11, [0x10]) for k in range(9)]
+    found = look({"perf.data": perf_data(samples, event="")})
+    assert found.unread[0].why.startswith("perf.data counts events without a name")
+
+
+def test_packed_profiles_and_several_of_a_kind(look):
+    one = method_trace((22 * SECOND - AHEAD) // 1000, [(1, 4, 0, US)])
+    other = method_trace((24 * SECOND - AHEAD) // 1000, [(1, 8, 0, US)])
+    found = look({"a.trace.gz": gzip.compress(one), "b.trace": other})
+    assert [(row["range"], row["path"], row["self_s"]) for row in found.methods.to_pylist() if row["self_s"]] == [
+        (2, [ON_CREATE], 1.0),
+        (4, [LOAD], 1.0),
+    ]
+    assert found.covered["method_trace"] == [(22 * SECOND, 23 * SECOND), (24 * SECOND, 25 * SECOND)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("gone.trace", None),
+        ("empty.trace", b""),
+        ("text.trace", b"no profile at all\n"),
+        ("cut.trace", method_trace(1000, CALLS, streamed=True)[:-9]),
+        ("cpu.trace", method_trace(1000, CALLS).replace(b"clock=dual", b"clock=thread-cpu")),
+    ],
+)
+def test_a_method_trace_that_cannot_be_read_says_why_and_is_tried_again(look, name, content):
+    good = report([(25 * SECOND - AHEAD, 11, ["run"])])
+    found = look({name: content, "r": good})
+    ((unread, kind, why),) = ((one.name, one.kind, one.why) for one in found.unread)
+    assert (unread, kind) == (name, "method_trace")
+    assert why
+    assert found.stacks.num_rows == 1, "the other one counts"
+    fine = method_trace((22 * SECOND - AHEAD) // 1000, [(1, 4, 0, US)])
+    assert look({name: fine, "r": good}).unread == ()
+
+
+@pytest.mark.parametrize("cut", [5, 11, 14, 40, -1])
+def test_a_report_that_is_cut_is_refused(look, cut):
+    whole = report([(25 * SECOND - AHEAD, 11, ["run"])])
+    with pytest.raises(Rejected) as caught:
+        read_report([whole[:cut]], "r")
+    assert caught.value.reason is Reason.PROFILE_DAMAGED
+    with pytest.raises(Rejected):
+        read_report([whole.replace(b"SIMPLEPERF\1", b"SIMPLEPERF\2")], "r")
+
+
+@hypothesis.settings(deadline=None)
+@given(st.lists(st.integers(1, 40), max_size=20))
+def test_a_report_in_any_pieces_is_the_same(lengths):
+    whole = report([(k, 11, ["a", "b"][: k % 3]) for k in range(9)])
+    pieces, at = [], 0
+    for length in lengths:
+        pieces.append(whole[at : at + length])
+        at += length
+    found, expected = read_report([*pieces, whole[at:]], "r"), read_report([whole], "r")
+    assert (found.stacks, found.symbols, found.threads) == (expected.stacks, expected.symbols, expected.threads)
+    assert found.stack.tolist() == expected.stack.tolist()
+
+
+def test_without_the_clock_nothing_is_placed(make_trace, tmp_path, settings):
+    maker = make_trace().process(10, APP, {11: "render"}).schedule([(0, 11, SECOND, 2 * SECOND)])
+    path = maker.write(tmp_path / "t.perfetto-trace")
+    (tmp_path / "a.trace").write_bytes(method_trace(1_000_000, CALLS))
+    beside = [ProfileFile("a.trace", nullcontext(tmp_path / "a.trace"), "method_trace", "1")]
+    home = settings.with_values(home=tmp_path / "home")
+    found = details.window_details(nullcontext(path), "abc", APP, [(SECOND, 2 * SECOND)], home, profiles=beside)
+    assert "monotonic clock" in found.unread[0].why
+    assert found.methods.num_rows == 0
+
+
+def test_what_profiles_told_is_kept_by_their_content(look, trace):
+    first = look({"a.trace": method_trace((22 * SECOND - AHEAD) // 1000, CALLS)})
+    trace.unlink()
+    again = look({"a.trace": method_trace((22 * SECOND - AHEAD) // 1000, CALLS)})
+    assert again == first
+    with pytest.raises(Rejected):
+        look({"a.trace": method_trace((23 * SECOND - AHEAD) // 1000, CALLS)})
+
+
+@hypothesis.settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 100), st.integers(0, 50)), min_size=1, max_size=5),
+    st.lists(st.integers(0, 600), max_size=9),
+)
+def test_moments_of_the_clock_and_back(steps, moments):
+    """The trace's clock runs on while the device sleeps, the monotonic one does not."""
+    awake = np.cumsum([length for length, _ in steps])
+    clock = ClockSnapshots(awake + np.cumsum([asleep for _, asleep in steps]), awake)
+    at = np.array(moments, np.int64)
+    assert clock.to_clock(clock.to_trace(at)).tolist() == at.tolist()
+    assert (np.diff(clock.to_clock(np.sort(at))) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"*version\n3\n", "method_trace"),
+        (b"SLOW\xf3\0", "method_trace"),
+        (b"SIMPLEPERF\1\0", "call_stacks"),
+        (b"PERFILE2", "call_stacks"),
+        (gzip.compress(b"SLOW" + bytes(9_000))[:HEAD_BYTES], "method_trace"),
+        (b"\x1f\x8bnonsense", None),
+        (b"", None),
+        (b"\x0a\x20", None),
+        (b"slow", None),
+    ],
+)
+def test_kinds_by_first_bytes(head, kind):
+    assert profile_kind(head) == kind
