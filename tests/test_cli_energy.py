@@ -1,6 +1,7 @@
 """perfreg energy, energy-calibrate and profiles: on the sample warehouse, and from a recorded trace to the table."""
 
 import csv
+import gzip
 import io
 import json
 import shutil
@@ -40,7 +41,9 @@ def ingested(tmp_path_factory):
     for number in (1, 2):
         own = folder / "runs" / f"p7-{number}"
         own.mkdir(parents=True)
-        shutil.copy(DATA / "android-traces" / PIXEL, own / "trace.perfetto-trace.gz")
+        # With empty packets more, as another trace: each counts once.
+        content = gzip.decompress((DATA / "android-traces" / PIXEL).read_bytes()) + b"\x0a\x00" * number
+        (own / "trace.perfetto-trace.gz").write_bytes(gzip.compress(content, 1, mtime=0))
         (own / "run.json").write_text(
             json.dumps(
                 {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +10,31 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command, main
 from perfreg_assets.cli.upkeep import bring_up_to_date
-from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.methods.power_profile import PowerProfile
     from perfreg_assets.model.energies import Report
-    from perfreg_assets.warehouse.connection import Reader
 
 _COLUMNS = ("component", "scope", "mAh", "mJ", "share", "change", "source")
 _CSV = ("run_id", "component", "scope", "charge_mah", "energy_mj", "share", "change_ratio", "source")
 _PROFILE_COLUMNS = ("device", "name", "origin", "dialect", "cores", "capacity_mah", "runs", "profile_id")
+_PART_COLUMNS = {
+    "charge_mah": ("process", "thread", "mAh"),
+    "total_mah": ("screen", "duration_s", "mAh", "app mAh"),
+    "method_self_mah": ("thread", "method", "call_count", "mAh", "with calls"),
+}
+_LOG_KEYS = (
+    "method_log_id",
+    "app",
+    "version_name",
+    "log_name",
+    "device_name",
+    "profile_id",
+    "test_count",
+    "thread_count",
+)
+_METHOD_COLUMNS = ("test", "thread", "method", "call_count", "method_self_mah", "method_mah")
 _SHOWN = 5
 
 
@@ -42,9 +55,10 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
     from perfreg_assets.model.energies import report
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_run
 
     with Warehouse.of(settings).reading_caught_up() as reader:
-        _require_run(reader, run_id)
+        require_run(reader, run_id)
         volts = settings_table.in_force(reader, settings).nominal_voltage_v
         other = _read(profile_path, volts) if profile_path else None
         found = report(reader, run_id, other)
@@ -65,15 +79,10 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
         _tables(rows, found)
     if other is None and found.state.reason:
         terminal.note(f"{run_id}: no estimate: {found.state.reason}")
+        if any(one.source == "time_in_state" for one in found.costs):
+            terminal.note(f"{run_id}: cpu_core is an upper bound: all cores at their frequencies, busy or not")
     elif other is None:
         terminal.note(_told_by(found))
-
-
-def _require_run(reader: Reader, run_id: str) -> None:
-    if not reader.value("SELECT count(*) FROM core.runs WHERE run_id = ?", [run_id]):
-        known = [name for (name,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_id")]
-        near = get_close_matches(run_id, known, 3)
-        raise Rejected(Reason.RUN_UNKNOWN, f"run {run_id!r}" + (f", did you mean {' or '.join(near)}?" if near else ""))
 
 
 def _read(path: Path, volts: float) -> PowerProfile:
@@ -94,12 +103,14 @@ def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: Po
             "origin": "given" if other else state.profile_origin,
             "is_foreign": None if other else state.is_foreign_profile,
             "fit_ratio": None if other else state.fit_ratio,
+            "doubt": None if other else state.profile_doubt,
         },
         "reason_code": None if other else state.reason_code,
         "reason": None if other else state.reason,
         "run": found.whole,
         "threads": list(found.threads),
         "screens": list(found.screens),
+        "methods": list(found.methods),
         "accuracy": found.accuracy,
         "calibrated_mj": found.calibrated_mj,
     }
@@ -111,13 +122,15 @@ def _tables(rows: list[dict[str, Any]], found: Report) -> None:
     for title, entries, amount in (
         ("threads that took most", found.threads, "charge_mah"),
         ("screens that took most", found.screens, "total_mah"),
+        ("methods that took most by themselves", found.methods, "method_self_mah"),
     ):
         if entries:
             terminal.say()
-            shown = [{**one, "mAh": one[amount], "app mAh": one.get("app_mah")} for one in entries[:_SHOWN]]
-            is_thread = "thread" in entries[0]
-            columns = ("process", "thread", "mAh") if is_thread else ("screen", "duration_s", "mAh", "app mAh")
-            terminal.table(shown, columns, title=title)
+            shown = [
+                {**one, "mAh": one[amount], "app mAh": one.get("app_mah"), "with calls": one.get("method_mah")}
+                for one in entries[:_SHOWN]
+            ]
+            terminal.table(shown, _PART_COLUMNS[amount], title=title)
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
@@ -137,14 +150,16 @@ def _told_by(found: Report) -> str:
     parts.append(f"estimated by {state.profile_name} ({state.profile_origin})")
     if state.is_foreign_profile:
         parts.append("of another device, no more than a guess")
+    if state.profile_doubt:
+        parts.append(f"perhaps another chip's: {state.profile_doubt}")
     if not state.has_idle_states:
         parts.append("without idle states, so what cores took awake without a thread is missing")
     if found.accuracy:
-        parts.append(
-            f"{found.accuracy['energy_ratio']:.2f} of what the rails of the cores measured, "
-            f"r = {found.accuracy['correlation'] or 0:.3f}, MAPE {found.accuracy['mape_ratio'] or 0:.2f}"
-        )
-    if found.calibrated_mj is not None and found.estimated_mj:
+        told = found.accuracy
+        parts.append(f"{told['energy_ratio']:.2f} of what the rails of the cores measured")
+        parts += [f"r = {told['correlation']:.3f}"] if told["correlation"] is not None else []
+        parts += [f"MAPE {told['mape_ratio']:.2f}"] if told["mape_ratio"] is not None else []
+    if found.calibrated_mj is not None:
         parts.append(f"calibrated {found.calibrated_mj:,.0f} mJ in place of {found.estimated_mj:,.0f}")
     elif not found.accuracy:
         parts.append("not calibrated: good for comparing, 20 to 45 % low where devices measured")
@@ -165,6 +180,56 @@ def energy_calibrate(settings: Settings, device: str) -> None:
         power_calibrations.store(writer, rows)
     names = ("device_name", "scale_ratio", "floor_mw", "run_count", "interval_count", "energy_ratio", "mape_ratio")
     terminal.table([vars(row) for row in rows], names)
+
+
+@command("energy-import", example="perfreg energy-import logs.json --app com.rig.shop --app-version 1.5 --device flame")
+@click.argument("path", metavar="LOGS.json", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--app", required=True, help="Application id.")
+@click.option("--app-version", required=True, help="The version that was tested.")
+@click.option("--device", help="Code name of the device, whose power profile is known.")
+@click.option(
+    "--profile", "profile_path", type=click.Path(dir_okay=False, path_type=Path), help="Its power_profile.xml instead."
+)
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def energy_import(
+    settings: Settings, path: Path, app: str, app_version: str, device: str | None, profile_path: Path | None, form: str
+) -> None:
+    """Takes in a log of methods' entries and exits with the cores' times in state, and shows what each method took at
+    most: all cores at the frequencies that they had, busy or not. Good for comparing versions, no estimate."""
+    from perfreg_assets.collection.config import check_app_id
+    from perfreg_assets.model.method_logs import estimated
+    from perfreg_assets.model.profile_shelf import of_device
+    from perfreg_assets.traces.power_profile import read_profile
+    from perfreg_assets.warehouse import method_logs, power_profiles, settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if device is None and profile_path is None:
+        raise ValueError("name the device with --device, or its power profile with --profile")
+    check_app_id(app)
+    with Warehouse.of(settings).writing() as writer:
+        volts = settings_table.in_force(writer, settings).nominal_voltage_v
+        if profile_path is not None:
+            profile, content = read_profile(profile_path, nominal_voltage_v=volts)
+            name, origin = profile_path.name, power_profiles.RUN_FOLDER
+        else:
+            profile, content, name, origin = of_device(writer, settings, device or "")
+        row, charges = estimated(
+            path, profile, app=app, version_name=app_version, device=device, nominal_voltage_v=volts
+        )
+        power_profiles.keep(
+            writer,
+            [power_profiles.described(profile, name=name, device=device, origin=origin, content=content)],
+        )
+        method_logs.store(writer, row, charges)
+    rows = [{**vars(one), "is_upper_bound": True} for one in charges]
+    if form == "json":
+        log = {name: getattr(row, name) for name in _LOG_KEYS}
+        terminal.show_object({**log, "refused": [vars(one) for one in row.refused], "methods": rows})
+    else:
+        terminal.show(rows, _METHOD_COLUMNS, form)
+    for one in row.refused:
+        terminal.note(f"test {one.test}, thread {one.thread} is left out: {one.reason}")
+    terminal.note(f"{path.name} is kept as {row.method_log_id}; upper bounds: all cores are paid for, busy or not")
 
 
 @main.group()

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-THREAD, STATE, AWAKE, SEGMENT = 0, 1, 2, 3
-"""Kinds of events: the thread on a core (-1 none), the core's state of frequency, whether it is awake, and the
-segment that begins (-1 none)."""
+from perfreg_assets.methods.power_states import SEGMENT, STATE, THREAD
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

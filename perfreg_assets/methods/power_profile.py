@@ -16,6 +16,8 @@ from perfreg_assets.methods.inputs import Floats
 
 FIT_MINIMUM = 0.99
 """Right files fit their traces to 1.0, files of foreign chips to .80 at most (measured)."""
+MAS_PER_MAH = 3600.0
+"""mA·s in a mAh."""
 STUB_MA = 0.1
 """What the emulator's file and others that nobody filled in say everywhere."""
 
@@ -131,6 +133,27 @@ def fit_ratio(profile: PowerProfile, clusters: ArrayLike, khz: ArrayLike, counts
             table = profile.cluster(number).khz
             is_known[place] = table is not None and bool((table == value).any())
     return float(weights[is_known].sum() / weights.sum()) if weights.sum() > 0 else 0.0
+
+
+def same_frequencies(one: PowerProfile, other: PowerProfile) -> bool:
+    """Whether two profiles with frequencies have the same ones, cluster by cluster."""
+    return len(one.clusters) == len(other.clusters) and all(
+        np.array_equal(mine.khz, theirs.khz)
+        for mine, theirs in zip(one.clusters, other.clusters, strict=True)
+        if mine.khz is not None and theirs.khz is not None
+    )
+
+
+def same_charges(one: PowerProfile, other: PowerProfile) -> bool:
+    """Whether two profiles state the same mA of cores, clusters and processor."""
+    return (
+        len(one.clusters) == len(other.clusters)
+        and one.active_ma == other.active_ma
+        and all(
+            np.array_equal(mine.charge_ma, theirs.charge_ma) and mine.cluster_ma == theirs.cluster_ma
+            for mine, theirs in zip(one.clusters, other.clusters, strict=True)
+        )
+    )
 
 
 def same_values(one: PowerProfile, other: PowerProfile) -> bool:

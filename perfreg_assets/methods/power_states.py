@@ -24,6 +24,7 @@ kernels = LazyModule("perfreg_assets.methods.power_kernels")
 
 Ints = npt.NDArray[np.int64]
 THREAD, STATE, AWAKE, SEGMENT = 0, 1, 2, 3
+"""Kinds of events, see `Events`. Compiled kernels have them built in: changing one takes a change in their file."""
 SCOPES = ("app", "others", "wakeups")
 CORE, CLUSTER, ACTIVE = "cpu_core", "cpu_cluster", "cpu_active"
 PARTS = (CORE, CLUSTER, ACTIVE)

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.methods.power_profile import PowerProfile, layout
+from perfreg_assets.methods.power_profile import MAS_PER_MAH, PowerProfile, layout
 from perfreg_assets.methods.power_states import PARTS, SCOPES, States, levels
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import energies as table
 from perfreg_assets.warehouse import power_calibrations
+from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.power_calibrations import CalibrationRow
 
-_MAS_PER_MAH = 3600.0
+POWER = "power_"
+"""What the names of all series of power begin with."""
 _ORDER = {name: place for place, name in enumerate((*PARTS, "base"))}
 
 
@@ -39,9 +42,9 @@ class Report:
     costs: empty where nothing is known.
     series: name → mean, highest value and unit of the power series that the run has.
     whole: the run beside its history, a row of marts.energy_by_run; None by another profile.
-    threads, screens: rows of the marts, those that cost most first; none by another profile.
+    threads, screens, methods: rows of the marts, those that cost most first; none by another profile.
     accuracy: a row of marts.energy_accuracy where the device measured its cores.
-    calibrated_mj: of the cores, brought to the rails of the device; None where it is not calibrated.
+    calibration: how estimates of the device are brought to its rails; None where it is not calibrated.
     """
 
     state: table.EnergyRunRow
@@ -50,13 +53,22 @@ class Report:
     whole: dict[str, Any] | None
     threads: tuple[dict[str, Any], ...]
     screens: tuple[dict[str, Any], ...]
+    methods: tuple[dict[str, Any], ...]
     accuracy: dict[str, Any] | None
-    calibrated_mj: float | None
+    calibration: CalibrationRow | None
 
     @property
     def estimated_mj(self) -> float:
         """Of the cores, for everybody."""
-        return sum(one.energy_mj for one in self.costs if one.component in PARTS)
+        return sum(one.energy_mj for one in self.costs if _is_of_cores(one))
+
+    @property
+    def calibrated_mj(self) -> float | None:
+        """The same, brought to the rails of the device; None where it is not calibrated."""
+        fitted = self.calibration
+        if fitted is None:
+            return None
+        return fitted.scale_ratio * self.estimated_mj + fitted.floor_mw * self.state.duration_s
 
 
 def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> Report:
@@ -72,51 +84,43 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
     state = table.find(reader, [run_id]).get(run_id)
     if state is None:
         raise ValueError(f"{run_id}: no trace was read for what it cost; `perfreg status` says what is due")
-    rows = _of_another(reader, state, profile) if profile is not None else _stored(reader, run_id)
-    whole = sum(row["charge_mah"] for row in rows if row["component"] in PARTS)
-    before = {} if profile is not None else _history(reader, state)
+    is_stored = profile is None
+    rows = table.charges_of(reader, run_id) if profile is None else _of_another(reader, state, profile)
+    whole = sum(row.charge_mah for row in rows if _is_of_cores(row))
+    before = table.usual(reader, state) if is_stored else {}
     costs = [
         Cost(
-            row["component"],
-            row["scope"],
-            row["energy_source"],
-            row["charge_mah"],
-            row["energy_mj"],
-            row["charge_mah"] / whole if row["component"] in PARTS and whole > 0 else None,
+            row.component,
+            row.scope,
+            row.energy_source,
+            row.charge_mah,
+            row.energy_mj,
+            row.charge_mah / whole if _is_of_cores(row) and whole > 0 else None,
             _change(row, state.duration_s, before),
         )
         for row in rows
     ]
     scopes = (*SCOPES, "device")
     costs.sort(key=lambda one: (_ORDER.get(one.component, len(_ORDER)), one.component, scopes.index(one.scope)))
-    is_stored = profile is None
     return Report(
         state,
         tuple(costs),
         _series(reader, run_id),
-        _first(reader, "marts.energy_by_run", run_id) if is_stored else None,
-        tuple(_rows(reader, "marts.energy_by_thread", run_id, "charge_mah DESC, process, thread")) if is_stored else (),
-        tuple(_rows(reader, "marts.energy_by_screen", run_id, "total_mah DESC, screen")) if is_stored else (),
-        _first(reader, "marts.energy_accuracy", run_id) if is_stored else None,
-        _calibrated(reader, state, costs) if is_stored else None,
+        table.whole(reader, run_id) if is_stored else None,
+        tuple(table.threads(reader, run_id)) if is_stored else (),
+        tuple(table.screens(reader, run_id)) if is_stored else (),
+        tuple(table.methods(reader, run_id)) if is_stored else (),
+        table.accuracy(reader, run_id) if is_stored else None,
+        power_calibrations.find(reader, state.device_name, state.profile_id) if is_stored else None,
     )
 
 
-def _calibrated(reader: Reader, state: table.EnergyRunRow, costs: list[Cost]) -> float | None:
-    fitted = power_calibrations.find(reader, state.device_name, state.profile_id)
-    if fitted is None:
-        return None
-    estimated_mj = sum(one.energy_mj for one in costs if one.component in PARTS)
-    return fitted.scale_ratio * estimated_mj + fitted.floor_mw * state.duration_s
+def _is_of_cores(one: Cost | table.EnergyRow) -> bool:
+    """Whether it is a part of what the cores took; an upper bound is none."""
+    return one.component in PARTS and one.scope in SCOPES
 
 
-def _stored(reader: Reader, run_id: str) -> list[dict[str, Any]]:
-    return reader.dicts(
-        "SELECT component, scope, energy_source, charge_mah, energy_mj FROM core.energies WHERE run_id = ?", [run_id]
-    )
-
-
-def _of_another(reader: Reader, state: table.EnergyRunRow, profile: PowerProfile) -> list[dict[str, Any]]:
+def _of_another(reader: Reader, state: table.EnergyRunRow, profile: PowerProfile) -> list[table.EnergyRow]:
     """By a profile that is not the run's, from its times in state."""
     seen = state.first_cores or ()
     if layout(profile, (), seen) != seen:
@@ -126,68 +130,48 @@ def _of_another(reader: Reader, state: table.EnergyRunRow, profile: PowerProfile
         )
     if not profile.has_frequencies:
         raise Rejected(Reason.PROFILE_MISFIT, "the profile has steps without frequencies")
-    times = reader.dicts("SELECT * FROM core.time_in_state WHERE run_id = ?", [state.run_id])
-    states = States(
-        np.array([row["cluster"] for row in times], np.int64), np.array([row["frequency_khz"] for row in times], float)
-    )
-    spent = np.array([[row["busy_s"], row["cluster_share_s"], row["active_share_s"]] for row in times]).reshape(-1, 3)
+    times = table.times_of(reader, state.run_id)
+    states = States(np.array([one.cluster for one in times], np.int64), np.array([one.frequency_khz for one in times]))
+    spent = np.array([[one.busy_s, one.cluster_share_s, one.active_share_s] for one in times]).reshape(-1, 3)
     charges = spent * levels(profile, states)
     found = []
     for part, component in enumerate(PARTS):
         for scope in SCOPES:
-            own = [place for place, row in enumerate(times) if row["scope"] == scope]
-            charge_mah = float(charges[own, part].sum()) / _MAS_PER_MAH
-            found.append(_row(component, scope, profile.source, charge_mah, state.nominal_voltage_v))
+            own = [place for place, one in enumerate(times) if one.scope == scope]
+            found.append(_row(state, component, scope, profile, float(charges[own, part].sum())))
     if profile.base_ma:
-        charge_mah = sum(profile.base_ma.values()) * state.duration_s / _MAS_PER_MAH
-        found.append(_row("base", "device", profile.source, charge_mah, state.nominal_voltage_v))
+        found.append(_row(state, "base", "device", profile, sum(profile.base_ma.values()) * state.duration_s))
     return found if times else []
 
 
-def _row(component: str, scope: str, source: str, charge_mah: float, volts: float) -> dict[str, Any]:
-    return {
-        "component": component,
-        "scope": scope,
-        "energy_source": source,
-        "charge_mah": charge_mah,
-        "energy_mj": charge_mah * _MAS_PER_MAH * volts,
-    }
-
-
-def _history(reader: Reader, state: table.EnergyRunRow) -> dict[tuple[str, str, str], float]:
-    """(component, scope, source) → median mAh per hour over the history's runs of the same profile."""
-    rows = reader.rows(
-        "SELECT own.component, own.scope, own.energy_source, median(own.charge_mah * 3600 / theirs.duration_s) "
-        "FROM core.history_candidates AS members "
-        "JOIN core.energy_runs AS theirs ON theirs.run_id = members.history_run_id "
-        "JOIN core.energies AS own ON own.run_id = members.history_run_id "
-        "WHERE members.run_id = $run AND members.history_rank IS NOT NULL AND theirs.duration_s > 0 "
-        "AND (NOT own.is_estimated OR own.profile_id = $profile) GROUP BY ALL",
-        {"run": state.run_id, "profile": state.profile_id},
+def _row(
+    state: table.EnergyRunRow, component: str, scope: str, profile: PowerProfile, charge_mas: float
+) -> table.EnergyRow:
+    return table.EnergyRow(
+        run_id=state.run_id,
+        component=component,
+        scope=scope,
+        energy_source=profile.source,
+        charge_mah=charge_mas / MAS_PER_MAH,
+        energy_mj=charge_mas * state.nominal_voltage_v,
+        is_estimated=True,
+        profile_id=profile.profile_id,
     )
-    return {(component, scope, source): value for component, scope, source, value in rows}
 
 
-def _change(row: dict[str, Any], duration_s: float, before: dict[tuple[str, str, str], float]) -> float | None:
-    usual = before.get((row["component"], row["scope"], row["energy_source"]))
+def _change(row: table.EnergyRow, duration_s: float, before: dict[tuple[str, str, str], float]) -> float | None:
+    usual = before.get((row.component, row.scope, row.energy_source))
     if not usual or duration_s <= 0:
         return None
-    return float(row["charge_mah"] * 3600 / duration_s / usual - 1)
+    return row.charge_mah * 3600 / duration_s / usual - 1
 
 
 def _series(reader: Reader, run_id: str) -> dict[str, dict[str, Any]]:
-    rows = reader.dicts(
-        "SELECT series, unit, list_avg(finite) AS mean, list_max(finite) AS highest FROM ("
-        'SELECT series, unit, list_filter("values", lambda one: isfinite(one)) AS finite FROM marts.series_arrays '
-        "WHERE run_id = ? AND starts_with(series, 'power_') AND NOT is_missing) ORDER BY series",
-        [run_id],
-    )
-    return {row.pop("series"): row for row in rows}
-
-
-def _rows(reader: Reader, mart: str, run_id: str, order: str) -> list[dict[str, Any]]:
-    return reader.dicts(f"SELECT * FROM {mart} WHERE run_id = ? ORDER BY {order}", [run_id])
-
-
-def _first(reader: Reader, mart: str, run_id: str) -> dict[str, Any] | None:
-    return next(iter(_rows(reader, mart, run_id, "run_id")), None)
+    found = {}
+    for (_, name), row in sorted(series_table.find(reader, [run_id]).items()):
+        if not name.startswith(POWER) or row.values is None:
+            continue
+        known = row.values[np.isfinite(row.values)]
+        if known.size:
+            found[name] = {"unit": row.unit, "mean": float(known.mean()), "highest": float(known.max())}
+    return found

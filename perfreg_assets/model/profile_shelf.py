@@ -10,8 +10,10 @@ from typing import Any
 
 from perfreg_assets import bundled
 from perfreg_assets.methods.power_profile import PowerProfile, same_values
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces.power_profile import FILE_NAME, parse_profile
+from perfreg_assets.traces.power_profile import parse_profile
 from perfreg_assets.traces.profile_choice import BUNDLED, SETTING, WAREHOUSE, Offered, Profiles
 from perfreg_assets.warehouse import power_profiles
 from perfreg_assets.warehouse.connection import Reader
@@ -37,12 +39,14 @@ class Shelf:
         """
         name = settings.power_profile
         return Profiles(
-            own=folder / FILE_NAME,
+            own=folder / POWER_PROFILE,
+            fetched_sha256=_fetched(run.extra or {}),
             forced=self.forced,
             forced_name="" if name == OF_THE_DEVICE else name,
             of_devices={**installed(), **self.added},
             frequencies_khz=_frequencies(run.extra or {}),
             nominal_voltage_v=settings.nominal_voltage_v,
+            state_times=_state_times(run.extra or {}),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -95,6 +99,21 @@ def installed() -> Mapping[str, Offered]:
     return {path.stem: Offered(path.read_bytes(), path.name, path.stem, BUNDLED) for path in files}
 
 
+def of_device(reader: Reader, settings: Settings, device: str) -> tuple[PowerProfile, bytes, str, str]:
+    """(profile, content, name, origin as it is stored) of what was added for a device, else of what the installation
+    brings.
+
+    Raises:
+        Rejected: PROFILE_MISSING.
+    """
+    offered = {**installed(), **load(reader, settings).added}.get(device)
+    if offered is None:
+        raise Rejected(Reason.PROFILE_MISSING, f"device {device}")
+    profile = parse_profile(offered.content, offered.name, nominal_voltage_v=settings.nominal_voltage_v)
+    origin = power_profiles.ADDED if offered.origin == WAREHOUSE else power_profiles.BUNDLED
+    return profile, offered.content, offered.name, origin
+
+
 @dataclass(frozen=True)
 class KnownProfile:
     """A profile that can be used. `same_as`: another one that states the same values, None where there is none."""
@@ -138,6 +157,19 @@ def _frequencies(extra: Mapping[str, Any]) -> dict[int, list[float]]:
         ):
             found[int(policy)] = [float(one) for one in values]
     return found
+
+
+def _state_times(extra: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    told = extra.get("cpu_time_in_state")
+    return told if isinstance(told, dict) else None
+
+
+def _fetched(extra: Mapping[str, Any]) -> str | None:
+    """SHA-256 of the power profile that the collection took from the device; None where it says none."""
+    told = extra.get("collection")
+    profile = told.get("power_profile") if isinstance(told, dict) else None
+    sha256 = profile.get("sha256") if isinstance(profile, dict) else None
+    return sha256 if isinstance(sha256, str) else None
 
 
 def _told(one: Offered) -> dict[str, str]:

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from perfreg_assets.reports.data import CostRow, EnergyView, ScreenCost
+from perfreg_assets.reports.conditions import of
+from perfreg_assets.reports.data import CostRow, EnergyView, MethodCost, ScreenCost
 from perfreg_assets.warehouse.connection import Reader
 
 _SCOPES = ("app", "others", "wakeups")
-_SHOWN_SCREENS = 10
+_SHOWN_SCREENS = _SHOWN_METHODS = 10
 
 ENERGY_HASHES = {
     "energies": """SELECT run_id, bit_xor(hash(component, scope, energy_source, charge_mah, energy_mj))
@@ -19,8 +20,13 @@ ENERGY_HASHES = {
                         app_change_ratio, total_change_ratio) FROM marts.energy_by_run WHERE {of}""",
     "energy_by_screen": """SELECT run_id, bit_xor(hash(screen, duration_s, app_mah, total_mah))
                            FROM marts.energy_by_screen WHERE {of} GROUP BY run_id""",
-    "energy_states": """SELECT run_id, hash(profile_name, profile_origin, is_foreign_profile, has_idle_states)
+    "energy_states": """SELECT run_id, hash(profile_name, profile_origin, is_foreign_profile, has_idle_states,
+                        profile_doubt)
                         FROM marts.energy_states WHERE {of}""",
+    "energy_accuracy": """SELECT run_id, hash(energy_ratio, correlation, mape_ratio) FROM marts.energy_accuracy
+                          WHERE {of}""",
+    "method_energies": """SELECT run_id, bit_xor(hash(thread, method, method_self_mah, method_mah))
+                          FROM marts.method_energies WHERE {of} GROUP BY run_id""",
 }
 """What of it a page shows, by run; {of} limits a query to some runs."""
 
@@ -31,27 +37,37 @@ WHERE is_estimated AND component LIKE 'cpu!_%' ESCAPE '!' AND {of} ORDER BY run_
 _WHOLE = """
 SELECT whole.run_id, whole.app_mah_per_h, whole.total_mah_per_h, whole.battery_ratio_per_h, whole.history_count,
        whole.app_change_ratio, whole.total_change_ratio, states.profile_name, states.is_foreign_profile,
-       states.has_idle_states
+       states.has_idle_states, states.profile_doubt
 FROM marts.energy_by_run AS whole JOIN marts.energy_states AS states ON states.run_id = whole.run_id
-WHERE whole.{of}
+WHERE {of}
 """
 _SCREENS = """
 SELECT run_id, coalesce(screen, 'unknown') AS screen, duration_s, app_mah, total_mah FROM marts.energy_by_screen
 WHERE {of} ORDER BY run_id, total_mah DESC, screen
 """
+_ACCURACY = "SELECT run_id, energy_ratio, correlation, mape_ratio FROM marts.energy_accuracy WHERE {of}"
+_METHODS = """
+SELECT run_id, thread, method, method_self_mah, method_mah FROM marts.method_energies
+WHERE {of} ORDER BY run_id, method_self_mah DESC, thread, method
+"""
 
 
 def load_energies(reader: Reader, run_ids: Sequence[str]) -> dict[str, EnergyView]:
     """run_id → what it cost, of runs that were estimated."""
-    of = f"run_id IN ({', '.join('?' * len(run_ids))})" if run_ids else "run_id IS NULL"
+    named = of(run_ids)
     costs: dict[str, dict[str, dict[str, dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
-    for row in reader.dicts(_COSTS.format(of=of), run_ids):
+    for row in reader.dicts(_COSTS.format(of=named), run_ids):
         costs[row["run_id"]][row["component"]][row["scope"]] = row
     screens: dict[str, list[ScreenCost]] = defaultdict(list)
-    for row in reader.dicts(_SCREENS.format(of=of), run_ids):
+    for row in reader.dicts(_SCREENS.format(of=named), run_ids):
         screens[row.pop("run_id")].append(ScreenCost(**row))
+    methods: dict[str, list[MethodCost]] = defaultdict(list)
+    for row in reader.dicts(_METHODS.format(of=named), run_ids):
+        if len(methods[run_id := row.pop("run_id")]) < _SHOWN_METHODS:
+            methods[run_id].append(MethodCost(**row))
+    accuracy = {row.pop("run_id"): row for row in reader.dicts(_ACCURACY.format(of=named), run_ids)}
     found = {}
-    for row in reader.dicts(_WHOLE.format(of=of), run_ids):
+    for row in reader.dicts(_WHOLE.format(of=of(run_ids, "whole.run_id")), run_ids):
         run_id = row.pop("run_id")
         found[run_id] = EnergyView(
             **row,
@@ -60,5 +76,7 @@ def load_energies(reader: Reader, run_ids: Sequence[str]) -> dict[str, EnergyVie
                 for component, own in sorted(costs[run_id].items(), key=lambda one: one[0] != "cpu_core")
             ),
             screens=tuple(screens[run_id][:_SHOWN_SCREENS]),
+            methods=tuple(methods[run_id]),
+            **accuracy.get(run_id, {}),
         )
     return found

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfreg_assets.methods.inputs import Floats
-from perfreg_assets.methods.power_states import PARTS, SCOPES, StateTimes
+from perfreg_assets.methods.power_states import CORE, PARTS, SCOPES, StateTimes
 from perfreg_assets.methods.thread_times import REST
-from perfreg_assets.reasons import Reason
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces.method_energies import MethodCharge, method_charges
 from perfreg_assets.traces.names import Names
-from perfreg_assets.traces.power_series import Drawn, drawn
+from perfreg_assets.traces.power_series import Drawn, code_name, drawn
 from perfreg_assets.traces.profile_choice import Chosen
 from perfreg_assets.traces.rail_series import rails_of
 from perfreg_assets.traces.scope import Scope
+from perfreg_assets.traces.slice_uses import NO_SLICES
+from perfreg_assets.traces.state_times import SOURCE, TickedCores
 
 BASE, DEVICE = "base", "device"
 _MOST_THREADS = 60
@@ -72,6 +75,9 @@ class Energies:
     times: of every state that cores were in; empty where the trace does not tell.
     charges: of what the profile tells and of what rails measured.
     outside_ratio: share of the busy time at frequencies beyond the profile's tables.
+    bound: what an upper bound was told by, where there is no estimate but the kernel's times in state.
+    methods: or why there are none.
+    own_profile_sha256: of the power profile in the run's folder, usable or not; None without one.
     """
 
     device: str
@@ -83,10 +89,13 @@ class Energies:
     late_ratio: float | None = None
     outside_ratio: float | None = None
     chosen: Chosen | None = None
+    bound: Chosen | None = None
     times: tuple[StateTime, ...] = ()
     charges: tuple[Charge, ...] = ()
     threads: tuple[ThreadCharge, ...] = ()
     steps: tuple[StepCharge, ...] = ()
+    methods: tuple[MethodCharge, ...] | str = NO_SLICES
+    own_profile_sha256: str | None = None
 
 
 NOT_RECORDED = Energies("", 0.0, Reason.SERIES_MISSING.code, "the trace covers no time of the run")
@@ -99,40 +108,52 @@ def energies(scope: Scope) -> Energies:
         Rejected: ENGINE_…
     """
     found, duration_s = scope.once(drawn), scope.grid.count * scope.grid.interval_s
-    rails = _rail_charges(scope)
+    common = Energies(
+        "", duration_s, None, None, charges=_rail_charges(scope), own_profile_sha256=scope.profiles.own_sha256
+    )
     if isinstance(found, str):
-        return Energies("", duration_s, Reason.SERIES_MISSING.code, found, charges=rails)
-    times = _state_times(found.times)
+        return _at_most(scope, replace(common, reason_code=Reason.SERIES_MISSING.code, reason=found, methods=found))
+    told = replace(
+        common,
+        device=found.device,
+        first_cores=found.first_cores,
+        has_idle_states=found.cores.has_idle_states,
+        late_ratio=found.cores.late_ratio,
+        times=_state_times(found.times),
+    )
     if found.ma is None or found.chosen is None:
         why = found.missing
         assert why is not None
-        return Energies(
-            found.device,
-            duration_s,
-            why.reason.code,
-            str(why),
-            found.first_cores,
-            found.cores.has_idle_states,
-            found.cores.late_ratio,
-            times=times,
-            charges=rails,
-        )
+        return replace(told, reason_code=why.reason.code, reason=str(why), methods=str(why))
     of_segments = found.charges()
-    return Energies(
-        found.device,
-        duration_s,
-        None,
-        None,
-        found.first_cores,
-        found.cores.has_idle_states,
-        found.cores.late_ratio,
-        _outside_ratio(found),
-        found.chosen,
-        times,
-        (*_core_charges(found.chosen, of_segments, duration_s), *rails),
-        _thread_charges(scope, found),
-        _step_charges(scope, found, of_segments),
+    return replace(
+        told,
+        outside_ratio=_outside_ratio(found),
+        chosen=found.chosen,
+        charges=(*_core_charges(found.chosen, of_segments, duration_s), *common.charges),
+        threads=_thread_charges(scope, found),
+        steps=_step_charges(scope, found, of_segments),
+        methods=method_charges(scope, found),
     )
+
+
+def _at_most(scope: Scope, told: Energies) -> Energies:
+    """With an upper bound from the kernel's times in state, where the run has them: no estimate, no series, no verdict.
+
+    Why there is none, where they cannot be used, is told with why there is no estimate.
+    """
+    times = scope.profiles.state_times
+    if times is None:
+        return told
+    device = code_name(scope)
+    try:
+        ticked = TickedCores(times)
+        chosen = scope.profiles.choose(device, ticked)
+        charge = ticked.charge_mas(chosen.profile)
+    except Rejected as rejected:
+        return replace(told, device=device, reason=f"{told.reason}; no upper bound either: {rejected}")
+    bound = Charge(CORE, DEVICE, SOURCE, charge, None)
+    return replace(told, device=device, first_cores=ticked.first, bound=chosen, charges=(bound, *told.charges))
 
 
 def _state_times(times: StateTimes) -> tuple[StateTime, ...]:

@@ -24,8 +24,6 @@ from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.reasons import Reason, Rejected
 
-FILE_NAME = "power_profile.xml"
-"""What a run folder's own profile is called."""
 _MOST_BYTES = 1 << 20
 _MOST_MA = 10_000.0  # 10 A: more than any battery of a phone gives
 _MOST_MAH = 1_000_000.0

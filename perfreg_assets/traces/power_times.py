@@ -57,7 +57,7 @@ class CoreStates:
         """(cluster, kHz, how often) of the frequencies that were sampled, (n,) each."""
         found: dict[tuple[int, int], int] = {}
         for core, clock in self.clocks.items():
-            number = _cluster_of(core, first_cores)
+            number = cluster_of(core, first_cores)
             for khz, count in zip(*np.unique(clock.khz, return_counts=True), strict=True):
                 found[number, int(khz)] = found.get((number, int(khz)), 0) + int(count)
         rows = [(*key, count) for key, count in sorted(found.items())]
@@ -75,7 +75,8 @@ class CoreStates:
         return 0.0 if first_cores is None else fit_ratio(profile, *self.samples(first_cores))
 
 
-def _cluster_of(core: int, first_cores: Sequence[int]) -> int:
+def cluster_of(core: int, first_cores: Sequence[int]) -> int:
+    """Number of the cluster that a core belongs to."""
     return int(np.searchsorted(first_cores, core, side="right")) - 1
 
 
@@ -130,7 +131,7 @@ def times_of(scope: Scope, known: CoreStates, first_cores: Sequence[int], border
     sched = scope.contents.sched
     place = np.full(max(known.cores) + 1, -1, np.int64)
     place[list(known.cores)] = np.arange(len(known.cores))
-    clusters = np.array([_cluster_of(core, first_cores) for core in known.cores], np.int64)
+    clusters = np.array([cluster_of(core, first_cores) for core in known.cores], np.int64)
     states, parts = _frequency_events(known, clusters, int(borders[0]))
     lasts = sched.end_ns > sched.start_ns
     start, end, cpu, utid = (one[lasts] for one in (sched.start_ns, sched.end_ns, sched.cpu, sched.utid))

@@ -6,19 +6,27 @@ forces is taken anyway, and what is made of it says so.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from perfreg_assets.methods.power_profile import FIT_MINIMUM, PowerProfile, layout
+from perfreg_assets.methods.power_profile import (
+    FIT_MINIMUM,
+    PowerProfile,
+    layout,
+    same_charges,
+    same_frequencies,
+)
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.power_profile import parse_profile, read_profile
 
 RUN_FOLDER, SETTING, WAREHOUSE, BUNDLED = "run_folder", "setting", "warehouse", "bundled"
 """Where a profile came from, in the order in which they are asked."""
+_TOP_TOLERANCE = 0.01  # of the highest frequency, which some kernels measure; generations differ by 1.7 % and more
 
 
 class SeenCores(Protocol):
@@ -50,12 +58,14 @@ class Chosen:
     """Attributes:
     fit_ratio: share of the frequency samples that it has.
     is_foreign: it was forced, and does not fit or is another device's.
+    doubt: why it may be a sibling chip's all the same; None where nothing speaks for that.
     """
 
     profile: PowerProfile
     offered: Offered
     fit_ratio: float
     is_foreign: bool
+    doubt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,17 +74,32 @@ class Profiles:
 
     Attributes:
         own: file in the run folder, which need not be there.
+        fetched_sha256: of the file that the collection fetched from the run's own device.
         of_devices: code name → profile.
         frequencies_khz: number of a policy → frequencies, from run.json, for profiles that have steps only.
         nominal_voltage_v: of the battery.
+        state_times: `cpu_time_in_state` of run.json; None where it says none.
     """
 
     own: Path | None = None
+    fetched_sha256: str | None = None
     forced: Offered | None = None
     forced_name: str = ""
     of_devices: Mapping[str, Offered] = field(default_factory=dict)
     frequencies_khz: Mapping[int, Sequence[float]] = field(default_factory=dict)
     nominal_voltage_v: float = 3.85
+    state_times: Mapping[str, Any] | None = None
+
+    @property
+    def own_sha256(self) -> str | None:
+        """Of the file in the run folder, usable or not; None where there is none."""
+        if self.own is None or not self.own.is_file():
+            return None
+        try:
+            with self.own.open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError:  # `choose` says so
+            return None
 
     def choose(self, device: str, seen: SeenCores) -> Chosen:
         """
@@ -100,7 +125,38 @@ class Profiles:
             raise Rejected(
                 Reason.PROFILE_MISFIT, f"{offered.name} has {fit:.0%} of the frequencies that the trace's cores had"
             )
-        return Chosen(profile, offered, fit, is_forced and (is_other or fit < FIT_MINIMUM))
+        if is_forced:
+            return Chosen(profile, offered, fit, is_other or fit < FIT_MINIMUM)
+        _refuse_slower_chip(profile, offered.name, seen)
+        doubt = self._doubt(profile, offered.name, device) if offered.origin == RUN_FOLDER else None
+        return Chosen(profile, offered, fit, False, doubt)
+
+    def _doubt(self, profile: PowerProfile, name: str, device: str) -> str | None:
+        """Why a file that fits may be a sibling chip's all the same; None where nothing speaks for that.
+
+        Raises:
+            Rejected: PROFILE_MISFIT: what is known of the device says so.
+        """
+        if profile.source != "profile" or not profile.has_frequencies:
+            return None
+        if self.fetched_sha256 == profile.profile_id:
+            return None
+        known = self._known_of(device)
+        if known is None:
+            return f"no profile of {device or 'a device that the trace does not name'} is known to compare it with"
+        if not same_frequencies(profile, known):
+            raise Rejected(
+                Reason.PROFILE_MISFIT, f"{name} has other frequencies than {device}'s cores, by the profile known of it"
+            )
+        return None if same_charges(profile, known) else f"the profile known of {device} states other values"
+
+    def _known_of(self, device: str) -> PowerProfile | None:
+        """What is known of a device besides what its runs bring along; None for nothing with frequencies."""
+        offered = self.of_devices.get(device)
+        if offered is None:
+            return None
+        found = parse_profile(offered.content, offered.name, nominal_voltage_v=self.nominal_voltage_v)
+        return found if found.source == "profile" and found.has_frequencies else None
 
     def _offered(self, device: str) -> Offered | None:
         if self.own is not None and self.own.is_file():
@@ -124,3 +180,15 @@ class Profiles:
                 f"shows {[len(one) for one in seen.frequencies(first_cores)]} (run.json may say cpu_frequencies_khz)",
             )
         return found
+
+
+def _refuse_slower_chip(profile: PowerProfile, name: str, seen: SeenCores) -> None:
+    """Generations of a chip share frequencies, and the newer one has higher ones: those are in no older one's table."""
+    first_cores = layout(profile, seen.cores, seen.seen_clusters) or ()
+    for number, khz in enumerate(seen.frequencies(first_cores)):
+        table = profile.cluster(number).khz
+        if table is not None and khz.size and khz[-1] > table[-1] * (1 + _TOP_TOLERANCE):
+            raise Rejected(
+                Reason.PROFILE_MISFIT,
+                f"{name} ends at {table[-1] / 1e3:.0f} MHz, a core of cluster {number} ran at {khz[-1] / 1e3:.0f}",
+            )

@@ -1,18 +1,26 @@
-"""What runs cost: charges by component, by thread and step, and the times in state that they are made of."""
+"""What runs cost: charges by component, by thread, step and method, and the times in state that they are made of.
+
+What steps and methods cost lies in the data folder.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+
 from perfreg_assets import __version__
-from perfreg_assets.warehouse import power_profiles
+from perfreg_assets.reasons import Reason
+from perfreg_assets.warehouse import joining, power_profiles, value_files
+from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.power_profiles import StoredProfile
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
 from perfreg_assets.warehouse.rows import load as load_rows
+from perfreg_assets.warehouse.value_files import Kind, Place
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class ThreadCharge:
 
 @dataclass(frozen=True)
 class StepCharge:
-    """An entry of core.energy_runs.steps."""
+    """A row of core.energy_step_values; `screen` "": unknown."""
 
     step_index: int
     screen: str
@@ -36,9 +44,26 @@ class StepCharge:
     total_mah: float
 
 
+@dataclass(frozen=True)
+class MethodCharge:
+    """A row of core.method_energy_values: of the cores alone, without shares of cluster and processor."""
+
+    process: str
+    thread: str
+    method: str
+    call_count: int
+    method_self_mah: float
+    method_mah: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class EnergyRunRow:
-    """A row of core.energy_runs: `reason_code` is None exactly when a profile was put on the run."""
+    """A row of core.energy_runs: `reason_code` is None exactly when a profile was put on the run.
+
+    Attributes:
+        own_profile_sha256: of the power profile in the run's folder when its trace was read, usable or not.
+        values_file: with the steps; filled in when the row is stored.
+    """
 
     run_id: str
     device_name: str | None
@@ -57,9 +82,12 @@ class EnergyRunRow:
     reason: str | None = None
     is_outdated: bool = False
     threads: tuple[ThreadCharge, ...] = ()
-    steps: tuple[StepCharge, ...] = ()
+    own_profile_sha256: str | None = None
+    profile_doubt: str | None = None
+    priced_step_count: int = 0
     code_version: str = __version__
     extracted_at: datetime = field(default_factory=now_utc)
+    values_file: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,20 +117,38 @@ class EnergyRow:
     profile_id: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class MethodRunRow:
+    """A row of core.method_energies: `reason_code` is None exactly when the methods are known.
+
+    Attributes:
+        values_file: filled in when the row is stored; None without a method.
+    """
+
+    run_id: str
+    method_count: int | None
+    reason_code: str | None = None
+    reason: str | None = None
+    values_file: str | None = field(default=None, compare=False)
+
+
 @dataclass(frozen=True)
 class RunEnergies:
-    """What is to be stored of a run."""
+    """What is to be stored of a run. `methods`: or why there are none."""
 
     row: EnergyRunRow
-    times: tuple[TimeRow, ...]
-    energies: tuple[EnergyRow, ...]
-    profile: StoredProfile | None
+    times: tuple[TimeRow, ...] = ()
+    energies: tuple[EnergyRow, ...] = ()
+    profile: StoredProfile | None = None
+    steps: tuple[StepCharge, ...] = ()
+    methods: tuple[MethodCharge, ...] | str = ()
 
 
 RUNS = Table("core.energy_runs", EnergyRunRow, ("run_id",), ("run_id",))
+METHODS = Table("core.method_energies", MethodRunRow, ("run_id",), ("run_id",))
 TIMES = Table("core.time_in_state", TimeRow, ("run_id",), ("run_id", "cluster", "frequency_khz", "scope"))
 ENERGIES = Table("core.energies", EnergyRow, ("run_id",), ("run_id", "component", "scope", "energy_source"))
-_TABLES: tuple[Table[Any], ...] = (RUNS, TIMES, ENERGIES)
+_TABLES: tuple[Table[Any], ...] = (RUNS, METHODS, TIMES, ENERGIES)
 
 
 def upsert(writer: Writer, found: Sequence[RunEnergies]) -> None:
@@ -111,14 +157,48 @@ def upsert(writer: Writer, found: Sequence[RunEnergies]) -> None:
         return
     forget(writer, [one.row.run_id for one in found])
     power_profiles.keep(writer, [one.profile for one in found if one.profile is not None])
-    rows: Mapping[Table[Any], list[Any]] = {
-        RUNS: [one.row for one in found],
-        TIMES: [row for one in found for row in one.times],
-        ENERGIES: [row for one in found for row in one.energies],
-    }
-    for table, own in rows.items():
-        if own:
-            insert(writer, table, to_arrow(own, table.row))
+    places = large.places_of(writer, [one.row.run_id for one in found])
+    rows = [replace(one.row, priced_step_count=len(one.steps)) for one in found]
+    _insert_with_files(writer, RUNS, rows, value_files.ENERGY_STEPS, [one.steps for one in found], places)
+    methods = [() if isinstance(one.methods, str) else one.methods for one in found]
+    _insert_with_files(
+        writer, METHODS, [_method_row(one) for one in found], value_files.METHOD_ENERGIES, methods, places
+    )
+    times = [row for one in found for row in one.times]
+    if times:
+        insert(writer, TIMES, to_arrow(times, TimeRow))
+    charges = [row for one in found for row in one.energies]
+    if charges:
+        insert(writer, ENERGIES, to_arrow(charges, EnergyRow))
+
+
+def _method_row(one: RunEnergies) -> MethodRunRow:
+    if isinstance(one.methods, str):
+        return MethodRunRow(
+            run_id=one.row.run_id, method_count=None, reason_code=Reason.SERIES_MISSING.code, reason=one.methods
+        )
+    return MethodRunRow(run_id=one.row.run_id, method_count=len(one.methods))
+
+
+def _insert_with_files(
+    writer: Writer,
+    table: Table[Any],
+    rows: Sequence[Any],
+    kind: Kind,
+    entries: Sequence[Sequence[Any]],
+    places: Mapping[str, Place],
+) -> None:
+    """Inserts a row per run, each with the name of the file that its entries were written into."""
+    listed = [
+        {"run_id": row.run_id, "position": position, **vars(one)}
+        for row, own in zip(rows, entries, strict=True)
+        for position, one in enumerate(own)
+    ]
+    stored = large.store(writer, kind, pa.Table.from_pylist(listed, kind.columns), places).to_pylist()
+    files = {entry["run_id"]: file for entry, file in zip(listed, stored, strict=True)}
+    named = pa.array([files.get(row.run_id) for row in rows], pa.string())
+    insert(writer, table, with_column(to_arrow(rows, table.row), "values_file", named))
+    joining.join_crowded(writer, kind)
 
 
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:
@@ -135,14 +215,128 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, EnergyRunRow]:
     return {row.run_id: row for row in rows}
 
 
+def charges_of(reader: Reader, run_id: str) -> list[EnergyRow]:
+    """What each component took in a run."""
+    return load_rows(reader, ENERGIES, "run_id = ?", [run_id])
+
+
+def times_of(reader: Reader, run_id: str) -> list[TimeRow]:
+    """How long the cores of a run were at which frequency, for whom."""
+    return load_rows(reader, TIMES, "run_id = ?", [run_id])
+
+
+_HISTORY = """
+SELECT own.component, own.scope, own.energy_source, median(own.charge_mah * 3600 / theirs.duration_s)
+FROM core.history_candidates AS members
+JOIN core.energy_runs AS theirs ON theirs.run_id = members.history_run_id
+JOIN core.energies AS own ON own.run_id = members.history_run_id
+WHERE members.run_id = $run AND members.history_rank IS NOT NULL AND theirs.duration_s > 0
+    AND (NOT own.is_estimated OR own.profile_id = $profile)
+GROUP BY ALL
+"""
+
+
+def usual(reader: Reader, state: EnergyRunRow) -> dict[tuple[str, str, str], float]:
+    """(component, scope, source) -> median mAh per hour over a run's history: of the same profile, where estimated."""
+    rows = reader.rows(_HISTORY, {"run": state.run_id, "profile": state.profile_id})
+    return {(component, scope, source): value for component, scope, source, value in rows}
+
+
+def whole(reader: Reader, run_id: str) -> dict[str, Any] | None:
+    """A run's row of marts.energy_by_run, None without an estimate."""
+    return next(iter(_of_run(reader, "marts.energy_by_run", run_id, "run_id")), None)
+
+
+def accuracy(reader: Reader, run_id: str) -> dict[str, Any] | None:
+    """A run's row of marts.energy_accuracy, None where its device measured nothing."""
+    return next(iter(_of_run(reader, "marts.energy_accuracy", run_id, "run_id")), None)
+
+
+def threads(reader: Reader, run_id: str) -> list[dict[str, Any]]:
+    """A run's rows of marts.energy_by_thread, those that took most first."""
+    return _of_run(reader, "marts.energy_by_thread", run_id, "charge_mah DESC, process, thread")
+
+
+def screens(reader: Reader, run_id: str) -> list[dict[str, Any]]:
+    """A run's rows of marts.energy_by_screen, those that took most first."""
+    return _of_run(reader, "marts.energy_by_screen", run_id, "total_mah DESC, screen")
+
+
+def methods(reader: Reader, run_id: str) -> list[dict[str, Any]]:
+    """A run's rows of marts.method_energies, those that took most by themselves first."""
+    return _of_run(reader, "marts.method_energies", run_id, "method_self_mah DESC, process, thread, method")
+
+
+def _of_run(reader: Reader, mart: str, run_id: str, order: str) -> list[dict[str, Any]]:
+    return reader.dicts(f"SELECT * FROM {mart} WHERE run_id = ? ORDER BY {order}", [run_id])
+
+
+_STAMPS = """
+SELECT runs.app, bit_xor(hash(costs.run_id, costs.extracted_at, sets.selected_at))::VARCHAR
+FROM core.energy_runs AS costs
+JOIN core.runs AS runs ON runs.run_id = costs.run_id
+LEFT JOIN core.history_sets AS sets ON sets.run_id = costs.run_id
+WHERE costs.profile_id IS NOT NULL AND NOT runs.is_quarantined
+GROUP BY runs.app
+ORDER BY runs.app
+"""
+
+
+def stamps_of_apps(reader: Reader) -> dict[str, str]:
+    """app -> a text that is another one when what `versions` says of it may be; of apps with an estimate."""
+    return dict(reader.rows(_STAMPS))
+
+
+_LAST = """
+SELECT runs.run_id
+FROM core.runs AS runs
+JOIN (
+    SELECT version_name, min(started_at) AS first_started_at FROM core.runs
+    WHERE app = $app AND NOT is_quarantined GROUP BY version_name ORDER BY first_started_at DESC LIMIT $most
+) AS placed ON placed.version_name = runs.version_name
+WHERE runs.app = $app AND NOT runs.is_quarantined
+"""
+_VERSIONS = """
+SELECT
+    spent.device, any_value(states.profile_name) AS profile_name, spent.version_name, count(*) AS run_count,
+    median(spent.app_mah_per_h) AS app_mah_per_h, median(spent.total_mah_per_h) AS total_mah_per_h,
+    median(spent.battery_ratio_per_h) AS battery_ratio_per_h, median(spent.app_change_ratio) AS app_change_ratio,
+    median(spent.total_change_ratio) AS total_change_ratio
+FROM marts.energy_by_run AS spent
+JOIN core.energy_runs AS states ON states.run_id = spent.run_id
+WHERE list_contains($runs::VARCHAR[], spent.run_id)
+GROUP BY spent.device, spent.profile_id, spent.version_name
+ORDER BY spent.device, spent.profile_id, min(spent.started_at), spent.version_name
+"""
+
+
+def versions(reader: Reader, app: str, *, most: int) -> list[dict[str, Any]]:
+    """The last versions of an app as marts.energy_by_version has them, by device and profile in order of time."""
+    runs = [run_id for (run_id,) in reader.rows(_LAST, {"app": app, "most": most})]
+    return reader.dicts(_VERSIONS, {"runs": runs})
+
+
+_FIGURES = """
+SELECT
+    count(*) FILTER (reason_code IS NULL) AS runs,
+    count(*) FILTER (reason_code IS NOT NULL) AS missing,
+    (SELECT count(*) FROM core.energies WHERE list_contains($ids::VARCHAR[], run_id)) AS rows,
+    (SELECT sum(total_mah) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id)) AS cpu_mah,
+    (SELECT median(app_mah_per_h) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id))
+        AS app_mah_per_h,
+    (SELECT median(total_mah_per_h) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id))
+        AS total_mah_per_h,
+    (SELECT median(energy_ratio) FROM marts.energy_accuracy WHERE list_contains($ids::VARCHAR[], run_id))
+        AS estimated_to_measured
+FROM core.energy_runs
+WHERE list_contains($ids::VARCHAR[], run_id)
+"""
+
+
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
-    """How many runs have charges and how many have none, and what all of them cost, mAh."""
-    (row,) = reader.dicts(
-        "SELECT count(*) FILTER (reason_code IS NULL) AS runs, count(*) FILTER (reason_code IS NOT NULL) AS missing, "
-        "(SELECT count(*) FROM core.energies WHERE list_contains($ids::VARCHAR[], run_id)) AS rows, "
-        "(SELECT coalesce(sum(charge_mah), 0) FROM core.energies WHERE list_contains($ids::VARCHAR[], run_id) "
-        "AND component LIKE 'cpu!_%' ESCAPE '!') AS cpu_mah "
-        "FROM core.energy_runs WHERE list_contains($ids::VARCHAR[], run_id)",
-        {"ids": list(run_ids)},
-    )
-    return row
+    """How many runs have charges and how many have none (`runs`, `missing`, `rows`); of those that have what their
+    cores took together and medians per hour, and of those with rails the estimate's share of the measurement. What is
+    known of no run is not in it.
+    """
+    (row,) = reader.dicts(_FIGURES, {"ids": list(run_ids)})
+    return {name: value for name, value in row.items() if value is not None}

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
+from perfreg_assets.warehouse import series
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, load, now_utc, replace
 
@@ -44,19 +45,20 @@ def find(reader: Reader, device_name: str | None, profile_id: str | None) -> Cal
     return rows[0] if rows else None
 
 
-_MEASURED = """
-SELECT costs.profile_id, costs.run_id, estimated."values", measured."values"
-FROM core.energy_runs AS costs
-JOIN marts.series_arrays AS estimated ON estimated.run_id = costs.run_id AND estimated.series = 'power_cpu_total'
-JOIN marts.series_arrays AS measured ON measured.run_id = costs.run_id AND measured.series = 'power_rail_cpu'
-WHERE costs.device_name = ? AND costs.profile_id IS NOT NULL AND NOT costs.is_foreign_profile
-    AND NOT estimated.is_missing AND NOT measured.is_missing
-    AND estimated.start_ns = measured.start_ns AND estimated.interval_s = measured.interval_s
-ORDER BY costs.profile_id, costs.run_id
+_ESTIMATED = """
+SELECT profile_id, run_id FROM core.energy_runs
+WHERE device_name = ? AND profile_id IS NOT NULL AND NOT is_foreign_profile
+ORDER BY profile_id, run_id
 """
 
 
 def measured_series(reader: Reader, device_name: str) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
     """(profile, run, estimated mW (n,), measured mW (n,)) of a device's runs with rails."""
-    for profile_id, run_id, estimated, measured in reader.rows(_MEASURED, [device_name]):
-        yield profile_id, run_id, np.array(estimated, np.float64), np.array(measured, np.float64)
+    runs = reader.rows(_ESTIMATED, [device_name])
+    found = series.find(reader, [run_id for _, run_id in runs], ("power_cpu_total", "power_rail_cpu"))
+    for profile_id, run_id in runs:
+        estimated, measured = found.get((run_id, "power_cpu_total")), found.get((run_id, "power_rail_cpu"))
+        if estimated is None or measured is None or estimated.values is None or measured.values is None:
+            continue
+        if (estimated.start_ns, estimated.interval_s) == (measured.start_ns, measured.interval_s):
+            yield profile_id, run_id, estimated.values, measured.values

@@ -145,6 +145,7 @@ WHERE (
         OR runs.profile_origin = 'setting' AND runs.profile_name IN ($1, $2)
     )
     AND runs.profile_id IS DISTINCT FROM $3 AND NOT coalesce(traces.is_trace_gone, false)
+    AND traces.reduced_sha256 IS NULL
 ORDER BY runs.run_id
 """
 

@@ -16,4 +16,4 @@ FROM core.energies AS energies
 JOIN core.runs AS runs ON runs.run_id = energies.run_id
 LEFT JOIN core.energy_runs AS costs ON costs.run_id = energies.run_id;
 
-COMMENT ON VIEW marts.energies IS 'A row is what a component cost in a run, and for whom. Over cpu_core, cpu_cluster and cpu_active of one source, app + others + wakeups are all that the cores cost; base is the whole device''s floor and rail_… what it measured, neither part of that sum.';
+COMMENT ON VIEW marts.energies IS 'A row is what a component cost in a run, and for whom. Over cpu_core, cpu_cluster and cpu_active of one source, app + others + wakeups are all that the cores cost; base is the whole device''s floor and rail_… what it measured, neither part of that sum, nor is cpu_core of time_in_state, an upper bound where the trace has no frequencies.';

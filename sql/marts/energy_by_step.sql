@@ -4,13 +4,14 @@ SELECT
     costs.run_id,
     runs.app,
     runs.version_name,
-    costs.own.step_index AS step_index,
-    nullif(costs.own.screen, '') AS screen,
-    costs.own.duration_s AS duration_s,
-    costs.own.app_mah AS app_mah,
-    costs.own.total_mah AS total_mah,
+    own.step_index,
+    nullif(own.screen, '') AS screen,
+    own.duration_s,
+    own.app_mah,
+    own.total_mah,
     costs.profile_id
-FROM (SELECT run_id, profile_id, unnest(steps) AS own FROM core.energy_runs) AS costs
-JOIN core.runs AS runs ON runs.run_id = costs.run_id;
+FROM core.energy_runs AS costs
+JOIN core.runs AS runs ON runs.run_id = costs.run_id
+JOIN core.energy_step_values AS own ON own.values_file = costs.values_file AND own.run_id = costs.run_id;
 
 COMMENT ON VIEW marts.energy_by_step IS 'A row is a step of a run''s path, in order of time, with the screen that was shown until its action was sent and what the cores cost meanwhile.';

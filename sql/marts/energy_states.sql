@@ -11,6 +11,7 @@ SELECT
     costs.profile_name,
     costs.profile_origin,
     costs.is_foreign_profile,
+    costs.profile_doubt,
     costs.fit_ratio,
     costs.first_cores,
     costs.has_idle_states,

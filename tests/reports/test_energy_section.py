@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from perfreg_assets.reports.data import CostRow, EnergyView, ScreenCost
+from perfreg_assets.reports.data import CostRow, EnergyView, MethodCost, ScreenCost
 from perfreg_assets.reports.loading import load_details, run_fingerprints
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.run_page import render_run_page
@@ -33,6 +33,20 @@ def test_the_section_says_how_much_by_whom_where_and_by_which_profile(detail):
     )
     assert "no more than a guess" in foreign
     assert "without idle states" in foreign
+
+
+def test_how_near_to_the_rails_methods_and_doubts_are_told(detail):
+    told = replace(
+        VIEW, energy_ratio=0.734, correlation=0.9591, mape_ratio=0.277, profile_doubt="no profile of raven is known",
+        methods=(MethodCost("main", "bind <item>", 0.0123, 0.0456),),
+    )  # fmt: skip
+    page = render_run_page(replace(detail("anomalous"), energy=told))
+    assert "the estimate is 0.73 of the energy, r = 0.959, MAPE 0.28" in page
+    assert "no profile of raven is known" in page
+    assert "0.0123" in page
+    assert "0.0456" in page
+    assert "bind <item>" not in page
+    assert "rails of the cores measured" not in render_run_page(replace(detail("anomalous"), energy=VIEW))
 
 
 def test_without_history_no_change_is_told(detail):

@@ -15,7 +15,6 @@ from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.energies import energies
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.grid import Grid
-from perfreg_assets.traces.power_profile import parse_profile
 from perfreg_assets.traces.power_series import code_name, drawn, power_series
 from perfreg_assets.traces.power_times import core_states
 from perfreg_assets.traces.profile_choice import BUNDLED, RUN_FOLDER, SETTING, Offered, Profiles
@@ -313,7 +312,7 @@ def test_the_estimate_is_as_near_to_the_rails_as_it_is_said_to_be(real, name, in
 
 
 @pytest.mark.parametrize(("name", "device"), DEVICES.items(), ids=DEVICES.values())
-def test_the_right_file_fits_and_every_foreign_chips_does_not(real, name, device):
+def test_the_right_file_fits_and_every_foreign_chips_does_not(real, tmp_path, name, device):
     session, contents = real(name)
     scope = Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none")
     assert code_name(scope) == device
@@ -324,15 +323,41 @@ def test_the_right_file_fits_and_every_foreign_chips_does_not(real, name, device
         for path in (DATA / "power-profiles").glob("*.xml")
         if "sdk_gphone" not in path.stem and "sm-t810" not in path.stem and "scaling_policy" not in path.stem
     }
-    siblings = next((names for names in SAME_TABLES if device in names), {device})
-    if len(siblings) > 1:  # two generations whose tables differ at the top only: code names tell them apart
-        siblings = set.union(*SAME_TABLES)
+    same_tables = next((names for names in SAME_TABLES if device in names), {device})
+    seen, own = core_states(scope), tmp_path / "power_profile.xml"
     for other, content in files.items():
-        fit = seen.fit(parse_profile(content, other, nominal_voltage_v=3.85))
-        if other == device:
-            assert fit == 1.0
-        elif other not in siblings:
-            assert round(fit, 2) <= 0.8, other  # .803 is the highest
+        own.write_bytes(content)
+        profiles = Profiles(own=own, of_devices=INSTALLED)
+        if other in same_tables or other == f"LineageOS_google_{device}":
+            found = profiles.choose(device, seen)
+            assert (found.fit_ratio, found.doubt) == (1.0, None), other
+        else:
+            with pytest.raises(Rejected) as caught:
+                profiles.choose(device, seen)
+            assert caught.value.reason is Reason.PROFILE_MISFIT, other
+
+
+def test_a_faster_siblings_file_on_an_unknown_device_is_told_to_be_uncertain_and_a_slower_ones_is_refused(
+    real, tmp_path
+):
+    """Nothing in a Pixel 6's trace tells that its chip ends below a Pixel 7's; a Pixel 7's trace does."""
+    own = tmp_path / "power_profile.xml"
+    for name, other, fits in (("pixel6a", "cheetah", True), ("pixel7pro_60s", "bluejay", False)):
+        session, contents = real(next(one for one in DEVICES if one.startswith(name)))
+        seen = core_states(Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none"))
+        own.write_bytes(INSTALLED[other].content)
+        if fits:
+            assert "no profile of raven is known" in Profiles(own=own, of_devices=INSTALLED).choose("raven", seen).doubt
+        else:
+            with pytest.raises(Rejected, match="ends at 2253 MHz"):
+                Profiles(own=own).choose("", seen)
+    own.write_bytes(INSTALLED["bluejay"].content.replace(b"12.37", b"12.38"))
+    session, contents = real("pixel6a_api32_startup_warm")
+    seen = core_states(Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none"))
+    changed = Profiles(own=own, of_devices=INSTALLED)
+    assert "states other values" in changed.choose("bluejay", seen).doubt
+    fetched = replace(changed, fetched_sha256=changed.own_sha256)
+    assert fetched.choose("bluejay", seen).doubt is None
 
 
 def test_a_foreign_profile_is_refused_and_one_of_a_stored_device_is_found_by_its_code_name(real):

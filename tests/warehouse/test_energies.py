@@ -7,7 +7,7 @@ import pytest
 
 from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.methods.power_states import States, levels
-from perfreg_assets.warehouse import energies, power_profiles, states
+from perfreg_assets.warehouse import attachments, energies, power_profiles, states
 
 VOLTS = 3.85
 TABLES = (([300e3, 600e3, 1200e3], [10.0, 20, 60], 2.0), ([500e3, 1000e3, 2000e3], [30.0, 80, 200], 5.0))
@@ -18,6 +18,10 @@ SPENT = {  # (cluster, kHz, scope): busy, share of the cluster, share of the pro
     (1, 2400e3, "others"): (0.25, 0.25, 0.25),
     (1, 100e3, "wakeups"): (0.1, 0.1, 0.1),
 }
+
+
+STEPS = (energies.StepCharge(0, "list", 1.5, 0.1, 0.2), energies.StepCharge(1, "", 0.5, 0.0, 0.1))
+METHODS = (energies.MethodCharge("app", "main", "draw #", 3, 0.01, 0.02),)
 
 
 def profile(profile_id="one", factor=1.0, **changed):
@@ -42,7 +46,6 @@ def run(run_id, own=None, **changed):
         profile_name="cheetah.xml" if own else None, profile_origin="bundled" if own else None, first_cores=(0, 1),
         nominal_voltage_v=VOLTS, reason_code=None if own else "profile_missing",
         threads=(energies.ThreadCharge("app", "main", True, 0.25),),
-        steps=(energies.StepCharge(0, "list", 1.5, 0.1, 0.2), energies.StepCharge(1, "", 0.5, 0.0, 0.1)),
     )  # fmt: skip
     times = tuple(
         energies.TimeRow(
@@ -51,7 +54,9 @@ def run(run_id, own=None, **changed):
         )
         for (cluster, khz, scope), spent in SPENT.items()
     )  # fmt: skip
-    return energies.RunEnergies(replace(row, **changed), times, (), stored(own) if own else None)
+    return energies.RunEnergies(
+        replace(row, **changed), times, (), stored(own) if own else None, STEPS, METHODS if own else "no slices"
+    )
 
 
 def by_hand(own):
@@ -109,13 +114,27 @@ def test_what_is_stored_of_a_run_goes_and_comes_as_a_whole(sample_copy):
         row = found["shop-0000"]
         assert (row.reason_code, row.profile_id, row.first_cores) == ("profile_missing", None, (0, 1))
         assert row.threads == run("x").row.threads
-        assert row.steps == run("x").row.steps
+        assert row.priced_step_count == 2
+        assert writer.rows("SELECT method_count, reason FROM core.method_energies WHERE run_id = 'shop-0000'") == [
+            (None, "no slices")
+        ]
         assert writer.value("SELECT count(*) FROM core.time_in_state WHERE run_id = 'shop-0000'") == len(SPENT)
         assert writer.rows(
             "SELECT step_index, screen, duration_s, app_mah FROM marts.energy_by_step "
             "WHERE run_id = 'shop-0000' ORDER BY 1"
         ) == [(0, "list", 1.5, 0.1), (1, None, 0.5, 0.0)]
+        energies.upsert(writer, [run("shop-0000", profile()), run("shop-0001", profile())])
+        (told,) = energies.methods(writer, "shop-0000")
+        assert (told["method"], told["call_count"], told["method_self_mah"], told["method_mah"]) == (
+            "draw #",
+            3,
+            0.01,
+            0.02,
+        )
+        assert told["method_self_mj"] == pytest.approx(0.01 * 3600 * VOLTS)
+        assert told["is_upper_bound"] is False
         energies.forget(writer, ["shop-0000"])
+        assert energies.methods(writer, "shop-0000") == []
         assert energies.find(writer, ["shop-0000"]) == {}
         assert writer.value("SELECT count(*) FROM core.time_in_state WHERE run_id = 'shop-0000'") == 0
 
@@ -152,6 +171,26 @@ def test_an_added_profile_makes_the_devices_runs_due_and_no_others(sample_copy):
         assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["newer"]
         energies.upsert(writer, [run("shop-0000", profile("newer"))])
         assert due(writer) - before == {"shop-0001"}
+
+
+def test_a_run_whose_folder_has_another_profile_than_was_read_is_due(sample_copy):
+    def due(reader):
+        return {one.run_id for one in states.registered(reader) if one.has_other_file}
+
+    def brought(run_id, sha256):
+        return attachments.AttachmentRow(
+            run_id=run_id, file_name="power_profile.xml", kind="other", bytes=1, sha256=sha256, ts_ns=None
+        )
+
+    with sample_copy.writing() as writer:
+        energies.upsert(writer, [run("shop-0000", own_profile_sha256="a"), run("shop-0001"), run("shop-0002")])
+        before = due(writer)
+        assert before == {"shop-0000"}  # it is not there any more
+        attachments.replace(writer, ["shop-0000"], [brought("shop-0000", "a")])
+        attachments.replace(writer, ["shop-0001"], [brought("shop-0001", "b")])
+        assert due(writer) == {"shop-0001"}
+        attachments.replace(writer, ["shop-0000"], [brought("shop-0000", "changed")])
+        assert due(writer) == {"shop-0000", "shop-0001"}
 
 
 def test_a_profile_is_found_by_device_file_or_beginning_of_its_id(sample_copy):
@@ -198,3 +237,14 @@ def test_runs_stand_beside_the_median_of_their_history(sample):
             assert row["history_count"] == len(members)
             assert row["app_change_ratio"] == pytest.approx(row["app_mah_per_h"] / np.median(members) - 1)
     assert len(rows) == 5
+
+
+def test_figures_of_a_partition_are_plotted_and_what_nobody_knows_is_not_0(sample):
+    with sample.reading() as reader:
+        version = reader.value("SELECT min(version_name) FROM marts.runs")
+        rows = reader.dicts("SELECT * FROM marts.energy_by_run WHERE version_name = ?", [version])
+        found = energies.figures(reader, [row["run_id"] for row in rows])
+        assert found["app_mah_per_h"] == pytest.approx(np.median([row["app_mah_per_h"] for row in rows]))
+        assert found["total_mah_per_h"] == pytest.approx(np.median([row["total_mah_per_h"] for row in rows]))
+        assert found["cpu_mah"] == pytest.approx(sum(row["total_mah"] for row in rows))
+        assert energies.figures(reader, ["nobody"]) == {"runs": 0, "missing": 0, "rows": 0}

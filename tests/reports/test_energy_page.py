@@ -1,0 +1,113 @@
+"""Versions by charge, and estimate and rails in one chart."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfreg_assets.reports import energy_site
+from perfreg_assets.reports.energy_drawing import draw_power, draw_versions
+from perfreg_assets.reports.loading import load_details
+from perfreg_assets.reports.run_page import render_run_page
+
+
+def build(warehouse, out):
+    with warehouse.reading() as reader:
+        return energy_site.write_energy_page(reader, out)
+
+
+@pytest.fixture
+def out(tmp_path):
+    folder = tmp_path / "reports"
+    (folder / "runs").mkdir(parents=True)
+    return folder
+
+
+def test_the_page_says_what_the_mart_says_and_is_written_once(own_sample, out):
+    assert build(own_sample, out) == ["energy.html"]
+    assert build(own_sample, out) == []
+    text = (out / "energy.html").read_text("utf-8")
+    with own_sample.reading() as reader:
+        rows = reader.dicts("SELECT * FROM marts.energy_by_version")
+        assert not energy_site.is_due(reader, out)
+    assert rows
+    for row in rows:
+        assert row["app"] in text
+        assert f">{row['app_mah_per_h']:.3g}<" in text
+    kept = [row for own in json.loads((out / energy_site.STATE).read_text())["rows"].values() for row in own]
+    keys = ("version_name", "run_count", "app_mah_per_h", "total_mah_per_h", "app_change_ratio", "battery_ratio_per_h")
+    assert sorted(tuple(map(repr, (row[key] for key in keys))) for row in kept) == sorted(
+        tuple(map(repr, (row[key] for key in keys))) for row in rows
+    )
+
+
+def test_only_apps_whose_runs_changed_are_asked_for_again(own_sample, out, monkeypatch):
+    build(own_sample, out)
+    asked = []
+    versions = energy_site.energies.versions
+    monkeypatch.setattr(
+        energy_site.energies,
+        "versions",
+        lambda *given, **named: asked.append(given[1]) or versions(*given, **named),
+    )
+    with own_sample.writing() as writer:
+        run_id, app = writer.rows("SELECT run_id, app FROM marts.energy_by_run ORDER BY run_id DESC LIMIT 1")[0]
+        writer.execute("UPDATE core.energy_runs SET extracted_at = now() WHERE run_id = ?", [run_id])
+    build(own_sample, out)
+    assert asked == [app]
+
+
+def test_damaged_state_is_made_anew_and_no_estimate_says_what_it_takes(own_sample, out):
+    build(own_sample, out)
+    (out / energy_site.STATE).write_text("{")
+    assert build(own_sample, out) == ["energy.html"]
+    with own_sample.writing() as writer:
+        writer.execute("DELETE FROM core.energy_runs")
+    assert build(own_sample, out) == ["energy.html"]
+    assert "perfreg collect --energy" in (out / "energy.html").read_text("utf-8")
+
+
+# ---- drawings ------------------------------------------------------------------------------------
+def points(svg, kind):
+    found = re.findall(rf'<poly\w+ class="{kind}" points="([^"]*)"', svg)
+    return [[tuple(map(float, pair.split(","))) for pair in one.split()] for one in found]
+
+
+def test_estimate_rail_and_band_are_on_one_scale(own_sample):
+    with own_sample.reading() as reader:
+        (run_id, *_) = (row for (row,) in reader.rows("SELECT run_id FROM marts.energy_accuracy"))
+        (detail,) = load_details(reader, [run_id])
+    page = render_run_page(detail)
+    by_name = {one.name: one for one in detail.series}
+    estimated, measured = by_name["power_cpu_total"], by_name["power_rail_cpu"]
+    svg = str(draw_power(estimated, measured))
+    assert svg in page
+    (line,), (rail,) = points(svg, "estimate"), points(svg, "rail")
+    assert len(line) == len(rail) == len(estimated.values)
+    scale = np.polyfit(estimated.values, [top for _, top in line], 1)
+    assert [top for _, top in rail] == pytest.approx(np.polyval(scale, measured.values), abs=0.2)
+
+
+def test_gaps_are_not_drawn_over_and_nothing_is_nothing(own_sample):
+    with own_sample.reading() as reader:
+        (run_id, *_) = (row for (row,) in reader.rows("SELECT run_id FROM marts.energy_accuracy"))
+        (detail,) = load_details(reader, [run_id])
+    one = next(series for series in detail.series if series.name == "power_cpu_total")
+    values = one.values.copy()
+    values[10:12] = np.nan
+    assert len(points(str(draw_power(replace(one, values=values, band=None), None)), "estimate")) == 2
+    single = str(draw_power(replace(one, values=np.array([3.0]), band=None), None))
+    assert '<circle class="estimate"' in single
+    assert draw_power(None, None) is None
+    assert draw_power(replace(one, values=np.full(5, np.nan)), None) is None
+    long = replace(one, values=np.ones(3600), band=None)
+    assert len(points(str(draw_power(long, None)), "estimate")[0]) <= 400
+
+
+def test_a_single_version_is_drawn():
+    assert str(draw_versions([1.0], [2.0])).count("<circle") == 2
+    assert str(draw_versions([0.0, 0.0], [0.0, 0.0])).count("<circle") == 4
