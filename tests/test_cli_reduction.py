@@ -83,6 +83,11 @@ def test_a_reduced_trace_is_never_complete_and_is_not_reduced_again(reduced, tmp
         path, app="com.rig.media", exploration=None, time_limit_s=600, settings=Settings(trace_processor="wasm")
     ).health
     assert (health.is_complete, health.reason.code) == (False, "trace_reduced")
+    stated = inspect_trace(
+        path, app="com.rig.media", exploration=None, time_limit_s=600, settings=Settings(trace_processor="wasm"),
+        expected_bytes=row["bytes_before"], expected_sha256=row["original_sha256"],
+    ).health  # fmt: skip
+    assert stated.reason.code == "trace_reduced"  # what run.json says of the whole one is another matter
     result = run("reduce", path, "--out", tmp_path)
     assert result.exit_code == 1
     assert "[trace_reduced]" in result.stderr

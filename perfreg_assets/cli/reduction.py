@@ -14,11 +14,13 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from perfreg_assets.model.reduction import Learned, Reduced
+    from perfreg_assets.model.reduction_document import Reduced
     from perfreg_assets.model.references import Source
+    from perfreg_assets.model.window_judging import Learned
     from perfreg_assets.warehouse.references import ReferenceRow
 
 _COLUMNS = ("trace", "bytes_before", "bytes_after", "reduction", "kept_s", "of_s", "stretches", "written")
+_ARCHIVE_COLUMNS = ("run_id", "bytes_before", "bytes_after", "reason")
 _REFERENCE_COLUMNS = ("reference_name", "app", "device", "window_s", "window_count", "created_at")
 
 
@@ -78,6 +80,29 @@ def reduce(
         _tell(one)
     if refused:
         sys.exit(1)
+
+
+@command("archive", example="perfreg archive --days 90")
+@click.option("--days", type=float, metavar="N", help="Instead of the setting reduction_after_days.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def archive(settings: Settings, days: float | None, form: str) -> None:
+    """Reduces registered traces of normal runs in place, as `perfreg ui` does every night.
+
+    Of runs that were registered N days ago or earlier; anomalous and reviewed ones, and those with functional problems,
+    keep theirs. Series and verdicts were computed from the whole traces and stay. 0 days: never, which is the default.
+    """
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.model.archiving import archive_due
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if days is not None:
+        settings = settings.with_values(reduction_after_days=days)
+    with terminal.progress("archive") as show, compilation_notice():
+        done = archive_due(Warehouse.of(settings), settings, progress=show)
+    rows = [vars(one) for one in done]
+    terminal.show(rows, _ARCHIVE_COLUMNS, form)
+    saved = sum((one.bytes_before or 0) - one.bytes_after for one in done if one.bytes_after is not None)
+    terminal.note(f"{sum(one.reason is None for one in done)} traces reduced, {saved:,} bytes saved")
 
 
 @main.group("reference")
@@ -179,16 +204,16 @@ def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Sou
 
 
 def _write_page(made: Reduced) -> None:
-    from perfreg_assets.model.reduction import document
+    from perfreg_assets.model.reduction_document import document
     from perfreg_assets.reports.reduction_page import render_reduction_page
 
     page = made.path.with_name("perfreg.reduction.html")
-    page.write_text(render_reduction_page(document(made)), "utf-8")
+    page.write_text(render_reduction_page(document(made), made.path.parent.name), "utf-8")
     terminal.note(f"page: {page}")
 
 
 def _store(settings: Settings, made: list[Reduced]) -> None:
-    from perfreg_assets.model.reduction import row_of
+    from perfreg_assets.model.reduction_document import row_of
     from perfreg_assets.warehouse import reductions
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -198,19 +223,17 @@ def _store(settings: Settings, made: list[Reduced]) -> None:
 
 
 def _row(made: Reduced, form: str) -> dict[str, Any]:
-    from perfreg_assets.model.reduction import document
-
-    told = document(made)
     if form == "json":
-        told["path"] = str(made.path)
-        return told
+        from perfreg_assets.model.reduction_document import document
+
+        return {**document(made), "path": str(made.path)}
     kept = sum(end - begin for begin, end in made.windows.stretches) / 1e9
     events = made.windows.events
     return {
-        "trace": told["trace"],
-        "bytes_before": told["bytes_before"],
-        "bytes_after": told["bytes_after"],
-        "reduction": round(told["bytes_before"] / told["bytes_after"], 1),
+        "trace": made.path.name,
+        "bytes_before": made.facts.file_bytes,
+        "bytes_after": made.bytes_after,
+        "reduction": round(made.facts.file_bytes / made.bytes_after, 1),
         "kept_s": round(kept, 1),
         "of_s": round((events.end_ns + 1 - events.start_ns) / 1e9, 1),
         "stretches": len(made.windows.stretches),

@@ -37,14 +37,17 @@ from perfreg_assets.collection.device import (
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.collection.exploration import Explorer, ExplorerContext, ExplorerProblem, Stamp
 from perfreg_assets.collection.explorers import make_explorer
-from perfreg_assets.collection.functional_problems import mark_log, read_log
+from perfreg_assets.collection.functional_problems import LogStart, mark_log, read_log
 from perfreg_assets.collection.journal import Journal, device_lock, open_journal
 from perfreg_assets.collection.perfetto_config import PerfettoOptions, check_android, perfetto_config
 from perfreg_assets.collection.perfetto_session import FetchedTrace, PerfettoSession
+from perfreg_assets.collection.power_profile import FetchedProfile, fetch_power_profile
 from perfreg_assets.collection.run_document import TRACE_NAME, Session, run_document, run_id_of
 from perfreg_assets.collection.run_folder import write_run_folder
+from perfreg_assets.collection.state_times import read_state_times
 from perfreg_assets.collection.sweep import journal_dir, sweep_device
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.framing import PacketFraming
 from perfreg_assets.traces.trace_file import unpacked_chunks
@@ -101,6 +104,23 @@ class CollectionResult:
     """Per stage."""
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A session whose app runs and is recorded."""
+
+    explorer: Explorer
+    seed: int
+    facts: DeviceFacts
+    power_profile: FetchedProfile | str | None
+    version_code: int | None
+    device_settings: list[str]
+    battery_celsius: float | None
+    log_start: LogStart
+    perfetto: PerfettoSession
+    is_plain: bool
+    pid: int
+
+
 def collect(
     config: CollectionConfig,
     *,
@@ -119,10 +139,12 @@ def collect(
     Raises:
         CollectionError: with a reason code and the row for the warehouse; nothing was written to `runs_out`.
     """
-    return _Collection(config, settings, Path(runs_out), progress=progress, attempt=attempt, repeat=repeat).run()
+    return Collection(config, settings, Path(runs_out), progress=progress, attempt=attempt, repeat=repeat).run()
 
 
-class _Collection:
+class Collection:
+    """One collection; `run` does all of it. `collection.endurance` has another middle."""
+
     def __init__(
         self,
         config: CollectionConfig,
@@ -220,13 +242,15 @@ class _Collection:
             journal.close()
 
     # ---- the session -----------------------------------------------------------------------------
-    def _session(self, device: Device, journal: Journal) -> CollectionResult:
+    def _begin(self, device: Device, journal: Journal) -> Begun:
+        """Until the app runs and is recorded."""
         config = self._config
         seed = config.seed_of(self._repeat)
         explorer = make_explorer(
             ExplorerContext(device, journal, config, config.app, seed, self._work_dir, self._scratch_dir)
         )
         facts = self._prepare(device)
+        profile = fetch_power_profile(device, self._work_dir) if config.records_frequencies else None
         version_code = self._install(device, journal)
         device_settings = device_state.prepare_device(device, journal, config)
         self._enter("cool_down", "reading the battery's temperature")
@@ -236,38 +260,51 @@ class _Collection:
         self._enter("record", "starting Perfetto")
         self._first_clock = device.clock_sample()
         log_start = mark_log(device, f"start {self._id}")
-        perfetto = PerfettoSession(device, journal, collection_id=self._id, sdk=facts.sdk)
-        plain = perfetto.start([self._perfetto_config(is_plain=False), self._perfetto_config(is_plain=True)]) == 1
+        perfetto, plain = self._record_with(device, journal, facts)
         self._enter("launch", f"starting {config.app}")
         journal.owe("running_app", config.app)
         pid = device_state.launch(
             device, config.app, timeout_s=config.launch_timeout_s, settle_s=config.launch_settle_s
         )
         self._enter("explore", f"exploring with {config.explorer}, seed {seed}")
+        return Begun(
+            explorer, seed, facts, profile, version_code, device_settings, celsius, log_start, perfetto, plain, pid
+        )
+
+    def _record_with(self, device: Device, journal: Journal, facts: DeviceFacts) -> tuple[PerfettoSession, bool]:
+        """A recording that runs, and whether without what old perfettos do not know."""
+        perfetto = PerfettoSession(device, journal, collection_id=self._id, sdk=facts.sdk)
+        plain = perfetto.start([self._perfetto_config(is_plain=False), self._perfetto_config(is_plain=True)]) == 1
+        return perfetto, plain
+
+    def _session(self, device: Device, journal: Journal) -> CollectionResult:
+        begun = self._begin(device, journal)
+        assert self._first_clock is not None
+        config, explorer, facts, perfetto = self._config, begun.explorer, begun.facts, begun.perfetto
+        times_before = self._patiently(device, lambda: read_state_times(device)) if config.records_frequencies else None
         start_s = host_boot_s()
-        stop_reason = self._explore(device, explorer, perfetto, pid)
+        stop_reason = self._explore(device, explorer, perfetto, begun.pid)
         end_s = host_boot_s()
+        times_after = self._patiently(device, lambda: read_state_times(device)) if config.records_frequencies else None
         self._enter("stop", "stopping the explorer and Perfetto")
         exploration = self._patiently(device, explorer.stop)
         last_clock = self._patiently(device, device.clock_sample)
-        self._patiently(device, lambda: perfetto.stop(timeout_s=config.stop_timeout_s))
-        self._enter("pull", "copying the trace")
-        trace = self._pull(device, perfetto)
+        trace = self._end_recording(device, perfetto)
         self._enter("log", "reading the device's log")
         log = self._patiently(
-            device, lambda: read_log(device, log_start, app=config.app, scratch_dir=self._scratch_dir)
+            device, lambda: read_log(device, begun.log_start, app=config.app, scratch_dir=self._scratch_dir)
         )
         self._enter("write", "writing the run folder")
         session = Session(
             collection_id=self._id,
             attempt=self._attempt,
             repeat=self._repeat,
-            seed=seed,
+            seed=begun.seed,
             config=config,
             device=facts,
-            device_settings=device_settings,
+            device_settings=begun.device_settings,
             version_name=self._version_name,
-            version_code=version_code,
+            version_code=begun.version_code,
             build_hash=self._build.content_hash if self._build else None,
             started_at=self._started_at,
             exploration_start_boot_s=start_s,
@@ -277,12 +314,17 @@ class _Collection:
             log=log,
             trace=trace,
             stop_reason=stop_reason,
-            is_plain_config=plain,
-            battery_celsius=celsius,
+            is_plain_config=begun.is_plain,
+            battery_celsius=begun.battery_celsius,
+            power_profile=begun.power_profile,
+            state_times=(times_before, times_after),
         )
         run_id = run_id_of(config.app, self._version_name, self._started_at, self._id)
         document = run_document(run_id, session)
-        folder = self._write_run_folder(journal, run_id, document, trace.path)
+        files = {TRACE_NAME: trace.path}
+        if isinstance(begun.power_profile, FetchedProfile):
+            files[POWER_PROFILE] = begun.power_profile.path
+        folder = self._write_run_folder(journal, run_id, document, files)
         problems = document.get("functional_problems")
         return CollectionResult(
             run_folder=folder,
@@ -296,12 +338,14 @@ class _Collection:
             seconds={},
         )
 
-    def _write_run_folder(self, journal: Journal, run_id: str, document: dict[str, Any], trace: Path) -> Path:
+    def _write_run_folder(
+        self, journal: Journal, run_id: str, document: dict[str, Any], files: dict[str, Path]
+    ) -> Path:
         """By way of a dotted folder in the same place, which is listed: killed inside, we leave nothing half there."""
         staging = self._runs_out / f".perfreg-{self._id}"
         debt = journal.owe("host_path", str(staging))
         staging.mkdir()
-        whole = write_run_folder(staging / run_id, document, {TRACE_NAME: trace})
+        whole = write_run_folder(staging / run_id, document, files)
         folder = whole.rename(self._runs_out / run_id)
         staging.rmdir()
         journal.paid(debt)
@@ -338,7 +382,9 @@ class _Collection:
         self._version_name = expected or found_name
         return found_code
 
-    def _perfetto_config(self, *, is_plain: bool) -> str:
+    def _perfetto_config(
+        self, *, is_plain: bool, clear_period_ms: int | None = None, session_name: str | None = None
+    ) -> str:
         config = self._config
         longest_s = config.launch_timeout_s + config.time_limit_s + config.reconnect_timeout_s + _SAFETY_S
         return perfetto_config(
@@ -351,6 +397,8 @@ class _Collection:
                 file_write_period_ms=config.file_write_period_ms,
                 max_trace_bytes=config.max_trace_bytes,
                 atrace_categories=config.atrace_categories,
+                clear_period_ms=clear_period_ms,
+                session_name=session_name,
                 is_plain=is_plain,
             ),
         )
@@ -368,9 +416,7 @@ class _Collection:
                     return "exhausted"
                 if host_boot_s() >= next_watch:
                     next_watch = host_boot_s() + _WATCH_S
-                    trace_bytes = self._patiently(
-                        device, lambda: perfetto.watch(max_bytes_per_minute=config.max_bytes_per_minute)
-                    )
+                    trace_bytes = self._watch_recording(device, perfetto)
                     app_process = self._watch_app(device, app_process)
                 if host_boot_s() >= next_progress:
                     next_progress = host_boot_s() + config.progress_interval_s
@@ -381,6 +427,16 @@ class _Collection:
                 explorer.stop()
             raise
         return "time_limit"
+
+    def _watch_recording(self, device: Device, perfetto: PerfettoSession) -> int:
+        """Bytes recorded so far."""
+        limit = self._config.max_bytes_per_minute
+        return self._patiently(device, lambda: perfetto.watch(max_bytes_per_minute=limit))
+
+    def _end_recording(self, device: Device, perfetto: PerfettoSession) -> FetchedTrace:
+        self._patiently(device, lambda: perfetto.stop(timeout_s=self._config.stop_timeout_s))
+        self._enter("pull", "copying the trace")
+        return self._pull(device, perfetto)
 
     def _watch_app(self, device: Device, before: int | None) -> int | None:
         now = self._patiently(device, lambda: device_state.app_pid(device, self._config.app))

@@ -14,6 +14,7 @@ from perfreg_assets.collection.perfetto_config import DEFAULT_SOURCES, check_sou
 from perfreg_assets.reasons import Reason, Rejected
 
 EXPLORERS = ("monkey", "droidbot", "fastbot2", "command")
+ENDURANCE_WAYS = ("auto", "growing", "clones", "rounds")
 _Positive = Annotated[float, Field(gt=0)]
 _PositiveWhole = Annotated[int, Field(gt=0)]
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
@@ -70,6 +71,17 @@ class CollectionConfig:
     min_free_bytes: Annotated[int, Field(ge=0)] = 256 << 20
     """Free space wanted on device and computer before the start; twice the expected trace where that is more."""
 
+    endurance_way: str = "auto"
+    """How an endurance recording reaches this computer: growing (its file is read while it grows), clones (copies of
+    the buffers), rounds (recordings that overlap); auto: the first that the device can do and has the space for."""
+    endurance_period_s: _Positive = 10.0
+    """So often the recording is read and judged; a round lasts six times as long."""
+    endurance_lag_s: _Positive = 10.0
+    """After so long an event is in the recording: all are asked for theirs every 5 s, the buffers are written every
+    2.5 s."""
+    endurance_backlog_bytes: _PositiveWhole = 256 << 20
+    """When so much waits on the device, what is there is kept without being judged."""
+
     clear_data: bool = True
     keep_app: bool = False
     keep_screen_on: bool = True
@@ -103,6 +115,8 @@ class CollectionConfig:
         self._require(
             "explorer_command", bool(self.explorer_command) or not needs_command, f"{self.explorer} needs one"
         )
+        ways = ", ".join(ENDURANCE_WAYS)
+        self._require("endurance_way", self.endurance_way in ENDURANCE_WAYS, f"choose one of {ways}")
         self._require("strategy", self.strategy is None or bool(self.strategy.strip()), "it must not be empty")
 
     def _require(self, name: str, holds: bool, what: str) -> None:
@@ -112,6 +126,11 @@ class CollectionConfig:
     @property
     def strategy_name(self) -> str:
         return self.strategy or self.explorer
+
+    @property
+    def records_frequencies(self) -> bool:
+        """Whether the run can be estimated by the device's power profile, which is then kept with it."""
+        return "cpufreq" in self.data_sources
 
     def seed_of(self, repeat: int) -> int:
         return self.seeds[repeat % len(self.seeds)]

@@ -35,6 +35,7 @@ SCRATCH_DIR = "/data/local/tmp"
 
 _STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
 _CHUNK = 64 * 1024
+_READ_BLOCK = 64 * 1024
 _MAX_COMMAND_BYTES = 0xFFFF  # adb writes the length as four hex digits
 _PID_LINE = re.compile(rb"(\d+)\n")
 _KILL_GRACE_S = 3.0
@@ -442,6 +443,22 @@ class Device:
         result = self.run(["stat", "-c", "%s", "--", path])
         text = result.text.strip()
         return int(text) if result.returncode == 0 and text.isdigit() else None
+
+    def read_from(self, path: str, offset: int, maximum_bytes: int, *, timeout_s: float | None = None) -> bytes:
+        """The bytes of a file on the device from an offset on, which may still grow; none behind its end.
+
+        Raises:
+            Rejected: DEVICE_COMMAND_FAILED, the shell may not read it; those of `run`.
+        """
+        first, skipped = divmod(offset, _READ_BLOCK)
+        count = -(-(skipped + maximum_bytes) // _READ_BLOCK)
+        result = self.run(
+            ["dd", f"if={path}", f"bs={_READ_BLOCK}", f"skip={first}", f"count={count}"],
+            timeout_s=timeout_s, maximum_bytes=2 * (maximum_bytes + 2 * _READ_BLOCK),
+        )  # fmt: skip
+        if result.returncode != 0:
+            raise Rejected(Reason.DEVICE_COMMAND_FAILED, f"{path} on {self.serial} cannot be read: {result.error_text}")
+        return result.stdout[skipped : skipped + maximum_bytes]
 
     def file_sha256(self, path: str, *, timeout_s: float) -> str:
         """SHA-256 of a file on the device.

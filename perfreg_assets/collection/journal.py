@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from perfreg_assets.collection.device import Device
+from perfreg_assets.collection.salvage import salvage
 from perfreg_assets.reasons import Reason, Rejected
 
 _SUFFIX = ".jsonl"
@@ -41,6 +42,7 @@ _DESCRIPTIONS = {
     "processes": "processes started on the device",
     "process": "process {0} ({1}) on the device",
     "file": "{0}",
+    "recording": "{0}, of which {1} lacks what was not judged yet",
     "setting": "setting {0}/{1}, to be {2} again",
     "airplane": "airplane mode, to be {0} again",
     "app": "app {0}, installed for the collection",
@@ -64,8 +66,11 @@ class Journal:
 
     @property
     def debts(self) -> list[Debt]:
-        """Open debts in the order to pay them: what still runs first, as it may write; then the newest first."""
-        return sorted(self._open.values(), key=lambda debt: (debt.kind not in _RUNNING, -debt.number))
+        """Open debts in the order to pay them: what still runs first, as it may write, and the app behind the
+        explorers, which start it again; then the newest first."""
+        return sorted(
+            self._open.values(), key=lambda debt: (debt.kind not in _RUNNING, debt.kind == "running_app", -debt.number)
+        )
 
     def owe(self, kind: str, *arguments: str) -> Debt:
         """Notes a debt; it is on the disk when this returns."""
@@ -200,6 +205,7 @@ _PAY_DEVICE: dict[str, Callable[..., bool]] = {
     "processes": _end_marked,
     "process": _end_known,
     "file": lambda device, path: device.remove(path),
+    "recording": lambda device, path, folder: salvage(device, path, Path(folder)) and device.remove(path),
     "setting": _restore_setting,
     "airplane": lambda device, state: _succeeds(device, "cmd", "connectivity", "airplane-mode", state),
     "app": _uninstall,

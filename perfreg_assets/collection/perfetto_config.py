@@ -35,6 +35,10 @@ class PerfettoOptions:
     file_write_period_ms: int = 2500
     max_trace_bytes: int = 8 << 30
     atrace_categories: tuple[str, ...] = ()
+    clear_period_ms: int | None = None
+    """How often names and other state are written anew, so that a part of the trace can be understood by itself."""
+    session_name: str | None = None
+    """Of a recording that stays in its buffers, of which copies are made by this name."""
     is_plain: bool = False
     """Without what Android 10's perfetto does not know: it refuses a config with an unknown field."""
 
@@ -218,6 +222,17 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
+def _place(options: PerfettoOptions) -> list[str]:
+    """Where the recording goes: into a file that grows, or it stays in the buffers."""
+    if options.session_name is not None:
+        return [f"unique_session_name: {quoted(options.session_name)}\n"]
+    return [
+        "write_into_file: true\n",
+        f"file_write_period_ms: {options.file_write_period_ms}\n",
+        f"max_file_size_bytes: {options.max_trace_bytes}\n",
+    ]
+
+
 def perfetto_config(names: Sequence[str], options: PerfettoOptions) -> str:
     """Perfetto's config in text format, the same text for the same arguments.
 
@@ -238,11 +253,11 @@ def perfetto_config(names: Sequence[str], options: PerfettoOptions) -> str:
         f"buffers {{\n  size_kb: {max(4096, options.buffer_kb // 16)}\n  fill_policy: RING_BUFFER\n}}\n",
         *([f"buffers {{\n  size_kb: {options.buffer_kb}\n  fill_policy: RING_BUFFER\n}}\n"] if has_others else []),
         f"duration_ms: {options.duration_ms}\n",
-        "write_into_file: true\n",
-        f"file_write_period_ms: {options.file_write_period_ms}\n",
+        *_place(options),
         f"flush_period_ms: {max(5000, options.file_write_period_ms)}\n",
-        f"max_file_size_bytes: {options.max_trace_bytes}\n",
     ]
+    if options.clear_period_ms is not None and not options.is_plain:
+        parts.append(f"incremental_state_config {{\n  clear_period_ms: {options.clear_period_ms}\n}}\n")
     events = [event for source in chosen for event in source.ftrace_events]
     extra = [line for source in chosen if source.ftrace_options for line in source.ftrace_options(options)]
     if events or extra:

@@ -37,8 +37,24 @@ class FetchedTrace:
 class PerfettoSession:
     """A recording. `start` → `watch` as often as wanted → `stop` → `fetch`; the journal ends what is cut off."""
 
-    def __init__(self, device: Device, journal: Journal, *, collection_id: str, sdk: int) -> None:
-        self.remote_path = f"{TRACE_DIR}/perfreg-{collection_id}.pftrace"
+    def __init__(
+        self,
+        device: Device,
+        journal: Journal,
+        *,
+        collection_id: str,
+        sdk: int,
+        suffix: str = "",
+        rescue_to: Path | None = None,
+    ) -> None:
+        """
+        Args:
+            suffix: tells recordings of one collection apart.
+            rescue_to: what is on the device is fetched into this folder before it is deleted there.
+        """
+        self.remote_path = f"{TRACE_DIR}/perfreg-{collection_id}{suffix}.pftrace"
+        self._rescue_to = rescue_to
+        self._file_debt: Debt | None = None
         self._device = device
         self._journal = journal
         self._sdk = sdk
@@ -53,7 +69,10 @@ class PerfettoSession:
         Raises:
             Rejected: PERFETTO_REFUSED with perfetto's own message about the first.
         """
-        self._journal.owe("file", self.remote_path)
+        if self._rescue_to is None:
+            self._file_debt = self._journal.owe("file", self.remote_path)
+        else:
+            self._file_debt = self._journal.owe("recording", self.remote_path, str(self._rescue_to))
         flag = "--background-wait" if self._sdk >= _WAITING_START_SDK else "--background"
         refusals = []
         for position, config in enumerate(configs):
@@ -112,6 +131,14 @@ class PerfettoSession:
             time.sleep(0.1)
         assert self._debt is not None
         self._journal.paid(self._debt)
+
+    def remove(self) -> None:
+        """Deletes the recording from the device: all of it was fetched and dealt with."""
+        assert self._file_debt is not None
+        before, self._file_debt = self._file_debt, self._journal.owe("file", self.remote_path)
+        self._journal.paid(before)
+        if self._device.remove(self.remote_path):
+            self._journal.paid(self._file_debt)
 
     def fetch(self, target: Path, *, timeout_s: float, on_bytes: Callable[[int], None] | None = None) -> FetchedTrace:
         """Copies the finished trace to this computer, verified on both sides.

@@ -36,9 +36,11 @@ STREAMS = "streams"
 KINDS = {"every 3 min": (2000, 180), "every 30 min": (3900, 1800)}
 """Name → seconds of the stream, and of the period at whose end 20 s are perturbed."""
 LENGTH_S = 20
+_CLEAN_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _ALPHAS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 
 Bools = NDArray[np.bool_]
+_CLEAN = "(clean)"
 
 
 def evaluate(
@@ -47,8 +49,9 @@ def evaluate(
     """Of simulated streams (`streams`), or of a folder of recorded runs with truth.json.
 
     Returns:
-        JSON types only: dataset, protocol, repeats, history, seed, seconds, rows, curve (precision and recall by share
-        of the calibrated threshold; streams only), localisation (empty).
+        JSON types only: dataset, protocol, repeats, history, seed, seconds, rows, curve (of streams precision and
+        recall by share of the calibrated threshold, of sessions the share of injected windows above the threshold that
+        takes a share of the clean ones), localisation (empty).
 
     Raises:
         Rejected: the data set is not usable.
@@ -59,7 +62,7 @@ def evaluate(
     if str(dataset) == STREAMS:
         told["rows"], told["curve"] = evaluate_streams(range(seed, seed + repeats), progress)
     else:
-        told["rows"], told["curve"] = evaluate_sessions(dataset, settings, history, repeats, seed, progress), []
+        told["rows"], told["curve"] = evaluate_sessions(dataset, settings, history, repeats, seed, progress)
     told["localisation"] = []
     told["seconds"] = round(time.perf_counter() - begin, 3)
     return told
@@ -242,8 +245,9 @@ def read_sessions(folder: Path, settings: Settings, progress: Progress | None = 
 
 def evaluate_sessions(
     folder: Path, settings: Settings, history: int, repeats: int, seed: int, progress: Progress | None = None
-) -> list[dict[str, Any]]:
-    """Rows of each label and mode, and of all: seconds injected and clean, and the share of each that is kept.
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of each label and mode, and of all: seconds injected and clean, and the share of each that is kept; and what
+    any threshold would give.
 
     Raises:
         Rejected: as `read_sessions`; DATASET_TOO_SMALL.
@@ -254,11 +258,12 @@ def evaluate_sessions(
         raise Rejected(Reason.DATASET_TOO_SMALL, f"{len(normal)} normal runs, {history} are the reference")
     rng = np.random.default_rng(seed)
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}
+    scores: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for repeat in range(repeats):
         if progress is not None:
             progress(repeat, repeats, "references")
         chosen = set(rng.choice(normal, history, replace=False).tolist())
-        for key, values in _judged_sessions(sessions, chosen, settings).items():
+        for key, values in _judged_sessions(sessions, chosen, settings, scores).items():
             sums[key] = sums.get(key, np.zeros(4)) + values
     rows = []
     for (label, mode), (injected, injected_kept, clean, clean_kept) in sorted(sums.items()):
@@ -272,13 +277,33 @@ def evaluate_sessions(
                 "clean_kept": clean_kept / clean if clean else None,
             }
         )
-    return rows
+    return rows, _session_curve(scores)
+
+
+def _session_curve(scores: Mapping[tuple[str, str], Sequence[NDArray[np.float64]]]) -> list[dict[str, Any]]:
+    """Of each label and mode: the share of injected windows whose score is above that of all but a share of the clean
+    windows of all runs, and the chance that an injected window's score is above a clean one's."""
+    found = []
+    for (label, mode), parts in sorted(scores.items()):
+        if label == _CLEAN:
+            continue
+        clean, injected = np.sort(np.concatenate(scores[_CLEAN, mode])), np.concatenate(parts)
+        places = np.searchsorted(clean, injected, "left") + np.searchsorted(clean, injected, "right")
+        row = {"label": label, "mode": mode, "windows": len(injected), "auc": float(places.mean() / 2 / len(clean))}
+        for share in _CLEAN_SHARES:
+            row[f"at_{share:g}"] = float((injected > np.quantile(clean, 1 - share)).mean())
+        found.append(row)
+    return found
 
 
 def _judged_sessions(
-    sessions: Sequence[Session], chosen: set[int], settings: Settings
+    sessions: Sequence[Session],
+    chosen: set[int],
+    settings: Settings,
+    scores: dict[tuple[str, str], list[NDArray[np.float64]]],
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """(label, mode) → seconds injected, of them kept, clean, of them kept."""
+    """(label, mode) → seconds injected, of them kept, clean, of them kept; to `scores` is added, of each mode, those of
+    injected windows by label and of clean ones."""
     width_s = settings.reduction_window_s
     totals: dict[EventType, int] = {}
     for number in chosen:
@@ -298,13 +323,19 @@ def _judged_sessions(
         for number, (one, own) in enumerate(zip(sessions, windows, strict=True)):
             if number in chosen:
                 continue
-            found = judge.judge(own.counts.astype(np.float64)).is_anomalous
+            judgement = judge.judge(own.counts.astype(np.float64), scores_all=True)
+            found = judgement.is_anomalous
             flagged = reduction.voted(found) if mode.has_votes else found
             kept = kept_windows(flagged, width_s, settings.reduction_rim_s, settings.reduction_gap_s)
             starts = own.starts_ns()
             injected = np.zeros(len(kept), np.bool_)
             for begin, end in one.intervals:
                 injected |= (starts < end) & (starts + own.window_ns > begin)
+            score = np.nan_to_num(judgement.score, nan=0.0)  # no event at all
+            scores.setdefault((_CLEAN, mode.name), []).append(score[~injected])
+            if injected.any():
+                for label in (one.label, "all"):
+                    scores.setdefault((label, mode.name), []).append(score[injected])
             parts = [injected.sum(), (injected & kept).sum(), (~injected).sum(), (~injected & kept).sum()]
             for label in (one.label, "all"):
                 key = label, mode.name
@@ -317,7 +348,10 @@ def print_report(result: Mapping[str, Any], file: IO[str] | None = None) -> None
     console = Console(file=file, width=150 if file else None)
     console.print(_table("What is kept", result["rows"]))
     if result["curve"]:
-        console.print(_table("By threshold, in parts of the calibrated one, without votes and rim", result["curve"]))
+        title = "By threshold, in parts of the calibrated one, without votes and rim"
+        if "auc" in result["curve"][0]:
+            title = "Share of injected windows above the threshold that takes a share of the clean ones"
+        console.print(_table(title, result["curve"]))
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:

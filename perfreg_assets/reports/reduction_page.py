@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfreg_assets.reports.templating import render
+from perfreg_assets.reports.links import DEFAULT_SERVER, reduced_link
+from perfreg_assets.reports.templating import ALONE_POLICY, render
 
 WIDTH, HEIGHT = 1040, 130
 _COLUMNS = 1040
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,13 @@ class Panel:
     limit_y: float | None
 
 
-def render_reduction_page(told: Mapping[str, Any]) -> str:
+def render_reduction_page(told: Mapping[str, Any], folder: str, *, server: str = DEFAULT_SERVER) -> str:
     """The page as HTML text.
 
     Args:
         told: what perfreg.reduction.json holds.
+        folder: name of the folder that it lies in, with the trace.
+        server: where `perfreg serve --reduced` shows the folder above.
     """
     windows: Sequence[Mapping[str, Any]] = told["windows"]
     start, end = windows[0]["start_ns"], windows[-1]["end_ns"]
@@ -52,6 +54,7 @@ def render_reduction_page(told: Mapping[str, Any]) -> str:
             "length_s": (one["end_ns"] - one["start_ns"]) / 1e9,
             "start_ns": one["start_ns"],
             "end_ns": one["end_ns"],
+            "link": reduced_link(folder, _file_of(told, one), one["start_ns"], one["end_ns"], server),
             **_inside(windows, one),
         }
         for one in told["stretches"]
@@ -70,7 +73,7 @@ def render_reduction_page(told: Mapping[str, Any]) -> str:
     return render(
         "reduction.html.j2",
         {
-            "content_policy": _POLICY,
+            "content_policy": ALONE_POLICY,
             "told": told,
             "width": WIDTH,
             "height": HEIGHT,
@@ -80,8 +83,31 @@ def render_reduction_page(told: Mapping[str, Any]) -> str:
             "reasons": reasons.most_common(),
             "dropped": [(name, count, count / dropped_s) for name, count in dropped.most_common(20)],
             "dropped_s": dropped_s,
+            "processes": _used(told["seconds"]),
         },
     )
+
+
+def _used(seconds: Sequence[Mapping[str, Any]]) -> list[tuple[str, float, int | None]]:
+    """(process, seconds that it ran a second, its largest memory in bytes) in what was dropped, by running time."""
+    running, memory, count = Counter[str](), dict[str, int](), 0
+    for second in seconds:
+        if not second["is_kept"]:
+            count += 1
+            running.update(second["running_s"])
+            for name, size in second["rss_bytes"].items():
+                memory[name] = max(memory.get(name, 0), size)
+    return [(name, total / count, memory.get(name)) for name, total in running.most_common(12)]
+
+
+def _file_of(told: Mapping[str, Any], stretch: Mapping[str, int]) -> str:
+    """Which file a stretch is in; of an endurance recording the first of them, where it was stored in parts."""
+    for file in told.get("files", ()):
+        if any(
+            part["end_ns"] > stretch["start_ns"] and part["start_ns"] < stretch["end_ns"] for part in file["stretches"]
+        ):
+            return str(file["name"])
+    return str(told["trace"])
 
 
 def _inside(windows: Sequence[Mapping[str, Any]], stretch: Mapping[str, int]) -> dict[str, Any]:

@@ -4,7 +4,9 @@ What a packet needs to be understood stays with it:
 
 * Configuration, clocks, processes, tracks, statistics: kept.
 * A bundle of kernel events: kept as a whole if an event of it is in a kept stretch; it has its own table of names. So
-  are those of each core that tell which thread ran when the stretch began, and until when the last one ran.
+  are those of each core that tell which thread ran when the stretch began, and until when the last one ran. Its atrace
+  marks outside of the stretches go, but for begin and end of what overlaps one and the value a counter holds: these are
+  kept of other bundles as well, each event byte for byte, so that sections inside are what they were.
 * Polls (process_stats, sys_stats, battery, power rails): those in a stretch, the last one before it (a counter holds
   its value), and the first of each sequence, which may name the counters.
 * Track events: begin and end of each slice that overlaps a stretch; instants and counters inside. Frame timelines
@@ -13,7 +15,8 @@ What a packet needs to be understood stays with it:
 * Packets with interned data or defaults of a sequence, and those that clear them: kept where anything of the sequence
   until the next clear is; outside of the stretches without their payload. So are all packets of a sequence whose
   timestamps are differences.
-* What is not known: kept, and counted. Packets of compressed packets are unpacked, cut and packed again.
+* What is not known: kept, and counted. Packets of compressed packets (deflate, zstd) are unpacked, cut and packed
+  again, with deflate, which every Perfetto reads.
 """
 
 from __future__ import annotations
@@ -27,10 +30,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from perfreg_assets.methods.lazy import LazyModule
 from perfreg_assets.traces.event_types import TraceReader
-from perfreg_assets.traces.packets import Block, blocks_of, flat_blocks, framed, inflated, scanner
+from perfreg_assets.traces.packets import Block, blocks_of, flat_blocks, framed, inflated, packed_packets, scanner
 from perfreg_assets.traces.rpc_envelope import field as encoded
 from perfreg_assets.traces.rpc_envelope import fields
+
+atrace_pairs = LazyModule("perfreg_assets.methods.atrace_pairs")
 
 _KEPT = frozenset(
     {2, 6, 33, 34, 35, 36, 43, 44, 45, 46, 47, 51, 60, 61, 64, 67, 69, 70, 72, 82, 89, 115, 124, 126, 128}
@@ -39,6 +45,9 @@ _POLLS = frozenset({7, 9, 38, 40, 71, 73, 77, 91})
 _EVENTS = frozenset({11, 37, 39, 48, 49, 52, 53, 57, 62, 63, 65, 66, 68, 74, 75, 76, 78, 84, 135})
 _FRAME_TIMELINE, _FRAME_END = 76, 5
 _BEGIN, _END = 1, 2
+_EVENTS_OF_BUNDLE = frozenset({2, 4})  # ftrace_event_bundle.proto: event, compact_sched
+_MARKS_AT_ONCE = 2_000_000
+_CORES_APART_NS = 30_000_000_000  # bundles of different cores lie closer in a trace than that
 _STATEFUL = 7  # packet_scanner.INTERNED | CLEARED | DEFAULTS
 
 Stretches = Sequence[tuple[int, int]]
@@ -51,9 +60,10 @@ class Cut:
 
     Attributes:
         packet_count, kept_count: packets, those in packets of compressed ones counted one by one.
-        stripped_count: kept without their payload.
+        stripped_count: kept without their payload, or without some of its events.
         unknown: number of a payload that is not known → how many packets were kept for that.
         bytes_after: of the trace that was written, unpacked.
+        bundle_count: kept bundles of kernel events.
     """
 
     packet_count: int
@@ -61,6 +71,7 @@ class Cut:
     stripped_count: int
     unknown: dict[int, int]
     bytes_after: int
+    bundle_count: int
 
 
 @dataclass
@@ -70,6 +81,7 @@ class _Plan:
     extras: set[int] = field(default_factory=set)
     needed: set[tuple[int, int]] = field(default_factory=set)  # sequence, how many clears before
     incremental: set[int] = field(default_factory=set)
+    marks: dict[int, set[int]] = field(default_factory=dict)  # bundle → its marks that are needed though outside
 
 
 class _Inside:
@@ -86,6 +98,13 @@ class _Inside:
         place = np.searchsorted(self.ends, first, side="right")
         found: Bools = (place < len(self.ends)) & (first >= 0)
         found[found] = self.starts[place[found]] <= last[found]
+        return found
+
+    def wholly(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Bools:
+        """Which spans lie in one stretch with both ends."""
+        place = np.searchsorted(self.ends, first, side="right")
+        found: Bools = (place < len(self.ends)) & (first >= 0)
+        found[found] = (self.starts[place[found]] <= first[found]) & (last[found] < self.ends[place[found]])
         return found
 
     def borders(self, bundles: NDArray[np.int64]) -> Bools:
@@ -116,10 +135,13 @@ def cut_trace(
     stretches: Stretches,
     bundles: NDArray[np.int64],
     write: Callable[[bytes], object],
+    *,
+    goes_on: bool = False,
 ) -> Cut:
     """Writes the cut trace, unpacked.
 
     Args:
+        goes_on: more packets will follow, so that all which they may need to be understood stays.
         stretches: [start, end) on the trace's clock, ascending, without overlap.
         bundles: (bundles, 5) from `event_types.count_events` of the same file.
 
@@ -127,14 +149,14 @@ def cut_trace(
         Rejected: as `packets.blocks_of`.
     """
     inside = _Inside(stretches)
-    plan = _planned(path, max_bytes, inside, bundles)
+    plan = _planned(path, max_bytes, inside, bundles, goes_on=goes_on)
     cutter = _Cutter(plan, inside, bundles)
     size = 0
     for block in blocks_of(path, max_bytes):
         begin = 0
-        for number in np.flatnonzero(block.rows[:, scanner.FIELD] == scanner.COMPRESSED).tolist():
+        for number in packed_packets(block):
             pieces = [cutter.cut(Block(block.data, block.rows[begin:number]))]
-            kept = cutter.cut(inflated(block.payload(number), path.name))
+            kept = cutter.cut(inflated(block, number, path.name))
             if kept:
                 packed = zlib.compress(kept)
                 pieces.append(framed(encoded(scanner.COMPRESSED, packed)))
@@ -145,7 +167,7 @@ def cut_trace(
         piece = cutter.cut(Block(block.data, block.rows[begin:]))
         write(piece)
         size += len(piece)
-    return Cut(cutter.number, cutter.kept_count, cutter.stripped_count, dict(cutter.unknown), size)
+    return Cut(cutter.number, cutter.kept_count, cutter.stripped_count, dict(cutter.unknown), size, cutter.bundle_count)
 
 
 class _Walk:
@@ -158,7 +180,7 @@ class _Walk:
         self.unknown: Counter[int] = Counter()
         self._spans = bundles[:, :2]
         self._is_border = inside.borders(bundles)
-        self._bundle = 0
+        self.bundle = 0
         self._clears: Counter[int] = Counter()
 
     def place(self, block: Block) -> tuple[NDArray[np.int64], Bools, NDArray[np.int64]]:
@@ -169,9 +191,9 @@ class _Walk:
         kinds = rows[:, scanner.FIELD]
         of_ftrace = kinds == scanner.FTRACE
         count = int(of_ftrace.sum())
-        here = slice(self._bundle, self._bundle + count)
+        here = slice(self.bundle, self.bundle + count)
         spans, is_border = self._spans[here], self._is_border[here]
-        self._bundle += count
+        self.bundle += count
         kept = np.isin(kinds, list(_KEPT))
         kept[of_ftrace] = self.inside.spans(spans[:, 0], spans[:, 1]) | is_border
         known = np.isin(kinds, [*_EVENTS, *_POLLS])
@@ -185,6 +207,11 @@ class _Walk:
             kept |= (rows[:, scanner.FLAGS] & (scanner.BROKEN | scanner.SEVERAL)) != 0
         return times, kept, self._clears_of(rows)
 
+    @property
+    def generations(self) -> dict[int, int]:
+        """Clears so far of each sequence."""
+        return dict(self._clears)
+
     def _clears_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         found = np.zeros(len(rows), np.int64)
         cleared = (rows[:, scanner.FLAGS] & scanner.CLEARED) != 0
@@ -196,8 +223,8 @@ class _Walk:
         return found
 
 
-def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.int64]) -> _Plan:
-    walk, plan, slices = _Walk(inside, bundles), _Plan(), _OpenSlices(inside)
+def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.int64], *, goes_on: bool) -> _Plan:
+    walk, plan, slices, marks = _Walk(inside, bundles), _Plan(), _OpenSlices(inside), _Marks(inside)
     last_polls: dict[tuple[int, int, int], tuple[int, tuple[int, int]]] = {}
     for block in flat_blocks(path, max_bytes):
         times, kept, clears = walk.place(block)
@@ -209,6 +236,7 @@ def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.in
             last_polls.setdefault((kind, sequence, -1), here)  # the first one names the counters
             last_polls[kind, sequence, following] = here
         slices.take(block, times, clears, walk.number)
+        marks.take(block, walk.bundle)
         for sequence, clear in np.unique(
             np.stack([rows[kept, scanner.SEQUENCE], clears[kept]], axis=1), axis=0
         ).tolist():
@@ -219,8 +247,51 @@ def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.in
     for number, generation in [*polls, *slices.kept]:
         plan.extras.add(number)
         plan.needed.add(generation)
+    plan.marks = marks.finish()
+    if goes_on:
+        plan.needed |= set(walk.generations.items())
     plan.incremental = walk.reader.clock.incremental_sequences
     return plan
+
+
+class _Marks:
+    """Finds the atrace marks that are needed though they lie outside: they come by core, and are paired by time."""
+
+    def __init__(self, inside: _Inside) -> None:
+        self._pairs = atrace_pairs.MarkPairs(inside.starts, inside.ends)
+        self._waiting: list[NDArray[np.int64]] = []
+        self._count = 0
+
+    def take(self, block: Block, bundle_behind: int) -> None:
+        """The next packets; `bundle_behind`: the number of the first bundle behind them."""
+        rows = block.rows[block.rows[:, scanner.FIELD] == scanner.FTRACE]
+        if not len(rows):
+            return
+        found = atrace_pairs.scan_marks(block.data, rows, bundle_behind - len(rows))
+        if len(found):
+            self._waiting.append(found)
+            self._count += len(found)
+        if self._count > _MARKS_AT_ONCE:
+            self._pair(_CORES_APART_NS)
+
+    def finish(self) -> dict[int, set[int]]:
+        """Bundle → needed marks."""
+        self._pair(0)
+        found: dict[int, set[int]] = {}
+        for bundle, ordinal in self._pairs.finish():
+            found.setdefault(bundle, set()).add(ordinal)
+        return found
+
+    def _pair(self, apart_ns: int) -> None:
+        if not self._waiting:
+            return
+        found = np.concatenate(self._waiting)
+        found = found[np.argsort(found[:, atrace_pairs.TIME], kind="stable")]
+        # What other cores recorded at that time may still come.
+        until = int(np.searchsorted(found[:, atrace_pairs.TIME], found[-1, atrace_pairs.TIME] - apart_ns))
+        until = len(found) if not apart_ns else until
+        self._pairs.add(found[:until])
+        self._waiting, self._count = [found[until:]], len(found) - until
 
 
 class _OpenSlices:
@@ -289,29 +360,57 @@ class _Cutter(_Walk):
         super().__init__(inside, bundles)
         self._plan = plan
         self._extras = np.array(sorted(plan.extras), np.int64)
-        self.kept_count = self.stripped_count = 0
+        self.kept_count = self.stripped_count = self.bundle_count = 0
 
     def cut(self, block: Block) -> bytes:
         """The kept packets of a block."""
         if not len(block.rows):
             return b""
         rows = block.rows
+        first_bundle = self.bundle
         _, kept, clears = self.place(block)
         numbers = self.number + np.arange(len(rows))
         low, high = np.searchsorted(self._extras, [self.number, self.number + len(rows)])
         kept[self._extras[low:high] - self.number] = True
         stripped = ~kept & self._is_state(rows, clears)
+        thinned = self._thinned(block, kept, first_bundle)
+        for number in thinned:
+            kept[number], stripped[number] = False, True
         self.number += len(numbers)
         self.kept_count += int(kept.sum() + stripped.sum())
         self.stripped_count += int(stripped.sum())
+        self.bundle_count += int((rows[kept | stripped, scanner.FIELD] == scanner.FTRACE).sum())
         pieces: list[bytes] = []
         changes = np.flatnonzero(np.diff(kept.astype(np.int8) + 2 * stripped)) + 1
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(rows)], strict=True):
             if kept[begin]:
                 pieces.append(block.data[rows[begin, scanner.OFFSET] : rows[end - 1, scanner.END]].tobytes())
             elif stripped[begin]:
-                pieces += [framed(_without_payload(block, number)) for number in range(begin, end)]
+                pieces += [
+                    thinned[number] if number in thinned else framed(_without_payload(block, number))
+                    for number in range(begin, end)
+                ]
         return b"".join(pieces)
+
+    def _thinned(self, block: Block, kept: Bools, first_bundle: int) -> dict[int, bytes]:
+        """Number of a packet → what becomes of it: bundles without the atrace marks that do not belong to what is kept,
+        and of those that are not kept the marks that are needed."""
+        of_ftrace = np.flatnonzero(block.rows[:, scanner.FIELD] == scanner.FTRACE)
+        bundles = first_bundle + np.arange(len(of_ftrace))
+        spans = self._spans[bundles]
+        asked = kept[of_ftrace] & ~self.inside.wholly(spans[:, 0], spans[:, 1])
+        asked |= np.array([int(bundle) in self._plan.marks for bundle in bundles], np.bool_)
+        found: dict[int, bytes] = {}
+        for number, bundle in zip(of_ftrace[asked].tolist(), bundles[asked].tolist(), strict=True):
+            marks = atrace_pairs.scan_marks(block.data, block.rows[[number]], bundle)
+            needed = np.isin(marks[:, atrace_pairs.ORDINAL], list(self._plan.marks.get(bundle, ())))
+            if kept[number]:
+                goes = ~needed & ~self.inside.times(marks[:, atrace_pairs.TIME])
+                if goes.any():
+                    found[number] = framed(_without(block, number, marks[goes]))
+            else:
+                found[number] = framed(_with_marks_alone(block, number, marks[needed]))
+        return found
 
     def _is_state(self, rows: NDArray[np.int64], clears: NDArray[np.int64]) -> Bools:
         """Packets that others of their sequence, which are kept, cannot be understood without."""
@@ -322,6 +421,36 @@ class _Cutter(_Walk):
         for number in np.flatnonzero(chosen).tolist():
             chosen[number] = (int(sequences[number]), int(clears[number])) in self._plan.needed
         return chosen
+
+
+def _without(block: Block, number: int, marks: NDArray[np.int64]) -> bytes:
+    """A packet's message without some events of its bundle."""
+    row = block.rows[number]
+    at, end = int(row[scanner.AT]), int(row[scanner.AT] + row[scanner.LENGTH])
+    pieces = []
+    for first, behind in marks[:, [atrace_pairs.FIRST, atrace_pairs.BEHIND]].tolist():
+        pieces.append(block.data[at:first].tobytes())
+        at = behind
+    return _with_payload(block, number, b"".join([*pieces, block.data[at:end].tobytes()]))
+
+
+def _with_marks_alone(block: Block, number: int, marks: NDArray[np.int64]) -> bytes:
+    """A packet's message with what its bundle says of itself and some of its events."""
+    kept = [
+        encoded(kind, bytes(value) if isinstance(value, memoryview) else value)
+        for kind, value in fields(memoryview(block.payload(number)))
+        if kind not in _EVENTS_OF_BUNDLE
+    ]
+    places = marks[:, [atrace_pairs.FIRST, atrace_pairs.BEHIND]].tolist()
+    return _with_payload(block, number, b"".join([*kept, *(block.data[a:b].tobytes() for a, b in places)]))
+
+
+def _with_payload(block: Block, number: int, payload: bytes) -> bytes:
+    row = block.rows[number]
+    message = block.message(number)
+    start = int(row[scanner.END]) - len(message)
+    behind = message[int(row[scanner.AT] + row[scanner.LENGTH]) - start :]
+    return message[: int(row[scanner.TAG]) - start] + encoded(scanner.FTRACE, payload) + behind
 
 
 def _without_payload(block: Block, number: int) -> bytes:

@@ -20,12 +20,13 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from perfreg_assets.methods.thread_times import UNKNOWN, entity_name
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.packets import CLOCK_SNAPSHOT, PROCESS_TREE, TRACK_DESCRIPTOR, Block, flat_blocks, scanner
+from perfreg_assets.traces.second_use import SecondUse, SecondUses
 from perfreg_assets.traces.trace_clock import BOOT, TraceClock
 
 TYPE_COUNT = 63
 OTHER = "other"
 # Packets that describe and are no events: they come when they please.
-_DESCRIBING = frozenset({2, 6, 12, 33, 34, 35, 36, 43, 44, 45, 47, 50, 51, 60, 67, 69, 72, 82, 89, 124, 126, 128, 133})
+_DESCRIBING = frozenset({2, 6, 12, 33, 34, 35, 36, 43, 44, 45, 47, 50, 51, 60, 67, 69, 72, 82, 89, 124, 126, 128})
 
 
 @dataclass(frozen=True, order=True)
@@ -60,6 +61,7 @@ class EventWindows:
         and last switch of threads; -1 without.
     unplaced_count: events before the start, or on a clock that nothing tells of.
     broken_count: bundles that are no protobuf.
+    use: what processes used in each second.
     """
 
     start_ns: int
@@ -72,11 +74,7 @@ class EventWindows:
     bundles: NDArray[np.int64]
     unplaced_count: int
     broken_count: int
-
-    @property
-    def event_count(self) -> int:
-        """Of all windows."""
-        return int(self.counts.sum(dtype=np.int64))
+    use: SecondUse
 
     def within(self, span: tuple[int, int] | None) -> EventWindows:
         """The whole windows that lie in [start, end); all of them for None."""
@@ -175,23 +173,37 @@ def type_totals(path: Path, max_bytes: int, found: Survey, reference_ns: int) ->
     return merged
 
 
-def count_events(path: Path, max_bytes: int, found: Survey, types: Sequence[EventType], window_ns: int) -> EventWindows:
-    """Events of known types by window over a whole trace.
+def count_events(
+    path: Path,
+    max_bytes: int,
+    found: Survey,
+    types: Sequence[EventType],
+    window_ns: int,
+    sequences: set[int] | None = None,
+) -> EventWindows:
+    """Events of known types by window over a whole trace, from `found.start_ns` on.
+
+    Args:
+        sequences: that packets came of before this trace's begin; those in it are added.
 
     Raises:
         Rejected: as `survey`.
     """
     reader = TraceReader(found)
+    if sequences is not None:
+        reader.sequences = sequences
     keys = np.array([one.key for one in types], np.uint64)
     counter = scanner.WindowCounter(keys, found.start_ns, window_ns)
     spans: list[NDArray[np.int64]] = []
     lossy: list[int] = []
     unplaced = broken = 0
     end = found.start_ns
+    uses = SecondUses(found.start_ns, found.processes, found.process_names)
     for block in flat_blocks(path, max_bytes):
         reader.describe(block)
         events = reader.bundles.scan(block.data, block.rows[block.rows[:, scanner.FIELD] == scanner.FTRACE])
         unplaced += counter.add(events.times, events.keys)
+        uses.add(block, reader.times, events)
         broken += int(events.is_broken.sum())
         spans.append(
             np.stack([events.first, events.last, events.core, events.first_switch, events.last_switch], axis=1)
@@ -217,6 +229,7 @@ def count_events(path: Path, max_bytes: int, found: Survey, types: Sequence[Even
     return EventWindows(
         found.start_ns, window_ns, end, tuple(types), counter.counts[:count], is_lossy, is_suspended,
         np.concatenate(spans) if spans else np.empty((0, 5), np.int64), unplaced, broken,
+        uses.told(end),
     )  # fmt: skip
 
 
@@ -229,7 +242,7 @@ class TraceReader:
         self.process_names: dict[int, str] = {}
         self.defaults: dict[int, int] = {}
         self.times = np.empty(0, np.int64)
-        self._sequences: set[int] = set()
+        self.sequences: set[int] = set()
         if found is not None:
             self.bundles.processes = found.processes
             self.process_names = found.process_names
@@ -307,9 +320,9 @@ class TraceReader:
         found: list[int] = []
         for number in np.flatnonzero((block.rows[:, scanner.FLAGS] & scanner.DROPPED) != 0).tolist():
             # Before the first packet of a sequence everything is "lost".
-            if int(block.rows[number, scanner.SEQUENCE]) in self._sequences and self.times[number] >= 0:
+            if int(block.rows[number, scanner.SEQUENCE]) in self.sequences and self.times[number] >= 0:
                 found.append(int(self.times[number]))
-        self._sequences.update(np.unique(block.rows[:, scanner.SEQUENCE]).tolist())
+        self.sequences.update(np.unique(block.rows[:, scanner.SEQUENCE]).tolist())
         return found
 
     def learn_names(

@@ -21,7 +21,9 @@ class ReductionRow:
     Attributes:
         window_events, kls, scores, anomalous, kept, reasons: a value for each window, in their order; NaN
             where a window was not judged, an empty reason where it is as usual.
-        second_events: {start_ns, is_kept, counts: number of the type in `event_types` → events} of each second.
+        second_events: {start_ns, is_kept, counts: type → events, running_s: process → s, rss_bytes: process → bytes} of
+            each second.
+        is_in_place: the reduced trace is in the place of the registered run's own.
     """
 
     original_sha256: str
@@ -47,6 +49,7 @@ class ReductionRow:
     kept: tuple[bool, ...]
     reasons: tuple[str, ...]
     second_events: list[dict[str, Any]]
+    is_in_place: bool = False
     code_version: str = __version__
     reduced_at: datetime = field(default_factory=now_utc)
 

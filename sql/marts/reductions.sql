@@ -17,6 +17,7 @@ SELECT
     reduced.bytes_after,
     reduced.kept_ratio,
     reduced.window_count,
+    coalesce(reduced.is_in_place, false) AS is_in_place,
     reduced.code_version,
     reduced.reduced_at
 FROM core.reductions AS reduced

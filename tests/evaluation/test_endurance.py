@@ -88,6 +88,11 @@ def test_sessions_are_judged_by_others_and_seconds_are_counted(dataset):
     assert usual["injected_kept"] is None
     assert every["clean_s"] == pytest.approx(busy["clean_s"] + usual["clean_s"], abs=0.2)
     assert all(0 <= row["clean_kept"] <= 1 for row in told["rows"])
+    curve = {(row["label"], row["mode"]): row for row in told["curve"]}
+    assert {label for label, _ in curve} == {"busy", "all"}
+    for row in curve.values():
+        assert 0 <= row["auc"] <= 1
+        assert row["at_0.01"] <= row["at_0.05"] <= row["at_0.5"]
     shown = io.StringIO()
     endurance.print_report(told, shown)
     assert "busy" in shown.getvalue()

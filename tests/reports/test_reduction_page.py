@@ -22,14 +22,18 @@ def told(**changes):
         "stretches": [{"start_ns": 10_000_000_000, "end_ns": 12_000_000_000}], "windows": windows,
         "types": ["sched_switch app/main", "other"],
         "seconds": [
-            {"start_ns": s * 10**9, "is_kept": s in (10, 11), "counts": {"0": 30, "1": 1}} for s in range(20)
+            {
+                "start_ns": s * 10**9, "is_kept": s in (10, 11), "counts": {"0": 30, "1": 1},
+                "running_s": {"com.rig.media": 0.25}, "rss_bytes": {"com.rig.media": 1_000_000 + s},
+            }
+            for s in range(20)
         ],
         **changes,
     }  # fmt: skip
 
 
 def test_kept_parts_are_shaded_and_listed_and_thresholds_drawn():
-    page = render_reduction_page(told())
+    page = render_reduction_page(told(), "kept")
     shaded = re.findall(r'<rect x="([\d.]+)" y="0" width="([\d.]+)"', page)
     assert shaded == [(str(WIDTH * 10 / 20), str(WIDTH * 2 / 20))] * 3
     assert page.count("stroke-dasharray") == 2
@@ -40,13 +44,24 @@ def test_kept_parts_are_shaded_and_listed_and_thresholds_drawn():
 
 
 def test_dropped_seconds_alone_are_counted():
-    page = render_reduction_page(told())
+    page = render_reduction_page(told(), "kept")
     assert "18 s; what happened most often" in page
     assert f'<td class="n">{18 * 30}</td><td class="n">30.0</td>' in page
 
 
+def test_each_kept_part_leads_to_perfetto_and_dropped_seconds_tell_what_processes_used():
+    page = render_reduction_page(told(), "kept")
+    address = "http://127.0.0.1:9001/perfetto/#!/?url=http://127.0.0.1:9001/reduced/kept/a%3Cb%3E.perfetto-trace"
+    assert f'href="{address}&amp;visStart=10000000000&amp;visEnd=12000000000"' in page
+    files = [
+        {"name": "kept-0001.perfetto-trace", "stretches": [{"start_ns": 10_000_000_000, "end_ns": 11_000_000_000}]}
+    ]
+    assert "/reduced/kept/kept-0001.perfetto-trace&amp;" in render_reduction_page(told(files=files), "kept")
+    assert '<td>com.rig.media</td><td class="n">0.250</td><td class="n">1.0 MB</td>' in page
+
+
 def test_names_are_text_and_nothing_of_it_runs():
-    page = render_reduction_page(told())
+    page = render_reduction_page(told(), "kept")
     assert "a&lt;b&gt;" in page
     assert "<b>" not in page
     assert "<script" not in page
@@ -54,4 +69,4 @@ def test_names_are_text_and_nothing_of_it_runs():
 
 
 def test_a_trace_of_which_nothing_is_kept_says_so():
-    assert "no window is unlike the reference" in render_reduction_page(told(stretches=[]))
+    assert "no window is unlike the reference" in render_reduction_page(told(stretches=[]), "kept")

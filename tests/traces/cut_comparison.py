@@ -30,6 +30,19 @@ QUERIES = {
         WHERE ts >= {start} AND dur >= 0 AND ts + dur < {end}
           -- Fences are begun and ended by kernel events of any core: one across a border ends another.
           AND ifnull(track.name, '') NOT LIKE 'fence-%'""",
+    # Sections too that cross a border, as much of them as lies inside; but those of binder, fences and drivers.
+    "crossing": """
+        SELECT max(ts, {start}) AS begin, min(iif(dur < 0, {end}, ts + dur), {end}) AS behind,
+               0 AS cpu, ifnull(thread.tid, 0) AS tid,
+               ifnull(slice.name, '') AS thread, ifnull(track.name, '') AS process
+        FROM slice JOIN track ON track.id = slice.track_id
+        LEFT JOIN thread_track ON thread_track.id = slice.track_id LEFT JOIN thread USING (utid)
+        WHERE ts < {end} AND (dur < 0 OR ts + dur > {start}) AND ifnull(track.name, '') NOT LIKE 'fence-%'
+          AND NOT ifnull(slice.name, '') GLOB 'binder *' AND NOT ifnull(slice.name, '') GLOB 'dma_fence_*'
+          AND ifnull(slice.name, '') NOT IN ('mdss_mdp_overlay_kickoff', 'display_commit', 'exynos_atomic_commit_tail',
+                                             'wait_for_crtc_flip', 'wait_pingpong')
+          -- The one section in all bundled traces that such a one ends: a binder transaction of its thread.
+          AND NOT ifnull(slice.name, '') GLOB 'executeScript am start *TRIVIAL_STARTUP*'""",
     "samples": """
         SELECT ts AS begin, 0 AS behind, cpu, 0 AS tid, ifnull(frame.name, '') AS thread, '' AS process
         FROM perf_sample LEFT JOIN stack_profile_callsite AS site ON site.id = callsite_id

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
-from perfreg_assets.traces.packets import framed
+from perfreg_assets.methods import packet_scanner
+from perfreg_assets.traces.packets import Block, framed
 from perfreg_assets.traces.rpc_envelope import field
 
 START_NS = 1_000_000_000_000
@@ -60,6 +61,12 @@ def write_long_trace(
             packets.append(bundle(rng, core, START_NS + second * 1_000_000_000, per_bundle, shares))
     path.write_bytes(b"".join(framed(packet.SerializeToString()) for packet in packets))
     return path
+
+
+def packet_of(block: Block, number: int) -> bytes:
+    """A packet with its tag and length, as it stands in the trace."""
+    row = block.rows[number]
+    return block.data[row[packet_scanner.OFFSET] : row[packet_scanner.END]].tobytes()
 
 
 def compressed(packets: list[proto.TracePacket]) -> bytes:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.cutting import cut_trace
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.event_types import count_events, survey
 from perfreg_assets.traces.packets import flat_blocks, framed
 from perfreg_assets.traces.reduced import is_reduced, mark
+from perfreg_assets.traces.rpc_envelope import field
 from tests.traces.cut_comparison import MAX_BYTES, cut, found_in, losses
-from tests.traces.long_traces import START_NS, compressed, head, write_long_trace
+from tests.traces.long_traces import START_NS, compressed, head, packet_of, write_long_trace
 
 DATA = Path(__file__).parents[1] / "data"
 TRACES = [*sorted((DATA / "android-traces").glob("*.gz")), DATA / "sessions" / "notes-000" / "trace.perfetto-trace.gz"]
@@ -21,7 +25,7 @@ SECOND = 1_000_000_000
 
 
 def packets(path):
-    return [block.packet(n) for block in flat_blocks(path, MAX_BYTES) for n in range(len(block.rows))]
+    return [packet_of(block, n) for block in flat_blocks(path, MAX_BYTES) for n in range(len(block.rows))]
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.split(".")[0])
@@ -175,6 +179,31 @@ def test_compressed_packets_are_cut_inside_and_packed_again(settings, tmp_path):
     with open_trace(plain, settings) as before, open_trace(target, settings) as after:
         assert found_in(after, start, end) == found_in(before, start, end)
         assert sum(found_in(after, start, end)["sched"].values()) > 100
+
+
+def test_packets_compressed_with_zstd_are_read_and_come_out_as_every_perfetto_reads_them(settings, tmp_path):
+    plain = write_long_trace(tmp_path / "plain", 20, (0, 0))
+    content = list(proto.Trace.FromString(plain.read_bytes()).packet)
+    inside = b"".join(framed(packet.SerializeToString()) for packet in content[1:])
+    packed, target = tmp_path / "packed", tmp_path / "cut"
+    zstd = framed(field(133, pa.compress(inside, "zstd", asbytes=True)))
+    packed.write_bytes(framed(content[0].SerializeToString()) + zstd)
+    done, ((start, end),) = cut(packed, target, (0.4, 0.5))
+    assert 0 < done.kept_count < done.packet_count == len(content)
+    with open_trace(plain, settings) as before, open_trace(target, settings) as after:
+        assert found_in(after, start, end) == found_in(before, start, end)
+        assert sum(found_in(after, start, end)["sched"].values()) > 100
+
+
+@pytest.mark.parametrize("number", [50, 133])
+def test_compressed_packets_that_are_torn_are_told(number, tmp_path):
+    inside = b"".join(framed(packet.SerializeToString()) for packet in head()) * 50
+    whole = zlib.compress(inside) if number == 50 else pa.compress(inside, "zstd", asbytes=True)
+    path = tmp_path / "t"
+    path.write_bytes(framed(field(number, whole[:-9])))
+    with pytest.raises(Rejected) as caught:
+        packets(path)
+    assert caught.value.reason is Reason.TRACE_CORRUPT
 
 
 def test_what_is_not_known_is_kept_and_counted(tmp_path):

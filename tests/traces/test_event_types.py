@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from contextlib import nullcontext
 from itertools import accumulate
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.methods.packet_scanner import BundleScanner, event_key, name_hash, scan_packets
@@ -18,7 +21,7 @@ from perfreg_assets.traces.event_types import EventType, count_events, most_freq
 from perfreg_assets.traces.packets import blocks_of_chunks, flat_blocks, framed
 from perfreg_assets.traces.rpc_envelope import field
 from perfreg_assets.traces.trace_clock import TraceClock
-from tests.traces.long_traces import START_NS, compressed, head, write_long_trace
+from tests.traces.long_traces import START_NS, compressed, head, packet_of, write_long_trace
 
 MAX_BYTES = 1 << 34
 SECOND = 1_000_000_000
@@ -92,7 +95,20 @@ def test_windows_types_and_totals_equal_a_slow_count(tmp_path):
     assert not windows.is_lossy.any()
 
 
-def test_names_are_hashed_alike_in_python_and_in_the_kernel_with_numbers_taken_out():
+def fnv_1a(name):
+    """The obvious way, of a name with `#` for every number."""
+    value = 0xCBF29CE484222325
+    for byte in re.sub(rb"[0-9]+", b"#", name):
+        value = ((value ^ byte) * 0x100000001B3) % 2**64
+    return value
+
+
+@given(st.binary(max_size=40) | st.text("ab19-", max_size=12).map(str.encode))
+def test_names_are_hashed_as_the_obvious_way_does(name):
+    assert name_hash(name) == fnv_1a(name)
+
+
+def test_names_are_hashed_with_numbers_taken_out():
     assert name_hash(b"worker-12") == name_hash(b"worker-#") == name_hash(b"worker-7")
     assert name_hash(b"a1b22") == name_hash(b"a#b#") != name_hash(b"a#b")
     assert event_key(4, 0, name_hash(b"x")) != event_key(20, 0, name_hash(b"x"))
@@ -146,7 +162,7 @@ def test_compressed_packets_are_counted_like_others(tmp_path):
 
 def test_pieces_of_any_size_give_the_same_packets(tmp_path):
     content = write_long_trace(tmp_path / "t", 6, (0, 0)).read_bytes()
-    whole = [block.packet(n) for block in blocks_of_chunks([content], "t") for n in range(len(block.rows))]
+    whole = [packet_of(block, n) for block in blocks_of_chunks([content], "t") for n in range(len(block.rows))]
     for size in (1, 7, 4096):
         pieces = [content[i : i + size] for i in range(0, len(content), size)]
         if size == 1:
@@ -154,7 +170,7 @@ def test_pieces_of_any_size_give_the_same_packets(tmp_path):
         found = []
         with nullcontext() if size > 1 else pytest.raises(Rejected, match="ends inside the packet"):
             for block in blocks_of_chunks(pieces, "t"):
-                found += [block.packet(n) for n in range(len(block.rows))]
+                found += [packet_of(block, n) for n in range(len(block.rows))]
         assert found == (whole if size > 1 else whole[: len(found)])
         assert found
 

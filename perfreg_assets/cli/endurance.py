@@ -1,0 +1,102 @@
+"""`perfreg collect --endurance`: hours of recording, of which the unusual is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfreg_assets import terminal
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.collection.config import CollectionConfig
+
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+PAGE = "perfreg.reduction.html"
+
+
+def seconds_of(text: str) -> float:
+    """6h, 90m, 30s or 1800 as seconds.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    seconds = float(match[1]) * _UNITS_S[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise ValueError(f"--endurance {text}: write a time such as 6h, 90m or 1800s")
+    return seconds
+
+
+def endure(settings: Settings, config: CollectionConfig, reference_name: str | None, out: Path | None) -> None:
+    """Collects once and tells what is stored where.
+
+    Raises:
+        Rejected: REFERENCE_UNKNOWN; as `collect_endurance`, of which the warehouse has a row then.
+    """
+    from perfreg_assets.collection.endurance import collect_endurance
+    from perfreg_assets.collection.errors import CollectionError
+    from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.model.references import learned_of
+    from perfreg_assets.model.watching import TraceWatch
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    learned = None
+    if reference_name is not None:
+        with Warehouse.of(settings).reading_caught_up() as reader:
+            learned, _ = learned_of(reader, reference_name, settings)
+    watches: list[TraceWatch] = []
+
+    def watching(folder: Path, lag_s: float) -> TraceWatch:
+        watches.append(TraceWatch(folder, settings, learned, lag_s=lag_s))
+        return watches[0]
+
+    with terminal.progress("collect") as show, compilation_notice():
+        try:
+            result = collect_endurance(
+                config,
+                settings=settings,
+                out=(out or settings.home_dir / "endurance").absolute(),
+                watching=watching,
+                has_reference=learned is not None,
+                progress=lambda progress: show(str(progress)),
+            )
+        except CollectionError as error:
+            _record(settings, error.record)
+            if watches:
+                terminal.note(f"what was stored until then: {watches[0].folder}")
+            raise
+    _record(settings, result.record)
+    _tell(settings, watches[0])
+
+
+def _record(settings: Settings, record: Any) -> None:
+    from perfreg_assets.warehouse import collections as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).writing() as writer:
+        table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record))])
+
+
+def _tell(settings: Settings, watch: Any) -> None:
+    """The page, the rows of the warehouse, and a line."""
+    from perfreg_assets.model.reduction_document import row_of
+    from perfreg_assets.reports.reduction_page import render_reduction_page
+    from perfreg_assets.warehouse import reductions
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    assert watch.finished is not None  # a recording without events is refused
+    made, told = watch.finished
+    (watch.folder / PAGE).write_text(render_reduction_page(told, watch.folder.name), "utf-8")
+    with Warehouse.of(settings).writing() as writer:
+        reductions.store(writer, row_of(made))
+    kept = sum(one["end_ns"] - one["start_ns"] for one in told["stretches"]) / 1e9
+    whole = (told["windows"][-1]["end_ns"] - told["windows"][0]["start_ns"]) / 1e9
+    terminal.say(
+        f"{watch.folder}   {kept:,.1f} of {whole:,.0f} s kept in {len(told['files'])} files, "
+        f"{told['bytes_after']:,} of {told['bytes_before']:,} bytes"
+    )
+    for one in told["unseen"]:
+        terminal.note(f"{(one['end_ns'] - one['start_ns']) / 1e9:.1f} s were not recorded, at {one['start_ns']} ns")

@@ -1,0 +1,151 @@
+"""Keeps an archive of runs small: registered traces of normal runs are reduced in place after some days.
+
+Series, thread times, energies and verdicts were computed from the whole trace and stay as they are: a reduced trace is
+never read for them again. What the windows are judged by is made of the normal runs of the same app and configuration,
+once, and stored as a reference. Anomalous and reviewed runs, and those with functional problems, keep their traces.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfreg_assets.model import freshness
+from perfreg_assets.model.reduction import reduce_trace
+from perfreg_assets.model.reduction_document import row_of
+from perfreg_assets.model.references import Source, learned_of, reference_of
+from perfreg_assets.model.window_judging import Learned
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.reduced import DOCUMENT
+from perfreg_assets.warehouse import archive as table
+from perfreg_assets.warehouse import reductions, references, settings_table
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.warehouse.runs import RunRow
+
+MADE_IN = ".reduced"
+_REFERENCE_RUNS = 12
+_WORTH_IT = 0.9  # of its size: a trace that does not become smaller stays whole
+
+Progress = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Archived:
+    """What became of a run's trace; `reason` says why it stays whole."""
+
+    run_id: str
+    bytes_before: int | None = None
+    bytes_after: int | None = None
+    reason: str | None = None
+
+
+def due_runs(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> list[str]:
+    """Ids of the runs whose trace is to be reduced now: none while the setting says never."""
+    settings = settings_table.in_force(reader, settings)
+    if settings.reduction_after_days <= 0:
+        return []
+    keys = None if keys is None else list(keys)
+    found = table.normal_runs(reader, days=settings.reduction_after_days, keys=keys)
+    # What is due would have to be computed from the whole trace first.
+    waiting = {one.run_id for one in freshness.due(reader, settings, keys)} if found else set()
+    return [run_id for run_id in found if run_id not in waiting]
+
+
+def archive_due(
+    warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None = None, progress: Progress = lambda _: None
+) -> list[Archived]:
+    """Reduces the traces that are due in some partitions (default: all).
+
+    Each trace is replaced when the warehouse says so: killed in between, the next call does what is left.
+    """
+    keys = None if keys is None else list(keys)
+    with warehouse.reading() as reader:
+        settings = settings_table.in_force(reader, settings)
+        for run_id in table.reduced_runs(reader):
+            _put_in_place(settings.runs_dir / run_id, run_table.find(reader, [run_id]).get(run_id))
+        rows = run_table.find(reader, due_runs(reader, settings, keys))
+    groups: dict[tuple[str, str], list[RunRow]] = defaultdict(list)
+    for row in rows.values():
+        groups[row.app or "", row.config_hash or ""].append(row)
+    done: list[Archived] = []
+    for (app, config_hash), members in groups.items():
+        there = [row for row in members if _trace(row, settings).is_file()]
+        try:
+            learned = _learned(warehouse, settings, f"{table.REFERENCE_PREFIX}{app}:{config_hash[:8]}", there)
+        except Rejected as error:
+            done += [Archived(row.run_id, reason=f"{error}") for row in members]
+            continue
+        for row in members:
+            progress(row.run_id)
+            done.append(_archive(warehouse, settings, row, learned) if row in there else Archived(
+                row.run_id, reason=f"{_trace(row, settings)}: {Reason.TRACE_FILE_MISSING.sentence}"
+            ))  # fmt: skip
+    return done
+
+
+def _trace(row: RunRow, settings: Settings) -> Path:
+    assert row.trace_file is not None
+    return settings.runs_dir / row.run_id / row.trace_file
+
+
+def _learned(warehouse: Warehouse, settings: Settings, name: str, rows: Sequence[RunRow]) -> Learned:
+    """The reference of an app and configuration, made of these runs where there is none yet.
+
+    Raises:
+        Rejected: REFERENCE_…, TRACE_…
+    """
+    with warehouse.reading() as reader:
+        if references.find(reader, name) is not None:
+            return learned_of(reader, name, settings)[0]
+    if not rows:
+        raise Rejected(Reason.TRACE_FILE_MISSING, f"of {name} no trace is on this computer")
+    sources = [
+        Source(_trace(row, settings), row.app, row.device, row.config_hash, row.exploration)
+        for row in rows[:_REFERENCE_RUNS]
+    ]
+    made = reference_of(name, sources, settings)
+    with warehouse.writing() as writer:
+        references.add(writer, made)
+        return learned_of(writer, name, settings)[0]
+
+
+def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Learned) -> Archived:
+    folder = settings.runs_dir / row.run_id
+    shutil.rmtree(folder / MADE_IN, ignore_errors=True)
+    try:
+        made = reduce_trace(_trace(row, settings), folder / MADE_IN, settings, learned)
+    except Rejected as error:
+        shutil.rmtree(folder / MADE_IN, ignore_errors=True)
+        return Archived(row.run_id, reason=f"{error}")
+    is_worth_it = made.bytes_after <= _WORTH_IT * made.facts.file_bytes
+    # Names of a run's traces below its folder hold in whatever place the folder is.
+    stored = replace(row_of(made), is_in_place=is_worth_it, reduced_file=str(_trace(row, settings)))
+    with warehouse.writing() as writer:
+        if is_worth_it:
+            table.note_reduced(writer, row.run_id, stored)
+        else:
+            reductions.store(writer, stored)
+    if not is_worth_it:
+        shutil.rmtree(folder / MADE_IN)
+        why = f"reduced it would have {made.bytes_after:,} of {made.facts.file_bytes:,} bytes"
+        return Archived(row.run_id, made.facts.file_bytes, reason=why)
+    _put_in_place(folder, row)
+    return Archived(row.run_id, made.facts.file_bytes, made.bytes_after)
+
+
+def _put_in_place(folder: Path, row: RunRow | None) -> None:
+    """Moves the reduced trace over the whole one, where the warehouse says that it is reduced."""
+    made = folder / MADE_IN
+    if row is None or row.trace_file is None or not made.is_dir():
+        return
+    trace = folder / row.trace_file
+    if (made / trace.name).exists():
+        os.replace(made / DOCUMENT, folder / DOCUMENT)
+        os.replace(made / trace.name, trace)
+    shutil.rmtree(made)

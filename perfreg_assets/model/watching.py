@@ -1,0 +1,377 @@
+"""A recording that is judged while it is made: what is unusual is stored with its rim, the rest is counted and dropped.
+
+Nothing is dropped that was not judged: windows are judged once the recording is so far beyond them that no event of
+them can still come; what comes later all the same, and what there is no time to judge, is kept and says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
+from perfreg_assets.model.reduction_document import Reduced, document
+from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces import event_types, reduced
+from perfreg_assets.traces.cutting import Cut, cut_trace
+from perfreg_assets.traces.event_types import EventWindows, Survey
+from perfreg_assets.traces.gate import FileFacts
+from perfreg_assets.traces.second_use import SecondUse
+from perfreg_assets.traces.spool import Spool, new_spool
+
+COMPLETE = "complete"
+STATUS = "perfreg.endurance.json"
+"""Lies in the folder from the first moment: how far the recording was read and judged, and what is stored."""
+_SECOND_NS = 1_000_000_000
+_LONGEST_OPEN_NS = 60 * _SECOND_NS  # an unusual stretch that does not end is stored in parts of this length
+_FOREVER = 1 << 62
+
+Spans = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file with kept stretches, a whole trace of its own."""
+
+    name: str
+    stretches: tuple[tuple[int, int], ...]
+    bytes: int
+    sha256: str
+
+
+class TraceWatch:
+    """Judges what comes: by `step` what was appended to `spool`, by `take_file` a recording of its own."""
+
+    def __init__(self, folder: Path, settings: Settings, learned: Learned | None, *, lag_s: float) -> None:
+        """
+        Args:
+            folder: is made, and gets the stored files.
+            learned: None: the recording's own beginning is the reference.
+            lag_s: so long after an event the recording holds all that came with it.
+        """
+        folder.mkdir(parents=True)  # its name is the collection's own
+        self.folder = folder
+        self._spool: Spool | None = None
+        self.files: list[StoredFile] = []
+        self.read_bytes = 0
+        self.finished: tuple[Reduced, dict[str, Any]] | None = None
+        self._settings, self._learned, self._lag_ns = settings, learned, round(lag_s * 1e9)
+        self._judge: Judge | None = None
+        self._events: EventWindows | None = None
+        self._scores = Scores.unknown(0)
+        self._windows: Windows | None = None
+        self._stored: Spans = []
+        self._unseen: Spans = []
+        self._sequences: set[int] = set()
+        self._known_bundles = 0
+        self._digest = hashlib.sha256()
+        self._cuts: list[Cut] = []
+        self.tell("recording")
+
+    @property
+    def spool(self) -> Spool:
+        """Made when it is first asked for: not every recording grows."""
+        if self._spool is None:
+            self._spool = new_spool(self.folder)
+        return self._spool
+
+    # ---- what comes --------------------------------------------------------------------------------
+    def append(self, data: bytes) -> None:
+        """The recording's next bytes, see `Spool.append`."""
+        self.spool.append(data)
+        self._digest.update(data)
+        self.read_bytes += len(data)
+
+    def step(self, *, is_last: bool = False, is_behind: bool = False) -> str:
+        """Judges what is complete in the spool, stores what is unusual and shortens the spool; says where it stands.
+
+        Args:
+            is_last: nothing will come any more.
+            is_behind: there is no time to judge: all that is there is kept.
+
+        Raises:
+            Rejected: REFERENCE_TOO_SHORT: the recording's beginning does not do; TRACE_…
+        """
+        counted = self._take_in(self.spool.path, self._known_bundles, self._sequences, is_last, is_behind)
+        if counted is None or self._events is None:
+            return self._said()
+        limit = counted.end_ns + 1 if is_last else self._settled_until()
+        pending = _minus(_until(self._kept(), limit), self._stored)
+        ready = [one for one in pending if is_last or one[1] < limit or one[1] - one[0] >= _LONGEST_OPEN_NS]
+        self._store(self.spool.path, ready, counted)
+        left = min([limit, *(begin for begin, _ in _minus(pending, ready))])
+        if not is_last:
+            cut = self.spool.replace(
+                lambda write: cut_trace(
+                    self.spool.path, self._settings.trace_max_bytes, [(left, _FOREVER)], counted.bundles, write,
+                    goes_on=True,
+                )
+            )  # fmt: skip
+            self._known_bundles = cut.bundle_count
+        else:  # asked again, nothing of it is new
+            self._known_bundles = len(counted.bundles)
+        self.tell("recording")
+        return self._said()
+
+    def take_file(self, path: Path) -> str:
+        """Judges a recording that is whole, and stores what of it is unusual; the next one should begin before its end.
+
+        Raises:
+            Rejected: as `step`.
+        """
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                self._digest.update(chunk)
+                self.read_bytes += len(chunk)
+        before = self._boundary()
+        counted = self._take_in(path, 0, set(), is_last=True, is_behind=False)
+        if counted is not None and self._events is not None:
+            begin = event_types.survey(path, self._settings.trace_max_bytes).start_ns
+            if before is not None and begin > before + _SECOND_NS:
+                self._unseen.append((before, begin))
+                self._forgive_silence(before, begin)
+            within = _until(self._kept(), counted.end_ns + 1)
+            ready = [(max(a, begin), b) for a, b in _minus(within, self._stored) if b > begin]
+            self._store(path, ready, counted)
+        self.tell("recording")
+        return self._said()
+
+    def finish(
+        self, state: str, *, source: str, run: Mapping[str, Any] | None = None
+    ) -> tuple[Reduced, dict[str, Any]] | None:
+        """Writes perfreg.reduction.json of all that was judged; None where nothing was.
+
+        Args:
+            state: complete, or why the recording ended early.
+            source: where the recording came from. run: what else is known of it.
+        """
+        self.tell(state)
+        if self._windows is None:
+            return None
+        if self._spool is not None and state == COMPLETE:
+            self._spool.remove()
+        total = Cut(
+            sum(one.packet_count for one in self._cuts), sum(one.kept_count for one in self._cuts),
+            sum(one.stripped_count for one in self._cuts), {}, sum(one.bytes_after for one in self._cuts),
+            sum(one.bundle_count for one in self._cuts),
+        )  # fmt: skip
+        digest = self._digest.hexdigest()
+        facts = FileFacts(
+            Path(source), self.read_bytes, digest, digest, False, self.read_bytes, total.packet_count, mtime_ns=0
+        )
+        stored = hashlib.sha256("".join(one.sha256 for one in self.files).encode()).hexdigest()
+        made = Reduced(self.folder, facts, self._windows, total, stored, sum(one.bytes for one in self.files))
+        told = {**document(made), "state": state, "files": [_file(one) for one in self.files]}
+        told["unseen"] = [{"start_ns": begin, "end_ns": end} for begin, end in self._unseen]
+        told["run"] = dict(run or {})
+        _write(self.folder / reduced.DOCUMENT, json.dumps(told, separators=(",", ":")).encode())
+        self.finished = made, told
+        return self.finished
+
+    def tell(self, state: str) -> None:
+        """Writes where it stands."""
+        boundary = self._boundary()
+        told = {
+            "state": state, "read_bytes": self.read_bytes, "judged_until_ns": boundary,
+            "is_learning": self._events is None, "files": [_file(one) for one in self.files],
+        }  # fmt: skip
+        _write(self.folder / STATUS, json.dumps(told, indent=1).encode())
+
+    # ---- judging -----------------------------------------------------------------------------------
+    def _take_in(
+        self, path: Path, known_bundles: int, sequences: set[int], is_last: bool, is_behind: bool
+    ) -> EventWindows | None:
+        """Counts and judges the windows that are complete; the counts of this file, None while there is nothing."""
+        limit = self._settings.trace_max_bytes
+        try:
+            found = event_types.survey(path, limit)
+        except Rejected as error:
+            if error.reason is Reason.SOURCE_MISSING and not is_last:
+                return None
+            raise
+        if self._learned is None:
+            self._learned = self._learn(path, found, is_last=is_last)
+            if self._learned is None:
+                return None
+        learned = self._learned
+        start = self._boundary() or found.start_ns
+        counted = event_types.count_events(
+            path, limit, replace(found, start_ns=start), learned.types, learned.window_ns, sequences
+        )
+        self._add(counted, is_last=is_last, is_behind=is_behind)
+        self._note_late(counted, known_bundles, start)
+        assert self._events is not None
+        self._windows = decided(self._events, learned, self._scores, self._settings)
+        return counted
+
+    def _learn(self, path: Path, found: Survey, *, is_last: bool) -> Learned | None:
+        """From the recording's beginning, once it is there."""
+        settings, width = self._settings, window_ns(self._settings)
+        reference_ns = round(settings.reduction_reference_s * 1e9)
+        whole = event_types.count_events(path, settings.trace_max_bytes, found, (), width)
+        if not is_last and whole.end_ns - self._lag_ns < found.start_ns + reference_ns:
+            return None
+        return learn_from(path, found, settings)[0]
+
+    def _add(self, counted: EventWindows, *, is_last: bool, is_behind: bool) -> None:
+        """Appends the complete windows to those of before, and judges them."""
+        learned = self._learned
+        assert learned is not None
+        if self._judge is None:
+            self._judge = judge_of(learned, self._settings)
+        width = learned.window_ns
+        # Whole seconds and whole windows, so that what is appended fits.
+        unit = math.lcm(width, _SECOND_NS)
+        complete = max(0, counted.end_ns - self._lag_ns - counted.start_ns) // unit * (unit // width)
+        count = len(counted.counts) if is_last else min(complete, len(counted.counts))
+        before = len(self._scores.kl)
+        seconds = -(-count * width // _SECOND_NS)
+        use = SecondUse(counted.use.running_s[:seconds], counted.use.rss_bytes[:seconds])
+        until = counted.end_ns if is_last else counted.start_ns + count * width - 1
+        fresh = replace(
+            counted, counts=counted.counts[:count], is_lossy=counted.is_lossy[:count],
+            is_suspended=counted.is_suspended[:count], end_ns=until, use=use,
+        )  # fmt: skip
+        self._events = fresh if self._events is None else _joined(self._events, fresh)
+        self._scores = self._scores.longer(count)
+        first = max(0, learned.window_count - before)
+        if is_behind:
+            self._scores.unasked[before + first :] = True
+        elif count > first:
+            self._scores.put(before + first, self._judge.judge(fresh.counts[first:].astype(np.float64)))
+
+    def _note_late(self, counted: EventWindows, known_bundles: int, start_ns: int) -> None:
+        """Events that came after their windows had been judged: those windows are kept."""
+        assert self._events is not None
+        for first, last in counted.bundles[known_bundles:, :2].tolist():
+            if known_bundles and 0 <= first < start_ns:
+                begin = max(0, (first - self._events.start_ns) // self._events.window_ns)
+                end = (min(last, start_ns - 1) - self._events.start_ns) // self._events.window_ns + 1
+                self._scores.unasked[begin : max(end, 0)] = True
+
+    def _forgive_silence(self, start_ns: int, end_ns: int) -> None:
+        """Where nothing was recorded, that there is no event is no hang."""
+        assert self._events is not None
+        assert self._learned is not None
+        first, last = ((time - self._events.start_ns) // self._events.window_ns for time in (start_ns, end_ns))
+        self._scores.silent[first:last] = False
+        self._windows = decided(self._events, self._learned, self._scores, self._settings)
+
+    def _boundary(self) -> int | None:
+        """The end of the last judged window."""
+        if self._events is None:
+            return None
+        return self._events.start_ns + len(self._events.counts) * self._events.window_ns
+
+    def _settled_until(self) -> int:
+        """What is kept before this does not change any more, whatever comes."""
+        boundary, settings = self._boundary(), self._settings
+        assert boundary is not None
+        assert self._events is not None
+        reach = OF_WINDOWS * self._events.window_ns
+        return boundary - reach - round((settings.reduction_rim_s + settings.reduction_gap_s) * 1e9)
+
+    def _kept(self) -> Spans:
+        return list(self._windows.stretches) if self._windows is not None else []
+
+    # ---- storing -----------------------------------------------------------------------------------
+    def _store(self, path: Path, stretches: Spans, counted: EventWindows) -> None:
+        """Writes a file with some stretches: whole, synced, and only then under its name."""
+        if not stretches:
+            return
+        name = f"kept-{len(self.files) + 1:04d}.perfetto-trace"
+        part = self.folder / f".{name}.part"
+        digest = hashlib.sha256()
+        try:
+            with part.open("wb") as file:
+
+                def write(data: bytes) -> None:
+                    file.write(data)
+                    digest.update(data)
+
+                write(reduced.mark())
+                self._cuts.append(cut_trace(path, self._settings.trace_max_bytes, stretches, counted.bundles, write))
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+            part.rename(self.folder / name)
+        finally:
+            part.unlink(missing_ok=True)
+        self.files.append(StoredFile(name, tuple(stretches), size, digest.hexdigest()))
+        self._stored = _plus(self._stored, stretches)
+
+    def _said(self) -> str:
+        if self._events is None:
+            return f"{self.read_bytes:,} bytes read, learning what is usual"
+        boundary = self._boundary()
+        assert boundary is not None
+        judged_s = (boundary - self._events.start_ns) / 1e9
+        kept_s = sum(end - begin for begin, end in self._kept()) / 1e9
+        size = sum(one.bytes for one in self.files)
+        return f"{judged_s:,.0f} s judged, {kept_s:,.1f} s kept, {size:,} of {self.read_bytes:,} bytes stored"
+
+
+def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
+    return replace(
+        before,
+        end_ns=max(before.end_ns, fresh.end_ns),
+        counts=np.concatenate([before.counts, fresh.counts]),
+        is_lossy=np.concatenate([before.is_lossy, fresh.is_lossy]),
+        is_suspended=np.concatenate([before.is_suspended, fresh.is_suspended]),
+        bundles=fresh.bundles,
+        unplaced_count=0,  # those before the boundary, which were counted before
+        broken_count=max(before.broken_count, fresh.broken_count),
+        use=SecondUse(before.use.running_s + fresh.use.running_s, before.use.rss_bytes + fresh.use.rss_bytes),
+    )
+
+
+def _file(one: StoredFile) -> dict[str, Any]:
+    stretches = [{"start_ns": begin, "end_ns": end} for begin, end in one.stretches]
+    return {"name": one.name, "bytes": one.bytes, "sha256": one.sha256, "stretches": stretches}
+
+
+def _write(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+# ---- spans, ascending and apart from each other -----------------------------------------------------
+def _until(spans: Sequence[tuple[int, int]], limit: int) -> Spans:
+    return [(begin, min(end, limit)) for begin, end in spans if begin < limit]
+
+
+def _minus(spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> Spans:
+    left = list(spans)
+    for low, high in others:
+        pieces = []
+        for begin, end in left:
+            pieces += [one for one in ((begin, min(end, low)), (max(begin, high), end)) if one[0] < one[1]]
+        left = pieces
+    return left
+
+
+def _plus(spans: Sequence[tuple[int, int]], more: Sequence[tuple[int, int]]) -> Spans:
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted([*spans, *more]):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        else:
+            joined.append((begin, end))
+    return joined

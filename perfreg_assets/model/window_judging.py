@@ -1,0 +1,197 @@
+"""Judges the windows of a trace against a reference, and says which stretches of time are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfreg_assets.methods import reduction
+from perfreg_assets.methods.reduction import MODES, Judge, Judgement, Mode, Reference, ReferenceTooShortError
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces import event_types
+from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
+
+REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, SILENT, DATA_LOSS, NOT_JUDGED = (
+    *("reference", "empty", "suspended", "unusual", "single", "silent", "data_loss", "not_judged"),
+)
+"""What a window is told to be, besides usual: part of the reference; without events, which the reference has as well;
+the device slept; unlike the reference; the same, but one of few, which is not kept; without events, which the reference
+has never; the recording lost events; it was kept without being judged."""
+_BLOCK_WINDOWS = 4096
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What windows are judged by.
+
+    Attributes:
+        name: of a stored reference; None: the trace's own beginning.
+        window_count: windows of the trace itself, from its start, that were learned from.
+    """
+
+    reference: Reference
+    types: tuple[EventType, ...]
+    window_ns: int
+    name: str | None = None
+    window_count: int = 0
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The judged windows of a trace, (n,) each.
+
+    Attributes:
+        reason: one of the words above; None where a window is as usual.
+        stretches: [start, end) on the trace's clock that are kept.
+    """
+
+    events: EventWindows
+    learned: Learned
+    kl: NDArray[np.float64]
+    score: NDArray[np.float64]
+    is_anomalous: NDArray[np.bool_]
+    is_kept: NDArray[np.bool_]
+    reason: tuple[str | None, ...]
+    stretches: tuple[tuple[int, int], ...]
+
+
+def window_ns(settings: Settings) -> int:
+    """Length of a window, ns."""
+    return round(settings.reduction_window_s * 1e9)
+
+
+def learn(counts: NDArray[np.uint16], mode: Mode, what: str) -> Reference:
+    """
+    Args:
+        counts: (windows, types + 1).
+        what: is named where it does not do.
+
+    Raises:
+        Rejected: REFERENCE_TOO_SHORT.
+    """
+    try:
+        return reduction.learn(counts.astype(np.float64), mode)
+    except ReferenceTooShortError as error:
+        raise Rejected(Reason.REFERENCE_TOO_SHORT, f"{what}: {error}") from error
+
+
+def judge_trace(path: Path, settings: Settings, learned: Learned | None = None) -> Windows:
+    """Judges a trace by a stored reference, or by its own beginning.
+
+    Raises:
+        Rejected: TRACE_… as of the gate; SOURCE_MISSING without events; REFERENCE_TOO_SHORT.
+    """
+    limit = settings.trace_max_bytes
+    found = event_types.survey(path, limit)
+    if learned is not None:
+        events = event_types.count_events(path, limit, found, learned.types, learned.window_ns)
+        return judged(events, learned, settings)
+    learned, events = learn_from(path, found, settings)
+    return judged(events, learned, settings)
+
+
+def learn_from(path: Path, found: Survey, settings: Settings) -> tuple[Learned, EventWindows]:
+    """What is usual, from a trace's own beginning, and all of its windows.
+
+    Raises:
+        Rejected: REFERENCE_TOO_SHORT.
+    """
+    limit, width = settings.trace_max_bytes, window_ns(settings)
+    reference_ns = round(settings.reduction_reference_s * 1e9)
+    types = event_types.most_frequent(event_types.type_totals(path, limit, found, reference_ns))
+    events = event_types.count_events(path, limit, found, types, width)
+    count = min(len(events.counts), -(-reference_ns // width))
+    usable = ~(events.is_lossy[:count] | events.is_suspended[:count])
+    mode = MODES[settings.reduction_mode]
+    own = learn(events.counts[:count][usable], mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
+    return Learned(own, types, width, window_count=count), events
+
+
+def judged(events: EventWindows, learned: Learned, settings: Settings) -> Windows:
+    """Judges windows that were counted, and says what of the trace is kept."""
+    count = len(events.counts)
+    scores = Scores.unknown(count)
+    # The last window is not over where the trace ends within it.
+    last = count - 1 if count and events.end_ns < events.start_ns + count * learned.window_ns - 1 else count
+    judge = judge_of(learned, settings)
+    for begin in range(learned.window_count, last, _BLOCK_WINDOWS):
+        here = slice(begin, min(begin + _BLOCK_WINDOWS, last))
+        scores.put(begin, judge.judge(events.counts[here].astype(np.float64)))
+    return decided(events, learned, scores, settings)
+
+
+def judge_of(learned: Learned, settings: Settings) -> Judge:
+    """What scores windows in their order."""
+    return Judge(learned.reference, rim_windows=-(-round(settings.reduction_rim_s * 1e9) // learned.window_ns))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What gate and score say of windows, (n,) each; NaN and False of those that were not judged.
+
+    Attributes:
+        unasked: kept without being judged.
+    """
+
+    kl: NDArray[np.float64]
+    score: NDArray[np.float64]
+    unusual: NDArray[np.bool_]
+    silent: NDArray[np.bool_]
+    unasked: NDArray[np.bool_]
+
+    @classmethod
+    def unknown(cls, count: int) -> Scores:
+        """Of windows of which none was judged."""
+        return cls(np.full(count, np.nan), np.full(count, np.nan), *(np.zeros(count, np.bool_) for _ in range(3)))
+
+    def longer(self, count: int) -> Scores:
+        """The same with `count` more windows, which were not judged."""
+        more = Scores.unknown(count)
+        return Scores(*(np.concatenate([own, other]) for own, other in zip(self.parts(), more.parts(), strict=True)))
+
+    def parts(self) -> tuple[NDArray[np.generic], ...]:
+        """The arrays in their order."""
+        return self.kl, self.score, self.unusual, self.silent, self.unasked
+
+    def put(self, begin: int, found: Judgement) -> None:
+        """What was found of the windows from one on."""
+        here = slice(begin, begin + len(found.kl))
+        self.kl[here], self.score[here], self.silent[here] = found.kl, found.score, found.is_silent
+        self.unusual[here] = found.is_anomalous & ~found.is_silent
+
+
+def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Settings) -> Windows:
+    """What of a trace is kept, from what its windows were judged to be."""
+    width, first, count = learned.window_ns, learned.window_count, len(events.counts)
+    rim_ns, gap_ns = round(settings.reduction_rim_s * 1e9), round(settings.reduction_gap_s * 1e9)
+    unusual, silent = scores.unusual, scores.silent & ~events.is_suspended
+    voted = reduction.voted(unusual | silent) if learned.reference.mode.has_votes else unusual | silent
+    is_anomalous = voted | events.is_lossy | scores.unasked
+    starts = events.starts_ns()
+    spans = np.stack([starts[is_anomalous], starts[is_anomalous] + width], axis=1)
+    stretches = reduction.kept_stretches(
+        spans, rim_ns=rim_ns, gap_ns=gap_ns, within=(events.start_ns, events.end_ns + 1)
+    )
+    is_kept = np.zeros(count, np.bool_)
+    for begin, end in stretches:
+        is_kept[(begin - events.start_ns) // width : -(-(end - events.start_ns) // width)] = True
+    empty = events.counts.sum(axis=1) == 0
+    told = (
+        (REFERENCE, np.arange(count) < first), (SUSPENDED, events.is_suspended), (EMPTY, empty & ~silent),
+        (SINGLE, unusual | silent), (SILENT, silent & voted), (UNUSUAL, unusual & voted), (DATA_LOSS, events.is_lossy),
+        (NOT_JUDGED, scores.unasked),
+    )  # fmt: skip
+    reason = np.full(count, None, object)
+    for word, where in told:
+        reason[where] = word
+    return Windows(events, learned, scores.kl, scores.score, is_anomalous, is_kept, tuple(reason), tuple(stretches))
+
+
+def combined(counts: Sequence[EventWindows]) -> NDArray[np.uint16]:
+    """The windows of several traces, one behind the other, without those that lost events or time."""
+    return np.concatenate([one.counts[~(one.is_lossy | one.is_suspended)] for one in counts])

@@ -1,0 +1,62 @@
+"""Which registered traces may be reduced in place, and that they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from perfreg_assets.warehouse import reductions
+from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.reductions import ReductionRow
+
+REFERENCE_PREFIX = "archive:"
+"""Of the names of references that are made for it, one per app and configuration."""
+
+_NORMAL = """
+SELECT runs.run_id
+FROM marts.runs AS runs
+JOIN core.traces AS traces USING (run_id)
+WHERE runs.state = 'complete' AND runs.run_verdict = 'normal' AND runs.review_status IS NULL AND NOT runs.is_excluded
+    AND runs.functional_problem_count = 0 AND runs.has_trace AND traces.reduced_sha256 IS NULL
+    AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[])))
+    AND runs.registered_at < now() - to_seconds($2)
+    -- Nothing was gained the last time.
+    AND runs.run_id NOT IN (
+        SELECT coalesce(tried.run_id, '') FROM core.reductions AS tried
+        WHERE NOT coalesce(tried.is_in_place, false) AND starts_with(coalesce(tried.reference_name, ''), $3)
+    )
+ORDER BY runs.registered_at, runs.run_id
+"""
+
+
+def normal_runs(reader: Reader, *, days: float, keys: Iterable[str] | None = None) -> list[str]:
+    """Ids of runs that are normal, that nobody reviewed, and that were registered so long ago, with whole traces."""
+    chosen = None if keys is None else list(keys)
+    return [run_id for (run_id,) in reader.rows(_NORMAL, [chosen, days * 86_400.0, REFERENCE_PREFIX])]
+
+
+def reduced_runs(reader: Reader, run_ids: Iterable[str] | None = None) -> set[str]:
+    """Those of some runs (default: all) whose trace was reduced in place."""
+    chosen = None if run_ids is None else list(run_ids)
+    found = reader.rows(
+        "SELECT run_id FROM core.traces WHERE reduced_sha256 IS NOT NULL "
+        "AND ($1 IS NULL OR run_id IN (SELECT unnest($1::VARCHAR[])))",
+        [chosen],
+    )
+    return {run_id for (run_id,) in found}
+
+
+def note_reduced(writer: Writer, run_id: str, row: ReductionRow) -> None:
+    """Says that a run's trace is a reduced one from now on: it is not read again."""
+    reductions.store(writer, row)
+    writer.execute("UPDATE core.traces SET reduced_sha256 = ? WHERE run_id = ?", [row.reduced_sha256, run_id])
+
+
+def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
+    """Of some runs: how many traces are reduced in place, their windows, and bytes before and after."""
+    found = reader.rows(
+        "SELECT count(*), coalesce(sum(window_count), 0)::BIGINT, coalesce(sum(bytes_before), 0)::BIGINT, "
+        "coalesce(sum(bytes_after), 0)::BIGINT FROM core.reductions "
+        "WHERE is_in_place AND run_id IN (SELECT unnest(?::VARCHAR[]))",
+        [list(run_ids)],
+    )
+    return dict(zip(("reduced_traces", "windows", "bytes_before", "bytes_after"), found[0], strict=True))

@@ -1,0 +1,165 @@
+"""Archive mode: traces of normal runs become smaller, and nothing that was computed from them changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import dagster as dg
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.archiving import nightly_reduction
+from perfreg_assets.cli import main
+from perfreg_assets.definitions import build_defs
+from perfreg_assets.model import archiving, freshness
+from perfreg_assets.model.archiving import archive_due
+from perfreg_assets.model.inspecting import inspect_due
+from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.model.trace_places import trace_of
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces.engine import open_trace
+from perfreg_assets.traces.gate import TraceHealth
+from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.traces.reduced import DOCUMENT, is_reduced_file
+from perfreg_assets.warehouse import archive, reviews, settings_table
+from perfreg_assets.warehouse import runs as run_table
+from tests.assets.conftest import Site
+
+VERDICTS = "SELECT run_id, series, state, distance FROM marts.verdicts ORDER BY ALL"
+SERIES = "SELECT run_id, series, count(*) AS n, sum(hash(value)) AS h FROM marts.time_series GROUP BY ALL ORDER BY ALL"
+NORMAL = "SELECT run_id FROM marts.runs WHERE run_verdict = 'normal' AND functional_problem_count = 0 ORDER BY run_id"
+NOW = {"reduction_after_days": 1e-9, "reduction_window_s": 0.1}
+
+
+@pytest.fixture(scope="module")
+def site(recorded, tmp_path_factory):
+    """A copy of the recorded project whose setting says that traces are reduced at once."""
+    folder = tmp_path_factory.mktemp("archive")
+    shutil.copytree(recorded.settings.warehouse.parent, folder, dirs_exist_ok=True)
+    own = Site(recorded.settings.with_values(warehouse=folder / recorded.settings.warehouse.name, **NOW))
+    with own.warehouse.writing() as writer:
+        settings_table.change(writer, "reduction_after_days", "1e-9", "disk")
+    return own
+
+
+@pytest.fixture(scope="module")
+def archived(site):
+    """What there was before, and what was done."""
+    before = {name: site.rows(sql) for name, sql in (("verdicts", VERDICTS), ("series", SERIES), ("normal", NORMAL))}
+    return before, archive_due(site.warehouse, site.settings)
+
+
+def files(site):
+    """run_id → its trace."""
+    rows = site.rows("SELECT run_id, trace_file FROM marts.runs WHERE has_trace")
+    return {row["run_id"]: site.settings.runs_dir / row["run_id"] / row["trace_file"] for row in rows}
+
+
+def test_never_is_the_default(recorded):
+    assert recorded.settings.reduction_after_days == 0
+    assert archive_due(recorded.warehouse, recorded.settings) == []
+
+
+def test_a_run_that_somebody_reviewed_keeps_its_trace(recorded, tmp_path):
+    shutil.copytree(recorded.settings.warehouse.parent, tmp_path / "copy")
+    own = Site(recorded.settings.with_values(warehouse=tmp_path / "copy" / recorded.settings.warehouse.name))
+    with own.warehouse.writing() as writer:
+        normal = archive.normal_runs(writer, days=0)
+        assert normal
+        assert archive.normal_runs(writer, days=1) == []
+        reviews.add(writer, normal[0], reviews.STATUSES[0])
+        assert archive.normal_runs(writer, days=0) == normal[1:]
+
+
+def test_normal_runs_are_reduced_and_all_others_keep_their_traces(site, archived):
+    before, done = archived
+    assert done
+    reduced = {one.run_id for one in done if one.reason is None}
+    assert reduced
+    assert {one.run_id for one in done} == {row["run_id"] for row in before["normal"]}
+    for run_id, path in files(site).items():
+        assert is_reduced_file(path) == (run_id in reduced), run_id
+    for one in done:
+        path = files(site)[one.run_id]
+        assert not (path.parent / archiving.MADE_IN).exists()
+        if one.reason is None:
+            assert path.stat().st_size == one.bytes_after < one.bytes_before
+            assert json.loads((path.parent / DOCUMENT).read_text())["bytes_after"] == one.bytes_after
+            with open_trace(path, site.settings.with_values(trace_processor="wasm")) as session:
+                assert session.query("SELECT count(*) AS n FROM process", {"n": "int64"})["n"][0] > 0
+
+
+def test_series_and_verdicts_stay_and_nothing_is_due_or_read_again(site, archived):
+    before, done = archived
+    assert site.rows(VERDICTS) == before["verdicts"]
+    assert site.rows(SERIES) == before["series"]
+    reduced = {one.run_id for one in done if one.reason is None}
+    with site.warehouse.reading() as reader:
+        assert not reduced & {one.run_id for one in freshness.due(reader, site.settings)}
+        keys = sorted({key for (key,) in reader.rows("SELECT DISTINCT partition_key FROM core.runs")})
+    looked_at = []
+
+    def look(row, _):
+        looked_at.append(row.run_id)
+        return Inspection(TraceHealth(is_complete=False, reason=Reason.TRACE_FILE_MISSING, detail=""), [], [])
+
+    inspect_due(site.warehouse, site.settings, keys, Stopwatch(), again=True, inspect=look)  # all the others are "gone"
+    assert looked_at
+    assert not reduced & set(looked_at)
+    assert site.rows(SERIES) == before["series"]
+    states = site.rows("SELECT run_id, state, trace_sha256, is_trace_reduced FROM marts.runs WHERE is_trace_reduced")
+    assert {row["run_id"] for row in states} == reduced
+    assert {row["state"] for row in states} == {"complete"}
+    assert all(row["trace_sha256"] for row in states)
+
+
+def test_storage_shows_what_was_saved(site, archived):
+    _, done = archived
+    rows = {row["run_id"]: row for row in site.rows("SELECT * FROM marts.storage WHERE kind = 'trace'")}
+    for one in done:
+        if one.reason is None:
+            assert rows[one.run_id]["stored_bytes"] == one.bytes_after
+            assert rows[one.run_id]["saved_bytes"] == one.bytes_before - one.bytes_after
+    assert sum(row["saved_bytes"] > 0 for row in rows.values()) == sum(one.reason is None for one in done)
+    windows = site.rows("SELECT count(*) AS n FROM marts.trace_windows WHERE run_id IS NOT NULL")
+    assert windows[0]["n"] > 0
+    assert site.rows("SELECT count(*) AS n FROM marts.trace_seconds WHERE process_running_s::VARCHAR <> '{}'")[0]["n"]
+
+
+def test_a_page_says_what_was_reduced_and_causes_do_not_read_what_is_left(site, archived):
+    _, done = archived
+    run_id = next(one.run_id for one in done if one.reason is None)
+    site.bring_up_to_date()
+    assert "only the unusual parts are kept" in site.page(run_id)
+    with site.warehouse.reading() as reader:
+        row = run_table.find(reader, [run_id])[run_id]
+    with pytest.raises(Rejected) as caught, trace_of(row, site.settings):
+        pass
+    assert caught.value.reason is Reason.TRACE_REDUCED
+
+
+def test_what_was_done_is_not_done_again_and_what_was_interrupted_is_finished(site, archived):
+    _, done = archived
+    run_id = next(one.run_id for one in done if one.reason is None)
+    path = files(site)[run_id]
+    made = path.parent / archiving.MADE_IN
+    made.mkdir()
+    content = path.read_bytes()
+    (made / path.name).write_bytes(content)
+    (made / DOCUMENT).write_bytes((path.parent / DOCUMENT).read_bytes())
+    path.write_bytes(b"as if it were whole")
+    assert archive_due(site.warehouse, site.settings) == []
+    assert path.read_bytes() == content
+    assert not made.exists()
+
+
+def test_the_command_and_the_schedule_ask_the_setting(site, archived):
+    result = CliRunner().invoke(main, ["archive", "--warehouse", str(site.settings.warehouse), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == []
+    with dg.build_schedule_context(resources={"project": Project.of(site.settings)}) as context:
+        assert isinstance(nightly_reduction(context), dg.SkipReason)
+    names = {key.to_user_string() for key in build_defs().resolve_asset_graph().get_all_asset_keys()}
+    assert {"trace_windows", "reduced_traces", "marts/reductions"} <= names

@@ -1,0 +1,324 @@
+"""Endurance collections on the stand-in: a real writer grows a real trace, which is judged while it grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from standin_fixtures import TRACE
+
+from perfreg_assets.cli import main
+from perfreg_assets.cli.endurance import seconds_of
+from perfreg_assets.collection.endurance import collect_endurance
+from perfreg_assets.collection.errors import CollectionError
+from perfreg_assets.collection.sweep import remaining, sweep
+from perfreg_assets.model.references import Source, learned_of, reference_of
+from perfreg_assets.model.watching import STATUS, TraceWatch
+from perfreg_assets.reasons import Reason
+from perfreg_assets.traces.cutting import cut_trace
+from perfreg_assets.traces.event_types import count_events, survey
+from perfreg_assets.traces.reduced import DOCUMENT
+from perfreg_assets.warehouse import references
+from perfreg_assets.warehouse.connection import Warehouse
+from tests.collection.conftest import QUICK as QUICK_BENCH
+from tests.traces.long_traces import write_long_trace
+
+pytestmark = pytest.mark.device
+REPOSITORY = Path(__file__).parents[2]
+SECOND = 1_000_000_000
+MAX_BYTES = 1 << 34
+DISTURBED = (8, 10)
+SETTINGS = {"reduction_window_s": 0.01, "reduction_reference_s": 5.5, "reduction_rim_s": 0.3, "reduction_gap_s": 0.3}
+QUICK = {"time_limit_s": 14.0, "endurance_period_s": 1.0, "endurance_lag_s": 2.2, "endurance_way": "growing"}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Half a minute with two seconds of another load."""
+    return write_long_trace(tmp_path_factory.mktemp("recorded") / "t", 30, DISTURBED, per_bundle=8000)
+
+
+@pytest.fixture
+def endurance(bench, recorded):
+    bench.device.set_trace(recorded)
+    yield Endurance(bench, recorded)
+    bench.device.set_trace(TRACE)
+
+
+class Endurance:
+    def __init__(self, bench, recorded):
+        self.bench, self.recorded, self.said = bench, recorded, []
+        self.settings = bench.settings.with_values(**SETTINGS)
+        self.out = bench.folder / "endurance"
+
+    def collect(self, at=None, reference=None, out=None, **options):
+        happenings = dict(at or {})
+        self.said = []
+
+        def progress(now):
+            self.said.append(now.message)
+            for word in [word for word in happenings if word in now.message or word == now.stage]:
+                happenings.pop(word)()
+
+        return collect_endurance(
+            self.bench.config(**{**QUICK, **options}),
+            settings=self.settings,
+            out=out or self.out,
+            watching=lambda folder, lag_s: TraceWatch(folder, self.settings, reference, lag_s=lag_s),
+            has_reference=reference is not None,
+            progress=progress,
+        )
+
+    def fail(self, **arguments):
+        with pytest.raises(CollectionError) as caught:
+            self.collect(**arguments)
+        return caught.value
+
+    @property
+    def folder(self):
+        (folder,) = self.out.iterdir()
+        return folder
+
+    def document(self):
+        return json.loads((self.folder / DOCUMENT).read_text("utf-8"))
+
+    def files(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def reference(self):
+        """Of the same program without the other load."""
+        usual = write_long_trace(self.bench.folder / "usual", 12, (0, 0), per_bundle=8000)
+        with Warehouse.of(self.settings).writing() as writer:
+            references.add(writer, reference_of("usual", [Source(usual)], self.settings))
+        with Warehouse.of(self.settings).reading() as reader:
+            return learned_of(reader, "usual", self.settings)[0]
+
+    def assert_disturbance_is_kept(self, told):
+        start = told["windows"][0]["start_ns"]
+        kept = [(one["start_ns"] - start, one["end_ns"] - start) for one in told["stretches"]]
+        # The replay begins a bundle's two seconds when its first event is due, some tens of milliseconds late.
+        assert any(a <= 8.0 * SECOND and b >= 9.9 * SECOND for a, b in kept), kept
+        assert sum(b - a for a, b in kept) < 6 * SECOND
+        stored = {(part["start_ns"], part["end_ns"]) for one in told["files"] for part in one["stretches"]}
+        assert sum(b - a for a, b in stored) >= sum(b - a for a, b in kept)
+
+
+def spans(path):
+    """(first, last) of each bundle of events in a trace."""
+    return count_events(path, MAX_BYTES, survey(path, MAX_BYTES), (), SECOND).bundles[:, :2].tolist()
+
+
+def test_what_is_unusual_is_stored_while_the_recording_grows_and_nothing_stays_behind(endurance):
+    result = endurance.collect()
+    told = endurance.document()
+    endurance.assert_disturbance_is_kept(told)
+    assert told["state"] == "complete"
+    assert result.run_folder == endurance.folder
+    assert endurance.files() == [*(one["name"] for one in told["files"]), STATUS, DOCUMENT]
+    assert told["bytes_after"] < 0.6 * told["bytes_before"]  # bundles of two seconds stay whole
+    assert told["run"]["app"] == "com.rig.notes"
+    assert told["run"]["path"]
+    assert any("s judged" in text for text in endurance.said)  # long before the end
+    assert result.record.run_id is None
+    endurance.bench.assert_clean()
+
+
+def test_the_command_leaves_a_page_and_rows_in_the_warehouse(endurance, monkeypatch):
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(f"PERFREG_{name.upper()}", str(value))
+    skipped = ("time_limit_s", "connect_timeout_s")
+    given = {name: value for name, value in {**QUICK_BENCH, **QUICK}.items() if name not in skipped}
+    options = [part for name, value in given.items() for part in ("--option", f"{name}={json.dumps(value)}")]
+    warehouse = endurance.settings.warehouse
+    arguments = ["collect", "--app", "com.rig.notes", "--device", endurance.bench.device.serial, "--endurance", "13s"]
+    result = CliRunner().invoke(
+        main, [*arguments, "--out", str(endurance.out), "--warehouse", str(warehouse), *options]
+    )
+    assert result.exit_code == 0, result.output
+    assert str(endurance.folder) in result.stdout
+    assert "s kept in" in result.stdout
+    page = (endurance.folder / "perfreg.reduction.html").read_text("utf-8")
+    assert f"/reduced/{endurance.folder.name}/kept-0001.perfetto-trace" in page
+    with Warehouse.of(endurance.settings).reading() as reader:
+        (collected,) = reader.dicts("SELECT run_id, state FROM core.collections")
+        (reduced,) = reader.dicts("SELECT run_id, bytes_before, bytes_after, window_count FROM marts.reductions")
+    assert collected == {"run_id": None, "state": "collected"}
+    told = endurance.document()
+    assert (reduced["bytes_before"], reduced["bytes_after"]) == (told["bytes_before"], told["bytes_after"])
+    assert reduced["window_count"] == len(told["windows"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--app", "a.b", "--endurance", "soon"], "write a time such as 6h"),
+        (["--endurance", "6h"], "name the app"),
+        (["--app", "a.b", "--reference", "usual"], "--reference goes with --endurance"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments, said, tmp_path):
+    result = CliRunner().invoke(main, ["collect", *arguments, "--warehouse", str(tmp_path / "w.duckdb")])
+    assert result.exit_code not in (0, 3)
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_hours_minutes_and_seconds():
+    assert [seconds_of(text) for text in ("6h", "90m", "30s", "1800", "1.5h")] == [21600, 5400, 30, 1800, 5400]
+
+
+def test_a_cable_that_is_pulled_for_a_while_loses_nothing(endurance):
+    device = endurance.bench.device
+
+    def pull():
+        device.unplug()
+        threading.Timer(1.5, device.plug).start()
+
+    endurance.collect(at={"s judged": pull}, reconnect_timeout_s=20.0)
+    told = endurance.document()
+    endurance.assert_disturbance_is_kept(told)
+    assert told["unseen"] == []
+    endurance.bench.assert_clean()
+
+
+def test_a_device_that_stays_away_keeps_what_was_not_judged_until_it_is_back(endurance):
+    device = endurance.bench.device
+    error = endurance.fail(at={"s judged": device.unplug}, reconnect_timeout_s=0.5)
+    assert error.reason is Reason.DEVICE_LOST
+    assert any("not judged yet" in text for text in remaining(endurance.settings))
+    device.plug()
+    swept = sweep(endurance.settings, serial=device.serial, connect_timeout_s=10)
+    assert swept.remaining == ()
+    assert_nothing_is_lost(endurance)
+    endurance.bench.assert_clean()
+
+
+KILLED = """
+import os, signal, sys
+from itertools import pairwise
+from pathlib import Path
+sys.path[:0] = [sys.argv[3], sys.argv[3] + "/tests/device", sys.argv[3] + "/tests/collection"]
+from perfreg_assets.collection.config import CollectionConfig
+from perfreg_assets.cli import main
+from perfreg_assets.cli.endurance import seconds_of
+from perfreg_assets.collection.endurance import collect_endurance
+from perfreg_assets.model.watching import TraceWatch
+from perfreg_assets.settings import Settings
+from test_endurance import QUICK, SETTINGS
+from conftest import QUICK as BENCH
+
+folder, serial = Path(sys.argv[1]), sys.argv[2]
+settings = Settings(home=folder / "home", warehouse=folder / "w.duckdb", **SETTINGS)
+
+def progress(now):
+    if "s judged" in now.message:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+collect_endurance(
+    CollectionConfig(**{"app": "com.rig.notes", "serial": serial, **BENCH, **QUICK}), settings=settings,
+    out=folder / "endurance", has_reference=False, progress=progress,
+    watching=lambda where, lag_s: TraceWatch(where, settings, None, lag_s=lag_s))
+"""
+
+
+def assert_nothing_is_lost(endurance):
+    """Every event after what was judged is in what was fetched, or was stored."""
+    status = json.loads((endurance.folder / STATUS).read_text("utf-8"))
+    assert "unjudged.perfetto-trace" in endurance.files()
+    found = spans(endurance.folder / "unjudged.perfetto-trace")
+    judged = status["judged_until_ns"]
+    later = [span for span in found if span[1] >= judged]
+    assert later
+    per_core = len(later) // 2
+    assert max(last for _, last in later) - judged <= (per_core + 1) * 2 * SECOND  # without a hole
+
+
+def test_a_collection_that_is_killed_loses_nothing(endurance):
+    bench = endurance.bench
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(bench.folder), bench.device.serial, str(REPOSITORY)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    swept = sweep(endurance.settings, serial=bench.device.serial, connect_timeout_s=10)
+    assert swept.remaining == ()
+    assert_nothing_is_lost(endurance)
+    bench.assert_clean()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system that the recording does not fit on."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=420k", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_fills_up_ends_the_recording_and_what_is_not_judged_stays_on_the_device(endurance, small_disk):
+    endurance.out = small_disk / "endurance"
+    error = endurance.fail()
+    assert error.reason is Reason.HOST_NO_SPACE
+    assert any("not judged yet" in text for text in error.leftovers)
+    assert endurance.bench.device.processes_named("perfetto") == []
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    swept = sweep(endurance.settings, serial=endurance.bench.device.serial, connect_timeout_s=10)
+    assert swept.remaining == ()
+    assert "unjudged.perfetto-trace" in endurance.files()
+    endurance.bench.assert_clean()
+
+
+def test_rounds_where_the_shell_may_not_read_what_grows(endurance):
+    endurance.bench.device.set_faults(dd="refuse")
+    endurance.collect(endurance_way="auto", endurance_period_s=0.7)
+    told = endurance.document()
+    assert any("judged one by one" in text for text in endurance.said)
+    assert told["unseen"] == []
+    # Each round of the replay begins the recorded half minute anew: what is told is that rounds are joined.
+    starts = [one["start_ns"] for one in told["windows"]]
+    assert {b - a for a, b in pairwise(starts)} == {SECOND // 100}
+    endurance.bench.assert_clean()
+
+
+def test_copies_of_the_buffers_where_the_device_makes_them(endurance):
+    endurance.bench.device.set_faults(clones=True)
+    learned = endurance.reference()
+    endurance.collect(reference=learned, endurance_way="auto", endurance_period_s=2.0)
+    told = endurance.document()
+    assert any("copies of" in text for text in endurance.said)
+    endurance.assert_disturbance_is_kept(told)
+    assert told["unseen"] == []
+    endurance.bench.assert_clean()
+
+
+def test_when_too_much_waits_on_the_device_it_is_kept_unjudged(endurance):
+    endurance.collect(endurance_backlog_bytes=1)
+    windows = endurance.document()["windows"]
+    unjudged = [index for index, window in enumerate(windows) if window["reason"] == "not_judged"]
+    # From where the reference ends. What follows the last byte read before the end is judged: nothing waits any more then.
+    assert unjudged[0] <= 600
+    assert unjudged == list(range(unjudged[0], unjudged[-1] + 1))
+    assert len(unjudged) > 100
+    assert all(windows[index]["is_kept"] for index in unjudged)
+    endurance.bench.assert_clean()
+
+
+def test_parts_of_the_spool_are_cut_for_what_goes_on(recorded, tmp_path):
+    windows = count_events(recorded, MAX_BYTES, survey(recorded, MAX_BYTES), (), SECOND)
+    sizes = []
+    for goes_on in (False, True):
+        target = tmp_path / str(goes_on)
+        with target.open("wb") as file:
+            cut_trace(recorded, MAX_BYTES, [], windows.bundles, file.write, goes_on=goes_on)
+        sizes.append(target.stat().st_size)
+    assert sizes[0] <= sizes[1] < recorded.stat().st_size / 10

@@ -1,0 +1,164 @@
+"""A recording judged while it comes: the same windows as afterwards, nothing lost that was not judged."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
+
+from perfreg_assets.model.watching import STATUS, TraceWatch
+from perfreg_assets.model.window_judging import judge_trace
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces import spool as spool_module
+from perfreg_assets.traces.engine import open_trace
+from perfreg_assets.traces.packets import framed
+from perfreg_assets.traces.reduced import DOCUMENT
+from tests.traces.cut_comparison import found_in
+from tests.traces.long_traces import START_NS, write_long_trace
+
+SECOND = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """Five minutes, of which one second of disturbance and four without an event."""
+    folder = tmp_path_factory.mktemp("recording")
+    return write_long_trace(folder / "t", 300, (220, 222), per_bundle=400, silent=range(260, 264))
+
+
+@pytest.fixture
+def quick():
+    return Settings(trace_processor="wasm", reduction_reference_s=140)
+
+
+def watched(recording, folder, settings, *, piece=40_000, **options):
+    content = recording.read_bytes()
+    watch = TraceWatch(folder, settings, None, lag_s=4.0)
+    for begin in range(0, len(content), piece):
+        watch.append(content[begin : begin + piece])
+        watch.step(is_last=begin + piece >= len(content), **options)
+    return watch
+
+
+def test_what_is_judged_while_it_comes_is_what_is_judged_afterwards(recording, quick, tmp_path):
+    watch = watched(recording, tmp_path / "a", quick)
+    _, told = watch.finish("complete", source="here")
+    whole = judge_trace(recording, quick)
+    count = len(told["windows"])
+    assert abs(count - len(whole.reason)) <= 1
+    starts = whole.events.starts_ns()
+    for number, window in enumerate(told["windows"][: count - 1]):
+        assert window["start_ns"] == starts[number]
+        assert window["events"] == int(whole.events.counts[number].sum())
+        assert window["reason"] == whole.reason[number]
+        for name, value in (("kl", whole.kl[number]), ("score", whole.score[number])):
+            assert window[name] == (None if np.isnan(value) else pytest.approx(value, abs=1e-5))
+    assert told["stretches"] == [{"start_ns": a, "end_ns": b} for a, b in whole.stretches]
+    running = [second["running_s"] for second in told["seconds"]]
+    assert running == [dict(one) for one in whole.events.use.running_s[: len(running)]]
+
+
+def test_what_is_stored_is_whole_inside_and_the_spool_stays_small(recording, quick, tmp_path):
+    watch = watched(recording, tmp_path / "a", quick)
+    sizes = [one.bytes for one in watch.files]
+    assert len(sizes) == 2
+    assert sum(sizes) < recording.stat().st_size / 5
+    with open_trace(recording, quick) as before:
+        for one in watch.files:
+            with open_trace(tmp_path / "a" / one.name, quick) as after:
+                for start, end in one.stretches:
+                    assert found_in(after, start, end) == found_in(before, start, end)
+    watch.finish("complete", source="here")
+    left = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert left == ["kept-0001.perfetto-trace", "kept-0002.perfetto-trace", STATUS, DOCUMENT]
+    assert json.loads((tmp_path / "a" / STATUS).read_text())["state"] == "complete"
+
+
+def test_the_end_may_be_asked_for_again(recording, quick, tmp_path):
+    watch = watched(recording, tmp_path / "a", quick)
+    before = list(watch.files)
+    watch.step(is_last=True)
+    _, told = watch.finish("complete", source="here")
+    assert watch.files == before
+    assert "not_judged" not in {window["reason"] for window in told["windows"]}
+
+
+def test_what_was_not_recorded_between_two_recordings_is_told_and_is_no_hang(recording, quick, tmp_path):
+    packets = timed_packets(recording.read_bytes())
+    head = [content for time, content in packets if time is None]
+    watch = TraceWatch(tmp_path / "a", quick, None, lag_s=4.0)
+    for first, last in ((0, 170), (180, 200)):
+        part = tmp_path / f"{first}"
+        inside = [c for t, c in packets if t is not None and first <= (t - START_NS) // SECOND < last]
+        part.write_bytes(b"".join([*head, *inside]))
+        watch.take_file(part)
+    _, told = watch.finish("complete", source="here")
+    ((start, end),) = [(one["start_ns"], one["end_ns"]) for one in told["unseen"]]
+    assert (start - START_NS) // SECOND == 170
+    assert (end - START_NS) // SECOND == 180
+    assert "silent" not in {window["reason"] for window in told["windows"]}
+    assert told["stretches"] == []
+
+
+def test_the_spool_holds_no_more_than_what_is_not_decided(recording, quick, tmp_path):
+    content = recording.read_bytes()
+    watch, largest = TraceWatch(tmp_path / "a", quick, None, lag_s=4.0), 0
+    for begin in range(0, len(content), 40_000):
+        watch.append(content[begin : begin + 40_000])
+        watch.step()
+        if begin > len(content) * 0.6:
+            largest = max(largest, watch.spool.size)
+    assert largest < len(content) / 8
+
+
+def test_what_there_is_no_time_to_judge_is_kept(recording, quick, tmp_path):
+    watch = watched(recording, tmp_path / "a", quick, is_behind=True)
+    _, told = watch.finish("complete", source="here")
+    later = told["windows"][140 * 4 :]
+    assert all(window["is_kept"] and window["reason"] == "not_judged" for window in later)
+    inside = sum(end - start for one in watch.files for start, end in one.stretches)
+    assert inside >= 159 * SECOND
+
+
+def test_events_that_come_after_their_windows_were_judged_are_kept(recording, quick, tmp_path):
+    content = recording.read_bytes()
+    packets = timed_packets(content)
+    late = next(n for n, one in enumerate(packets) if one[0] is not None and one[0] >= START_NS + 180 * SECOND)
+    order = [one for n, one in enumerate(packets) if n != late]
+    order.insert(len(order) - 40, packets[late])
+    watch = TraceWatch(tmp_path / "a", quick, None, lag_s=4.0)
+    for begin in range(0, len(order), 6):
+        watch.append(b"".join(one[1] for one in order[begin : begin + 6]))
+        watch.step(is_last=begin + 6 >= len(order))
+    _, told = watch.finish("complete", source="here")
+    reasons = {
+        w["reason"] for w in told["windows"] if START_NS + 180 * SECOND <= w["start_ns"] < START_NS + 181 * SECOND
+    }
+    assert reasons == {"not_judged"}
+
+
+def timed_packets(content):
+    """(first switch or None, bytes) of each packet."""
+    made = []
+    for packet in proto.Trace.FromString(content).packet:
+        table = packet.ftrace_events.compact_sched
+        time = table.switch_timestamp[0] if packet.HasField("ftrace_events") else None
+        made.append((time, framed(packet.SerializeToString())))
+    return made
+
+
+def test_a_spool_is_found_again_with_its_offset_wherever_its_writer_was_killed(recording, tmp_path):
+    content = recording.read_bytes()
+    one = spool_module.new_spool(tmp_path)
+    one.append(content[:50_001])
+    one.replace(lambda write: write(content[:0]))
+    one.append(content[50_001:90_000])
+    with one.path.open("ab") as file:
+        file.write(content[one.offset : one.offset + 5])  # torn
+    found = spool_module.find_spool(tmp_path)
+    assert found.offset <= 90_000
+    found.append(content[found.offset :])
+    assert content.endswith(found.path.read_bytes())
+    assert found.offset == len(content)
