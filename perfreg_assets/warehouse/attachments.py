@@ -1,4 +1,4 @@
-"""Files of run folders besides run.json and trace: screenshots, videos, logs, registered by reference."""
+"""Files of run folders besides run.json and trace: screenshots, videos, logs, profiles, registered by reference."""
 
 from __future__ import annotations
 
@@ -30,10 +30,23 @@ def replace(writer: Writer, run_ids: Iterable[str], rows: Sequence[AttachmentRow
     return insert(writer, ATTACHMENTS, to_arrow(rows, AttachmentRow)) if rows else 0
 
 
+PROFILES = ("method_trace", "call_stacks")
+"""Kinds of files that tell causes."""
+
+
 def of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[AttachmentRow]]:
     """run_id -> its attachments in order of their moments, those without one last; every run is in the result."""
     found: dict[str, list[AttachmentRow]] = {run_id: [] for run_id in run_ids}
     condition = "run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id, ts_ns NULLS LAST, file_name"
+    for row in load(reader, ATTACHMENTS, condition, [list(found)]):
+        found[row.run_id].append(row)
+    return found
+
+
+def profiles_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[AttachmentRow]]:
+    """run_id -> its profiles by name; every run is in the result."""
+    found: dict[str, list[AttachmentRow]] = {run_id: [] for run_id in run_ids}
+    condition = f"kind IN {PROFILES} AND list_contains(?::VARCHAR[], run_id) ORDER BY run_id, file_name"
     for row in load(reader, ATTACHMENTS, condition, [list(found)]):
         found[row.run_id].append(row)
     return found

@@ -10,7 +10,7 @@ from typing import Any
 
 from perfreg_assets import __version__
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import Table, insert, insert_all, load, now_utc, to_arrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,9 +179,7 @@ def replace(writer: Writer, row: CallLogRow, rows: Mapping[Table[Any], Sequence[
     for table in (*_DEPENDENT, CALL_LOGS):
         writer.execute(f"DELETE FROM {table.name} WHERE call_log_id = ?", [row.call_log_id])
     insert(writer, CALL_LOGS, to_arrow([row], CallLogRow))
-    for table, own in rows.items():
-        if own:
-            insert(writer, table, to_arrow(own, table.row))
+    insert_all(writer, rows)
 
 
 def find(reader: Reader, app: str | None, version_name: str | None, log_name: str | None) -> list[CallLogRow]:

@@ -25,7 +25,7 @@ import duckdb
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import data_folder, migrations
+from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
@@ -156,6 +156,33 @@ class Warehouse:
             if self._is_publishing_due():
                 self._publish()
 
+    def take_over(self, database: Path) -> None:
+        """Puts another database in the place of this one, and publishes it; the one that was there is kept as
+        `<name>.replaced`.
+
+        Args:
+            database: on the same file system; it is moved.
+
+        Raises:
+            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
+        """
+        with file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)):
+            require_free_space(self.path, expected_bytes=database.stat().st_size)
+            log = self.path.with_name(f"{self.path.name}.wal")
+            for own in (log, self.path):  # the log first: it means nothing to another database
+                if own.exists():
+                    os.replace(own, own.with_name(f"{own.name}.replaced"))
+            os.replace(database, self.path)
+            with self._disk_full_is_clear():
+                connection = self._open()
+                try:
+                    migrations.migrate(connection, data=self.data)
+                    connection.execute("CHECKPOINT")
+                finally:
+                    connection.close()
+            publish(self.path, self.published)  # though it may have fewer runs: somebody said so
+            self._unpublished.unlink(missing_ok=True)
+
     @property
     def has_unpublished(self) -> bool:
         """Something was written and not published yet, by a job that is under way or was cut short."""
@@ -191,7 +218,22 @@ class Warehouse:
         """
         with self.reading() as reader:
             is_behind = migrations.is_behind(reader.rows)
-        if not is_behind or not self.path.is_file() or not os.access(self.path, os.W_OK):
+        return is_behind and self._bring_on()
+
+    @contextmanager
+    def reading_caught_up(self) -> Iterator[Reader]:
+        """`reading` for people and programs that may come first after an update: `catch_up` goes before it."""
+        with self.reading() as reader:
+            if not migrations.is_behind(reader.rows):
+                yield reader
+                return
+        self._bring_on()
+        with self.reading() as reader:
+            yield reader
+
+    def _bring_on(self) -> bool:
+        """Migrates and publishes where that is allowed now; whether it was."""
+        if not self.path.is_file() or not os.access(self.path, os.W_OK):
             return False
         now = Warehouse(self.path, lock_timeout_s=0.0, data=self.data.root)
         try:
@@ -202,13 +244,6 @@ class Warehouse:
                 raise
             return False
         return True
-
-    @contextmanager
-    def reading_caught_up(self) -> Iterator[Reader]:
-        """`reading` for people and programs that may come first after an update: `catch_up` goes before it."""
-        self.catch_up()
-        with self.reading() as reader:
-            yield reader
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
@@ -238,8 +273,9 @@ class Warehouse:
 
     def _publish(self) -> None:
         with self._disk_full_is_clear():
-            connection = self._open()
+            connection = self._open(is_shut_in=False)
             try:
+                recovering.refuse_fewer(connection, self.path, self.published)
                 connection.execute("CHECKPOINT")
             finally:
                 connection.close()
@@ -264,8 +300,8 @@ class Warehouse:
             finally:
                 connection.close()
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        if not self.path.exists() or self.path.stat().st_size == 0:
+    def _open(self, *, is_shut_in: bool = True) -> duckdb.DuckDBPyConnection:
+        if recovering.is_lost(self.path) and not recovering.bring_back(self.path, self.published):
             self._create()
         deadline = time.monotonic() + self._lock_timeout_s
         while True:
@@ -288,7 +324,8 @@ class Warehouse:
             except duckdb.Error as error:
                 raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
         connection.execute("SET TimeZone = 'UTC'")
-        _shut_in(connection, self.data)
+        if is_shut_in:
+            _shut_in(connection, self.data)
         return connection
 
     def _create(self) -> None:

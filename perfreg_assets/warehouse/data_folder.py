@@ -70,6 +70,15 @@ class DataFolder:
             return (Path(self.root) / name).is_file()
         return self._objects().has(name)
 
+    def read(self, name: str) -> bytes:
+        """All of a file.
+
+        Raises:
+            OSError: it cannot be read, here.
+            Rejected: DATA_UNREACHABLE, in an object store.
+        """
+        return (Path(self.root) / name).read_bytes() if self.is_local else self._objects().read(name)
+
     def write(self, name: str, content: bytes) -> None:
         """Makes the file, durably: after this returns it survives a loss of power, before that nobody sees it.
 

@@ -56,6 +56,10 @@ judged AS (
     WHERE $with_verdicts AND latest.is_latest AND latest.detector = $detector AND latest.series = '*' AND {of_latest}
     GROUP BY latest.run_id
 ),
+profiles AS (
+    SELECT run_id, bit_xor(hash(file_name, kind, sha256)) AS mark
+    FROM core.attachments WHERE kind IN ('method_trace', 'call_stacks') AND {of_run} GROUP BY run_id
+),
 reviewed AS (
     SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews WHERE {of_run} GROUP BY run_id
 )
@@ -68,7 +72,8 @@ SELECT
         runs.run_id, runs.app, runs.is_quarantined, runs.version_name, runs.config_hash, list_sort(traces.load_sources),
         epoch_us(runs.started_at), runs.path_hash, runs.content_hash, runs.functional_problem_count > 0,
         traces.is_complete, reviewed.status, runs.is_excluded, judged.is_anomalous, series.mark, metrics.mark,
-        times.values_hash, times.reason_code, slices.values_hash, traces.trace_sha256
+        times.values_hash, times.reason_code, slices.values_hash, traces.trace_sha256,
+        profiles.mark
     )
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces USING (run_id)
@@ -78,6 +83,7 @@ LEFT JOIN series USING (run_id)
 LEFT JOIN metrics USING (run_id)
 LEFT JOIN judged USING (run_id)
 LEFT JOIN reviewed USING (run_id)
+LEFT JOIN profiles USING (run_id)
 WHERE {of_registered}
 """
 

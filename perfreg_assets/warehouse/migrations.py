@@ -35,9 +35,16 @@ def _move_values(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> Non
     move_values.before(connection, data)
 
 
+def _move_steps(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
+    from perfreg_assets.warehouse import move_steps  # noqa: PLC0415  (as above)
+
+    move_steps.before(connection, data)
+
+
 # What some migrations, by name, do before their SQL and in the same transaction.
 _STEPS: dict[str, Callable[[duckdb.DuckDBPyConnection, DataFolder], None]] = {
     "values_outside": _move_values,
+    "method_energies": _move_steps,
     "without_indexes": lambda connection, _: without_indexes.before(connection),
 }
 
@@ -140,6 +147,11 @@ def apply_all(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFile], 
 def latest_version() -> int:
     """Version of this release's schema."""
     return max(migration_files(sql_dir() / "migrations"))
+
+
+def refuse_newer(connection: duckdb.DuckDBPyConnection) -> None:
+    """Raises Rejected (WAREHOUSE_NEWER, WAREHOUSE_ALTERED) for an open warehouse that this release cannot bring on."""
+    _check_applied(connection, migration_files(sql_dir() / "migrations"))
 
 
 def is_behind(rows: Callable[[str], list[tuple[Any, ...]]]) -> bool:

@@ -45,7 +45,6 @@ def add(writer: Writer, row: ReferenceRow) -> bool:
     """Stores a reference; False if there is one of that name already."""
     if listing(writer, row.reference_name):
         return False
-
     packed = zlib.compress(np.ascontiguousarray(row.counts, "<u2").tobytes(), 6)
     writer.execute(
         f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts) "
@@ -68,7 +67,6 @@ def listing(reader: Reader, name: str | None = None) -> list[dict[str, Any]]:
 
 def find(reader: Reader, name: str) -> ReferenceRow | None:
     """The reference of a name, with its windows."""
-
     rows = reader.dicts(
         f"SELECT {_COLUMNS}, event_types::VARCHAR AS event_types, window_counts FROM core.trace_references "
         "WHERE reference_name = ?",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.named import require_run
 from perfreg_assets.warehouse.rows import now_utc
-from perfreg_assets.warehouse.runs import require
 
 STATUSES = ("confirmed", "rejected", "accepted")
 
@@ -18,7 +18,7 @@ def add(writer: Writer, run_id: str, status: str, *, note: str | None = None, re
     """
     if status not in STATUSES:
         raise ValueError(f"status {status!r}: allowed is {', '.join(STATUSES)}")
-    require(writer, run_id)
+    require_run(writer, run_id)
     writer.execute(
         "INSERT INTO core.reviews (reviewed_at, run_id, status, note, reviewer) VALUES (?, ?, ?, ?, ?)",
         [now_utc(), run_id, status, note, reviewer],

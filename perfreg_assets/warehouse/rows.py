@@ -78,6 +78,17 @@ def insert(writer: Writer, table: Table[Row], staged: pa.Table) -> int:
     return writer.execute_with(staged, sql)
 
 
+def insert_all(writer: Writer, rows: Mapping[Table[Any], Sequence[Any]]) -> None:
+    """Inserts rows into several tables, each row of its table's type.
+
+    Raises:
+        ValueError: two rows of a table are about the same.
+    """
+    for table, own in rows.items():
+        if own:
+            insert(writer, table, to_arrow(own, table.row))
+
+
 def require_unique(table: Table[Row], staged: pa.Table) -> None:
     """Raises ValueError when two rows agree in the table's keys."""
     if table.keys and staged.group_by(list(table.keys)).aggregate([]).num_rows < staged.num_rows:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import PathStep, Run
 from perfreg_assets.warehouse import joining, paths, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.named import require_run
 from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow, with_column
 
 
@@ -35,6 +35,7 @@ class RunRow(Run):
     functional_problem_count: int | None = None
     extra: dict[str, Any] | None = None
     trace_file: str | None = None
+    trace_content_sha256: str | None = None
     is_quarantined: bool = False
     reason_code: str | None = None
     reason: str | None = None
@@ -80,6 +81,21 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, RunRow]:
     """run_id -> run, for those that exist."""
     rows = load(reader, RUNS, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
     return {row.run_id: row for row in rows}
+
+
+def of_traces(reader: Reader, rows: Iterable[RunRow]) -> dict[str, str]:
+    """SHA-256 of a trace's content -> the run that has it, of the traces of these rows; quarantined runs have none."""
+    contents = {row.trace_content_sha256: row.trace_sha256 for row in rows if row.trace_content_sha256}
+    found = reader.rows(
+        "SELECT trace_content_sha256, trace_sha256, run_id FROM core.runs WHERE NOT is_quarantined "
+        "AND (trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[])) "
+        "OR (trace_content_sha256 IS NULL AND trace_sha256 IN (SELECT unnest($files::VARCHAR[])))) "
+        "ORDER BY registered_at DESC, run_id DESC",
+        {"contents": list(contents), "files": [file for file in contents.values() if file]},
+    )
+    # runs registered by an earlier release have the file's hash only
+    of_file = {file: content for content, file in contents.items()}
+    return {content or of_file[file]: run_id for content, file, run_id in found}
 
 
 def apps_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
@@ -162,27 +178,11 @@ def include(writer: Writer, run_id: str) -> None:
     _set_excluded(writer, run_id, False, None)
 
 
-def require(reader: Reader, run_id: str) -> None:
-    """Raises Rejected (RUN_UNKNOWN) when there is no such run."""
-    if not reader.rows("SELECT 1 FROM core.runs WHERE run_id = ?", [run_id]):
-        raise Rejected(Reason.RUN_UNKNOWN, f"run {run_id!r}")
-
-
 def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | None) -> None:
-    require(writer, run_id)
+    require_run(writer, run_id)
     writer.execute(
         "UPDATE core.runs SET is_excluded = ?, exclude_reason = ? WHERE run_id = ?", [is_excluded, reason, run_id]
     )
-
-
-def quarantined(reader: Reader, folder_names: Iterable[str]) -> list[tuple[str, str, str]]:
-    """(folder name, reason code, sentence) of those of the named folders that are quarantined."""
-    found = reader.rows(
-        "SELECT folder_name, reason_code, reason FROM core.runs "
-        "WHERE is_quarantined AND folder_name IN (SELECT unnest(?::VARCHAR[])) ORDER BY folder_name",
-        [list(folder_names)],
-    )
-    return [(name, code, reason) for name, code, reason in found]
 
 
 def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> None:

@@ -35,7 +35,8 @@ def change(writer: Writer, name: str, value: str, note: str | None = None) -> bo
     """
     if name not in Settings.kept_names() or not value.strip():
         raise SettingError(f"{name} = {value!r}: not a setting that the warehouse keeps, with a value")
-    parsed = getattr(Settings.from_environment({ENVIRONMENT_PREFIX + name.upper(): value}), name)
+    parsed = Settings.parsed(name, value)
+    in_force(writer, Settings()).with_values(**{name: parsed})  # fits what the others are
     text = ",".join(parsed) if isinstance(parsed, tuple) else str(parsed)
     if current(writer).get(name) == text:
         return False

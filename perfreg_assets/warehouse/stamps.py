@@ -55,7 +55,9 @@ _SOURCES: dict[str, _Source] = {
         "registered_at",
     ),
     "traces": _Source(
-        "core.traces", "rows.run_id, rows.is_complete, rows.is_trace_gone, rows.checked_at", "checked_at"
+        "core.traces",
+        "rows.run_id, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
+        "checked_at",
     ),
     "time_series": _Source(
         "core.time_series",
@@ -73,7 +75,7 @@ _SOURCES: dict[str, _Source] = {
         where="rows.subject_kind = 'run'",
     ),
     "attachments": _Source(
-        "core.attachments", "rows.run_id, rows.file_name, rows.bytes, rows.sha256, rows.ts_ns", None
+        "core.attachments", "rows.run_id, rows.file_name, rows.kind, rows.bytes, rows.sha256, rows.ts_ns", None
     ),
     "history_sets": _Source("core.history_sets", "rows.run_id, rows.selected_at", "selected_at"),  # and candidates
     "run_barycenters": _Source("core.run_barycenters", "rows.run_id, rows.series, rows.barycenter_id", None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.warehouse.connection import Reader
 
 _IN = "run_id IN (SELECT unnest(?::VARCHAR[]))"
@@ -16,7 +17,8 @@ class Registered:
 
     `lacks_thread_times`: its trace is whole and was read, but never asked for thread times. `lacks_slices`: nor for
     slices, or they were put on the screens of another path. `lacks_energies`: nor for energies. `has_old_profile`:
-    another power profile was added for its device since.
+    another power profile was added for its device since. `has_other_file`: its folder has another power profile than
+    when its trace was read. `cannot_be_read_again`: its file is gone, or was reduced.
     """
 
     run_id: str
@@ -26,11 +28,12 @@ class Registered:
     read_sha256: str | None
     read_code_version: str | None
     read_parameters_hash: str | None
-    is_trace_gone: bool
+    cannot_be_read_again: bool
     lacks_thread_times: bool
     lacks_slices: bool
     lacks_energies: bool
     has_old_profile: bool
+    has_other_file: bool
 
 
 def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Registered]:
@@ -38,14 +41,17 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
     chosen = None if keys is None else list(keys)
     found = reader.rows(
         "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, "
-        "traces.code_version, traces.parameters_hash, coalesce(traces.is_trace_gone, false), "
+        "traces.code_version, traces.parameters_hash, "
+        "coalesce(traces.is_trace_gone, false) OR traces.reduced_sha256 IS NOT NULL, "
         "coalesce(traces.is_complete, false) AND times.run_id IS NULL, "
         "coalesce(traces.is_complete, false) "
         "AND (uses.run_id IS NULL OR uses.path_hash IS DISTINCT FROM runs.path_hash), "
-        "coalesce(traces.is_complete, false) AND costs.run_id IS NULL, coalesce(costs.is_outdated, false) "
+        "coalesce(traces.is_complete, false) AND costs.run_id IS NULL, coalesce(costs.is_outdated, false), "
+        "coalesce(traces.is_complete, false) AND costs.own_profile_sha256 IS DISTINCT FROM brought.sha256 "
         "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
         "LEFT JOIN core.thread_times AS times USING (run_id) LEFT JOIN core.slice_uses AS uses USING (run_id) "
         "LEFT JOIN core.energy_runs AS costs USING (run_id) "
+        f"LEFT JOIN (FROM core.attachments WHERE file_name = '{POWER_PROFILE}') AS brought USING (run_id) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",
         [chosen],

@@ -58,6 +58,13 @@ def _named(reader: Reader) -> set[str]:
     return {file for (file,) in reader.rows(tables) if file is not None}
 
 
+def named_files(reader: Reader) -> list[str]:
+    """The files that rows name, by their path below the data folder."""
+    named = _named(reader)
+    rows = reader.rows("SELECT values_file, kind, app, month FROM core.value_files")
+    return [value_files.name_of(kind, Place(app, month), file) for file, kind, app, month in rows if file in named]
+
+
 def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datetime) -> tuple[int, list[str]]:
     """Deletes files; (how many, what is named and not there)."""
     in_use = named | _published(warehouse)

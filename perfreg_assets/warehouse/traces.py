@@ -37,6 +37,7 @@ class TraceRow:
     engine_seconds: float | None = None
     parameters_hash: str | None = None
     is_trace_gone: bool | None = None
+    reduced_sha256: str | None = None
     code_version: str = __version__
     checked_at: datetime = field(default_factory=now_utc)
 

@@ -112,7 +112,25 @@ CAUSE_STACKS = Kind(
         ]
     ), 8192,
 )  # fmt: skip
-KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS, THREAD_TIMES, SLICE_USES, CAUSE_STACKS)
+ENERGY_STEPS = Kind(
+    "energy_steps", "core.energy_runs", ("run_id",),
+    pa.schema(
+        [
+            ("run_id", _TEXT), ("position", pa.int32()), ("step_index", _NUMBER), ("screen", _TEXT),
+            ("duration_s", pa.float64()), ("app_mah", pa.float64()), ("total_mah", pa.float64()),
+        ]
+    ), 8192,
+)  # fmt: skip
+METHOD_ENERGIES = Kind(
+    "method_energies", "core.method_energies", ("run_id",),
+    pa.schema(
+        [
+            ("run_id", _TEXT), ("position", pa.int32()), ("process", _TEXT), ("thread", _TEXT), ("method", _TEXT),
+            ("call_count", _NUMBER), ("method_self_mah", pa.float64()), ("method_mah", pa.float64()),
+        ]
+    ), 8192,
+)  # fmt: skip
+KINDS = (SERIES, PROFILES, BARYCENTERS, PATHS, THREAD_TIMES, SLICE_USES, CAUSE_STACKS, ENERGY_STEPS, METHOD_ENERGIES)
 EMPTY_FILES = frozenset(kind.empty_file for kind in KINDS)
 
 

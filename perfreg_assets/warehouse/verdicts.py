@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from perfreg_assets import __version__
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Reader, Writer
 
@@ -42,9 +43,13 @@ def evaluate(writer: Writer, omega: float, detector: str, run_ids: Iterable[str]
 
     Returns:
         How many verdicts there now are at this ω, for the detector and runs asked for.
+
+    Raises:
+        SettingError: no ω can have this value.
     """
+    omega = Settings.checked("omega", float(omega))
     named: dict[str, Any] = {"detector": detector, "run_ids": None if run_ids is None else list(run_ids)}
-    writer.execute(_EVALUATE.format(chosen=_CHOSEN), {**named, "omega": float(omega), "code_version": __version__})
+    writer.execute(_EVALUATE.format(chosen=_CHOSEN), {**named, "omega": omega, "code_version": __version__})
     return int(writer.value(f"SELECT count(*) FROM core.distances AS measured WHERE {_CHOSEN}", named))
 
 
@@ -114,10 +119,13 @@ def listing(
     """Verdicts as rows of marts.verdicts, oldest run first; at the current detector and ω by default, of all runs.
 
     An ω that was never evaluated is computed on the fly, without being stored.
+
+    Raises:
+        SettingError: no ω can have this value.
     """
     current = settings_table.current(reader)
     named = {"detector": detector or current["detector"], "app": app, "version_name": version_name, "series": series}
-    chosen = float(current["omega"]) if omega is None else float(omega)
+    chosen = Settings.checked("omega", float(current["omega"] if omega is None else omega))
     values: dict[str, Any] = {**named, "omega": chosen}
     if run_ids is None:
         return reader.dicts(f"{_LISTING} {_IN_ORDER}", values)

@@ -30,6 +30,7 @@ from perfreg_assets.warehouse import (
     evaluations,
     histories,
     measurements,
+    method_logs,
     notifications,
     power_calibrations,
     power_profiles,
@@ -280,7 +281,7 @@ def _energies(run_id: str, number: int) -> energies.RunEnergies:
             run_id=run_id, device_name=None, duration_s=90.0, nominal_voltage_v=3.85, reason_code="series_missing",
             reason="the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)", code_version="0.1.0",
         )  # fmt: skip
-        return energies.RunEnergies(row, (), (), None)
+        return energies.RunEnergies(row, methods="the trace has no slices of the app (atrace)")
     own, level = _profile(), 1 + number % 3
     row = energies.EnergyRunRow(
         run_id=run_id,
@@ -297,10 +298,6 @@ def _energies(run_id: str, number: int) -> energies.RunEnergies:
         outside_ratio=0.0,
         nominal_voltage_v=3.85,
         threads=(energies.ThreadCharge("app", "main", True, 0.1 * level), energies.ThreadCharge("*", "*", False, 0.2)),
-        steps=(
-            energies.StepCharge(0, "list", 30.0, 0.04 * level, 0.1),
-            energies.StepCharge(1, "note", 60.0, 0.06 * level, 0.2 * level),
-        ),
         code_version="0.1.0",
     )
     times = tuple(
@@ -322,7 +319,15 @@ def _energies(run_id: str, number: int) -> energies.RunEnergies:
     known = power_profiles.described(
         own, name="cheetah.xml", device="cheetah", origin=power_profiles.BUNDLED, content=b"<device/>"
     )
-    return energies.RunEnergies(row, times, costs, known)
+    steps = (
+        energies.StepCharge(0, "list", 30.0, 0.04 * level, 0.1),
+        energies.StepCharge(1, "note", 60.0, 0.06 * level, 0.2 * level),
+    )
+    methods = tuple(
+        energies.MethodCharge("app", "main", name, calls, 0.02 * level, 0.03 * level)
+        for calls, name in enumerate(("inflate", "bind item #"), start=1)
+    )
+    return energies.RunEnergies(row, times, costs, known, steps, methods)
 
 
 def _series_rows(run_id: str, values: dict[str, np.ndarray | None]) -> list[series.SeriesRow]:
@@ -665,6 +670,7 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
             [run_id, "f0" * 32, BOOT_NS],
         )
     _add_call_log(writer)
+    _add_method_log(writer)
     _add_reduction(writer)
     _add_benchmark(writer)
 
@@ -770,6 +776,21 @@ def _add_reduction(writer: Writer) -> None:
             second_events=[{"start_ns": 10**9, "is_kept": True, "counts": {"sched_switch main": 15}}],
         ),
     )  # fmt: skip
+
+
+def _add_method_log(writer: Writer) -> None:
+    """An imported log of entries and exits, with one thread that could not be used."""
+    key = "5e" * 16
+    log = method_logs.MethodLogRow(
+        method_log_id=key, app=APPS[1], version_name="1.0.0", log_name="night", device_name="Pixel", profile_id="p",
+        nominal_voltage_v=3.85, test_count=1, thread_count=2, refused_count=1,
+        refused=(method_logs.RefusedThread("open", "worker", "method_log_lossy", "an exit without its entry"),),
+    )  # fmt: skip
+    charge = method_logs.MethodLogChargeRow(
+        method_log_id=key, test="open", process="app", thread="main", method="draw", call_count=3,
+        method_self_mah=0.1, method_mah=0.2,
+    )  # fmt: skip
+    method_logs.store(writer, log, [charge])
 
 
 def _add_call_log(writer: Writer) -> None:

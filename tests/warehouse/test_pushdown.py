@@ -38,6 +38,8 @@ OF_RUN = (
         "time_series",
     ),
     *("timings", "verdicts"),
+    *("energies", "energy_by_run", "energy_by_screen", "energy_by_step", "energy_by_thread", "energy_states"),
+    *("energy_accuracy", "method_energies", "time_in_state"),
 )
 OF_VERSION = (
     *("also_grew", "cause_stacks", "cause_windows", "causes", "causes_by_version", "causes_from", "grown"),

@@ -28,6 +28,7 @@ def test_the_shares_of_all_runs_are_the_files_of_the_data_folder(sample: Warehou
     assert found["threads"] == pytest.approx(kinds["thread_times"], rel=1e-9)
     assert found["slices"] == pytest.approx(kinds["slice_uses"], rel=1e-9)
     assert found["causes"] == pytest.approx(kinds["cause_stacks"], rel=1e-9)
+    assert found["energy"] == pytest.approx(kinds["energy_steps"] + kinds["method_energies"], rel=1e-9)
     assert found["path"] == pytest.approx(kinds["paths"], rel=1e-9)
     assert found["model"] == pytest.approx(kinds["profiles"] + kinds["barycenters"], rel=1e-9)
 

@@ -374,3 +374,31 @@ def test_a_listing_is_of_the_current_setting_unless_told_otherwise(writer: Write
     assert [row["detector"] for row in verdicts.listing(writer, detector="iqr")] == ["iqr"]
     assert verdicts.listing(writer, app="another") == []
     assert verdicts.listing(writer, version_name="2") == []
+
+
+# ---- what is no ω --------------------------------------------------------------------------------
+NO_OMEGA = [math.nan, math.inf, -math.inf, -0.5, 101.0]
+
+
+@pytest.mark.parametrize("omega", NO_OMEGA)
+def test_what_is_no_omega_is_neither_stored_nor_shown(writer: Writer, omega: float) -> None:
+    with pytest.raises(SettingError, match="omega = "):
+        verdicts.evaluate(writer, omega, "default")
+    with pytest.raises(SettingError, match="omega = "):
+        verdicts.listing(writer, omega=omega)
+    with pytest.raises(SettingError, match=r"^omega = "):
+        verdicts.make_current(writer, omega=omega)
+
+
+@pytest.mark.parametrize("omega", ["'nan'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "-0.5"])
+@pytest.mark.parametrize("macro", ["verdicts_at", "axis_verdicts_at", "false_alarm_rates_at"])
+def test_macros_refuse_what_is_no_omega(writer: Writer, macro: str, omega: str) -> None:
+    distances.upsert(writer, [_row("a")])
+    with pytest.raises(duckdb.Error, match="ω is a finite number and not below 0"):
+        writer.rows(f"SELECT * FROM marts.{macro}({omega})")
+
+
+@pytest.mark.parametrize("omega", ["'nan'::DOUBLE", "'inf'::DOUBLE", "-0.5"])
+def test_the_table_takes_no_such_omega(writer: Writer, omega: str) -> None:
+    with pytest.raises(duckdb.ConstraintException):
+        writer.execute(f"INSERT INTO core.verdicts VALUES (1, {omega}, 'normal', false, NULL, now())")

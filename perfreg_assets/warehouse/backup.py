@@ -1,0 +1,149 @@
+"""One file with the whole warehouse: the database as published and the files of its data folder that it names.
+
+A backup is a tar of `perfreg.duckdb` and `data/…`. It is taken while writers go on: of the published copy, which does
+not change while it is open, and of files that are never changed and stay for a day after nothing names them any more.
+Registered traces, pages and Dagster's own records are not in it: pages are made again from the warehouse.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import duckdb
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import migrations, tidying
+from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.warehouse.data_folder import sync_directory
+
+_DATABASE, _DATA = "perfreg.duckdb", "data"
+_COPIED_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What is in a backup: runs, files of the data folder, and the bytes of the file itself."""
+
+    run_count: int
+    file_count: int
+    file_bytes: int
+
+
+def backup(warehouse: Warehouse, target: Path) -> Backup:
+    """Writes the backup, as a whole or not at all; an earlier one of this name is replaced when the new one is there.
+
+    Raises:
+        Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the warehouse names is not there.
+        OSError: the target cannot be written.
+    """
+    if not warehouse.published.is_file():
+        raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with _copied(warehouse.published, target.parent) as database, part.open("wb") as file:
+            run_count, names = _contents(database)
+            missing = [name for name in names if not warehouse.data.has(name)]
+            if missing:
+                raise Rejected(Reason.DATA_MISSING, f"{missing[0]}, and {len(missing) - 1} more, of {warehouse.path}")
+            with tarfile.open(fileobj=file, mode="w") as archive:
+                archive.add(database, _DATABASE)
+                for name in names:
+                    content = warehouse.data.read(name)
+                    entry = tarfile.TarInfo(f"{_DATA}/{name}")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+        sync_directory(target.parent)
+    finally:
+        part.unlink(missing_ok=True)
+    return Backup(run_count, len(names), target.stat().st_size)
+
+
+def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -> Backup:
+    """Makes the warehouse what it was when the backup was taken.
+
+    Files of the data folder come first: killed at any point, the warehouse is the old one or the restored one.
+
+    Args:
+        is_replacing: there is a warehouse already; its database is kept as `<name>.replaced`.
+
+    Raises:
+        Rejected: BACKUP_UNREADABLE, WAREHOUSE_EXISTS, WAREHOUSE_NEWER, WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL.
+    """
+    if warehouse.is_there and not is_replacing:
+        raise Rejected(Reason.WAREHOUSE_EXISTS, str(warehouse.path))
+    warehouse.path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=warehouse.path.parent, prefix=".restoring-") as folder:
+        database = Path(folder) / _DATABASE
+        try:
+            with tarfile.open(source, "r:") as archive:
+                count = _unpack(archive, database, warehouse)
+            run_count, names = _contents(database)
+        except (tarfile.TarError, OSError, duckdb.Error) as error:
+            raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} ({str(error).splitlines()[0]})") from error
+        missing = [name for name in names if not warehouse.data.has(name)]
+        if missing or not count:
+            raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {missing[0] if missing else _DATABASE}")
+        warehouse.take_over(database)
+    return Backup(run_count, len(names), source.stat().st_size)
+
+
+@contextmanager
+def _copied(published: Path, folder: Path) -> Iterator[Path]:
+    """One state of the published copy. While it is open nobody writes into it, and a newer one takes its name only."""
+    with (
+        published.open("rb") as file,
+        tempfile.NamedTemporaryFile(dir=folder, prefix=f".{published.name}.", suffix=".part") as copy,
+    ):
+        while piece := file.read(_COPIED_BYTES):
+            copy.write(piece)
+        copy.flush()
+        yield Path(copy.name)
+
+
+def _contents(database: Path) -> tuple[int, list[str]]:
+    """How many runs a warehouse has, and the files of the data folder that it names.
+
+    Raises:
+        Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
+    """
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{str(database).replace(chr(39), chr(39) * 2)}' AS kept (READ_ONLY)")
+        connection.execute("USE kept")
+        migrations.refuse_newer(connection)
+        reader = Reader(connection)
+        return int(reader.value("SELECT count(*) FROM core.runs")), sorted(tidying.named_files(reader))
+
+
+def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> int:
+    """Puts the database aside and the other files into the data folder; how many databases there were."""
+    found = 0
+    for entry in archive:
+        stream = archive.extractfile(entry) if entry.isreg() else None
+        parts = PurePosixPath(entry.name).parts
+        if stream is None or ".." in parts or PurePosixPath(entry.name).is_absolute():
+            raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
+        if entry.name == _DATABASE:
+            found += 1
+            with database.open("wb") as file:
+                while piece := stream.read(_COPIED_BYTES):
+                    file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
+        elif parts[0] == _DATA and len(parts) > 1:
+            name = "/".join(parts[1:])
+            if not warehouse.data.has(name):
+                warehouse.data.write(name, stream.read())
+        else:
+            raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
+    return found

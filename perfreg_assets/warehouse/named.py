@@ -1,0 +1,48 @@
+"""Runs, apps and versions as people name them: a name that is not there is an error with the nearest that are."""
+
+from __future__ import annotations
+
+from perfreg_assets.near_names import did_you_mean
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse.connection import Reader
+
+_SHOWN = 3
+# Of all names those that are a little alike, so that not every id of a large warehouse is compared letter by letter.
+_ALIKE = """
+SELECT DISTINCT {column} FROM core.runs WHERE {column} IS NOT NULL AND ($app IS NULL OR app = $app)
+ORDER BY jaro_winkler_similarity({column}, $name) DESC, {column} LIMIT 50
+"""
+_LAST = """
+SELECT {column} FROM core.runs WHERE {column} IS NOT NULL AND ($app IS NULL OR app = $app)
+GROUP BY {column} ORDER BY max(started_at) DESC NULLS LAST, {column} LIMIT $count
+"""
+_IS_THERE = "SELECT count(*) FROM core.runs WHERE {column} = $name AND ($app IS NULL OR app = $app)"
+
+
+def require_run(reader: Reader, run_id: str) -> None:
+    """Raises Rejected (RUN_UNKNOWN) when there is no such run, quarantined ones included."""
+    _require(reader, Reason.RUN_UNKNOWN, "run", "run_id", run_id)
+
+
+def require_selection(reader: Reader, app: str | None, version_name: str | None) -> None:
+    """Runs of this app and of this version (of the app, or of any) are there; None: any.
+
+    Raises:
+        Rejected: APP_UNKNOWN, VERSION_UNKNOWN.
+    """
+    if app is not None:
+        _require(reader, Reason.APP_UNKNOWN, "app", "app", app)
+    if version_name is not None:
+        _require(reader, Reason.VERSION_UNKNOWN, "version", "version_name", version_name, app)
+
+
+def _require(reader: Reader, reason: Reason, what: str, column: str, name: str, app: str | None = None) -> None:
+    if reader.value(_IS_THERE.format(column=column), {"name": name, "app": app}):
+        return
+    of_app = f" of {app}" if app else ""
+    alike = reader.rows(_ALIKE.format(column=column), {"name": name, "app": app})
+    told = did_you_mean(name, [one for (one,) in alike])
+    if not told:
+        last = reader.rows(_LAST.format(column=column), {"app": app, "count": _SHOWN})
+        told = f" (the latest {'are' if len(last) > 1 else 'is'} {', '.join(one for (one,) in last)})" if last else ""
+    raise Rejected(reason, f"{what} {name!r}{of_app}{told}")

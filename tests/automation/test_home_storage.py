@@ -1,0 +1,109 @@
+"""Dagster's home is whole, whoever was killed or came at the same time while it was created."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance
+
+from perfreg_assets.automation.home import prepare_home
+from perfreg_assets.automation.home_storage import DATABASES, make_whole
+from perfreg_assets.settings import Settings
+
+CREATE = """
+import sys
+from pathlib import Path
+import dagster
+from perfreg_assets.automation.home import prepare_home
+from perfreg_assets.settings import Settings
+print("ready", flush=True)
+sys.stdin.readline()
+home = prepare_home(Settings(warehouse=Path(sys.argv[1]) / "perfreg.duckdb"))
+print(sorted(dagster.DagsterInstance.from_config(str(home)).get_dynamic_partitions("apps")), flush=True)
+"""
+
+
+def starting(folder: Path) -> subprocess.Popen[str]:
+    """A process that will create the home as soon as it is told to."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CREATE, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def begin(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("DAGSTER_HOME", "")  # prepare_home sets it
+    return Settings(warehouse=tmp_path / "perfreg.duckdb")
+
+
+def works(settings: Settings) -> None:
+    home = prepare_home(settings)
+    with DagsterInstance.from_config(str(home)) as instance:
+        instance.add_dynamic_partitions("apps", ["one"])
+        assert instance.get_dynamic_partitions("apps") == ["one"]
+        assert instance.get_runs_count() == 0
+        assert not instance.all_instigator_state()
+    assert not list(home.glob(".creating-*"))
+
+
+def test_a_new_home_is_created_once(settings):
+    works(settings)
+    assert make_whole(settings.dagster_home, timeout_s=5) == []
+
+
+@pytest.mark.parametrize("name", DATABASES)
+@pytest.mark.parametrize("tables", [(), ("event_logs",), ("alembic_version",)])
+def test_a_half_made_file_is_made_whole_and_the_others_stay(settings, name, tables):
+    home = prepare_home(settings)
+    kept = {other: (home / other).stat().st_ino for other in DATABASES if other != name}
+    (home / name).unlink()
+    with closing(sqlite3.connect(home / name)) as connection:
+        for table in tables:
+            connection.execute(f"CREATE TABLE {table} (version_num VARCHAR)")
+        connection.commit()
+    works(settings)
+    assert {other: (home / other).stat().st_ino for other in kept} == kept
+
+
+def test_records_in_another_database_are_none_of_its_business(settings):
+    settings.dagster_home.mkdir(parents=True)
+    (settings.dagster_home / "dagster.yaml").write_text("storage: {postgres: {postgres_url: nowhere}}\n")
+    prepare_home(settings)
+    assert not (settings.dagster_home / "history").exists()
+
+
+def test_two_first_commands_at_once_make_one_home(settings):
+    both = [starting(settings.warehouse.parent) for _ in range(2)]
+    for process in both:
+        begin(process)
+    assert [process.communicate(timeout=300)[0] for process in both] == ["[]\n", "[]\n"]
+    assert [process.returncode for process in both] == [0, 0]
+
+
+def test_killed_at_any_moment_the_next_command_finds_or_makes_a_whole_home(settings):
+    moments = random.Random(7)
+    for _ in range(4):
+        process = starting(settings.warehouse.parent)
+        begin(process)
+        time.sleep(moments.uniform(0, 1))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    works(settings)

@@ -1,0 +1,94 @@
+"""A trace is one run, whatever it is called and however it is packed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.collection import registry
+from perfreg_assets.partitions import to_key
+from perfreg_assets.reasons import Reason
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+from tests.another_trace import another_trace
+
+
+@pytest.fixture
+def given(tmp_path):
+    def make(run_id: str, **changes) -> Path:
+        folder = tmp_path / "given" / run_id
+        shutil.copytree(demo_runs_dir() / "notes-020", folder)
+        document = json.loads((folder / "run.json").read_text())
+        for name in ("trace_bytes", "trace_sha256"):
+            del document[name]
+        (folder / "run.json").write_text(json.dumps({**document, "run_id": run_id, **changes}))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def register(tmp_path):
+    settings = Settings(warehouse=tmp_path / "perfreg.duckdb")
+    warehouse = Warehouse.of(settings)
+
+    def take(*folders: Path) -> list[tuple[str, Reason | None]]:
+        outcomes = registry.register(folders, settings, warehouse, to_key)
+        take.sentences = [str(one.rejected) for one in outcomes]
+        return [(one.folder.name, one.rejected and one.rejected.reason) for one in outcomes]
+
+    take.warehouse = warehouse
+    return take
+
+
+def repack(folder: Path, level: int | None) -> None:
+    """Packs the trace anew, or not at all."""
+    (trace,) = folder.glob("*.gz")
+    content = gzip.decompress(trace.read_bytes())
+    trace.write_bytes(content if level is None else gzip.compress(content, level, mtime=1))
+
+
+def test_the_same_trace_under_fifteen_ids_is_one_run(given, register):
+    folders = [given(f"run-{number:02d}", version_name=f"1.{number}") for number in range(15)]
+    repack(folders[3], 1)
+    repack(folders[4], None)
+    found = register(*folders)
+    assert found == [("run-00", None), *((folder.name, Reason.DUPLICATE_TRACE) for folder in folders[1:])]
+    assert all("its trace is that of run run-00" in sentence for sentence in register.sentences[1:])
+    with register.warehouse.reading() as reader:
+        assert reader.value("SELECT count(*) FROM core.runs WHERE NOT is_quarantined") == 1
+
+
+def test_it_is_known_from_earlier_and_the_first_may_come_again(given, register):
+    first, second = given("first"), given("second")
+    assert register(first) == [("first", None)]
+    assert register(second, first) == [("second", Reason.DUPLICATE_TRACE), ("first", None)]
+
+
+def test_runs_of_an_earlier_release_are_known_by_their_file(given, register):
+    assert register(given("first")) == [("first", None)]
+    with register.warehouse.writing() as writer:
+        writer.execute("UPDATE core.runs SET trace_content_sha256 = NULL")
+    assert register(given("second")) == [("second", Reason.DUPLICATE_TRACE)]
+
+
+def test_another_trace_of_the_same_session_is_another_run(given, register):
+    first, second = given("first"), given("second")
+    (trace,) = second.glob("*.gz")
+    another_trace(trace, second / "new", "second")
+    (second / "new").rename(trace)
+    assert register(first, second) == [("first", None), ("second", None)]
+
+
+def test_a_duplicate_whose_trace_is_replaced_becomes_a_run(given, register):
+    second = given("second")
+    assert register(given("first"), second)[1] == ("second", Reason.DUPLICATE_TRACE)
+    (trace,) = second.glob("*.gz")
+    another_trace(trace, second / "new", "second")
+    (second / "new").rename(trace)
+    assert register(second) == [("second", None)]

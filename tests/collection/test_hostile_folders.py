@@ -1,0 +1,150 @@
+"""Folders that are traps: each is refused by a reason of its own, at once, and the good one beside it is taken in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.collection import registry
+from perfreg_assets.collection.attachments import find_attachments
+from perfreg_assets.collection.inbox import look
+from perfreg_assets.partitions import to_key
+from perfreg_assets.reasons import Reason
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+TRACE = "trace.perfetto-trace"
+DOCUMENT = {
+    "schema_version": 1,
+    "app": "com.rig.shop",
+    "version_name": "1.5.0",
+    "config": {"device": "Pixel", "strategy": "dfs", "time_limit_s": 60, "action_interval_s": 2.0},
+    "started_at": "2026-11-20T09:12:00Z",
+    "path": [],
+    "trace": TRACE,
+}
+
+
+def good(folder: Path, run_id: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / TRACE).write_bytes(b"\x0a\x02\x08\x01")
+    (folder / "run.json").write_text(json.dumps({**DOCUMENT, "run_id": run_id}))
+    return folder
+
+
+def trace_that_is_its_own_link(folder: Path) -> None:
+    (folder / TRACE).unlink()
+    (folder / TRACE).symlink_to(TRACE)
+
+
+def a_second_trace_that_is_its_own_link(folder: Path) -> None:
+    (folder / "other.pftrace").symlink_to("other.pftrace")
+
+
+def trace_that_is_a_pipe(folder: Path) -> None:
+    (folder / TRACE).unlink()
+    os.mkfifo(folder / TRACE)
+
+
+def run_json_that_is_a_pipe(folder: Path) -> None:
+    (folder / "run.json").unlink()
+    os.mkfifo(folder / "run.json")
+
+
+def run_json_that_leads_to_an_endless_device(folder: Path) -> None:
+    (folder / "run.json").unlink()
+    (folder / "run.json").symlink_to("/dev/zero")
+
+
+def run_json_that_leads_in_a_circle(folder: Path) -> None:
+    (folder / "run.json").unlink()
+    (folder / "run.json").symlink_to("also.json")
+    (folder / "also.json").symlink_to("run.json")
+
+
+def run_json_that_is_a_folder(folder: Path) -> None:
+    (folder / "run.json").unlink()
+    (folder / "run.json").mkdir()
+
+
+def huge_run_json(folder: Path) -> None:
+    with (folder / "run.json").open("wb") as file:
+        file.truncate(1 << 40)  # a hole: no byte of it is on the disk
+
+
+TRAPS = {
+    trace_that_is_its_own_link: Reason.TRACE_FILE_MISSING,
+    a_second_trace_that_is_its_own_link: Reason.TRACE_FILE_AMBIGUOUS,
+    trace_that_is_a_pipe: Reason.TRACE_FILE_MISSING,
+    run_json_that_is_a_pipe: Reason.FOLDER_UNREADABLE,
+    run_json_that_leads_to_an_endless_device: Reason.RUN_JSON_MISSING,
+    run_json_that_leads_in_a_circle: Reason.RUN_JSON_MISSING,
+    run_json_that_is_a_folder: Reason.FOLDER_UNREADABLE,
+    huge_run_json: Reason.RUN_JSON_TOO_LARGE,
+}
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(warehouse=tmp_path / "perfreg.duckdb")
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.__name__)
+def test_a_trap_is_refused_and_the_others_are_taken_in(tmp_path, settings, trap):
+    trap(good(tmp_path / "given" / "bad", "bad"))
+    good(tmp_path / "given" / "fine", "fine")
+    folders = registry.find_run_folders([tmp_path / "given"])
+    assert [folder.name for folder in folders] == ["bad", "fine"]
+    by_key, unreadable = registry.sort_out(folders, settings, to_key)
+    outcomes = registry.register(folders, settings, Warehouse.of(settings), to_key)
+    assert [outcome.rejected and outcome.rejected.reason for outcome in outcomes] == [TRAPS[trap], None]
+    assert [folder.name for folder in unreadable] in (["bad"], [])
+    assert "fine" in [run.folder.name for runs in by_key.values() for run in runs]
+    again = registry.register(folders, settings, Warehouse.of(settings), to_key)
+    assert [outcome.is_new for outcome in again] == [False, False]
+
+
+def test_traps_are_looked_at_in_bounded_memory_and_time(tmp_path):
+    """All traps at once in a process that may have no more than 1.5 GB and must end by itself."""
+    for trap in TRAPS:
+        trap(good(tmp_path / "given" / trap.__name__, trap.__name__))
+    code = f"""
+import resource
+from pathlib import Path
+from perfreg_assets.collection import registry
+from perfreg_assets.partitions import to_key
+from perfreg_assets.settings import Settings
+resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000,) * 2)
+settings = Settings(warehouse=Path({str(tmp_path)!r}) / "perfreg.duckdb")
+for folder in registry.find_run_folders([Path({str(tmp_path / "given")!r})]):
+    assert registry.examine(folder, settings, to_key).rejected is not None, folder
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+def test_what_nobody_expected_is_that_folders_reason(tmp_path, settings, monkeypatch, caplog):
+    def surprise(run, settings):
+        if run.run_id == "bad":
+            raise KeyError("unheard of")
+        return find_attachments(run, settings)
+
+    monkeypatch.setattr(registry, "find_attachments", surprise)
+    folders = [good(tmp_path / "given" / name, name) for name in ("bad", "fine")]
+    bad, fine = registry.register(folders, settings, Warehouse.of(settings), to_key)
+    assert fine.rejected is None
+    assert bad.rejected.reason is Reason.FOLDER_FAILED
+    assert "bad: KeyError: 'unheard of'" in str(bad.rejected)
+    assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.__name__)
+def test_traps_in_the_inbox_are_seen_as_folders_like_any_other(tmp_path, trap):
+    trap(good(tmp_path / "inbox" / "bad", "bad"))
+    good(tmp_path / "inbox" / "fine", "fine")
+    (tmp_path / "inbox" / "circle").symlink_to("circle")
+    assert [one.name for one in look(tmp_path / "inbox")] == ["bad", "fine"]

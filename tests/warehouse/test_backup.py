@@ -1,0 +1,188 @@
+"""What was backed up comes back as it was, whoever writes meanwhile and whatever is killed."""
+
+from __future__ import annotations
+
+import io
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse.backup import backup, restore
+from perfreg_assets.warehouse.connection import Warehouse
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from perfreg_assets.warehouse import backup, connection, data_folder
+
+def die(*arguments, **named):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+point = sys.argv[3]
+if point == "first_file":
+    data_folder._write = die
+if point == "moved_aside":
+    connection.Warehouse._open = die
+if point == "before_publishing":
+    connection.publish = die
+backup.restore(connection.Warehouse(Path(sys.argv[1]), lock_timeout_s=20), Path(sys.argv[2]), is_replacing=True)
+"""
+
+
+def marts(warehouse: Warehouse) -> dict[str, list[str]]:
+    """All rows of all views of the marts, as text in order."""
+    with warehouse.reading() as reader:
+        names = [
+            name
+            for (name,) in reader.rows("SELECT view_name FROM duckdb_views() WHERE schema_name = 'marts' ORDER BY ALL")
+        ]
+        return {name: sorted(map(repr, reader.rows(f"SELECT * FROM marts.{name}"))) for name in names}
+
+
+@pytest.fixture(scope="module")
+def kept(sample: Warehouse, tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("backup") / "perfreg.tar"
+    done = backup(sample, file)
+    assert done.run_count > 40
+    assert done.file_count > 10
+    assert done.file_bytes == file.stat().st_size
+    return file
+
+
+def test_marts_are_equal_after_a_restore_elsewhere(sample, kept, new_warehouse):
+    restore(new_warehouse, kept)
+    there = marts(new_warehouse)
+    assert len(there) > 40
+    assert {name: rows for name, rows in there.items() if name != "storage"} == {
+        name: rows for name, rows in marts(sample).items() if name != "storage"
+    }
+    with new_warehouse.writing() as writer:  # and it is one that goes on
+        writer.execute("INSERT INTO core.settings VALUES (now(), 'note', 'x', NULL)")
+    assert not list(new_warehouse.path.parent.glob(".restoring-*"))
+
+
+def test_a_warehouse_that_is_there_stays_unless_told_otherwise(kept, warehouse, sample):
+    with pytest.raises(Rejected) as caught:
+        restore(warehouse, kept)
+    assert caught.value.reason is Reason.WAREHOUSE_EXISTS
+    before = marts(warehouse)
+    restore(warehouse, kept, is_replacing=True)
+    assert marts(warehouse)["runs"] == marts(sample)["runs"]
+    aside = warehouse.path.with_name("perfreg.duckdb.replaced")
+    with duckdb.connect(str(aside), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM core.runs").fetchall() == [(len(before["runs"]),)]
+
+
+def test_a_backup_of_fewer_runs_may_replace_a_warehouse(kept, sample_copy, tmp_path):
+    backup(sample_copy, tmp_path / "earlier.tar")
+    with sample_copy.writing() as writer:
+        writer.execute("INSERT INTO core.runs SELECT * REPLACE ('one-more' AS run_id) FROM core.runs LIMIT 1")
+    count = len(marts(sample_copy)["runs"])
+    restore(sample_copy, tmp_path / "earlier.tar", is_replacing=True)
+    assert len(marts(sample_copy)["runs"]) == count - 1
+
+
+def test_backups_beside_a_writer_are_each_one_state(sample_copy, tmp_path):
+    done = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            with sample_copy.writing() as writer:
+                for name in ("left", "right"):
+                    writer.execute("INSERT INTO core.settings VALUES (now(), ?, ?, NULL)", [name, str(number)])
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        files = [tmp_path / f"{number}.tar" for number in range(5)]
+        for file in files:
+            backup(sample_copy, file)
+    finally:
+        done.set()
+        thread.join()
+    for number, file in enumerate(files):
+        restored = Warehouse(tmp_path / str(number) / "perfreg.duckdb", lock_timeout_s=5)
+        restore(restored, file)
+        with restored.reading() as reader:
+            left, right = (
+                reader.value("SELECT count(*) FROM core.settings WHERE name = ?", [name]) for name in ("left", "right")
+            )
+        assert left == right
+
+
+@pytest.mark.parametrize("point", ["first_file", "moved_aside", "before_publishing"])
+def test_a_restore_that_is_killed_leaves_the_old_or_the_new_one(kept, warehouse, sample, point):
+    arguments = [sys.executable, "-c", KILLED, str(warehouse.path), str(kept), point]
+    assert subprocess.run(arguments, check=False).returncode == -signal.SIGKILL
+    with warehouse.writing():
+        pass
+    assert len(marts(warehouse)["runs"]) in (0, len(marts(sample)["runs"]))
+    restore(warehouse, kept, is_replacing=True)
+    assert marts(warehouse)["runs"] == marts(sample)["runs"]
+
+
+def packed(path: Path, *entries: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w") as archive:
+        for entry, content in entries:
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def link(name: str) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    return entry
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [],
+        [(tarfile.TarInfo("perfreg.duckdb"), b"no database" * 999)],
+        [(tarfile.TarInfo("../perfreg.duckdb"), b"x")],
+        [(tarfile.TarInfo("/tmp/perfreg.duckdb"), b"x")],
+        [(tarfile.TarInfo("data/../../out"), b"x")],
+        [(tarfile.TarInfo("something.else"), b"x")],
+        [(link("perfreg.duckdb"), b"")],
+    ],
+)
+def test_what_is_no_backup_is_refused_and_changes_nothing(entries, new_warehouse, tmp_path):
+    with pytest.raises(Rejected) as caught:
+        restore(new_warehouse, packed(tmp_path / "bad.tar", *entries))
+    assert caught.value.reason is Reason.BACKUP_UNREADABLE
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.tar"]
+
+
+def test_half_a_backup_is_refused(kept, new_warehouse, tmp_path):
+    whole = kept.read_bytes()
+    for share in (0.01, 0.5, 0.99):
+        (tmp_path / "half.tar").write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(Rejected) as caught:
+            restore(new_warehouse, tmp_path / "half.tar")
+        assert caught.value.reason is Reason.BACKUP_UNREADABLE
+        assert not new_warehouse.path.exists()
+
+
+def test_a_backup_of_a_warehouse_that_lost_a_file_is_none(sample_copy, tmp_path):
+    lost = next(path for path in Path(sample_copy.data.root).rglob("values.parquet") if "file=~" not in str(path))
+    lost.unlink()
+    with pytest.raises(Rejected) as caught:
+        backup(sample_copy, tmp_path / "kept.tar")
+    assert caught.value.reason is Reason.DATA_MISSING
+    assert not list(tmp_path.glob("*.tar*"))
+
+
+def test_without_a_warehouse_there_is_nothing_to_back_up(new_warehouse, tmp_path):
+    with pytest.raises(Rejected) as caught:
+        backup(new_warehouse, tmp_path / "kept.tar")
+    assert caught.value.reason is Reason.WAREHOUSE_MISSING

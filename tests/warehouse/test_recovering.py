@@ -1,0 +1,102 @@
+"""The warehouse file is lost or swapped while its published copy is good: nothing less is ever published."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+
+import pytest
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse.connection import Warehouse
+
+RUN = """
+INSERT INTO core.runs (run_id, folder_name, content_hash, is_quarantined, reason_code, reason, registered_at)
+VALUES ($1, $1, '', true, 'trace_missing', 'no trace', now())
+"""
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    warehouse = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5)
+    add(warehouse, "one", "two")
+    return warehouse
+
+
+def add(warehouse, *run_ids):
+    with warehouse.writing() as writer:
+        for run_id in run_ids:
+            writer.execute(RUN, [run_id])
+
+
+def runs(warehouse):
+    with warehouse.reading() as reader:
+        return [run_id for (run_id,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_id")]
+
+
+def remove(path):
+    path.unlink()
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("lose", [remove, empty])
+def test_a_lost_file_is_brought_back_from_its_published_copy(warehouse, lose, caplog):
+    lose(warehouse.path)
+    with caplog.at_level(logging.WARNING):
+        add(warehouse, "three")
+    assert runs(warehouse) == ["one", "three", "two"]
+    (told,) = caplog.messages
+    assert "perfreg.duckdb was gone or empty: brought back from perfreg.read.duckdb, 2 runs as published" in told
+
+
+def test_a_log_of_the_lost_file_is_put_aside(warehouse):
+    warehouse.path.unlink()
+    log = warehouse.path.with_name("perfreg.duckdb.wal")
+    log.write_bytes(b"of another file")
+    add(warehouse, "three")
+    assert runs(warehouse) == ["one", "three", "two"]
+    assert log.with_name("perfreg.duckdb.wal.lost").read_bytes() == b"of another file"
+
+
+def test_nothing_is_created_where_the_copy_is_damaged_too(warehouse):
+    warehouse.path.unlink()
+    warehouse.published.write_bytes(b"no warehouse" * 999)
+    with pytest.raises(Rejected) as caught:
+        add(warehouse, "three")
+    assert caught.value.reason is Reason.WAREHOUSE_LOST
+    assert not warehouse.path.exists()
+    assert warehouse.published.read_bytes() == b"no warehouse" * 999
+
+
+def test_fewer_runs_than_are_published_are_never_published(warehouse, tmp_path):
+    other = Warehouse(tmp_path / "other" / "perfreg.duckdb", lock_timeout_s=5)
+    add(other, "another")
+    shutil.copyfile(other.path, warehouse.path)
+    with pytest.raises(Rejected) as caught, warehouse.writing() as writer:
+        writer.execute("INSERT INTO core.settings VALUES (now(), 'note', 'x', NULL)")
+    assert caught.value.reason is Reason.WAREHOUSE_FEWER_RUNS
+    assert "1 runs" in str(caught.value)
+    assert "has 2" in str(caught.value)
+    assert runs(warehouse) == ["one", "two"]
+
+
+def test_moved_away_it_is_brought_back_and_the_other_way_round(warehouse, tmp_path):
+    other = Warehouse(tmp_path / "other" / "perfreg.duckdb", lock_timeout_s=5)
+    add(other, "another")
+    shutil.copyfile(other.path, warehouse.path)
+    kept = warehouse.path.rename(tmp_path / "kept.duckdb")
+    add(warehouse, "three")
+    assert runs(warehouse) == ["one", "three", "two"]
+    shutil.copyfile(kept, warehouse.path)
+    warehouse.published.unlink()
+    add(warehouse, "three")
+    assert runs(warehouse) == ["another", "three"]
+
+
+def test_a_damaged_published_copy_is_replaced(warehouse):
+    warehouse.published.write_bytes(b"no warehouse" * 999)
+    add(warehouse, "three")
+    assert runs(warehouse) == ["one", "three", "two"]
