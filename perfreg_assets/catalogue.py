@@ -37,6 +37,8 @@ class SeriesDefinition:
     label: as a heading; `short`: as the subject of a sentence. Both may hold `<n>`.
     sources: the data sources that a collection has to record for it (`collection.perfetto_config.SOURCES`).
     is_judged: by default; the setting `judged_series` asks for others.
+    is_judged_where_recorded: whatever that setting says, where the run or its history has it: what few devices measure
+        would else be a missing series of all others.
     is_steady: whether repetitions were averaged out of its values before, as a benchmark does: half a percent is noise
         then, and a tenth a disturbance.
     """
@@ -51,6 +53,7 @@ class SeriesDefinition:
     description: str
     sources: tuple[str, ...] = ()
     is_judged: bool = False
+    is_judged_where_recorded: bool = False
     is_steady: bool = False
 
     @property
@@ -289,7 +292,7 @@ SERIES: tuple[SeriesDefinition, ...] = (
     SeriesDefinition(
         name="power_rail_cpu", unit=_MW, kind="load", axis="energy", label="Measured power of the CPU",
         short="Measured CPU power", description="What the device measured on the rails that feed its cores.",
-        sources=("power_rails",),
+        sources=("power_rails",), is_judged_where_recorded=True,
     ),
     SeriesDefinition(
         name="power_rail_<name>", unit=_MW, kind="load", axis="energy", label="Measured power of rail <name>",
@@ -461,6 +464,11 @@ def axis_of(series: str) -> Axis:
 def judged_by_default() -> tuple[str, ...]:
     """Names of the series that are judged unless a setting says otherwise; metrics (scalar) are not among them."""
     return tuple(one.name for one in SERIES if one.is_judged and one.kind != "scalar")
+
+
+def judged_where_recorded() -> tuple[str, ...]:
+    """Names of the series that are judged of runs that have them, or whose history has."""
+    return tuple(one.name for one in SERIES if one.is_judged_where_recorded)
 
 
 def sources_for(axes: Iterable[str]) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ from perfreg_assets.assets.evaluation import evaluation
 from perfreg_assets.assets.history_sets import history_sets
 from perfreg_assets.assets.marts import mart_specs
 from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.reduced_traces import trace_windows_and_reduced_traces
 from perfreg_assets.assets.reports import reports
 from perfreg_assets.assets.runs import runs
 from perfreg_assets.assets.traces import traces_and_time_series
 from perfreg_assets.assets.verdicts import verdicts
-from perfreg_assets.automation import collecting, committing, jobs, sensors
+from perfreg_assets.automation import archiving, collecting, committing, jobs, sensors
 from perfreg_assets.automation.forgetting import forgetting
 from perfreg_assets.automation.new_builds import new_builds_sensor
 from perfreg_assets.automation.notifying import new_regressions
@@ -43,6 +44,7 @@ COMPUTED = [
     causes,
     benchmark_results,
     benchmark_verdicts,
+    trace_windows_and_reduced_traces,
     reports,
     evaluation,
 ]
@@ -60,6 +62,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
         quarantine_folders,
         review_run,
         tidy_data_folder,
+        archiving.reduce_old_traces,
         *collecting_jobs,
         *([committing.commit_results] if settings.exchange else []),
     ]
@@ -72,7 +75,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             *dg.with_source_code_references(COMPUTED),
         ],
         jobs=[*known_jobs, forget_old_runs],
-        schedules=[nightly_forgetting, nightly_tidying],
+        schedules=[nightly_forgetting, nightly_tidying, archiving.nightly_reduction],
         sensors=[
             sensors.run_folders,
             sensors.upkeep,

@@ -41,6 +41,9 @@ class LocalisationDefinition:
     summary: str
 
 
+SMALLEST_HISTORY = 3
+"""Fewest runs of a history that every detector and every way of localising can work with."""
+
 OF_DETECTOR = "detector"  # the setting that follows the detector
 
 _KNOWN: dict[str, DetectorDefinition] = {}

@@ -61,7 +61,15 @@ class Reason(StrEnum):
         "run_id_conflict",
         "Another run with other content has this run_id already; give the new run its own id.",
     )
+    DUPLICATE_TRACE = (
+        "duplicate_trace",
+        "A trace is one run, whatever it is called: it would count twice in histories; leave the folder out.",
+    )
     FOLDER_UNREADABLE = "folder_unreadable", "The folder cannot be read; check its permissions."
+    FOLDER_FAILED = (
+        "folder_failed",
+        "Something in the folder is as nobody expected; the log has the details, please report them.",
+    )
 
     # ---- trace gate ------------------------------------------------------------------------------
     TRACE_EMPTY = "trace_empty", "The trace has no bytes; record it again."
@@ -78,6 +86,15 @@ class Reason(StrEnum):
     )
     TRACE_TRUNCATED = "trace_truncated", "The trace ends inside a packet; it was cut short, copy or record it again."
     TRACE_CORRUPT = "trace_corrupt", "The trace processor cannot read the trace; record it again."
+    PROFILE_DAMAGED = "profile_damaged", "The profile beside the trace cannot be read; copy or record it again."
+    PROFILE_NOT_PLACED = (
+        "profile_not_placed",
+        "The trace does not tell what the monotonic clock showed, so a profile beside it cannot be placed in it.",
+    )
+    PROFILE_NOT_OF_TIME = (
+        "profile_not_of_time",
+        "The samples stand for events, not for time; record with -e cpu-clock or -e task-clock.",
+    )
     TRACE_TOO_SHORT = (
         "trace_too_short",
         "The trace covers less time than the exploration it belongs to; record it again.",
@@ -189,6 +206,20 @@ class Reason(StrEnum):
         "warehouse_unreadable",
         "The file is not a DuckDB file that this release can open; restore it from a copy.",
     )
+    WAREHOUSE_EXISTS = (
+        "warehouse_exists",
+        "There is a warehouse already; restore beside it with --warehouse, or in its place with --replace.",
+    )
+    BACKUP_UNREADABLE = "backup_unreadable", "It is no whole backup; take another one."
+    WAREHOUSE_LOST = (
+        "warehouse_lost",
+        "Restore the warehouse from a backup; or move both files away to begin anew.",
+    )
+    WAREHOUSE_FEWER_RUNS = (
+        "warehouse_fewer_runs",
+        "It is not the warehouse that was published: move it away and the next write brings the published one back, "
+        "or move the published one away to go on with this one.",
+    )
     DATA_MISSING = (
         "data_missing",
         "Files of the data folder that the warehouse names are not there; move both together, or restore them.",
@@ -277,6 +308,8 @@ class Reason(StrEnum):
     )
 
     RUN_UNKNOWN = "run_unknown", "There is no run with this id; `perfreg verdicts` lists them."
+    APP_UNKNOWN = "app_unknown", "There is no run of this app; `perfreg verdicts` lists what there is."
+    VERSION_UNKNOWN = "version_unknown", "There is no run of this version; `perfreg verdicts` lists what there is."
 
     # ---- reduction -------------------------------------------------------------------------------
     REFERENCE_TOO_SHORT = (
@@ -369,6 +402,10 @@ class Reason(StrEnum):
     SUITE_VALUE = "suite_value", "An option of the suite has a value that cannot be; correct it."
     SUITE_PATH = "suite_path", "A file that the suite names is not in the suite's folder; put it there."
     COMPILER_MISSING = "compiler_missing", "There is no javac or java on the PATH; install a JDK, 17 or later."
+    DEXER_MISSING = (
+        "dexer_missing",
+        "There is no d8, which makes Java programs fit for devices; name it with --d8, or set ANDROID_HOME to an SDK with build-tools.",
+    )
     COMPILATION_FAILED = "compilation_failed", "The benchmarks' sources do not compile; see the compiler's message."
     BENCHMARK_FAILED = "benchmark_failed", "The benchmark's program failed, so there is no result; see the detail."
     BENCHMARK_TIMEOUT = (
@@ -421,6 +458,18 @@ class Reason(StrEnum):
     RAILS_MISSING = (
         "rails_missing",
         "There is no run with an estimate and measured rails of its cores to calibrate by; collect some with power_rails.",
+    )
+    STATE_TIMES_DISAGREE = (
+        "state_times_disagree",
+        "The times in state contradict themselves or the clock; record them anew.",
+    )
+    METHOD_LOG_UNREADABLE = (
+        "method_log_unreadable",
+        "This is no log of methods' entries and exits as docs/energy.md describes it.",
+    )
+    METHOD_LOG_UNPAIRED = (
+        "method_log_unpaired",
+        "Entries and exits of methods do not pair, so lines were lost; make the log's buffer larger.",
     )
 
     # ---- reports and notifications ---------------------------------------------------------------

@@ -13,12 +13,13 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
+from urllib.parse import urlsplit
 
 from perfreg_assets import catalogue, detection, validation
+from perfreg_assets.near_names import nearest
 
 ENVIRONMENT_PREFIX = "PERFREG_"
 
@@ -37,6 +38,7 @@ def _parameter(
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] | None = None,
     choices_name: str | None = None,
     is_kept: bool = False,
+    is_secret: bool = False,
 ) -> Any:
     """A field.
 
@@ -45,12 +47,14 @@ def _parameter(
             whatever shell or daemon, has to mean the same.
         choices: what its value, or each of its values, may be; `<n>` in one stands for a number, `<name>` for a name.
         choices_name: what to say in place of all the choices where they are many.
+        is_secret: who knows the value can do something with it; no more than its beginning is ever shown.
     """
     return field(
         default=default,
         metadata={
             **{"unit": unit, "source": source, "minimum": minimum, "maximum": maximum},
             **{"choices": choices, "choices_name": choices_name, "is_kept": is_kept},
+            "is_secret": is_secret,
         },
     )
 
@@ -86,8 +90,11 @@ class Settings:
     engine_timeout_s: float = _parameter(
         600.0, unit="s", minimum=1, source="205 MB parse in 8 s; a query in 6 s (measured)"
     )
-    engine_memory_bytes: int = _parameter(
-        16 << 30, unit="bytes", minimum=1 << 28, source="the WebAssembly engine's own limit"
+    engine_memory_bytes: int | None = _parameter(
+        None,
+        unit="bytes",
+        minimum=1 << 28,
+        source="of one engine; default: 0.8 of the machine's or container's memory, 16 GiB at most",
     )
     trace_max_bytes: int = _parameter(
         16 << 30, unit="bytes", minimum=1, source="unpacked size; guards against gzip bombs, the engine's limit"
@@ -138,7 +145,12 @@ class Settings:
         12, unit="runs", minimum=2, maximum=1000, source="thesis 4.2.3: k = 12 most recent", is_kept=True
     )
     history_minimum: int = _parameter(
-        5, unit="runs", minimum=2, maximum=1000, source="quartiles of fewer distances rest on single runs", is_kept=True
+        5,
+        unit="runs",
+        minimum=detection.SMALLEST_HISTORY,
+        maximum=1000,
+        source="quartiles of fewer distances rest on single runs",
+        is_kept=True,
     )
     path_similarity_minimum: float = _parameter(
         0.8, unit="ratio", minimum=0, maximum=1, source="thesis 4.2.3, Ratcliff-Obershelp", is_kept=True
@@ -251,6 +263,15 @@ class Settings:
         2.0, unit="s", minimum=0, maximum=3600, source="shorter gaps between kept parts are kept, too"
     )
 
+    reduction_after_days: float = _parameter(
+        0.0,
+        unit="days",
+        minimum=0,
+        maximum=36_500,
+        is_kept=True,
+        source="0: never; the traces of normal runs that were registered so long ago are reduced in place",
+    )
+
     # ---- inbox -----------------------------------------------------------------------------------
     inbox_settle_s: float = _parameter(
         5.0,
@@ -312,7 +333,9 @@ class Settings:
         maximum=65535,
         source="the only local port that ui.perfetto.dev's content policy lets through",
     )
-    webhook_url: str | None = _parameter(None, unit="URL", source="notifications are off unless a webhook is named")
+    webhook_url: str | None = _parameter(
+        None, unit="URL", source="notifications are off unless a webhook is named", is_secret=True
+    )
     webhook_attempts: int = _parameter(
         4, unit="attempts", minimum=1, maximum=20, source="1 + 2 + 4 s of waiting outlast a restart"
     )
@@ -340,12 +363,31 @@ class Settings:
         """
         environment = os.environ if environment is None else environment
         values = {
-            spec.name: _parse(spec, environment[ENVIRONMENT_PREFIX + spec.name.upper()])
+            spec.name: _parse(spec, environment[variable], variable)
             for spec in fields(cls)
-            if environment.get(ENVIRONMENT_PREFIX + spec.name.upper())
+            if environment.get(variable := ENVIRONMENT_PREFIX + spec.name.upper())
         }
         values.update({name: value for name, value in explicit.items() if value is not None})
         return cls(**values)
+
+    @classmethod
+    def checked(cls, name: str, value: Any) -> Any:
+        """A value that somebody gave for one parameter, for this time only.
+
+        Raises:
+            SettingError: it is of another type or out of range.
+        """
+        return _checked(next(spec for spec in fields(cls) if spec.name == name), value)
+
+    @classmethod
+    def parsed(cls, name: str, text: str) -> Any:
+        """The value of one parameter that a text spells, `0.75` or `cpu_app,rss_app` say.
+
+        Raises:
+            SettingError: it does not parse or is out of range.
+        """
+        spec = next(spec for spec in fields(cls) if spec.name == name)
+        return _checked(spec, _parse(spec, text, name))
 
     def with_values(self, **values: Any) -> Settings:
         """A copy with some values changed; checked again."""
@@ -407,6 +449,15 @@ class Settings:
         """Parameters that differ from the release's defaults: an argument or a variable said so."""
         return {spec.name for spec in fields(self) if getattr(self, spec.name) != spec.default}
 
+    def shown(self, name: str) -> Any:
+        """The value of a parameter as it may be shown to whoever looks over a shoulder: of a secret URL the host."""
+        value = getattr(self, name)
+        spec = next(spec for spec in fields(self) if spec.name == name)
+        if value is None or not spec.metadata["is_secret"]:
+            return value
+        place = urlsplit(value)
+        return f"{place.scheme}://{place.hostname or ''}/… (set)"
+
     @classmethod
     def describe(cls) -> list[dict[str, Any]]:
         """One row per parameter: name, default, unit, allowed, source, environment variable."""
@@ -467,13 +518,14 @@ def _checked(spec: Field[Any], value: Any) -> Any:
     choices = _choices(spec)
     for one in value if isinstance(value, tuple) else (value,):
         if choices and not any(_is_choice(one, choice) for choice in choices):
-            near = get_close_matches(one, choices, n=3) if spec.metadata["choices_name"] else []
-            nearest = f"; nearest: {', '.join(near)}" if near else ""
-            raise SettingError(f"{spec.name} = {one!r}: allowed is {_allowed(spec)}{nearest}")
+            near = nearest(one, choices) if spec.metadata["choices_name"] else []
+            told = f"; nearest: {', '.join(near)}" if near else ""
+            raise SettingError(f"{spec.name} = {one!r}: allowed is {_allowed(spec)}{told}")
     return value
 
 
-def _parse(spec: Field[Any], text: str) -> Any:
+def _parse(spec: Field[Any], text: str, named: str) -> Any:
+    """`named`: what the value was given as, a variable or the setting itself."""
     if _is_place(spec):
         return Path(text)
     if isinstance(spec.default, tuple):
@@ -484,7 +536,7 @@ def _parse(spec: Field[Any], text: str) -> Any:
         return validation.parse(_kind(spec.name), text.strip())
     except ValidationError as error:
         what = _what_holds(spec, validation.problems(error)[0])
-        raise SettingError(f"{ENVIRONMENT_PREFIX}{spec.name.upper()} = {text[:60]!r}{_unit(spec)}: {what}") from error
+        raise SettingError(f"{named} = {text[:60]!r}{_unit(spec)}: {what}") from error
 
 
 def _what_holds(spec: Field[Any], problem: validation.Problem) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,9 +23,16 @@ _STYLES = {
     "normal": "green",
     "not_enough_history": "yellow",
     "incomplete_trace": "yellow",
+    "reduced": "yellow",
     "series_missing": "yellow",
     "quarantined": "magenta",
 }
+
+# Cc but for tab and newline; Cf that reorders or hides text; line and paragraph separators; halves of surrogate pairs.
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
 
 
 def out() -> Console:
@@ -33,18 +41,28 @@ def out() -> Console:
     return Console(file=sys.stdout, width=None if is_terminal else 200, highlight=False, soft_wrap=not is_terminal)
 
 
+def printable(text: str) -> str:
+    """The text without what would command a terminal or turn its lines round: control and formatting characters, which
+    run folders may hold, are written as escapes."""
+    return _COMMANDS.sub(lambda found: _escape(found[0]), text)
+
+
+def _escape(character: str) -> str:
+    return "\\u007f" if character == "\x7f" else json.dumps(character)[1:-1]
+
+
 def say(text: str = "") -> None:
-    out().print(Text(text))
+    out().print(Text(printable(text)))
 
 
 def fail(text: str) -> None:
     """One clear line on stderr."""
-    sys.stderr.write(f"perfreg: {text.strip()}\n")
+    sys.stderr.write(f"perfreg: {printable(text.strip())}\n")
 
 
 def note(text: str) -> None:
     """A line on stderr that is no error: stdout stays what a program reads."""
-    sys.stderr.write(f"{text.strip()}\n")
+    sys.stderr.write(f"{printable(text.strip())}\n")
 
 
 @contextmanager
@@ -95,12 +113,17 @@ def show(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], form: str) -
 
 
 def as_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    return json.dumps([dict(row) for row in rows], default=_plain, ensure_ascii=False, indent=1)
+    return _json([dict(row) for row in rows])
 
 
 def show_object(told: Mapping[str, Any]) -> None:
     """One object as JSON."""
-    sys.stdout.write(json.dumps(dict(told), default=_plain, ensure_ascii=False, indent=1) + "\n")
+    sys.stdout.write(_json(dict(told)) + "\n")
+
+
+def _json(told: Any) -> str:
+    # The characters that are left raw stand in strings only, where an escape says the same.
+    return printable(json.dumps(told, default=_plain, ensure_ascii=False, indent=1))
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
@@ -130,4 +153,4 @@ def _cell(value: Any) -> str:
         return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
-    return " ".join(str(value).split())
+    return printable(" ".join(str(value).split()))

@@ -3,12 +3,13 @@
 import sys
 from pathlib import Path
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # The same examples every time, so that a change is judged by what it changed; `--hypothesis-profile=search` looks for
-# new ones.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", print_blob=True)
+# new ones. None is judged by how quick the machine is.
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", _UNTIMED, derandomize=True)
+settings.register_profile("search", _UNTIMED, print_blob=True)
 settings.load_profile("same")
 
 sys.path[:0] = [str(Path(__file__).parent / "device"), str(Path(__file__).parent)]

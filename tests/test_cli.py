@@ -115,7 +115,7 @@ def test_a_changed_setting_is_in_force_and_logged(warehouse):
     assert [(row["value"], row["note"]) for row in rows] == [("0.25", "quieter")]
     refused = run("settings", "set", "omega", "much", warehouse=warehouse)
     assert refused.exit_code == 1
-    assert "PERFREG_OMEGA = 'much'" in refused.stderr
+    assert "omega = 'much'" in refused.stderr
 
 
 def test_a_run_is_taken_out_of_histories_with_a_reason_and_back(warehouse):
@@ -165,13 +165,38 @@ def test_without_a_warehouse_each_reading_command_says_what_to_do(tmp_path):
         assert "Traceback" not in result.stderr
 
 
-def test_a_folder_that_is_no_run_is_quarantined_and_counted_and_the_exit_status_is_0(tmp_path):
+def test_ingest_of_nothing_but_refused_folders_ends_with_1(tmp_path):
     warehouse = tmp_path / "perfreg.duckdb"
     (tmp_path / "nothing").mkdir()
-    result = run("ingest", tmp_path / "nothing", tmp_path / "nowhere", warehouse=warehouse)
+    for _ in range(2):  # known already: counted again
+        result = run("ingest", tmp_path / "nothing", tmp_path / "nowhere", warehouse=warehouse)
+        assert result.exit_code == 1, result.output
+        assert "0 runs of 0 versions, 1 quarantined" in result.stdout
+        assert result.stderr.count("quarantined nothing [run_json_missing]") == 1
+        assert "nowhere does not exist" in result.stderr
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.value("SELECT count(*) FROM core.runs") == 1
+
+
+def test_ingest_counts_what_it_was_given_and_what_became_of_it(tmp_path, monkeypatch):
+    warehouse = tmp_path / "perfreg.duckdb"
+    shutil.copytree(demo_runs_dir() / "notes-000", tmp_path / "given" / "good")
+    shutil.copytree(demo_runs_dir() / "notes-001", tmp_path / "given" / "bad")
+    trace = next((tmp_path / "given" / "bad").glob("trace*"))
+    whole = trace.read_bytes()
+    trace.write_bytes(whole[:-100])
+    monkeypatch.chdir(tmp_path / "given")
+    result = run("ingest", ".", warehouse=warehouse)
     assert result.exit_code == 0, result.output
-    assert "0 runs of 0 versions, 2 quarantined" in result.stdout
-    assert result.stderr.count("[run_json_missing]") == 2
+    assert "1 runs of 1 versions, 1 quarantined" in result.stdout
+    assert "quarantined bad [trace_size_mismatch]" in result.stderr
+    trace.write_bytes(whole)
+    mended = run("ingest", "bad", warehouse=warehouse)
+    assert mended.exit_code == 0, mended.output
+    assert "1 runs of 1 versions, 0 quarantined" in mended.stdout
+    assert "quarantined" not in mended.stderr
+    assert "notes-001" in mended.stdout
+    assert "notes-000" not in mended.stdout
 
 
 def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):
@@ -207,8 +232,72 @@ def test_verdicts_count_every_state_on_stderr_and_exit_with_0_when_something_was
 
 
 def test_verdicts_of_nothing_exit_with_4(filled):
-    told = run("verdicts", "--app", "com.rig.absent", warehouse=filled)
-    assert (told.exit_code, told.stderr) == (4, "no runs\n")
+    with Warehouse(filled, lock_timeout_s=5).reading() as reader:
+        unjudged = reader.value("SELECT version_name FROM marts.app_versions WHERE judged_run_count = 0 LIMIT 1")
+    told = run("verdicts", "--app-version", unjudged, warehouse=filled)
+    assert told.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("selection", "sentence"),
+    [
+        (("--app", "com.example.nots"), "app 'com.example.nots' (did you mean com.example.notes"),
+        (("--app-version", "9.9.9"), "version '9.9.9' (the latest are "),
+        (
+            ("--app", "com.example.notes", "--app-version", "1.1"),
+            "version '1.1' of com.example.notes (did you mean 1.1.0",
+        ),
+    ],
+)
+def test_verdicts_of_a_name_that_is_not_there_are_an_error(filled, selection, sentence):
+    told = run("verdicts", *selection, warehouse=filled)
+    assert told.exit_code == 1
+    assert sentence in told.stderr
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-5", "101", "much"])
+@pytest.mark.parametrize("command", [("verdicts",), ("reevaluate",), ("evaluate", ".")])
+def test_what_is_no_omega_is_refused_wherever_one_is_given(filled, command, value):
+    told = run(*command, "--omega", value, warehouse=filled)
+    assert told.exit_code == 2
+    assert "Invalid value for '--omega'" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("omega", "nan", "omega = 'nan' IQRs: allowed is 0 to 100"),
+        ("omega", "abc", "omega = 'abc' IQRs: expected a number"),
+        ("history_minimum", "2", "history_minimum = '2' runs: allowed is 3 to 1000"),
+        ("history_minimum", "900", "history_minimum (900) must not be larger than history_size"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_their_name(warehouse, name, value, sentence):
+    told = run("settings", "set", name, value, warehouse=warehouse)
+    assert told.exit_code == 1
+    assert sentence in told.stderr
+    assert "PERFREG_" not in told.stderr
+
+
+def test_settings_list_keeps_a_secret(warehouse, monkeypatch):
+    monkeypatch.setenv("PERFREG_WEBHOOK_URL", "https://user:pass@hooks.example/services/T0/B0/s3cret?key=also")
+    told = run("settings", "list", warehouse=warehouse)
+    assert told.exit_code == 0
+    assert "https://hooks.example/" in told.stdout
+    assert not [word for word in ("s3cret", "also", "pass@") if word in told.stdout]
+
+
+def test_a_backup_is_restored_beside_the_warehouse_and_in_its_place_when_told(filled, tmp_path):
+    kept = run("backup", tmp_path / "kept.tar", warehouse=filled)
+    assert kept.exit_code == 0, kept.output
+    target = tmp_path / "restored" / "perfreg.duckdb"
+    assert run("restore", tmp_path / "kept.tar", warehouse=target).exit_code == 0
+    told, before = (run("verdicts", "--format", "json", warehouse=one).stdout for one in (target, filled))
+    assert told == before
+    again = run("restore", tmp_path / "kept.tar", warehouse=target)
+    assert again.exit_code == 1
+    assert "There is a warehouse already" in again.stderr
+    assert run("restore", tmp_path / "kept.tar", "--replace", warehouse=target).exit_code == 0
 
 
 def test_doctor_names_what_failed_and_exits_with_1(tmp_path, monkeypatch):

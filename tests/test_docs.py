@@ -181,11 +181,15 @@ def test_readme_holds_the_two_one_line_commands():
     assert [line.rpartition(" && ")[2] for line in lines] == [".venv/bin/perfreg demo", ".venv/bin/pytest"]
 
 
+def judged(one):
+    return "yes" if one.is_judged else "where recorded" if one.is_judged_where_recorded else ""
+
+
 def test_what_the_table_of_series_says_is_what_the_catalogue_says():
     """A series that is new is in marts.series_catalogue at once; the page may follow, but says nothing else of it."""
     told = {
         f"| `{one.name}` | {one.unit} | {one.axis} | {one.kind} | {one.worse} | "
-        f"{' '.join(f'`{source}`' for source in one.sources)} | {'yes' if one.is_judged else ''} | {one.description} |"
+        f"{' '.join(f'`{source}`' for source in one.sources)} | {judged(one)} | {one.description} |"
         for one in SERIES
     }
     shown = [line for line in PAGES["docs/series.md"].splitlines() if line.startswith("| `")]

@@ -18,9 +18,11 @@ FLOORS = (
     (
         "catalogue",
         "detection",
+        "near_names",
         "objects",
         "settings",
         "reasons",
+        "regular_file",
         "partitions",
         "bundled",
         "provenance",

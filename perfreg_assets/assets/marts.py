@@ -30,6 +30,8 @@ _SHOWN = {
     "causes_by_version": ("causes",),
     "benchmark_results": ("benchmark_results",),
     "benchmark_verdicts": ("benchmark_verdicts",),
+    "trace_windows": ("trace_windows",),
+    "reductions": ("reduced_traces",),
     "collections": ("collections",),
     "evaluations": ("evaluation",),
 }

@@ -13,7 +13,7 @@ from perfreg_assets.model import benchmarks, freshness
 from perfreg_assets.model.benchmarks import DueBenchmark
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.provenance import code_version, deciding_code
-from perfreg_assets.reports import benchmark_site, shards, site, site_state
+from perfreg_assets.reports import benchmark_site, energy_site, shards, site, site_state
 from perfreg_assets.reports.templating import code_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import benchmarks as benchmark_table
@@ -102,15 +102,16 @@ def outstanding(reader: Reader, settings: Settings) -> Outstanding:
     )
     key_of = states.partitions_of(reader, late)
     pages = {run_id: key_of[run_id] for run_id in late if run_id in key_of}
-    latest = states.latest_partition(reader) or benchmark_table.latest_partition(reader)
-    if is_overview_late and latest is not None:
-        pages[site.OVERVIEW] = latest
+    if is_overview_late:
+        latest = states.latest_partition(reader) or benchmark_table.latest_partition(reader)
+        if latest is not None:
+            pages[site.OVERVIEW] = latest
     return Outstanding(tuple(due), pages, tuple(benchmarks.due(reader, settings)))
 
 
 def witness(settings: Settings) -> str:
     """16 hex digits that are the same while nothing can have become due: nothing was published, no setting or code is
-    another one, and no page was written or removed. Costs a look at nine files.
+    another one, and no page was written or removed. Costs a look at eleven files.
 
     Raises:
         OSError: a place cannot be looked at.
@@ -123,6 +124,8 @@ def witness(settings: Settings) -> str:
         settings.reports_dir / benchmark_site.STATE,
         settings.reports_dir / benchmark_site.FOLDER,
         settings.reports_dir / benchmark_site.PAGE,
+        settings.reports_dir / energy_site.STATE,
+        settings.reports_dir / energy_site.PAGE,
         *(settings.reports_dir / page for page in site.OVERVIEW_PAGES),
     )
     facts = (settings, detectors(), _code(), [_stamp(place) for place in places])

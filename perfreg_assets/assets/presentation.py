@@ -1,10 +1,11 @@
 """Metadata that Dagster's UI shows beside a materialisation: columns with their comments, states, a picture, a link."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
+from perfreg_assets.collection.registry import Registration
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.charts import markdown_image
 from perfreg_assets.reports.links import page_name
@@ -69,6 +70,22 @@ def of_partitions(
     described = columns(reader, mart)
     few = len(run_ids) <= PICTURED_PARTITIONS
     return {key: {**(picture(reader, ids, settings) if few else {}), **described} for key, ids in run_ids.items()}
+
+
+REFUSED = "quarantined_folders"
+"""Metadata: a row per folder that was refused just now."""
+
+
+def refused(outcomes: Sequence[Registration]) -> dict[str, dg.MetadataValue]:
+    """Which folders were quarantined and why; empty where none was."""
+    if not outcomes:
+        return {}
+    rows = [
+        {"folder": str(one.folder), "reason_code": one.rejected.reason.code, "reason": str(one.rejected)}
+        for one in outcomes
+        if one.rejected is not None
+    ]
+    return {REFUSED: dg.MetadataValue.table([dg.TableRecord(row) for row in rows])}
 
 
 def columns(reader: Reader, name: str) -> dict[str, dg.TableSchema]:

@@ -7,6 +7,7 @@ from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
 from perfreg_assets.assets.taking_in import take_in
+from perfreg_assets.collection.registry import Registration
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import to_key
 from perfreg_assets.warehouse import runs as run_table
@@ -40,14 +41,14 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
     """
     watch = Stopwatch()
     settings, warehouse = project.settings(), project.open_in(context)
-    quarantined: dict[str, int] = {}
+    refused: dict[str, list[Registration]] = {}
     with watch.measure("register"):
         for outcome in take_in(config.folders, settings, warehouse, context.log, from_inbox=config.from_inbox):
             key = to_key(outcome.app or "", outcome.version_name or "")
             for note in outcome.notes:
                 context.log.warning("%s: not kept: %s", outcome.run_id, note)
             if outcome.rejected:
-                quarantined[key] = quarantined.get(key, 0) + 1
+                refused.setdefault(key, []).append(outcome)
                 context.log.warning("quarantined %s [%s] %s", outcome.folder, outcome.rejected.reason, outcome.rejected)
             elif key not in context.partition_keys:
                 context.log.warning("%s belongs to %s; materialise that version to judge it", outcome.run_id, key)
@@ -63,7 +64,8 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
                     "runs": len(rows),
                     "steps": sum(row.step_count or 0 for row in rows),
                     "functional_problems": sum(row.functional_problem_count or 0 for row in rows),
-                    "quarantined_now": quarantined.get(key, 0),
+                    "quarantined_now": len(refused.get(key, ())),
+                    **presentation.refused(refused.get(key, ())),
                     "trace_bytes": sum(row.trace_bytes or 0 for row in rows),
                     **described,
                     **watch.metadata(len(context.partition_keys)),

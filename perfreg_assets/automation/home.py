@@ -1,4 +1,4 @@
-"""Dagster's home: where its instance keeps runs and events. Imports nothing of Dagster."""
+"""Dagster's home: where its instance keeps runs and events. Imports nothing of Dagster but to create it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from perfreg_assets import bundled
+from perfreg_assets.automation.home_storage import make_whole
 from perfreg_assets.settings import Settings
 
 _EARLIER = {
@@ -22,13 +23,19 @@ def prepare_home(settings: Settings) -> Path:
     """Makes Dagster's home with its configuration, if there is none, and points this process to it.
 
     A configuration that somebody changed stays as it is.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED: another process has been creating the home for `lock_timeout_s`.
     """
     home = settings.dagster_home
     home.mkdir(parents=True, exist_ok=True)
     settings.inbox_dir.mkdir(parents=True, exist_ok=True)
     configuration = home / "dagster.yaml"
     if not configuration.exists() or _is_of_earlier_release(configuration):
-        shutil.copyfile(bundled.dagster_yaml(), configuration)
+        part = configuration.with_name(f"{configuration.name}.part-{os.getpid()}")
+        shutil.copyfile(bundled.dagster_yaml(), part)
+        os.replace(part, configuration)
+    make_whole(home, timeout_s=settings.lock_timeout_s)
     os.environ["DAGSTER_HOME"] = str(home)
     return home
 

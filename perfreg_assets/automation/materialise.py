@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._core.instance.ref import InstanceRef
 
+from perfreg_assets.assets.presentation import REFUSED
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
@@ -30,20 +33,31 @@ COUNTED = {
 """Metadata that says how much a step did: whether each partition has its own share, or all say the step's."""
 
 
+@dataclass(frozen=True)
+class Refused:
+    """A run folder that was quarantined by the step `runs`."""
+
+    folder: str
+    reason_code: str
+    reason: str
+
+
 @dataclass
 class Materialised:
     """What a call did: seconds in all, by step, and by part; how many of what (both from the assets' metadata,
-    `seconds_…` and `…_now`); and what failed."""
+    `seconds_…` and `…_now`); which folders were refused; and what failed."""
 
     seconds: float = 0.0
     steps: dict[str, float] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def __iadd__(self, other: Materialised) -> Materialised:
         self.seconds += other.seconds
         self.failures += other.failures
+        self.refused += other.refused
         for name, count in other.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
         for mine, theirs in ((self.steps, other.steps), (self.parts, other.parts)):
@@ -69,7 +83,7 @@ def materialise(
 
     Returns what failed instead of raising: the other ranges go on.
     """
-    prepare_home(settings)
+    home = prepare_home(settings)
     result = Materialised()
     begin = time.perf_counter()
     job = defs.resolve_job_def(job_name)
@@ -79,14 +93,22 @@ def materialise(
         "ops": {name: {"config": value} for name, value in (op_config or {}).items() if name in wanted},
     }
     try:
-        result += _run_ranges(job, keys, config, assets, progress)
+        result += _run_ranges(home, job, keys, config, assets, progress)
     finally:  # whatever ended it: what its steps wrote is for everybody to read
         Warehouse.of(settings).publish()
     result.seconds = time.perf_counter() - begin
     return result
 
 
+def _instance(home: Path) -> dg.DagsterInstance:
+    """Dagster's records, without copies of what this process prints: it goes to whoever gave the command, and two
+    helpers for each stream would live and die beside us."""
+    no_copies = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+    return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides={"compute_logs": no_copies}))
+
+
 def _run_ranges(
+    home: Path,
     job: dg.JobDefinition,
     keys: Sequence[str],
     config: dict[str, Any],
@@ -94,7 +116,7 @@ def _run_ranges(
     progress: Progress | None,
 ) -> Materialised:
     result = Materialised()
-    with dg.DagsterInstance.get() as instance, watched(progress):
+    with _instance(home) as instance, watched(progress):
         instance.add_dynamic_partitions(DIMENSION, list(keys))
         for first, last, _ in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
             run = job.execute_in_process(
@@ -142,6 +164,8 @@ def _add_figures(result: Materialised, run: dg.ExecuteInProcessResult) -> None:
         if event.event_type_value != "ASSET_MATERIALIZATION":
             continue
         for name, value in event.step_materialization_data.materialization.metadata.items():
+            if name == REFUSED and isinstance(value, dg.TableMetadataValue):
+                result.refused += [Refused(**one.data) for one in value.records]  # type: ignore[arg-type]
             if not isinstance(value.value, (int, float)):
                 continue
             if name.startswith("seconds_"):

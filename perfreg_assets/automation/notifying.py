@@ -1,5 +1,6 @@
 """Notifications: new regressions go to a webhook, once each. Off unless `webhook_url` is set."""
 
+from collections import defaultdict
 from typing import Any
 
 import dagster as dg
@@ -26,8 +27,10 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
     with warehouse.reading() as reader:
         pending, measured = table.pending(reader), table.pending_benchmarks(reader)
         of_run = told_causes(reader, [row["run_id"] for row in pending])
-        versions = {(row["app"], row["version_name"]) for row in pending}
-        of_version = {version: told_version_causes(reader, *version) for version in versions}
+        versions: dict[str, set[str]] = defaultdict(set)
+        for row in pending:
+            versions[row["app"]].add(row["version_name"])
+        of_version = {app: told_version_causes(reader, app, names) for app, names in versions.items()}
 
     def claim(key: str, run_id: str) -> bool:
         with warehouse.writing() as writer:
@@ -45,7 +48,7 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
             version_name=row["version_name"],
             explanation=row["explanation"],
             axes=tuple(row["axes"]),
-            causes=(*of_version[row["app"], row["version_name"]], *of_run[row["run_id"]]),
+            causes=(*of_version[row["app"]][row["version_name"]], *of_run[row["run_id"]]),
         )
         for row in pending
     ]

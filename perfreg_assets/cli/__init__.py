@@ -1,6 +1,8 @@
 """`perfreg …`: thin; each command calls the functions that the assets call, and shows what came of it."""
 
 from perfreg_assets.cli import (
+    benchmark_compare,
+    benchmark_run,
     benchmarks,
     causes,
     collecting,
@@ -18,6 +20,8 @@ from perfreg_assets.cli.process import run
 from perfreg_assets.cli.root import main
 
 __all__ = [
+    "benchmark_compare",
+    "benchmark_run",
     "benchmarks",
     "causes",
     "collecting",

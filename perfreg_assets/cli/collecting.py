@@ -14,7 +14,9 @@ from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
 
 
-@command("collect", example="perfreg collect --app com.rig.notes --apk notes-1.6.0.apk --time-limit 600")
+@command(
+    "collect", example="perfreg collect --app com.rig.notes --apk notes-1.6.0.apk --time-limit 600", ends_itself=True
+)
 @click.option("--app", help="Application id; with --apk it may be left out.")
 @click.option(
     "--apk", "apks", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Repeatable."
@@ -31,6 +33,13 @@ from perfreg_assets.settings import Settings
 @click.option("--strategy", help="Name of the strategy S; default: the explorer's name.")
 @click.option("--time-limit", type=float, default=600.0, show_default=True, help="T, seconds.")
 @click.option("--action-interval", type=float, default=2.0, show_default=True, help="I, seconds between actions.")
+@click.option(
+    "--endurance",
+    metavar="TIME",
+    help="Record for so long, e.g. 6h or 90m, judge windows as they come and store only the unusual ones; "
+    "docs/reduction.md. Instead of --time-limit.",
+)
+@click.option("--reference", "reference_name", metavar="NAME", help="With --endurance: judge by a stored reference.")
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Sessions per build.")
 @click.option("--seed", "seeds", type=click.IntRange(0), multiple=True, help="Repeatable: one per repeat.")
 @click.option(
@@ -39,6 +48,11 @@ from perfreg_assets.settings import Settings
     metavar="AXIS,…",
     help="Record, besides scheduler, memory and CPU frequency, all that the series of some axes are made of: "
     f"{', '.join(AXES)}. What changes the load by itself (syscalls, heap, atrace) only by --data-source.",
+)
+@click.option(
+    "--energy",
+    is_flag=True,
+    help="Record all that energy is made of: --for energy. The device's power profile is kept with the run.",
 )
 @click.option("--data-source", "sources", multiple=True, help="Repeatable; default: scheduler, memory, CPU frequency.")
 @click.option("--max-bytes-per-minute", type=float, help="A trace that grows faster ends the session.")
@@ -50,7 +64,10 @@ from perfreg_assets.settings import Settings
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Where run folders go; default: the inbox."
 )
 @click.option("--sweep", "sweep_only", is_flag=True, help="Only clean up what earlier collections left on devices.")
-def collect(settings: Settings, sweep_only: bool, serial: str | None, **options: Any) -> None:
+def collect(
+    settings: Settings, sweep_only: bool, serial: str | None, endurance: str | None, reference_name: str | None,
+    **options: Any,
+) -> None:  # fmt: skip
     """Explores an app on a device while Perfetto records; leaves run folders, and nothing on the device."""
     from perfreg_assets.collection.sweep import sweep
 
@@ -61,6 +78,11 @@ def collect(settings: Settings, sweep_only: bool, serial: str | None, **options:
         for text in (*swept.remaining, *swept.unlisted):
             terminal.say(f"remaining  {text}")
         sys.exit(1 if swept.remaining or swept.unlisted else 0)
+    if endurance is not None:
+        _endure(settings, serial, endurance, reference_name, **options)
+        return
+    if reference_name is not None:
+        raise ValueError("--reference goes with --endurance; short collections are judged by their histories")
     if not _collect(settings, serial, **options):
         sys.exit(1)
 
@@ -106,6 +128,26 @@ def _collect(
     return batch.is_complete
 
 
+def _endure(
+    settings: Settings, serial: str | None, duration: str, reference_name: str | None, app: str | None,
+    apks: tuple[Path, ...], out: Path | None, **options: Any,
+) -> None:  # fmt: skip
+    import dataclasses
+
+    from perfreg_assets.cli.endurance import endure, seconds_of
+    from perfreg_assets.collection.builds import read_build
+
+    if len(apks) > 1:
+        raise ValueError("--endurance records one build; name one --apk")
+    if app is None and not apks:
+        raise ValueError("name the app with --app, or a build with --apk")
+    options = {**options, "time_limit": seconds_of(duration), "repeats": 1}
+    config = _collection_config(app or read_build(apks[0]).app, serial, **options)
+    if apks:
+        config = dataclasses.replace(config, apk=str(apks[0]))
+    endure(settings, config, reference_name, out)
+
+
 def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
     import dataclasses
     import json
@@ -114,6 +156,9 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
     from perfreg_assets.collection.config import CollectionConfig
     from perfreg_assets.collection.perfetto_config import choose_sources
 
+    axes = options["axes"]
+    if options["energy"]:
+        axes = ",".join(filter(None, (axes, "energy")))
     further: dict[str, Any] = {}
     for text in options["options"]:
         name, separator, value = text.partition("=")
@@ -133,7 +178,7 @@ def _collection_config(app: str, serial: str | None, **options: Any) -> Any:
         "action_interval_s": options["action_interval"],
         "repeats": options["repeats"],
         "seeds": options["seeds"] or None,
-        "data_sources": choose_sources(options["axes"], options["sources"]) or None,
+        "data_sources": choose_sources(axes, options["sources"]) or None,
         "max_battery_celsius": options["max_battery_celsius"],
         "max_bytes_per_minute": options["max_bytes_per_minute"],
         "reconnect_timeout_s": options["reconnect_timeout"],

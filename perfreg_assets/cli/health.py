@@ -1,8 +1,9 @@
-"""`perfreg status`, `perfreg tidy` and `perfreg doctor`."""
+"""`perfreg status`, `perfreg tidy`, `perfreg doctor`, `perfreg backup` and `perfreg restore`."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -71,3 +72,28 @@ def doctor(settings: Settings) -> None:
     terminal.table(rows, ("check", "state", "detail"))
     if any(row["state"] == "failed" for row in rows):
         sys.exit(1)
+
+
+@command("backup", example="perfreg backup perfreg-backup.tar")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def backup(settings: Settings, file: Path) -> None:
+    """Writes the whole warehouse, with the values beside it, into one file; writers may go on meanwhile.
+
+    Registered traces are not in it (they lie in .perfreg/runs), nor are pages, which are made again."""
+    from perfreg_assets.warehouse.backup import backup as back_up
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    kept = back_up(Warehouse.of(settings), file)
+    terminal.say(f"{file}: {kept.run_count} runs, {kept.file_count} files of values, {kept.file_bytes / 1e6:,.1f} MB")
+
+
+@command("restore", example="perfreg restore perfreg-backup.tar --warehouse restored/perfreg.duckdb")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--replace", "is_replacing", is_flag=True, help="In place of a warehouse that is there; it is kept.")
+def restore(settings: Settings, file: Path, is_replacing: bool) -> None:
+    """Makes the warehouse what it was when a backup was taken. One that is there stays, unless told otherwise."""
+    from perfreg_assets.warehouse.backup import restore as bring_back
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    kept = bring_back(Warehouse.of(settings), file, is_replacing=is_replacing)
+    terminal.say(f"{settings.warehouse}: {kept.run_count} runs, {kept.file_count} files of values")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from pathlib import Path
 
@@ -47,8 +49,12 @@ def demo(settings: Settings) -> None:
 @command("ingest", example="perfreg ingest runs/ other/run-17")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
-    """Takes in run folders (or folders of them) and materialises everything downstream."""
-    show_verdicts(settings, _ingest(settings, list(paths)))
+    """Takes in run folders (or folders of them) and materialises everything downstream. Exit status: 0 at least one run
+    was taken in or known already, 1 every folder was quarantined or is not there, or something failed."""
+    taken = _ingest(settings, list(paths))
+    if not taken:
+        sys.exit(1)
+    show_verdicts(settings, taken)
 
 
 def _ingest(settings: Settings, paths: list[Path]) -> set[str]:
@@ -59,38 +65,42 @@ def _ingest(settings: Settings, paths: list[Path]) -> set[str]:
     from perfreg_assets.collection import registry
     from perfreg_assets.methods.compiled import ensure_compiled
     from perfreg_assets.partitions import to_key
-    from perfreg_assets.warehouse import runs as run_table
 
     begin = time.perf_counter()
     defs, project = project_of(settings)
     ensure_compiled()
     done = Materialised()
+    there = [Path(os.path.abspath(path)) for path in paths if os.path.lexists(path)]
+    for path in paths:
+        if not os.path.lexists(path):
+            terminal.fail(f"{path} does not exist; give run folders, or folders that hold them")
     with terminal.progress("perfreg") as show:
-        folders, rejected = registry.sort_out(registry.find_run_folders(paths), settings, to_key)
-        runs = [run for of_key in folders.values() for run in of_key]
-        refused = registry.register(rejected, settings, project.open(), to_key) if rejected else []
-        if folders:
-            given = [str(run.folder.absolute()) for run in runs]
+        by_key, unreadable = registry.sort_out(registry.find_run_folders(there), settings, to_key)
+        runs = {str(run.folder): run for of_key in by_key.values() for run in of_key}
+        outcomes = registry.register(unreadable, settings, project.open(), to_key) if unreadable else []
+        refused = [(one.folder.name, one.rejected.reason.code, str(one.rejected)) for one in outcomes if one.rejected]
+        if by_key:
             done += materialise(
                 defs,
                 jobs.EVERYTHING_JOB,
-                list(folders),
+                list(by_key),
                 settings,
-                op_config={"runs": {"folders": given}},
+                op_config={"runs": {"folders": list(runs)}},
                 progress=show,
             )
+            for one in done.refused:
+                runs.pop(one.folder, None)
+                refused.append((Path(one.folder).name, one.reason_code, one.reason))
         upkeep = bring_up_to_date(defs, project, progress=show)
     done += upkeep.done
-    names = [run.folder.name for run in runs] + [outcome.folder.name for outcome in refused]
-    with project.open().reading() as reader:
-        quarantined = run_table.quarantined(reader, names)
-    for name, code, reason in quarantined:
+    for name, code, reason in refused:
         terminal.fail(f"quarantined {name} [{code}] {reason}")
     seconds = time.perf_counter() - begin
     accounted = ", ".join(f"{name} {done.parts[name]:.1f}" for name in sorted(done.parts))
     terminal.say(
-        f"{len(names) - len(quarantined)} runs of {len(folders)} versions, {len(quarantined)} quarantined, "
+        f"{len(runs)} runs of {len({(run.app, run.version_name) for run in runs.values()})} versions, "
+        f"{len(refused)} quarantined, "
         f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
     )
     tell_upkeep(done, upkeep.left)
-    return {run.run_id for run in runs}
+    return {run.run_id for run in runs.values()}

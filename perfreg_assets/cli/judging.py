@@ -8,6 +8,7 @@ import time
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command, main
 from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages
 from perfreg_assets.detection import detector_names
@@ -15,7 +16,7 @@ from perfreg_assets.settings import Settings
 
 
 @command("reevaluate", example="perfreg reevaluate --omega 0.5")
-@click.option("--omega", type=click.FloatRange(0, 100), help="IQRs above Q3.")
+@click.option("--omega", type=OMEGA, help="IQRs above Q3.")
 @click.option(
     "--level", type=click.FloatRange(0, 0.25, min_open=True), help="Or: nominal false-alarm level per run, 0.05 say."
 )
@@ -69,7 +70,7 @@ def settings_list(settings: Settings) -> None:
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
-    rows = [{**row, "value": getattr(settings, row["name"])} for row in Settings.describe()]
+    rows = [{**row, "value": settings.shown(row["name"])} for row in Settings.describe()]
     terminal.table(rows, ("name", "value", "unit", "allowed", "source", "variable"))
     if settings.published_warehouse.exists():
         with Warehouse.of(settings).reading_caught_up() as reader:

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 
+from perfreg_assets.cli import interruption
 from perfreg_assets.cli.root import main
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -22,9 +23,15 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def run() -> None:
     """The console script `perfreg`."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
+    interruption.allow()
     try:
         main()
-    except SystemExit as end:
+    except BaseException as end:
+        if interruption.happened():  # and somebody took it for a failure, for nothing, or for an error of their own
+            interruption.tell()
+            _leave(interruption.STATUS)
+        if not isinstance(end, SystemExit):
+            raise
         _leave(end.code)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
 from perfreg_assets.settings import Settings
@@ -28,7 +29,7 @@ from perfreg_assets.settings import Settings
 @click.option("--repeats", type=click.IntRange(1), default=30, show_default=True, help="Histories drawn per app.")
 @click.option("--history", type=click.IntRange(2), default=12, show_default=True, help="Runs drawn as history.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--omega", "omegas", type=float, multiple=True, help="One or several: --omega 0 0.5 1 1.5.")
+@click.option("--omega", "omegas", type=OMEGA, multiple=True, help="One or several: --omega 0 0.5 1 1.5.")
 @click.option(
     "--level", "levels", type=float, multiple=True, help="Nominal false-alarm levels of the default detector."
 )
@@ -58,14 +59,11 @@ def evaluate(
     from perfreg_assets.warehouse import evaluations
     from perfreg_assets.warehouse.connection import Warehouse
 
-    if options["protocol"] in {"causes", "endurance"}:
-        from perfreg_assets.evaluation import cause_report, endurance
-
-        report: Any = cause_report if options["protocol"] == "causes" else endurance
+    report = _report(options["protocol"])
+    if report is not None:
         if keep or picture is not None:
             named = options["protocol"]
             raise ValueError(f"protocol {named} has no --picture and is not kept in the warehouse; use --out")
-
         with terminal.progress("evaluate") as show, compilation_notice():
             told = report.evaluate(
                 dataset,
@@ -76,24 +74,6 @@ def evaluate(
                 progress=lambda done, total, what: show(f"{done}/{total} {what}"),
             )
         report.print_report(told, sys.stdout)
-        if out is not None:
-            out.write_text(json.dumps(told, allow_nan=False, indent=1))
-        return
-    if options["protocol"] == "benchmarks":
-        from perfreg_assets.evaluation import benchmarks
-
-        if keep or picture is not None:
-            raise ValueError("protocol benchmarks has no --picture and is not kept in the warehouse; use --out")
-        with terminal.progress("evaluate") as show:
-            told = benchmarks.evaluate(
-                dataset,
-                settings=settings,
-                history=options["history"],
-                repeats=options["repeats"],
-                seed=options["seed"],
-                progress=show,
-            )
-        benchmarks.print_report(told, sys.stdout)
         if out is not None:
             out.write_text(json.dumps(told, allow_nan=False, indent=1))
         return
@@ -111,3 +91,20 @@ def evaluate(
     if keep:
         with Warehouse.of(settings).writing() as writer:
             terminal.say(f"kept as {evaluations.add(writer, result)}")
+
+
+def _report(protocol: str) -> Any:
+    """What measures by a protocol of its own, with `evaluate` and `print_report`; None: by the thesis' tables."""
+    if protocol == "causes":
+        from perfreg_assets.evaluation import cause_report
+
+        return cause_report
+    if protocol == "endurance":
+        from perfreg_assets.evaluation import endurance
+
+        return endurance
+    if protocol == "benchmarks":
+        from perfreg_assets.evaluation import benchmarks
+
+        return benchmarks
+    return None

@@ -12,6 +12,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
+from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
 from perfreg_assets.run import RUN_LEVEL
@@ -27,7 +28,7 @@ VERDICT_COLUMNS = (
 @command("verdicts", example="perfreg verdicts --app com.rig.notes --app-version 1.5.0 --format json")
 @click.option("--app", help="Only this application id.")
 @click.option("--app-version", help="Only this version name.")
-@click.option("--omega", type=float, help="At this ω instead of the current one; nothing is stored.")
+@click.option("--omega", type=OMEGA, help="At this ω instead of the current one; nothing is stored.")
 @click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def verdicts(
@@ -51,8 +52,10 @@ def _verdict_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
     all of the run with their states ('*')."""
     from perfreg_assets.warehouse import verdicts as table
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_selection
 
     with Warehouse.of(settings).reading_caught_up() as reader:
+        require_selection(reader, chosen.get("app"), chosen.get("version_name"))
         rows = table.listing(reader, **chosen)
         axes: dict[str, dict[str, str]] = {}
         for one in rows[:1]:  # all rows are of one detector and ω

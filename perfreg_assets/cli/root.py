@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import click
 
 from perfreg_assets import __version__, terminal
+from perfreg_assets.cli import interruption
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
 
@@ -44,9 +46,14 @@ def _is_number(text: str) -> bool:
 
 
 def command(
-    name: str, *, example: str, group: click.Group | None = None
+    name: str, *, example: str, group: click.Group | None = None, ends_itself: bool = False
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """A subcommand with `--warehouse` and `--debug`; expected problems become one line and exit status 1."""
+    """A subcommand with `--warehouse` and `--debug`; expected problems become one line and exit status 1, Ctrl-C one
+    line and 130.
+
+    Args:
+        ends_itself: it has something to do when it is interrupted: a device to clean up, servers to stop.
+    """
 
     def decorate(body: Callable[..., Any]) -> click.Command:
         @click.option(
@@ -57,20 +64,25 @@ def command(
         @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
         @functools.wraps(body)
         def run(warehouse: Path | None, debug: bool, **options: Any) -> None:
+            if not ends_itself:
+                interruption.begin()
             try:
                 body(Settings.from_environment(warehouse=warehouse), **options)
+            except KeyboardInterrupt:
+                interruption.tell(*([interruption.OF_ITSELF] if ends_itself else []))
+                sys.exit(interruption.STATUS)
             except (Rejected, SettingError, ValueError, OSError) as error:
-                if debug:
+                if debug or interruption.happened():
                     raise
                 terminal.fail(str(error))
                 sys.exit(1)
             except Exception as error:  # a defect: named as one, its traceback is one option away
-                if debug:
+                if debug or interruption.happened():
                     raise
                 terminal.fail(f"unexpected {type(error).__name__}: {str(error).splitlines()[0]}; --debug shows where")
                 sys.exit(1)
 
-        run.__doc__ = f"{body.__doc__}\n\n\b\nExample:\n  {example}"
+        run.__doc__ = f"{inspect.cleandoc(body.__doc__ or '')}\n\n\b\nExample:\n  {example}"
         return (group or main).command(name, cls=_Command)(run)
 
     return decorate

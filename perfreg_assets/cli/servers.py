@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ _TICKS_END_S = 2.0
 """Within this time sensors that wait in a tick see that it is over, and end it in order."""
 
 
-@command("ui", example="perfreg ui --port 3000")
+@command("ui", example="perfreg ui --port 3000", ends_itself=True)
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 def ui(settings: Settings, port: int) -> None:
     """Dagster's web UI and daemon on 127.0.0.1: lineage, partitions, plots; the inbox is watched."""
@@ -41,7 +42,7 @@ def ui(settings: Settings, port: int) -> None:
         "PERFREG_INBOX": str(settings.inbox_dir),
         "PYTHONWARNINGS": "ignore",
     }
-    terminal.say(f"http://127.0.0.1:{port}   inbox {settings.inbox_dir}   stop with Ctrl-C")
+    terminal.note(f"starting; it will be at http://127.0.0.1:{port}")
     settings.stopping_file.unlink(missing_ok=True)
     stopping = False
 
@@ -55,13 +56,22 @@ def ui(settings: Settings, port: int) -> None:
         signal.signal(number, stop)
     with tempfile.TemporaryDirectory(prefix="perfreg-ui-") as folder:
         services = _Services(Path(folder), environment, port)
+        is_told = False
         while not stopping and services.are_running():
+            if not is_told and _listens(port):
+                terminal.say(f"http://127.0.0.1:{port}   inbox {settings.inbox_dir}   stop with Ctrl-C")
+                is_told = True
             time.sleep(0.5)
         settings.stopping_file.touch()
         time.sleep(_TICKS_END_S)
         services.end()
     settings.stopping_file.unlink(missing_ok=True)
     sys.exit(0 if stopping else 1)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class _Services:
@@ -78,9 +88,9 @@ class _Services:
         workspace.write_text(
             f"load_from:\n  - grpc_server: {{socket: {self._socket}, location_name: {_DEFINITIONS}}}\n", "utf-8"
         )
-        address = ("--host", "127.0.0.1", "--port", str(port))
+        code = ("--socket", str(self._socket), "--location", _DEFINITIONS)
         self._rest = (
-            ("dagster_webserver", *address, "--workspace", str(workspace), "--log-level", "warning"),
+            ("perfreg_assets.automation.webserver", "--port", str(port), *code),
             ("dagster._daemon", "run", "--workspace", str(workspace)),
         )
         self._group = 0
@@ -144,9 +154,15 @@ def _end_group(group: int, processes: list[subprocess.Popen[bytes]]) -> None:
             return
 
 
-@command("serve", example="perfreg serve --port 9001")
+@command("serve", example="perfreg serve --port 9001", ends_itself=True)
 @click.option("--port", type=click.IntRange(1, 65535), help="Default: the setting serve_port, 9001.")
-def serve(settings: Settings, port: int | None) -> None:
+@click.option(
+    "--reduced",
+    "reduced_dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Show the traces below this folder, too: what `perfreg reduce --out` or `collect --endurance` wrote.",
+)
+def serve(settings: Settings, port: int | None, reduced_dir: Path | None) -> None:
     """Shows the report pages, with the traces and Perfetto's UI beside them, on 127.0.0.1."""
     from perfreg_assets.reports import serve as server
     from perfreg_assets.reports.site import build_site
@@ -160,4 +176,10 @@ def serve(settings: Settings, port: int | None) -> None:
         from perfreg_assets.automation import spreading
 
         fetch = functools.partial(spreading.fetch_run, spreading.exchange(settings), settings, warehouse)
-    server.serve(settings, port, on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"), fetch=fetch)
+    server.serve(
+        settings,
+        port,
+        on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"),
+        fetch=fetch,
+        reduced_dir=reduced_dir,
+    )

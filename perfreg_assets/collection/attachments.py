@@ -1,4 +1,5 @@
-"""What else lies in a run folder: screenshots, a video, logs. Never read for a verdict, kept and placed in time."""
+"""What else lies in a run folder: screenshots, a video, logs, profiles. Never read for a verdict, kept and placed in
+time; profiles tell causes."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from perfreg_assets.collection.run_folder import RUN_JSON, RunFolder
+from perfreg_assets.regular_file import open_regular, resolved
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.profile_files import HEAD_BYTES, ProfileKind, profile_kind
 from perfreg_assets.warehouse.attachments import AttachmentRow
 
-Kind = Literal["screenshot", "video", "log", "other"]
+Kind = Literal["screenshot", "video", "log", "other"] | ProfileKind
 
 _SUFFIXES: Mapping[Kind, frozenset[str]] = {
     "screenshot": frozenset({".png", ".jpg", ".jpeg", ".webp"}),
@@ -41,16 +44,16 @@ def find_attachments(run: RunFolder, settings: Settings) -> Findings:
     notes: list[str] = []
     moments = _moments(run)
     total = 0
-    trace = run.trace_path.resolve()
+    trace = resolved(run.trace_path)
     for name in _file_names(run.folder, notes):
         path = run.folder / name
-        if name == RUN_JSON or path.resolve() == trace:
+        if name == RUN_JSON or resolved(path) == trace:
             continue
         if len(found) >= settings.attachments_max_count:
             notes.append(f"{name} and what follows: more than {settings.attachments_max_count:,} files")
             break
         try:
-            size, sha256 = _hash(path, settings.attachments_max_bytes - total)
+            size, sha256, head = _hash(path, settings.attachments_max_bytes - total)
         except OSError as error:
             notes.append(f"{name}: {error.strerror or error}")
             continue
@@ -62,7 +65,7 @@ def find_attachments(run: RunFolder, settings: Settings) -> Findings:
             AttachmentRow(
                 run_id=run.run_id,
                 file_name=name,
-                kind=kind_of(name),
+                kind=profile_kind(head) or kind_of(name),
                 bytes=size,
                 sha256=sha256,
                 ts_ns=_moment(name, moments),
@@ -105,15 +108,16 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _hash(path: Path, most: int) -> tuple[int, str | None]:
-    """(size, SHA-256), the latter None where the file is larger than `most`."""
+def _hash(path: Path, most: int) -> tuple[int, str | None, bytes]:
+    """(size, SHA-256, first bytes), the second None where the file is larger than `most`."""
     if path.stat().st_size > most:
-        return 0, None
+        return 0, None, b""
     # A link or a FIFO that took the file's place since it was looked at is not followed and not waited for.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as stream:
+    with open_regular(path) as stream:
+        head = stream.read(HEAD_BYTES)
+        stream.seek(0)
         digest = hashlib.file_digest(stream, "sha256")
-        return stream.tell(), digest.hexdigest()
+        return stream.tell(), digest.hexdigest(), head
 
 
 def _moments(run: RunFolder) -> dict[str, int]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from perfreg_assets.collection.attachments import find_attachments
+from perfreg_assets.collection.attachments import Findings, find_attachments
 from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES, RunFolder, place_file, read_run_folder
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.regular_file import read_regular, resolved
 from perfreg_assets.run import RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.gate import FileFacts
@@ -29,6 +31,9 @@ from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 
 KeyOf = Callable[[str, str], str]
+Read = TypeVar("Read")
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,8 @@ def sort_out(
     readable: list[tuple[RunFolder, str]] = []
     unreadable: list[Path] = []
     for folder in folders:
-        try:
-            run = read_run_folder(folder, settings)
-        except Rejected:
+        run = _read(read_run_folder, folder, settings)
+        if isinstance(run, Rejected):
             unreadable.append(folder)
         else:
             readable.append((run, key_of(run.app, run.version_name)))
@@ -114,11 +118,12 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     ids = {run_id for one in examined for run_id in _possible_ids(one)}
     known = run_table.find(writer, ids)
     kept = attachment_table.of_runs(writer, ids)
+    holders = run_table.of_traces(writer, [one.run for one in examined if one.run])
     rows: dict[str, run_table.RunRow] = {}
     registrations: list[Registration] = []
     for one in examined:
         try:
-            registration, row = _admit(one, archive, known, kept)
+            registration, row = _admit(one, archive, known, kept, holders)
         except Rejected as rejected:
             registration, row = _quarantine(one, rejected, known, key_of)
         registrations.append(registration)
@@ -133,22 +138,37 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
 def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
     """Reads a folder, its trace and its attachments; what does not hold is in the result, not raised."""
     name = folder.name.encode("utf-8", "replace").decode()
-    try:
-        run = read_run_folder(folder, settings)
-        content_hash = run.content_hash  # (reads and checks the trace)
-        found = find_attachments(run, settings)
-    except Rejected as rejected:
-        return Examined(name, _fingerprint(folder), claims=_claims(folder), rejected=rejected, folder=folder)
+    read, claims = _read(_with_files, folder, settings), _claims(folder, settings)
+    if isinstance(read, Rejected):
+        return Examined(name, _fingerprint(folder, settings), claims=claims, rejected=read, folder=folder)
+    run, found = read
     return Examined(
         name,
-        content_hash,
-        claims=_claims(folder),
+        run.content_hash,
+        claims=claims,
         run=_row(run, key_of),
         attachments=found.attachments,
         notes=found.notes,
         folder=folder,
         trace=run.trace,
     )
+
+
+def _with_files(folder: Path, settings: Settings) -> tuple[RunFolder, Findings]:
+    run = read_run_folder(folder, settings)
+    _ = run.content_hash  # reads and checks the trace
+    return run, find_attachments(run, settings)
+
+
+def _read(how: Callable[[Path, Settings], Read], folder: Path, settings: Settings) -> Read | Rejected:
+    """What is in a folder, or why it cannot be had. Whatever goes wrong in it is its own: the others go on."""
+    try:
+        return how(folder, settings)
+    except Rejected as rejected:
+        return rejected
+    except Exception as error:  # noqa: BLE001  (logged with its traceback, and told as the reason)
+        _LOG.exception("%s: unexpected", folder)
+        return Rejected(Reason.FOLDER_FAILED, f"{folder.name}: {type(error).__name__}: {error}")
 
 
 class Archive(Protocol):
@@ -187,9 +207,14 @@ def _possible_ids(one: Examined) -> set[str]:
 
 
 def _admit(
-    one: Examined, archive: Archive, known: dict[str, run_table.RunRow], kept: dict[str, list[AttachmentRow]]
+    one: Examined,
+    archive: Archive,
+    known: dict[str, run_table.RunRow],
+    kept: dict[str, list[AttachmentRow]],
+    holders: dict[str, str],
 ) -> tuple[Registration, run_table.RunRow | None]:
-    """`kept` (attachments by run) is brought up to date with what is stored."""
+    """`kept` (attachments by run) and `holders` (run by content of its trace) are brought up to date with what is
+    stored."""
     run = one.run
     if run is None:
         assert one.rejected is not None
@@ -200,6 +225,10 @@ def _admit(
         if earlier.content_hash != run.content_hash:
             raise Rejected(Reason.RUN_ID_CONFLICT, f"{one.folder_name}, run_id {run.run_id}")
         is_there = archive.holds(run)
+    if run.trace_content_sha256 is not None:
+        holder = holders.setdefault(run.trace_content_sha256, run.run_id)
+        if holder != run.run_id and not is_there:
+            raise Rejected(Reason.DUPLICATE_TRACE, f"{one.folder_name}: its trace is that of run {holder}")
     if is_there and set(one.attachments) <= set(kept[run.run_id]):
         row, notes = None, list[str]()
     else:
@@ -225,6 +254,7 @@ def _row(run: RunFolder, key_of: KeyOf) -> run_table.RunRow:
         functional_problem_count=None if run.functional_problems is None else len(run.functional_problems),
         extra=run.extra,
         trace_file=run.trace_file,
+        trace_content_sha256=run.trace.content_sha256,
     )
 
 
@@ -242,7 +272,7 @@ def _store(
         # run.json is copied: people mend it in place, and a link would change what was registered. A changed trace
         # is noticed by its hash.
         shutil.copyfile(folder / RUN_JSON, building / RUN_JSON)
-        _place((folder / trace_file).resolve(), building / trace_file)
+        _place(resolved(folder / trace_file), building / trace_file)
         for one in attachments:
             try:
                 _place(folder / one.file_name, building / one.file_name)
@@ -289,13 +319,11 @@ def _quarantine(
     return Registration(one.place, run_id, app, version_name, rejected, is_new), row if is_new else None
 
 
-def _claims(folder: Path) -> dict[str, str]:
+def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
     path = folder / RUN_JSON
     try:
-        if path.stat().st_size > 1 << 20:
-            return {}
-        document: Any = json.loads(path.read_text("utf-8"))
+        document: Any = json.loads(read_regular(path, settings.run_json_max_bytes).decode("utf-8"))
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (OSError, ValueError, RecursionError):
         return {}  # nothing readable to claim; the refusal itself is already named
@@ -311,14 +339,13 @@ def _claims(folder: Path) -> dict[str, str]:
     return claims
 
 
-def _fingerprint(folder: Path) -> str:
+def _fingerprint(folder: Path, settings: Settings) -> str:
     """Content hash of a folder that is not a run: its run.json and its files' names and sizes, as far as readable."""
     digest = hashlib.sha256()
     try:
         for path in sorted(folder.iterdir()):
             digest.update(os.fsencode(path.name) + b"\0" + str(path.lstat().st_size).encode() + b"\0")
-        with (folder / RUN_JSON).open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        digest.update(hashlib.sha256(read_regular(folder / RUN_JSON, settings.run_json_max_bytes)).digest())
     except OSError as error:
         digest.update(f"{folder.name}: {error.errno}".encode("utf-8", "replace"))
     return digest.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from perfreg_assets.collection.device import DeviceFacts
 from perfreg_assets.collection.exploration import Exploration
 from perfreg_assets.collection.functional_problems import FunctionalProblem, LogReport, merge_problems
 from perfreg_assets.collection.perfetto_session import FetchedTrace
+from perfreg_assets.collection.power_profile import FetchedProfile
+from perfreg_assets.collection.state_times import StateTimes, described
 from perfreg_assets.reasons import Reason, Rejected
 
 TRACE_NAME = "trace.perfetto-trace"
@@ -46,6 +49,10 @@ class Session:
     stop_reason: str
     is_plain_config: bool
     battery_celsius: float | None
+    power_profile: FetchedProfile | str | None = None
+    """Or why there is none; None: not asked for."""
+    state_times: tuple[StateTimes | None, StateTimes | None] = (None, None)
+    """Before and after the exploration."""
 
 
 def run_id_of(app: str, version_name: str, started_at: datetime, collection_id: str) -> str:
@@ -86,6 +93,7 @@ def run_document(run_id: str, session: Session) -> dict[str, Any]:
         "trace": TRACE_NAME,
         "trace_bytes": session.trace.size,
         "trace_sha256": session.trace.sha256,
+        **described(*session.state_times),
         "collection": {
             "collection_id": session.collection_id,
             "attempt": session.attempt,
@@ -101,6 +109,7 @@ def run_document(run_id: str, session: Session) -> dict[str, Any]:
             "data_sources": list(config.data_sources),
             "perfetto_config": "plain" if session.is_plain_config else "full",
             "bytes_per_minute": round(session.trace.bytes_per_minute),
+            **_power_profile(session.power_profile),
             "clock": session.clock.describe(),
             "log": {"is_complete": session.log.is_complete, "lost_buffers": list(session.log.lost)},
             "perfreg_version": perfreg_assets.__version__,
@@ -111,6 +120,16 @@ def run_document(run_id: str, session: Session) -> dict[str, Any]:
     if session.version_code is None:
         del document["version_code"]
     return document
+
+
+def _power_profile(found: FetchedProfile | str | None) -> dict[str, Any]:
+    """What is said of the device's power profile, which stands beside run.json where it could be read."""
+    if found is None:
+        return {}
+    if isinstance(found, str):
+        return {"power_profile": {"reason": storable(found)}}
+    sha256 = hashlib.sha256(found.path.read_bytes()).hexdigest()
+    return {"power_profile": {"source": storable(found.source), "sha256": sha256}}
 
 
 def storable(text: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from perfreg_assets.collection import run_json
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.regular_file import read_regular, resolved
 from perfreg_assets.run import Configuration, PathStep, Run
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import gate
@@ -152,23 +153,23 @@ def place_file(source: Path, target: Path) -> None:
 
 # ---- reading -------------------------------------------------------------------------------------
 def _read_run_json(folder: Path, settings: Settings) -> bytes:
-    path = folder / RUN_JSON
+    path, most = folder / RUN_JSON, settings.run_json_max_bytes
     try:
-        if not path.is_file():
+        if not path.exists():
             raise Rejected(
                 Reason.RUN_JSON_MISSING, f"{folder.name} has no {RUN_JSON} with {', '.join(run_json.REQUIRED)}"
             )
-        if not path.resolve().is_relative_to(folder.resolve()):
+        place = resolved(path)
+        if not place.is_relative_to(resolved(folder)):
             raise Rejected(Reason.RUN_JSON_MISSING, f"{folder.name}/{RUN_JSON} is a link out of the folder")
-        size = path.stat().st_size
-        if size > settings.run_json_max_bytes:
-            raise Rejected(
-                Reason.RUN_JSON_TOO_LARGE,
-                f"{folder.name}/{RUN_JSON} has {size:,} bytes, allowed are {settings.run_json_max_bytes:,}",
-            )
-        return path.read_bytes()
+        text = read_regular(place, most)
     except OSError as error:
-        raise Rejected(Reason.FOLDER_UNREADABLE, f"{folder.name}: {error.strerror or error}") from error
+        raise Rejected(Reason.FOLDER_UNREADABLE, f"{folder.name}/{RUN_JSON}: {error.strerror or error}") from error
+    if len(text) > most:
+        raise Rejected(
+            Reason.RUN_JSON_TOO_LARGE, f"{folder.name}/{RUN_JSON} has more than the {most:,} bytes that are allowed"
+        )
+    return text
 
 
 def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
@@ -206,19 +207,27 @@ def _require_trace(folder: Path, name: str) -> None:
         raise Rejected(Reason.TRACE_OUTSIDE_FOLDER, where)
     path = folder / name
     try:
-        if not path.resolve().is_relative_to(folder.resolve()):
+        place = resolved(path)
+        if not place.is_relative_to(resolved(folder)):
             raise Rejected(Reason.TRACE_OUTSIDE_FOLDER, f"{where} is a link out of the folder")
         if not path.is_file():
             raise Rejected(Reason.TRACE_FILE_MISSING, where)
         others = sorted(
             found.name
             for found in folder.iterdir()
-            if found.name.endswith(TRACE_SUFFIXES) and found.resolve() != path.resolve()
+            if found.name.endswith(TRACE_SUFFIXES) and not _is_same(found, place)
         )
     except OSError as error:
         raise Rejected(Reason.TRACE_FILE_MISSING, f"{where}: {error.strerror or error}") from error
     if others:
         raise Rejected(Reason.TRACE_FILE_AMBIGUOUS, f"{folder.name} holds {name[:100]} and {', '.join(others)[:200]}")
+
+
+def _is_same(path: Path, place: Path) -> bool:
+    try:
+        return resolved(path) == place
+    except OSError:  # leads nowhere
+        return False
 
 
 def _sync_directory(path: Path) -> None:

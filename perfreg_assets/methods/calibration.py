@@ -93,9 +93,13 @@ def leave_one_out_scores(known: Floats, smallest_sd: float) -> Floats:
     """Score (k,) of each known value beside the others (k >= 3; with 2 the score beside both)."""
     if len(known) < 3:
         return np.array([predictive_score(known, float(value), smallest_sd) for value in known])
-    return np.array(
-        [predictive_score(np.delete(known, index), float(value), smallest_sd) for index, value in enumerate(known)]
-    )
+    count = len(known) - 1
+    others = np.broadcast_to(known, (len(known), len(known)))[~np.eye(len(known), dtype=bool)].reshape(-1, count)
+    spread = HEAVY_TAILS * np.maximum(np.std(others, axis=1, ddof=1), smallest_sd) * math.sqrt(1 + 1 / count)
+    t = (known - np.mean(others, axis=1)) / spread
+    tails = np.maximum(special.stdtr(count - 1, -np.abs(t)), 1e-300)
+    scores = np.copysign(np.clip(-special.ndtri(tails), -LARGEST_SCORE, LARGEST_SCORE), t)
+    return np.where(t == 0, 0.0, scores)
 
 
 def history_scores(inliers: Floats, outliers: Floats, kept: NDArray[np.bool_], smallest_sd: float) -> Floats:

@@ -19,6 +19,7 @@ import numpy as np
 
 from perfreg_assets import detection
 from perfreg_assets.catalogue import SeriesDefinition, Worse
+from perfreg_assets.detection import SMALLEST_HISTORY
 from perfreg_assets.methods.barycenter import Barycenter, dba
 from perfreg_assets.methods.calibration import inlier_mask, predictive_score
 from perfreg_assets.methods.discords import Localisation, Window, merge_windows, thesis_discords
@@ -47,7 +48,6 @@ SMALLEST_STATE_SAMPLES = 3
 SMALLEST_EVIDENCE_SD = 0.1
 DISTURBED_LOG = 2.0  # of a logarithm of evidence: a factor of 7
 SMALLEST_GAIN = 1e-7  # the square of a relative change of 0.03 %
-SMALLEST_HISTORY = 3
 _SIGNS: dict[Worse, tuple[int, ...]] = {"more": (1,), "less": (-1,), "either": (1, -1)}
 
 

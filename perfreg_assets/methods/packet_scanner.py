@@ -24,7 +24,7 @@ INTERNED, CLEARED, DEFAULTS, DROPPED, BROKEN, SEVERAL = 1, 2, 4, 8, 16, 32
 no protobuf; has more than one payload."""
 
 SWITCH, WAKING, WAKEUP, WAKEUP_NEW, PRINT, SYS_ENTER, SYS_EXIT = 4, 20, 17, 114, 3, 329, 330
-FTRACE, TRACK_EVENT, COMPRESSED = 1, 11, 50
+FTRACE, TRACK_EVENT, COMPRESSED, ZSTD_COMPRESSED = 1, 11, 50, 133
 PRINT_KIND, SYSCALL_KIND, TRACK_KIND, PACKET_KIND = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 """Kinds of events beyond the numbers of kernel events: PRINT_KIND + first letter, SYSCALL_KIND + its number,
 TRACK_KIND + type, PACKET_KIND + payload."""
@@ -35,24 +35,13 @@ _HASH = np.uint64(ord("#"))
 
 
 def name_hash(name: bytes) -> int:
-    """FNV-1a of a name with `#` for every number; as the kernels compute it."""
-    value, in_number = 0xCBF29CE484222325, False
-    for byte in name:
-        is_digit = 48 <= byte <= 57
-        if is_digit and in_number:
-            continue
-        in_number = is_digit
-        value = ((value ^ (35 if is_digit else byte)) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return value
+    """FNV-1a of a name with `#` for every number."""
+    return int(_name(np.frombuffer(name, np.uint8), 0, len(name)))
 
 
 def event_key(kind: int, process: int, thread: int) -> int:
     """Key of an event type: kind, and hashes of the names of process and thread."""
-    value = 0xCBF29CE484222325
-    for part in (kind, process, thread):
-        value = ((value ^ part) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-        value ^= value >> 29
-    return value
+    return int(_key(kind, np.uint64(process), np.uint64(thread)))
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +82,7 @@ def _varint(data: Any, at: int, end: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _field(data: Any, at: int, end: int) -> Any:
+def field_at(data: Any, at: int, end: int) -> Any:
     """(number, wire type, value or begin, end of the field); the end is -1 where this is no field."""
     tag, at = _varint(data, at, end)
     if at < 0 or tag < 8:
@@ -147,7 +136,7 @@ def _scan_packets(data: Any, limit: int, rows: Any) -> Any:
         row[FLAGS] = 0
         place = begin
         while place < begin + length:
-            number, wire, value, stop = _field(data, place, begin + length)
+            number, wire, value, stop = field_at(data, place, begin + length)
             if stop < 0:
                 row[FLAGS] |= BROKEN
                 break
@@ -202,39 +191,37 @@ def scan_packets(data: NDArray[np.uint8]) -> tuple[NDArray[np.int64], int, bool]
 
 
 @njit(cache=True, nogil=True)
-def _bundle_head(data: Any, at: int, end: int) -> Any:
-    """(difference to add to its timestamps, clock, core, whether events were lost, whether it is whole)."""
-    clock = 0
+def bundle_head(data: Any, at: int, end: int) -> Any:
+    """(difference to add to its timestamps, core, whether events were lost, whether it is whole)."""
     core = 0
     own = np.int64(0)
     boot = np.int64(0)
     lost = False
     while at < end:
-        number, _, value, stop = _field(data, at, end)
+        number, _, value, stop = field_at(data, at, end)
         if stop < 0:
-            return np.int64(0), clock, core, lost, False
+            return np.int64(0), core, lost, False
         if number == 1:
             core = value
         elif number == 3:
             lost = value != 0
-        elif number == 5:
-            clock = value
         elif number == 6:
             own = value
         elif number == 7:
             boot = value
         at = stop
-    return (boot - own if own and boot else np.int64(0)), clock, core, lost, True
+    return (boot - own if own and boot else np.int64(0)), core, lost, True
 
 
 @njit(cache=True, nogil=True)
-def _event(data: Any, at: int, end: int, names: Any, processes: Any) -> Any:
-    """(timestamp, kind, thread, hash of its name) of a kernel event; the timestamp is -1 where there is none."""
+def _event(data: Any, at: int, end: int, names: Any) -> Any:
+    """(timestamp, kind, thread) of a kernel event, the timestamp -1 where there is none; what it calls a thread is put
+    into `names`."""
     timestamp = np.int64(-1)
     kind = 0
     tid = 0
     while at < end:
-        number, wire, value, stop = _field(data, at, end)
+        number, wire, value, stop = field_at(data, at, end)
         if stop < 0:
             return np.int64(-1), 0, 0
         if number == 1 and wire == 0:
@@ -248,7 +235,7 @@ def _event(data: Any, at: int, end: int, names: Any, processes: Any) -> Any:
                 inner = value
                 begin, behind = 0, 0
                 while inner < stop:
-                    n, w, v, s = _field(data, inner, stop)
+                    n, w, v, s = field_at(data, inner, stop)
                     if s < 0:
                         return np.int64(-1), 0, 0
                     if n == comm_field and w == 2:
@@ -261,7 +248,7 @@ def _event(data: Any, at: int, end: int, names: Any, processes: Any) -> Any:
             elif number == PRINT:
                 inner = value
                 while inner < stop:
-                    n, w, v, s = _field(data, inner, stop)
+                    n, w, v, s = field_at(data, inner, stop)
                     if s < 0:
                         return np.int64(-1), 0, 0
                     if n == 2 and w == 2 and s > v:
@@ -271,7 +258,7 @@ def _event(data: Any, at: int, end: int, names: Any, processes: Any) -> Any:
             elif number == SYS_ENTER or number == SYS_EXIT:
                 inner = value
                 while inner < stop:
-                    n, w, v, s = _field(data, inner, stop)
+                    n, w, v, s = field_at(data, inner, stop)
                     if s < 0:
                         return np.int64(-1), 0, 0
                     if n == 1 and w == 0 and number == SYS_ENTER:
@@ -289,7 +276,7 @@ def _compact(data: Any, at: int, end: int, names: Any, times: Any, kinds: Any, t
     place = np.zeros(16, np.int64)
     behind = np.zeros(16, np.int64)
     while at < end:
-        number, wire, value, stop = _field(data, at, end)
+        number, wire, value, stop = field_at(data, at, end)
         if stop < 0:
             return -1
         if number == 5 and wire == 2:
@@ -332,17 +319,18 @@ def _scan_bundles(
     data: Any, begins: Any, lengths: Any, names: Any, processes: Any, times: Any, kinds: Any, tids: Any, keys: Any,
     facts: Any,
 ) -> int:  # fmt: skip
-    """Events of all bundles; per bundle facts: first and last time, clock, lost, broken, events until its end."""
+    """Events of all bundles; per bundle facts: first and last time, lost, broken, core, first and last switch,
+    events until its end."""
     count = 0
     for b in range(begins.shape[0]):
         at = begins[b]
         end = at + lengths[b]
         first = count
-        shift, clock, core, lost, is_whole = _bundle_head(data, at, end)
+        shift, core, lost, is_whole = bundle_head(data, at, end)
         while at < end and is_whole:
-            number, wire, value, stop = _field(data, at, end)
+            number, wire, value, stop = field_at(data, at, end)
             if number == 2 and wire == 2:
-                timestamp, kind, tid = _event(data, value, stop, names, processes)
+                timestamp, kind, tid = _event(data, value, stop, names)
                 if timestamp < 0:
                     is_whole = False
                     break
@@ -376,13 +364,12 @@ def _scan_bundles(
                 high_switch = max(high_switch, times[i])
         facts[b, 0] = low
         facts[b, 1] = high
-        facts[b, 2] = 0 if shift else clock
-        facts[b, 3] = lost
-        facts[b, 4] = not is_whole
-        facts[b, 5] = count
-        facts[b, 6] = core
-        facts[b, 7] = low_switch
-        facts[b, 8] = high_switch
+        facts[b, 2] = lost
+        facts[b, 3] = not is_whole
+        facts[b, 4] = core
+        facts[b, 5] = low_switch
+        facts[b, 6] = high_switch
+        facts[b, 7] = count
     return count
 
 
@@ -406,7 +393,7 @@ class BundleScanner:
             self._times, self._keys = np.empty(room, np.int64), np.empty(room, np.uint64)
             self._kinds, self._tids = np.empty(room, np.int32), np.empty(room, np.int32)
             self._room = room
-        facts = np.zeros((len(packets), 9), np.int64)
+        facts = np.zeros((len(packets), 8), np.int64)
         count = _scan_bundles(
             data, packets[:, AT], packets[:, LENGTH], self.names, self.processes, self._times, self._kinds,
             self._tids, self._keys, facts,
@@ -418,17 +405,17 @@ class BundleEvents:
     """Attributes:
     times, kinds, tids, keys: (events,) of the clock of the bundle; see `event_key`.
     first, last: (bundles,) times, -1 without events.
-    clock: (bundles,) of ftrace_event_bundle.proto, 0 is the boot time.
     is_lossy, is_broken: (bundles,) events were lost before it; it is no protobuf, its events are lacking.
-    ends: (bundles,) number of its last event + 1.
     core, first_switch, last_switch: (bundles,) times are -1 without one.
+    ends: (bundles,) number of its last event + 1.
     """
 
     def __init__(self, times: Any, kinds: Any, tids: Any, keys: Any, facts: NDArray[np.int64]) -> None:
         self.times, self.kinds, self.tids, self.keys = times, kinds, tids, keys
-        self.first, self.last, self.clock = facts[:, 0], facts[:, 1], facts[:, 2]
-        self.is_lossy, self.is_broken, self.ends = facts[:, 3] != 0, facts[:, 4] != 0, facts[:, 5]
-        self.core, self.first_switch, self.last_switch = facts[:, 6], facts[:, 7], facts[:, 8]
+        self.first, self.last = facts[:, 0], facts[:, 1]
+        self.is_lossy, self.is_broken = facts[:, 2] != 0, facts[:, 3] != 0
+        self.core, self.first_switch, self.last_switch = facts[:, 4], facts[:, 5], facts[:, 6]
+        self.ends = facts[:, 7]
 
 
 @njit(cache=True, nogil=True)
@@ -440,7 +427,7 @@ def _scan_track_events(data: Any, begins: Any, lengths: Any, types: Any, uuids: 
         uuids[i] = 0
         odd[i] = False
         while at < end:
-            number, _, value, stop = _field(data, at, end)
+            number, _, value, stop = field_at(data, at, end)
             if stop < 0:
                 odd[i] = True
                 break
@@ -470,19 +457,19 @@ def _bundle_starts(data: Any, begins: Any, lengths: Any, starts: Any) -> None:
     for b in range(begins.shape[0]):
         at = begins[b]
         end = at + lengths[b]
-        shift, _, _, _, is_whole = _bundle_head(data, at, end)
+        shift, _, _, is_whole = bundle_head(data, at, end)
         low = np.int64(-1)
         while at < end and is_whole:
-            number, wire, value, stop = _field(data, at, end)
+            number, wire, value, stop = field_at(data, at, end)
             found = np.int64(-1)
             if number == 2 and wire == 2:
-                n, w, v, s = _field(data, value, stop)
+                n, w, v, s = field_at(data, value, stop)
                 if s >= 0 and n == 1:
                     found = v
             elif number == 4 and wire == 2:
                 inner = value
                 while inner < stop:
-                    n, w, v, s = _field(data, inner, stop)
+                    n, w, v, s = field_at(data, inner, stop)
                     if s < 0:
                         break
                     if (n == 1 or n == 7) and w == 2 and s > v:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfreg_assets.catalogue import SeriesDefinition, definition_of
+from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_where_recorded
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import UNKNOWN, state_codes
 from perfreg_assets.model import measurements
@@ -92,14 +92,16 @@ class Comparison:
 def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, list[Comparison]]:
     """run_id → comparisons of its judged series, in the order of the setting, and of its metrics, by name.
 
-    Every run is in the result, and every judged series of it.
+    Every run is in the result, and every judged series of it; what is judged where recorded, if the run or its history
+    has it.
     """
     run_ids = list(run_ids)
     traces = trace_table.find(reader, run_ids)
     selections = histories.find(reader, run_ids)
     members = histories.members(reader, run_ids)
     everyone = sorted({*run_ids, *(member for ids in members.values() for member in ids)})
-    hashes = series_table.hashes(reader, everyone, settings.judged_series)
+    names = judged_names(settings)
+    hashes = series_table.hashes(reader, everyone, names)
     planned: dict[str, list[Comparison]] = {}
     metrics: dict[str, list[measurements.MetricComparison]] = defaultdict(list)
     for metric in measurements.load(reader, run_ids, members, history_minimum=settings.history_minimum):
@@ -107,7 +109,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
     for run_id in run_ids:
         trace, selection = traces.get(run_id), selections.get(run_id)
         planned[run_id] = []
-        for name in settings.judged_series:
+        for name in names:
             target = hashes.get((run_id, name))
             having = [
                 row
@@ -115,6 +117,9 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
                 for row in [hashes.get((member, name))]
                 if row is not None and row.values_hash is not None
             ]
+            is_in_run = target is not None and target.values_hash is not None
+            if name not in settings.judged_series and not is_in_run and not having:
+                continue
             same_grid = tuple(row for row in having if target is not None and row.interval_s == target.interval_s)
             state, why = (
                 _unread(trace)
@@ -137,6 +142,11 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
             )
         planned[run_id] += [_of_metric(one, trace, selection) for one in metrics[run_id]]
     return planned
+
+
+def judged_names(settings: Settings) -> tuple[str, ...]:
+    """Names of the series that may be judged, those of the setting first."""
+    return tuple(dict.fromkeys((*settings.judged_series, *judged_where_recorded())))
 
 
 def _of_metric(

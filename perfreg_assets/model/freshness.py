@@ -1,7 +1,8 @@
 """What is due, and why: the one place that says whether a stored result still holds.
 
 A result is due when it is not there or was made from other inputs, parameters or code than hold now; inputs are told by
-hashes (`model.inputs`), never by whether somebody "handled" an event. A run's stages build on each other, so a run is
+hashes (`model.inputs`), never by whether somebody "handled" an event. (Traces that could not be read are files, see
+`model.trying_again`.) A run's stages build on each other, so a run is
 due at its earliest stage that does not hold; what follows is looked at again when that is done. Pages are the reports'
 own concern (`reports.site.due_pages`).
 
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from perfreg_assets.detection import detectors
-from perfreg_assets.model import comparisons, inputs
+from perfreg_assets.model import comparisons, inputs, trying_again
 from perfreg_assets.model.comparisons import Comparison
 from perfreg_assets.model.settled import Memory
 from perfreg_assets.provenance import code_version
@@ -112,13 +113,14 @@ def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Fou
             return "the trace was not read yet"
         if run.read_sha256 != run.trace_sha256:
             return "the trace is another file than the one that was read"
-        if run.is_trace_gone:  # it cannot be read again: what was read of it stays
+        if run.cannot_be_read_again:  # what was read of it stays
             return None
         reasons = {
             "the trace was read by a release that kept no thread times": run.lacks_thread_times,
             "the trace's slices were not put on the screens of this path yet": run.lacks_slices,
             "the trace was read by a release that kept no energies": run.lacks_energies,
             "another power profile was added for the run's device": run.has_old_profile,
+            "the run's folder has another power profile": run.has_other_file,
             "the trace was read by another version of the code": run.read_code_version != code,
             "the trace was read with another interval, tolerance or power profile": run.read_parameters_hash
             != parameters,
@@ -195,12 +197,15 @@ def _windows(reader: Reader, planned: Planned, settings: Settings) -> _Found:
 def _causes(reader: Reader, planned: Planned, settings: Settings) -> _Found:
     known = states.explained(reader, planned)
     wanted = inputs.causes_hashes(states.explained_from(reader, planned), settings)
+    again = trying_again.readable_again(reader, settings, known)
     found: _Found = {}
     for run_id in planned:
         if run_id in wanted and run_id not in known:
             found[run_id] = Stage.CAUSE, "no causes of its windows were looked for yet"
         elif known.get(run_id) != wanted.get(run_id):
             found[run_id] = Stage.CAUSE, "causes from other windows, thread times, traces, histories, rules or code"
+        elif run_id in again:
+            found[run_id] = Stage.CAUSE, again[run_id]
     return found
 
 

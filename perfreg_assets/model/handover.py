@@ -35,9 +35,8 @@ from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.run import RUN_ID
+from perfreg_assets.run import POWER_PROFILE, RUN_ID
 from perfreg_assets.settings import SettingError, Settings
-from perfreg_assets.traces.power_profile import FILE_NAME
 from perfreg_assets.warehouse import slice_uses, thread_times, value_files
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.energies import EnergyRow, EnergyRunRow, RunEnergies, TimeRow
@@ -370,8 +369,18 @@ def fetched_trace(objects: Objects, run: RunRow) -> Iterator[Path]:
         with suppress(FileNotFoundError):  # the gate says that it is missing
             objects.fetch(f"{archive_name(run)}/{run.trace_file}", folder / run.trace_file)
         with suppress(FileNotFoundError):  # few runs have one
-            objects.fetch(f"{archive_name(run)}/{FILE_NAME}", folder / FILE_NAME)
+            objects.fetch(f"{archive_name(run)}/{POWER_PROFILE}", folder / POWER_PROFILE)
         yield folder
+
+
+@contextmanager
+def fetched_file(objects: Objects, run: RunRow, file_name: str) -> Iterator[Path]:
+    """Another file of the run as the exchange keeps it; a path without a file where it does not."""
+    with tempfile.TemporaryDirectory(prefix="perfreg-file-") as scratch:
+        target = Path(scratch) / file_name
+        with suppress(FileNotFoundError):  # who reads it says so
+            objects.fetch(f"{archive_name(run)}/{file_name}", target)
+        yield target
 
 
 def files_read(listing: list[Stored]) -> tuple[FileRead, ...]:

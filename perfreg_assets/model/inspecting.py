@@ -16,17 +16,17 @@ from perfreg_assets.model import freshness, profile_shelf, readings
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.model.trace_places import trace_of
+from perfreg_assets.model.trace_places import folder_of
 from perfreg_assets.reasons import Reason
 from perfreg_assets.run import PathStep, timed_screens
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.gate import FileFacts, TraceHealth
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
+from perfreg_assets.warehouse import archive, settings_table
 from perfreg_assets.warehouse import energies as energy_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
-from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import thread_times as thread_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
@@ -63,7 +63,7 @@ def inspect_due(
     A trace that was read before and whose file is gone by now keeps what was read of it.
 
     Args:
-        again: read all of them.
+        again: read all of them, but those whose trace was reduced since.
         inspect: what reads one trace; tests bring their own.
     """
     keys = list(keys)
@@ -74,6 +74,8 @@ def inspect_due(
         rows = [
             row for key in keys for row in run_table.of_partition(reader, key) if wanted is None or row.run_id in wanted
         ]
+        reduced = archive.reduced_runs(reader, [row.run_id for row in rows])
+    rows = [row for row in rows if row.run_id not in reduced]
     found: dict[str, TraceHealth] = {}
     with Engines(settings) if rows and inspect is None else nullcontext() as engines:
         look = inspect or partial(read_trace, engines=engines, shelf=shelf)
@@ -142,7 +144,7 @@ def read_trace(
 
     Args:
         engines: see `inspect_trace`.
-        folder: where the trace lies; default: see `trace_of`.
+        folder: where the trace lies; default: see `folder_of`.
         known: what was found in the trace's bytes before.
         shelf: power profiles; default: those of the installation.
 
@@ -152,9 +154,9 @@ def read_trace(
     assert row.app is not None
     assert row.trace_file is not None
     assert row.time_limit_s is not None
-    with trace_of(row, settings, folder) as path:
+    with folder_of(row, settings, folder) as where:
         return inspect_trace(
-            path,
+            where / row.trace_file,
             app=row.app,
             exploration=row.exploration,
             time_limit_s=row.time_limit_s,
@@ -164,7 +166,7 @@ def read_trace(
             known=known,
             engines=engines,
             screens=screens_of(row.path or ()),
-            profiles=(shelf or Shelf()).for_run(row, path.parents[len(Path(row.trace_file).parts) - 1], settings),
+            profiles=(shelf or Shelf()).for_run(row, where, settings),
         )
 
 
@@ -199,9 +201,8 @@ def summaries(reader: Reader, run_ids: list[str]) -> dict[str, dict[str, float]]
             "missing_runs": threads["missing"],
         },
         "energies": {
-            "dagster/partition_row_count": costs["rows"],
-            "runs": costs["runs"],
-            "missing_runs": costs["missing"],
-            "cpu_mah": costs["cpu_mah"],
+            "dagster/partition_row_count": costs.pop("rows"),
+            "missing_runs": costs.pop("missing"),
+            **costs,
         },
     }

@@ -27,6 +27,7 @@ def judge(
     """Gives the verdicts of all runs of some partitions, at the ω and by the detector in force unless others are given.
 
     Raises:
+        SettingError: no ω can have this value.
         ValueError: there is no such detector.
     """
     with watch.measure("warehouse"), warehouse.writing() as writer:

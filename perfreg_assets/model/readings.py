@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfreg_assets.methods.power_profile import MAS_PER_MAH
 from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.model import inputs
@@ -16,6 +17,7 @@ from perfreg_assets.traces.energies import Charge, Energies
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.inspection import Inspection
+from perfreg_assets.traces.method_energies import MethodCharge
 from perfreg_assets.traces.profile_choice import BUNDLED, RUN_FOLDER, Chosen
 from perfreg_assets.traces.thread_times import NoThreadTimes
 from perfreg_assets.warehouse import energies as energy_table
@@ -31,8 +33,6 @@ from perfreg_assets.warehouse.energies import RunEnergies
 from perfreg_assets.warehouse.power_profiles import StoredProfile
 from perfreg_assets.warehouse.slice_uses import RunSlices
 from perfreg_assets.warehouse.thread_times import RunThreads
-
-_MAS_PER_MAH = 3600.0
 
 
 @dataclass(frozen=True)
@@ -158,20 +158,35 @@ def _energies(run_id: str, found: Energies, settings: Settings, version: str) ->
         reason_code=found.reason_code,
         reason=found.reason,
         threads=tuple(
-            energy_table.ThreadCharge(one.process, one.thread, one.is_app, one.charge_mas / _MAS_PER_MAH)
+            energy_table.ThreadCharge(one.process, one.thread, one.is_app, one.charge_mas / MAS_PER_MAH)
             for one in found.threads
         ),
-        steps=tuple(
-            energy_table.StepCharge(
-                one.step_index, one.screen, one.duration_s, one.app_mas / _MAS_PER_MAH, one.total_mas / _MAS_PER_MAH
-            )
-            for one in found.steps
-        ),
+        own_profile_sha256=found.own_profile_sha256,
+        profile_doubt=chosen.doubt if chosen else None,
         code_version=version,
     )
+    steps = tuple(
+        energy_table.StepCharge(
+            one.step_index, one.screen, one.duration_s, one.app_mas / MAS_PER_MAH, one.total_mas / MAS_PER_MAH
+        )
+        for one in found.steps
+    )
     times = tuple(energy_table.TimeRow(run_id=run_id, **vars(one)) for one in found.times)
-    charges = tuple(_energy_row(run_id, one, volts, chosen) for one in found.charges)
-    return RunEnergies(row, times, charges, _stored_profile(chosen, found.device))
+    charges = tuple(_energy_row(run_id, one, volts, chosen or found.bound) for one in found.charges)
+    return RunEnergies(
+        row, times, charges, _stored_profile(chosen or found.bound, found.device), steps, _methods(found.methods)
+    )
+
+
+def _methods(found: tuple[MethodCharge, ...] | str) -> tuple[energy_table.MethodCharge, ...] | str:
+    if isinstance(found, str):
+        return found
+    return tuple(
+        energy_table.MethodCharge(
+            one.process, one.thread, one.method, one.call_count, one.self_mas / MAS_PER_MAH, one.total_mas / MAS_PER_MAH
+        )
+        for one in found
+    )
 
 
 def _energy_row(run_id: str, one: Charge, volts: float, chosen: Chosen | None) -> energy_table.EnergyRow:
@@ -182,7 +197,7 @@ def _energy_row(run_id: str, one: Charge, volts: float, chosen: Chosen | None) -
         component=one.component,
         scope=one.scope,
         energy_source=one.source,
-        charge_mah=charge_mas / _MAS_PER_MAH,
+        charge_mah=charge_mas / MAS_PER_MAH,
         energy_mj=measured_mj if measured_mj is not None else charge_mas * volts,
         is_estimated=measured_mj is None,
         profile_id=chosen.profile.profile_id if chosen and measured_mj is None else None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfreg_assets.methods.reduction import MODES
-from perfreg_assets.model.reduction import Learned, combined, learn, window_ns
+from perfreg_assets.model.window_judging import Learned, combined, learn, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types

@@ -28,10 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perfreg_assets.detection import detectors
+from perfreg_assets.model import comparisons, trying_again
 from perfreg_assets.provenance import code_version, deciding_code
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import fingerprints, runs, stamps
+from perfreg_assets.warehouse import fingerprints, runs, stamps, states
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.fingerprints import Part
 from perfreg_assets.warehouse.lock import file_lock
@@ -146,7 +147,9 @@ class Memory:
             return Look(None, totals)
         changed, ids = _changed(reader, known, totals)
         parts = self._parts(reader, ids)
-        keys = {*known.due, *(part.partition_key for part in parts.values() if part.partition_key is not None)}
+        again = trying_again.readable_again(reader, self._settings)
+        keys = {*known.due, *states.partitions_of(reader, again).values()} if again else {*known.due}
+        keys |= {part.partition_key for part in parts.values() if part.partition_key is not None}
         moved = _moved(known, changed, parts)
         for app in runs.apps(reader) if moved else ():
             if _key(app) in moved:
@@ -157,7 +160,7 @@ class Memory:
         return fingerprints.parts(
             reader,
             run_ids,
-            judged_series=self._settings.judged_series,
+            judged_series=comparisons.judged_names(self._settings),
             detector=self._settings.detector,
             omega=self._settings.omega,
             with_verdicts=self._settings.history_excludes_anomalous,

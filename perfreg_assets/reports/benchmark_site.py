@@ -30,20 +30,23 @@ STATE = ".state/benchmarks.json"
 def is_due(reader: Reader, out_dir: Path) -> bool:
     """Whether a page of benchmarks is not there or would come out different."""
     known = _known(out_dir)
-    there = {PAGE, *(f"{FOLDER}/{path.name}" for path in (out_dir / FOLDER).glob("*.html"))}
-    if known is None or not (out_dir / PAGE).is_file() or set(known["pages"]) != there:
-        return True
-    return bool(known["stamp"] != _stamp(reader))
+    return not _is_whole(known, out_dir) or _stamp(reader) != known["stamp"]
+
+
+def _is_whole(known: dict[str, Any], out_dir: Path) -> bool:
+    """Whether the pages that are known are there, and no other."""
+    there = {f"{FOLDER}/{path.name}" for path in (out_dir / FOLDER).glob("*.html")}
+    return (out_dir / PAGE).is_file() and set(known["pages"]) == {PAGE, *there}
 
 
 def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
     """Writes the pages that come out different and removes those of families that are gone; their names."""
-    if not is_due(reader, out_dir):
+    known, stamp = _known(out_dir), _stamp(reader)
+    if _is_whole(known, out_dir) and stamp == known["stamp"]:
         return []
     (out_dir / FOLDER).mkdir(parents=True, exist_ok=True)
     (out_dir / STATE).parent.mkdir(exist_ok=True)
     minimum = settings_table.in_force(reader, Settings()).benchmark_change_minimum
-    known = _known(out_dir) or {"pages": {}}
     texts: dict[str, str] = {}
     listed = []
     for family in table.families(reader):
@@ -62,7 +65,7 @@ def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
         if f"{FOLDER}/{path.name}" not in pages:
             path.unlink()
             written.append(f"{FOLDER}/{path.name}")
-    write(out_dir / STATE, json.dumps({"stamp": _stamp(reader), "pages": pages}))
+    write(out_dir / STATE, json.dumps({"stamp": stamp, "pages": pages}))
     return written
 
 
@@ -77,14 +80,15 @@ def family_page(app: str, device: str, variant: str, runner: str) -> str:
     return f"{FOLDER}/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.html"
 
 
-def _known(out_dir: Path) -> dict[str, Any] | None:
-    """None where nothing is known, or it is not ours: the pages are compared with what they hold then."""
+def _known(out_dir: Path) -> dict[str, Any]:
+    """`stamp` and `pages` (name → digest) as they were written; no pages where nothing is known, or it is not ours."""
+    nothing: dict[str, Any] = {"stamp": None, "pages": {}}
     try:
         found = json.loads((out_dir / STATE).read_text("utf-8"))
     except (OSError, ValueError):
-        return None
+        return nothing
     is_ours = isinstance(found, dict) and isinstance(found.get("pages"), dict) and isinstance(found.get("stamp"), str)
-    return found if is_ours else None
+    return found if is_ours else nothing
 
 
 def _stamp(reader: Reader) -> str:

@@ -18,7 +18,8 @@ from perfreg_assets.run import PathStep
 
 @dataclass(frozen=True, kw_only=True)
 class Run(run.Run):
-    """A registered or quarantined run as marts.runs has it; `state` is complete, incomplete_trace or quarantined."""
+    """A registered or quarantined run as marts.runs has it; `state` is complete, reduced, incomplete_trace or
+    quarantined."""
 
     run_id: str
     state: str
@@ -34,6 +35,7 @@ class Run(run.Run):
     reviewer: str | None = None
     reviewed_at: datetime | None = None
     has_trace: bool = False
+    is_trace_reduced: bool = False
     duration_s: float | None = None
 
 
@@ -253,8 +255,22 @@ class ScreenCost:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodCost:
+    """A method of a thread and what the cores took for it: by itself, and with what it called."""
+
+    thread: str
+    method: str
+    method_self_mah: float
+    method_mah: float
+
+
+@dataclass(frozen=True, slots=True)
 class EnergyView:
-    """What the cores took in a run, see `marts.energy_by_run`; changes are None without a history that has it."""
+    """What the cores took in a run, see `marts.energy_by_run`; changes are None without a history that has it.
+
+    Attributes:
+        energy_ratio, correlation, mape_ratio: of the estimate to the rails of the cores; None where none was measured.
+    """
 
     app_mah_per_h: float
     total_mah_per_h: float
@@ -267,6 +283,11 @@ class EnergyView:
     has_idle_states: bool | None
     costs: tuple[CostRow, ...]
     screens: tuple[ScreenCost, ...]
+    profile_doubt: str | None = None
+    energy_ratio: float | None = None
+    correlation: float | None = None
+    mape_ratio: float | None = None
+    methods: tuple[MethodCost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,12 @@ def attachment_link(run_id: str, file_name: str) -> str:
     return f"../../runs/{quote(run_id, safe='')}/{quote(file_name, safe='/')}"
 
 
+def reduced_link(folder: str, file_name: str, start_ns: int, end_ns: int, server: str = DEFAULT_SERVER) -> str:
+    """Deep link to a stretch of a reduced trace, which `perfreg serve --reduced` shows: in Perfetto's UI beside it."""
+    trace = f"{server}/reduced/{quote(folder, safe='')}/{quote(file_name, safe='')}"
+    return f"{server}/perfetto/#!/?url={trace}&visStart={int(start_ns)}&visEnd={int(end_ns)}"
+
+
 def perfetto_link(
     run_id: str,
     start_ns: int | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from perfreg_assets.methods.path_similarity import similarity
+from perfreg_assets.reports.conditions import in_groups, of
 from perfreg_assets.reports.data import (
     Attachment,
     AxisVerdict,
@@ -48,29 +49,6 @@ BAND_MINIMUM = 3
 """Fewest history values at a moment for which a 10–90 % band is drawn."""
 
 _EPOCH = datetime.min.replace(tzinfo=UTC)
-
-
-def of(run_ids: Sequence[str], column: str = "run_id") -> str:
-    """The condition that a row is of one of these runs, ids to be bound.
-
-    Marks instead of a list: only they reach the tables below a mart; and an equality where it can be one, which reaches
-    what a mart joins, too.
-    """
-    if len(run_ids) == 1:
-        return f"{column} = ?"
-    return f"{column} IN ({', '.join('?' * len(run_ids))})" if run_ids else "false"
-
-
-FEW = 6
-"""So many runs are asked for one by one in `marts.runs`: sooner than all verdicts are looked at for a list of them."""
-
-
-def in_groups(run_ids: Sequence[str]) -> Iterator[list[str]]:
-    """The ids that a query of `marts.runs` is to name at once."""
-    if len(run_ids) <= FEW:
-        yield from ([run_id] for run_id in run_ids)
-    else:
-        yield from (group for group, _ in stamps.grouped(run_ids))
 
 
 # ---- runs and verdicts --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from perfreg_assets.catalogue import definition_of, is_known
+from perfreg_assets.reports.conditions import in_groups, of
 from perfreg_assets.reports.data import (
     FalseAlarmRate,
     ListedRun,
@@ -21,7 +22,6 @@ from perfreg_assets.reports.data import (
     SeriesLevel,
     VersionRow,
 )
-from perfreg_assets.reports.loading import in_groups, of
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.connection import Reader
@@ -86,7 +86,7 @@ def load_listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
 
 def _state(state: str, verdict: str | None) -> str:
     """The state that stands on a run's badge."""
-    return state if state in ("quarantined", "incomplete_trace") else verdict or "not_judged"
+    return state if state in ("quarantined", "incomplete_trace", "reduced") else verdict or "not_judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
     if query.part:
         add("contains(lower(runs.run_id), lower(?))", query.part)
     if query.is_anomalous:
-        add("runs.state NOT IN ('quarantined', 'incomplete_trace') AND runs.run_verdict = 'anomalous'")
+        add("runs.state NOT IN ('quarantined', 'incomplete_trace', 'reduced') AND runs.run_verdict = 'anomalous'")
     if query.omega_above is not None:
         add("worst.critical_omega > ?", query.omega_above)
         add("worst.critical_omega <= ?", query.omega_upto)

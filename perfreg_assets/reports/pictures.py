@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
+from perfreg_assets.reports.conditions import of
 from perfreg_assets.reports.wording import series_label
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.connection import Reader
@@ -47,7 +48,7 @@ def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> 
         run_ids: of these runs only; None: of all.
     """
     ids = [] if run_ids is None else list(run_ids)
-    named = ("true", "true") if run_ids is None else (loading.of(ids), loading.of(ids, "judged.run_id"))
+    named = ("true", "true") if run_ids is None else (of(ids), of(ids, "judged.run_id"))
     rows = reader.rows(_WORST.format(of=named[0], of_judged=named[1]), [*ids, RUN_LEVEL, *ids])
     if not rows:
         return None

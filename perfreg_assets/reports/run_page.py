@@ -7,11 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.causes_table import cause_tables
 from perfreg_assets.reports.data import Attachment, AxisVerdict, Discord, Distances, History, Run, RunDetail, SeriesView
+from perfreg_assets.reports.energy_drawing import draw_power
 from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
@@ -63,6 +65,7 @@ def render_run_page(
             "attachments": _attachments(detail),
             "metrics": metric_rows(detail.ordered_metrics),
             "energy": detail.energy,
+            "power": _power(detail),
             "similarity": _similarity(detail),
             "rule": detail.run_verdict.explanation if detail.run_verdict else None,
             "provenance": _provenance(detail, code_version),
@@ -78,6 +81,12 @@ def render_run_page(
             ),
         },
     )
+
+
+def _power(detail: RunDetail) -> Markup | None:
+    """The estimate with its history and the rails of the cores in one chart."""
+    by_name = {one.name: one for one in detail.series}
+    return draw_power(by_name.get("power_cpu_total"), by_name.get("power_rail_cpu"))
 
 
 class _RunWithOffsets:

@@ -22,17 +22,16 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.fetching import Fetch, Fetching
+from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.links import PERFETTO_REMOTE
 from perfreg_assets.reports.list_endpoint import list_route
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
-
-LOOPBACK = "127.0.0.1"
 
 _MIME_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -51,16 +50,9 @@ _ATTACHMENT_TYPES = {
     **{".log": "text/plain; charset=utf-8", ".txt": "text/plain; charset=utf-8"},
 }
 """What a browser may show of a tester's files; any other is handed over for saving, a page among them."""
-_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-cache"),
-)
 _UI_POLICY = (
-    b"default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob: data:; connect-src 'self' blob: data:; "
-    b"form-action 'none'; frame-ancestors 'none'"
+    "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob: data:; connect-src 'self' blob: data:; "
+    "form-action 'none'; frame-ancestors 'none'"
 )
 """On top of the UI's own policy, which allows Google's analytics and storage: nothing leaves this machine."""
 
@@ -119,35 +111,6 @@ def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
     return path
 
 
-class _Guard:
-    """Refuses foreign Host headers and adds the security headers to every answer."""
-
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        self._app = app
-        self._hosts = hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                present = {name.lower() for name, _ in message["headers"]}
-                added = [h for h in _HEADERS if h[0] not in present]
-                if scope["path"].startswith("/perfetto"):
-                    added.append((b"content-security-policy", _UI_POLICY))
-                message["headers"] = [*message["headers"], *added]
-            await send(message)
-
-        hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
-            refusal = PlainTextResponse("This server answers only to its own address on this machine.\n", 403)
-            await refusal(scope, receive, with_headers)
-            return
-        await self._app(scope, receive, with_headers)
-
-
 class _Files(StaticFiles):
     """Files of one folder by exact name: no listing, no hidden files, fixed MIME types."""
 
@@ -163,6 +126,13 @@ class _Files(StaticFiles):
         mime = _MIME_TYPES.get(Path(full_path).suffix.lower(), "application/octet-stream")
         if "content-type" in response.headers:
             response.headers["content-type"] = mime
+        return response
+
+
+class _PerfettoUi(_Files):
+    def file_response(self, full_path: Any, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(full_path, *args, **kwargs)
+        response.headers["content-security-policy"] = _UI_POLICY
         return response
 
 
@@ -209,18 +179,24 @@ def _attachment_route(runs_dir: Path) -> Callable[[Request], Response]:
 
 
 def create_app(
-    *, reports_dir: Path, runs_dir: Path, warehouse: Warehouse, port: int, fetch: Fetch | None = None
+    *,
+    reports_dir: Path,
+    runs_dir: Path,
+    warehouse: Warehouse,
+    port: int,
+    fetch: Fetch | None = None,
+    reduced_dir: Path | None = None,
 ) -> ASGIApp:
     """The application: `/` reports, `/lists/runs` the rows that the index shows, `/traces/<run_id>`,
-    `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI.
+    `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/reduced/<folder>/<file>` reduced traces.
 
     Args:
+        reduced_dir: with a folder for each reduced trace; None: there is no such route.
         fetch: what brings runs here that lie elsewhere.
 
     Raises:
         Rejected: PERFETTO_UI_MISSING.
     """
-
     reports_dir.mkdir(parents=True, exist_ok=True)  # empty until the first build
 
     def not_found(request: Request, _error: Exception) -> Response:
@@ -236,13 +212,14 @@ def create_app(
             Route("/runs/{run_id}/{file_name:path}", _attachment_route(runs_dir), methods=["GET", "HEAD"]),
             Route("/lists/runs", list_route(warehouse), methods=["GET"]),
             Route("/perfetto", to_ui),
-            Mount("/perfetto", _Files(directory=perfetto_ui_dir())),
+            *([Mount("/reduced", _Files(directory=reduced_dir))] if reduced_dir is not None else []),
+            Mount("/perfetto", _PerfettoUi(directory=perfetto_ui_dir())),
             Mount("/", _Files(directory=reports_dir)),
         ],
         exception_handlers={404: not_found},
     )
     served = Fetching(app, runs_dir, fetch) if fetch is not None else app
-    return _Guard(served, frozenset({f"{LOOPBACK}:{port}", f"localhost:{port}"}))
+    return HostGuard(served, own_hosts(port), headers=[*HEADERS, (b"cache-control", b"no-cache")])
 
 
 def open_socket(port: int) -> socket.socket:
@@ -262,7 +239,9 @@ def open_socket(port: int) -> socket.socket:
     return listener
 
 
-def make_server(settings: Settings, listener: socket.socket, *, fetch: Fetch | None = None) -> uvicorn.Server:
+def make_server(
+    settings: Settings, listener: socket.socket, *, fetch: Fetch | None = None, reduced_dir: Path | None = None
+) -> uvicorn.Server:
     """The server for an open socket; `.run(sockets=[listener])` serves until interrupted."""
     port = listener.getsockname()[1]
     app = create_app(
@@ -271,6 +250,7 @@ def make_server(settings: Settings, listener: socket.socket, *, fetch: Fetch | N
         warehouse=Warehouse.of(settings),
         port=port,
         fetch=fetch,
+        reduced_dir=reduced_dir,
     )
     return uvicorn.Server(
         uvicorn.Config(
@@ -291,18 +271,20 @@ def serve(
     *,
     on_ready: Callable[[str], None] | None = None,
     fetch: Fetch | None = None,
+    reduced_dir: Path | None = None,
 ) -> None:
     """Serves until interrupted; `on_ready` is given the address once the port is open.
 
     Args:
         fetch: what brings runs here that lie elsewhere.
+        reduced_dir: see `create_app`.
 
     Raises:
         Rejected: PORT_UNAVAILABLE, PERFETTO_UI_MISSING.
     """
     listener = open_socket(settings.serve_port if port is None else port)
     with listener:
-        server = make_server(settings, listener, fetch=fetch)
+        server = make_server(settings, listener, fetch=fetch, reduced_dir=reduced_dir)
         if on_ready is not None:
             on_ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/")
         server.run(sockets=[listener])

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from perfreg_assets.reports import benchmark_site, loading, loading_lists, run_list, shards, version_list
+from perfreg_assets.reports import benchmark_site, energy_site, loading, loading_lists, run_list, shards, version_list
 from perfreg_assets.reports import changes as change_finder
 from perfreg_assets.reports.benchmark_site import write_benchmark_pages
 from perfreg_assets.reports.changes import Changes, Late, noted
+from perfreg_assets.reports.energy_site import write_energy_page
 from perfreg_assets.reports.files import copy, digest, write
 from perfreg_assets.reports.index_page import IndexFacts, known_series, render_index
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name
@@ -29,7 +30,7 @@ from perfreg_assets.warehouse.lock import file_lock
 
 OVERVIEW_PAGES = ("index.html", "omega.html")
 OVERVIEW = "overview"
-"""Stands for both, and for the pages of benchmarks, where a run's id stands for its page."""
+"""Stands for both, and for the pages of benchmarks and of versions by charge, where a run's id stands for its page."""
 GROUP_SIZE = 20
 """Run pages loaded at once: about 20 × 12 series × 13 runs of arrays."""
 SAVED_EVERY_S = 30.0
@@ -61,7 +62,7 @@ def build_site(
             written = _Build(reader, out_dir, server, due or {}).run()
         except TornError:
             written = _Build(reader, out_dir, server, due or {}, is_anew=True).run()
-        return [*written, *write_benchmark_pages(reader, out_dir)]
+        return [*written, *write_benchmark_pages(reader, out_dir), *write_energy_page(reader, out_dir)]
 
 
 def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER) -> list[str]:
@@ -79,7 +80,7 @@ def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAUL
 def due_pages(
     reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
 ) -> tuple[list[str], bool]:
-    """(runs whose page is not there or would come out different, whether index, ω page or one of benchmarks may)."""
+    """(runs whose page is not there or would come out different, whether one of the other pages may)."""
     try:
         return _due_pages(reader, out_dir, server, due or {}, is_anew=False)
     except TornError:
@@ -103,6 +104,7 @@ def _due_pages(
         and all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
         and _pieces(state) <= shards.there(out_dir)
         and not benchmark_site.is_due(reader, out_dir)
+        and not energy_site.is_due(reader, out_dir)
     )
     return late, not is_same
 

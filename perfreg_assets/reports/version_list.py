@@ -14,6 +14,7 @@ from perfreg_assets.reports.loading_lists import load_versions
 from perfreg_assets.reports.run_order import Placed, RunOrder
 from perfreg_assets.reports.site_state import SiteState
 from perfreg_assets.reports.templating import numbers
+from perfreg_assets.warehouse.causes import SEVERAL_RUNS
 from perfreg_assets.warehouse.connection import Reader
 
 BLOCK_SIZE = 50
@@ -104,29 +105,38 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
             state.put_version(app, version, block)
         if block >= 0:
             wanted[block].add(version)
+    everything: dict[int, tuple[dict[str, Row], dict[str, VersionRow]]] = {}
     for block, group in wanted.items():
-        name = name_of(known["number"], block)
-        before = shards.read(out_dir, name, blocks[block]["digest"])
+        before = shards.read(out_dir, name_of(known["number"], block), blocks[block]["digest"])
         if before is None:  # new, or damaged
-            everyone: dict[str, list[Placed]] = defaultdict(list)
-            for one in order.runs_of(app):
-                if state.block_of_version(app, one.version_name) == block:
-                    everyone[one.version_name].append(one)
+            everyone = _of_block(state, order, app, block)
             before, runs = {}, runs | everyone
             group |= set(everyone)
         fresh = load_versions(reader, {version: runs[version] for version in sorted(group & set(runs))})
-        rows = {version: row for version, row in before.items() if version not in group}
-        rows |= {version: {**packed(row), **_grown(reader, app, row)} for version, row in fresh.items()}
-        digest = shards.save(out_dir, name, rows, blocks[block]["digest"])
+        everything[block] = {version: row for version, row in before.items() if version not in group}, fresh
+    grown = _grown(reader, app, [row for _, fresh in everything.values() for row in fresh.values()])
+    for block, (rows, fresh) in everything.items():
+        rows |= {version: {**packed(row), **grown.get(version, {})} for version, row in fresh.items()}
+        digest = shards.save(out_dir, name_of(known["number"], block), rows, blocks[block]["digest"])
         blocks[block] = {"digest": digest, **facts(rows)}
     if not any(one["count"] for one in blocks):
         del apps[app]
 
 
-def _grown(reader: Reader, app: str, row: VersionRow) -> Row:
-    """`grew`: what grew in several of its runs, in words; nothing where nothing did."""
-    lines = told_version_causes(reader, app, row.version_name) if row.anomalous_count else ()
-    return {"grew": list(lines)} if lines else {}
+def _of_block(state: SiteState, order: RunOrder, app: str, block: int) -> dict[str, list[Placed]]:
+    """Version → its runs, of the versions of one block."""
+    found: dict[str, list[Placed]] = defaultdict(list)
+    for one in order.runs_of(app):
+        if state.block_of_version(app, one.version_name) == block:
+            found[one.version_name].append(one)
+    return found
+
+
+def _grown(reader: Reader, app: str, versions: Iterable[VersionRow]) -> dict[str, Row]:
+    """Version → `grew`: what grew in several of its runs, in words; of those in which something did."""
+    known = [one.version_name for one in versions if one.anomalous_count and one.run_count >= SEVERAL_RUNS]
+    told = told_version_causes(reader, app, known)
+    return {version: {"grew": list(lines)} for version, lines in told.items() if lines}
 
 
 def name_of(app_number: int, block: int) -> str:

@@ -20,6 +20,7 @@ STATE_LABELS = {
     "improved": "Improved",
     "not_enough_history": "Not enough history",
     "incomplete_trace": "Incomplete trace",
+    "reduced": "Reduced trace",
     "series_missing": "Series missing",
     "inadequate": "Not adequate",
     "invalid": "No result",
@@ -32,6 +33,7 @@ STATE_SYMBOLS = {
     "improved": "▼",
     "not_enough_history": "○",
     "incomplete_trace": "◌",
+    "reduced": "◌",
     "series_missing": "◌",
     "inadequate": "◌",
     "invalid": "✕",
@@ -141,6 +143,8 @@ def headline(detail: RunDetail) -> Headline:
     if run.state == "incomplete_trace":
         reason = run.reason or run.explanation
         return Headline("incomplete_trace", "This run cannot be judged: its trace is not whole.", reason)
+    if run.state == "reduced":
+        return Headline("reduced", "This run is not judged: only parts of its trace were kept.", run.reason)
     if detail.run_verdict is None:
         return Headline("not_judged", "This run has not been judged yet.", run.explanation)
     judged = [s for s in detail.judged if s.verdict and s.verdict.is_anomalous is not None]

@@ -17,6 +17,7 @@ from perfreg_assets.traces import columns
 from perfreg_assets.traces.engine_choice import EngineChoice, logger
 from perfreg_assets.traces.engine_process import EngineProcess
 from perfreg_assets.traces.engines import NARROW_BYTES, Engines
+from perfreg_assets.traces.memory_budget import allowed_bytes
 from perfreg_assets.traces.rpc_client import RpcClient
 from perfreg_assets.traces.trace_file import unpacked_chunks
 
@@ -98,7 +99,7 @@ class TraceSession:
         self._engines = engines
         self._limit_s = settings.engine_timeout_s
         self._left_s = settings.engine_timeout_s
-        self._may_widen = process.is_narrow and settings.engine_memory_bytes > NARROW_BYTES
+        self._may_widen = process.is_narrow and allowed_bytes(settings) > NARROW_BYTES
         self._failure: Rejected | None = None
         self._client = RpcClient(process.address)
         self.kind = process.choice.kind

@@ -12,7 +12,7 @@ from typing import Self
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engine_choice import EngineChoice, choose_engine
 from perfreg_assets.traces.engine_process import EngineProcess
-from perfreg_assets.traces.memory_budget import MemoryBudget, expected_bytes, free_bytes
+from perfreg_assets.traces.memory_budget import MemoryBudget, allowed_bytes, expected_bytes, free_bytes
 from perfreg_assets.traces.native_process import NativeProcess
 from perfreg_assets.traces.wasm_files import cache_folders, narrow_of
 from perfreg_assets.traces.wasm_process import WasmPrefork, WasmProcess
@@ -46,7 +46,7 @@ class Engines:
         Raises:
             Rejected: ENGINE_UNAVAILABLE.
         """
-        memory_bytes = self._settings.engine_memory_bytes
+        memory_bytes = allowed_bytes(self._settings)
         if self.choice.kind != "wasm":
             return NativeProcess(self.choice, memory_bytes)
         narrow = None if is_wide else narrow_of(self.choice.path)

@@ -4,7 +4,8 @@
 failure decides and is named by a reason code. What is required:
 
 * The file: regular, not empty, size and SHA-256 as run.json states, gzip whole, packets whole to the last byte.
-* All of it: a trace of which `perfreg reduce` kept the unusual parts says so in its first packet.
+* All of it: a trace of which `perfreg reduce` kept the unusual parts says so in its first packet, and that is told
+  before that it is not the one that run.json states.
 * Data: scheduling events or process memory. A trace with one of the two is complete; the series of the other are
   `series_missing`. With neither there is nothing to judge: SOURCE_MISSING.
 * The app: at least one process named as the app or `app:…`.
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from perfreg_assets.catalogue import EVERYTHING, loss_counter
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.regular_file import open_regular, resolved
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.contents import TraceContents, load_contents
@@ -32,7 +34,7 @@ from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.framing import PacketFraming
 from perfreg_assets.traces.processes import AppProcess, find_app
 from perfreg_assets.traces.recording import Recording, load_recording
-from perfreg_assets.traces.reduced import HEAD_BYTES, is_reduced
+from perfreg_assets.traces.reduced import HEAD_BYTES, is_reduced, is_reduced_file
 from perfreg_assets.traces.statements import statement
 from perfreg_assets.traces.trace_file import GZIP_MAGIC, unpacked_chunks
 
@@ -53,6 +55,7 @@ class FileFacts:
     path: Path
     file_bytes: int
     sha256: str
+    content_sha256: str  # of the unpacked trace: the same under any packing
     is_gzip: bool
     unpacked_bytes: int
     packet_count: int
@@ -111,7 +114,7 @@ def check_file(
         Rejected: TRACE_FILE_MISSING, TRACE_EMPTY, TRACE_SIZE_MISMATCH, TRACE_SHA256_MISMATCH, TRACE_GZIP_DAMAGED,
             TRACE_TOO_LARGE, TRACE_NOT_PERFETTO, TRACE_CORRUPT, TRACE_TRUNCATED.
     """
-    digest = hashlib.sha256()
+    digest, content = hashlib.sha256(), hashlib.sha256()
     size = 0
     is_gzip: bool | None = None
 
@@ -135,6 +138,8 @@ def check_file(
         for chunk in unpacked_chunks(path, settings.trace_max_bytes, on_raw=on_raw):
             unpacked_bytes += len(chunk)
             head = head or chunk[:HEAD_BYTES]
+            if is_gzip:
+                content.update(chunk)
             framing.feed(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
@@ -144,12 +149,14 @@ def check_file(
         if error.reason in _DAMAGE and expected_sha256 is not None:
             _compare(path, _sha256(path), expected_sha256)
         raise
-    _compare(path, digest.hexdigest(), expected_sha256)
+    if not is_reduced(head):
+        _compare(path, digest.hexdigest(), expected_sha256)
     mtime_ns = before.st_mtime_ns if before is not None else 0
     return FileFacts(
         path,
         size,
         digest.hexdigest(),
+        (content if is_gzip else digest).hexdigest(),
         bool(is_gzip),
         unpacked_bytes,
         framing.packet_count,
@@ -165,11 +172,12 @@ def check_facts(facts: FileFacts, *, expected_bytes: int | None, expected_sha256
         Rejected: TRACE_SIZE_MISMATCH, TRACE_SHA256_MISMATCH.
     """
     _compare_size(facts.path, facts.file_bytes, expected_bytes)
-    _compare(facts.path, facts.sha256, expected_sha256)
+    if not facts.is_reduced:
+        _compare(facts.path, facts.sha256, expected_sha256)
 
 
 def _compare_size(path: Path, size: int, expected: int | None) -> None:
-    if expected is not None and size != expected:
+    if expected is not None and size != expected and not is_reduced_file(path):
         reason = Reason.TRACE_SIZE_MISMATCH if size else Reason.TRACE_EMPTY
         raise Rejected(reason, f"{path.name}: {size} bytes, run.json says {expected}")
 
@@ -182,7 +190,7 @@ def _compare(path: Path, sha256: str, expected: str | None) -> None:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(resolved(path)) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

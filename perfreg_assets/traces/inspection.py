@@ -151,7 +151,7 @@ def _look_inside(
             settings=settings,
             contents=contents,
         )
-        found = Inspection(health, [], [])
+        found = Inspection(health, [], [], energies=replace(NOT_RECORDED, own_profile_sha256=profiles.own_sha256))
         if health.is_complete and health.window_ns is not None:
             start_ns, end_ns = health.window_ns
             grid = Grid.covering(start_ns, end_ns, settings.interval_s)
@@ -193,7 +193,15 @@ def _energies(scope: Scope, series: list[Series]) -> Energies:
     found = energies(scope)
     if total.reason_code != Reason.SERIES_SPOILT.code:
         return found
-    return Energies(found.device, found.duration_s, total.reason_code, total.missing_reason)
+    return replace(
+        NOT_RECORDED,
+        device=found.device,
+        duration_s=found.duration_s,
+        reason_code=total.reason_code,
+        reason=total.missing_reason,
+        methods=str(total.missing_reason),
+        own_profile_sha256=found.own_profile_sha256,
+    )
 
 
 def _incomplete(

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from perfreg_assets.settings import Settings
+
 _SHARE = 0.8  # of what is free: the rest is for this process and for what others begin meanwhile
 _ENGINE_BYTES = 128 << 20  # without a trace
 _BYTES_PER_TRACE_BYTE = 4  # 3.3 to 3.6 for traces dense with scheduling (measured)
+_ENGINE_BYTES_MAX = 16 << 30  # the WebAssembly engine's own limit
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -43,6 +46,16 @@ class MemoryBudget:
 def expected_bytes(unpacked_bytes: int) -> int:
     """What an engine takes for a trace of that size."""
     return _ENGINE_BYTES + _BYTES_PER_TRACE_BYTE * unpacked_bytes
+
+
+def allowed_bytes(settings: Settings) -> int:
+    """What one engine may take before it is ended: as set, else a share of all the memory there is."""
+    if settings.engine_memory_bytes is not None:
+        return settings.engine_memory_bytes
+    there = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with suppress(OSError, ValueError):  # "max" is no limit, and no number
+        there.append(int((_CGROUP / "memory.max").read_text("ascii")))
+    return min(int(_SHARE * min(there)), _ENGINE_BYTES_MAX)
 
 
 def free_bytes() -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from perfreg_assets.methods.lazy import LazyModule
@@ -25,11 +26,6 @@ class Block(NamedTuple):
 
     data: NDArray[np.uint8]
     rows: NDArray[np.int64]
-
-    def packet(self, number: int) -> bytes:
-        """A packet with its tag and length, as it stands in the trace."""
-        row = self.rows[number]
-        return self.data[row[scanner.OFFSET] : row[scanner.END]].tobytes()
 
     def payload(self, number: int) -> bytes:
         """Its payload."""
@@ -71,38 +67,56 @@ def blocks_of_chunks(chunks: Iterable[bytes], name: str) -> Iterator[Block]:
         raise Rejected(Reason.TRACE_TRUNCATED, f"{name}: ends inside the packet that begins at offset {offset}")
 
 
-def inflated(payload: bytes, name: str) -> Block:
+def packed_packets(block: Block) -> list[int]:
+    """Numbers of the packets that are compressed packets."""
+    fields = block.rows[:, scanner.FIELD]
+    return np.flatnonzero((fields == scanner.COMPRESSED) | (fields == scanner.ZSTD_COMPRESSED)).tolist()
+
+
+def inflated(block: Block, number: int, name: str) -> Block:
     """The packets inside a packet of compressed packets.
 
     Raises:
         Rejected: TRACE_CORRUPT, TRACE_TOO_LARGE.
     """
-    stream = zlib.decompressobj()
+    is_zstd = block.rows[number, scanner.FIELD] == scanner.ZSTD_COMPRESSED
     try:
-        content = stream.decompress(payload, _INFLATED_BYTES)
-    except zlib.error as error:
+        content, is_whole = (_unpacked_zstd if is_zstd else _unpacked_deflate)(block.payload(number))
+    except (zlib.error, OSError) as error:
         raise Rejected(Reason.TRACE_CORRUPT, f"{name}: compressed packets: {error}") from error
-    if stream.unconsumed_tail:
+    if len(content) > _INFLATED_BYTES:
         raise Rejected(Reason.TRACE_TOO_LARGE, f"{name}: one packet unpacks to more than {_INFLATED_BYTES} bytes")
     data = np.frombuffer(content, np.uint8)
     rows, used, _ = scanner.scan_packets(data)
-    if not stream.eof or used != len(data):
+    if not is_whole or used != len(data):
         raise Rejected(Reason.TRACE_CORRUPT, f"{name}: compressed packets end in the middle of one")
     return Block(data, rows)
+
+
+def _unpacked_deflate(payload: bytes) -> tuple[bytes, bool]:
+    """(at most a byte more than allowed, whether the stream has its end)."""
+    stream = zlib.decompressobj()
+    content = stream.decompress(payload, _INFLATED_BYTES + 1)
+    return content, stream.eof
+
+
+def _unpacked_zstd(payload: bytes) -> tuple[bytes, bool]:
+    with pa.CompressedInputStream(pa.BufferReader(payload), "zstd") as stream:
+        return stream.read(_INFLATED_BYTES + 1), True  # a stream without its end is an error
 
 
 def flat_blocks(path: Path, max_bytes: int) -> Iterator[Block]:
     """As `blocks_of`, with compressed packets unpacked in place: what reads events need not know of them."""
     for block in blocks_of(path, max_bytes):
-        packed = np.flatnonzero(block.rows[:, scanner.FIELD] == scanner.COMPRESSED)
-        if not len(packed):
+        packed = packed_packets(block)
+        if not packed:
             yield block
             continue
         begin = 0
-        for number in packed.tolist():
+        for number in packed:
             if number > begin:
                 yield Block(block.data, block.rows[begin:number])
-            yield inflated(block.payload(number), path.name)
+            yield inflated(block, number, path.name)
             begin = number + 1
         if begin < len(block.rows):
             yield Block(block.data, block.rows[begin:])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
+import errno
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.regular_file import open_regular, resolved
 
 GZIP_MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 20
@@ -68,19 +68,15 @@ class SmallTrace:
 
 def _raw(path: Path, on_raw: Callable[[bytes], object]) -> Iterator[bytes]:
     try:
-        # O_NONBLOCK: opening a FIFO must not wait for a writer
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise Rejected(Reason.TRACE_NOT_PERFETTO, f"{path.name}: not a regular file")
+        with open_regular(resolved(path)) as file:
             while piece := file.read(_READ_BYTES):
                 on_raw(piece)
                 yield piece
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Rejected(Reason.TRACE_FILE_MISSING, path.name) from error
-    except IsADirectoryError as error:
-        raise Rejected(Reason.TRACE_NOT_PERFETTO, f"{path.name}: not a regular file") from error
     except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise Rejected(Reason.TRACE_NOT_PERFETTO, f"{path.name}: not a regular file") from error
         raise Rejected(Reason.FOLDER_UNREADABLE, f"{path.name}: {error.strerror}") from error
 
 

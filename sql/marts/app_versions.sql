@@ -24,7 +24,7 @@ FROM (
     FROM (
         SELECT
             registered.app, registered.version_name, registered.partition_key, registered.version_code, registered.started_at,
-            marts.run_state(registered.is_quarantined, traces.is_complete) AS state,
+            marts.run_state(registered.is_quarantined, traces.is_complete, traces.reason_code) AS state,
             verdicts.is_anomalous,
             verdicts.state AS run_verdict
         FROM core.runs AS registered

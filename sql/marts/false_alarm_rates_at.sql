@@ -1,5 +1,5 @@
 -- Measured false-alarm rates at any ω: SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the usual ω, those evaluated so far and the one in force.
--- depends: current_value, is_anomalous_state, reviews, verdict_state
+-- depends: current_value, is_anomalous_state, is_omega, reviews, verdict_state
 CREATE MACRO marts.false_alarm_rates_at(omega) AS TABLE
 SELECT
     counted.detector,
@@ -41,7 +41,7 @@ FROM (
             coalesce(reviews.status, 'none') IN ('none', 'rejected') AS is_presumed_normal
         FROM core.distances AS measured
         CROSS JOIN (
-            SELECT omega::DOUBLE AS omega WHERE omega::DOUBLE IS NOT NULL
+            SELECT omega::DOUBLE AS omega WHERE marts.is_omega(omega)
             UNION
             SELECT unnest([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, marts.current_value('omega')::DOUBLE]) WHERE omega::DOUBLE IS NULL
             UNION

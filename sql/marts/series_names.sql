@@ -8,9 +8,9 @@ SELECT
     known.axis,
     known.worse,
     marts.polarity(known.worse) AS polarity,
-    replace(replace(known.label, '<n>', regexp_extract(named.series, known.name_pattern, 1)), '<name>', regexp_extract(named.series, known.name_pattern, 1)) AS label,
-    replace(replace(known.short_label, '<n>', regexp_extract(named.series, known.name_pattern, 1)), '<name>', regexp_extract(named.series, known.name_pattern, 1)) AS short_label,
-    replace(known.description, '<n>', regexp_extract(named.series, known.name_pattern, 1)) AS description,
+    regexp_replace(known.label, '<(n|name)>', regexp_extract(named.series, known.name_pattern, 1), 'g') AS label,
+    regexp_replace(known.short_label, '<(n|name)>', regexp_extract(named.series, known.name_pattern, 1), 'g') AS short_label,
+    regexp_replace(known.description, '<(n|name)>', regexp_extract(named.series, known.name_pattern, 1), 'g') AS description,
     coalesce(known.is_judged, false) AS is_judged,
     named.run_count,
     named.missing_count

@@ -1,4 +1,4 @@
--- A row is what a run takes on disk of one kind: its trace, its attachments, its series, its thread times and slices, the stacks of its windows, its path, or what was modelled of it.
+-- A row is what a run takes on disk of one kind: its trace, its attachments, its series, its thread times and slices, the stacks of its windows, what its steps and methods cost, its path, or what was modelled of it.
 CREATE VIEW marts.storage AS
 SELECT
     taken.run_id,
@@ -7,11 +7,16 @@ SELECT
     runs.started_at,
     runs.registered_at,
     taken.kind,
-    taken.stored_bytes
+    taken.stored_bytes,
+    CASE WHEN taken.kind = 'trace' THEN coalesce(saved.bytes_before - saved.bytes_after, 0) ELSE 0 END::DOUBLE AS saved_bytes
 FROM (
-    SELECT registered.run_id, 'trace' AS kind, coalesce(traces.trace_bytes, registered.trace_bytes)::DOUBLE AS stored_bytes
+    SELECT
+        registered.run_id, 'trace' AS kind,
+        coalesce(reduced.bytes_after, traces.trace_bytes, registered.trace_bytes)::DOUBLE AS stored_bytes
     FROM core.runs AS registered
     LEFT JOIN core.traces AS traces ON traces.run_id = registered.run_id
+    LEFT JOIN core.reductions AS reduced
+        ON reduced.run_id = registered.run_id AND reduced.is_in_place AND reduced.reduced_sha256 = traces.reduced_sha256
     WHERE registered.trace_file IS NOT NULL AND NOT registered.is_quarantined AND NOT coalesce(traces.is_trace_gone, false)
     UNION ALL
     SELECT files.run_id, 'attachment', sum(files.bytes)::DOUBLE
@@ -36,6 +41,18 @@ FROM (
     FROM core.cause_runs AS found
     JOIN core.value_files AS files ON files.values_file = found.values_file AND files.kind = 'cause_stacks'
     UNION ALL
+    SELECT priced.run_id, 'energy', sum(priced.stored_bytes)
+    FROM (
+        SELECT costs.run_id, files.file_bytes / files.row_count * costs.priced_step_count AS stored_bytes
+        FROM core.energy_runs AS costs
+        JOIN core.value_files AS files ON files.values_file = costs.values_file AND files.kind = 'energy_steps'
+        UNION ALL
+        SELECT methods.run_id, files.file_bytes / files.row_count * methods.method_count
+        FROM core.method_energies AS methods
+        JOIN core.value_files AS files ON files.values_file = methods.values_file AND files.kind = 'method_energies'
+    ) AS priced
+    GROUP BY priced.run_id
+    UNION ALL
     SELECT registered.run_id, 'path', files.file_bytes / files.row_count * registered.step_count
     FROM core.runs AS registered
     JOIN core.value_files AS files ON files.values_file = registered.values_file AND files.kind = 'paths'
@@ -57,6 +74,12 @@ FROM (
     ) AS parts
     GROUP BY parts.run_id
 ) AS taken
-JOIN core.runs AS runs ON runs.run_id = taken.run_id;
+JOIN core.runs AS runs ON runs.run_id = taken.run_id
+LEFT JOIN (
+    SELECT given.run_id, given.bytes_before, given.bytes_after
+    FROM core.reductions AS given
+    JOIN core.traces AS read ON read.run_id = given.run_id AND read.reduced_sha256 = given.reduced_sha256
+    WHERE given.is_in_place
+) AS saved ON saved.run_id = taken.run_id;
 
-COMMENT ON VIEW marts.storage IS 'A row is what a run takes on disk of one kind: trace (the file itself), attachment (the files beside it), series, threads (what its threads did by second), slices (of the app by screen), causes (stacks of its suspicious windows), path, or model (profiles of its anomalous series, barycenters that it shares with runs of the same history). What lies in files of the data folder is the share of the file by rows. Keys and small numbers in the DuckDB file are not in it.';
+COMMENT ON VIEW marts.storage IS 'A row is what a run takes on disk of one kind: trace (the file itself), attachment (the files beside it), series, threads (what its threads did by second), slices (of the app by screen), causes (stacks of its suspicious windows), energy (what its steps and methods cost), path, or model (profiles of its anomalous series, barycenters that it shares with runs of the same history). What lies in files of the data folder is the share of the file by rows. Keys and small numbers in the DuckDB file are not in it. saved_bytes is what a trace that was reduced in place took more before.';

@@ -1,5 +1,5 @@
 -- Verdicts recomputed at any ω, from stored distances: SELECT * FROM marts.verdicts_at(0.5). At NULL: those that were given, each at its ω.
--- depends: critical_omega, current_value, excess_ratio_at, is_anomalous_state, threshold_at, verdict_explanation, verdict_state
+-- depends: critical_omega, current_value, excess_ratio_at, is_anomalous_state, is_omega, threshold_at, verdict_explanation, verdict_state
 CREATE MACRO marts.verdicts_at(omega) AS TABLE
 SELECT
     judged.distance_id,
@@ -60,7 +60,7 @@ FROM (
         ),
         now()
     FROM core.distances AS measured
-    WHERE omega::DOUBLE IS NOT NULL
+    WHERE marts.is_omega(omega)
 ) AS judged
 JOIN core.runs AS runs ON runs.run_id = judged.run_id
 LEFT JOIN core.detectors AS known ON known.detector = judged.detector

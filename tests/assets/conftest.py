@@ -22,6 +22,7 @@ from perfreg_assets.partitions import to_key
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
+from tests.another_trace import another_trace
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,12 @@ def run_folder(tmp_path) -> Callable[..., Path]:
         shutil.copytree(demo_runs_dir() / source, folder)
         document = json.loads((folder / "run.json").read_text())
         document["run_id"] = name
-        if trace is not None:
-            (folder / document["trace"]).unlink()
-            shutil.copyfile(trace, folder / trace.name)
-            document["trace"] = trace.name
-            del document["trace_bytes"], document["trace_sha256"]
+        recorded = trace or folder / document["trace"]
+        del document["trace_bytes"], document["trace_sha256"]
+        another_trace(recorded, folder / "another", name)
+        (folder / document["trace"]).unlink()
+        document["trace"] = recorded.name
+        (folder / "another").rename(folder / recorded.name)
         document.update(changes)
         (folder / "run.json").write_text(json.dumps({k: v for k, v in document.items() if v is not ...}))
         return folder

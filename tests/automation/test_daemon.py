@@ -32,11 +32,12 @@ mutation Backfill($params: LaunchBackfillParams!) {
 """
 
 
-def query(port, text, **variables):
+def query(running, text, **variables):
+    token = (running.settings.dagster_home / "token").read_text()
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/graphql",
+        f"http://127.0.0.1:{running.port}/graphql",
         data=json.dumps({"query": text, "variables": variables}).encode(),
-        headers={"Content-Type": "application/json"},
+        headers={"Content-Type": "application/json", "X-Perfreg-Token": token},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)["data"]
@@ -70,12 +71,12 @@ def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(
     assert [row["reason_code"] for row in rows if row["state"] == "quarantined"] == ["run_json_not_json"]
 
     # The UI serves the same assets, and the old version was not computed again for the new one.
-    assets = query(running.port, "{ assetNodes { assetKey { path } isPartitioned } }")["assetNodes"]
+    assets = query(running, "{ assetNodes { assetKey { path } isPartitioned } }")["assetNodes"]
     assert {"runs", "traces", "time_series", "history_sets", "barycenters", "distances", "verdicts", "discords"} <= {
         node["assetKey"]["path"][-1] for node in assets if node["isPartitioned"]
     }
     events = query(
-        running.port,
+        running,
         '{ assetOrError(assetKey: {path: ["distances"]}) { ... on Asset { assetMaterializations { partition } } } }',
     )["assetOrError"]["assetMaterializations"]
     measured = [event["partition"] for event in events]
@@ -85,7 +86,7 @@ def test_dropping_run_folders_brings_their_verdicts_and_quarantines_the_bad_one(
     # Another ω for the whole history, as the launch dialog sends it: one run, old verdicts stay.
     before = running.rows("SELECT count(*) AS n FROM marts.verdicts")[0]["n"]
     launched = query(
-        running.port,
+        running,
         BACKFILL,
         params={
             "assetSelection": [{"path": ["verdicts"]}],
@@ -191,7 +192,7 @@ def test_new_builds_are_collected_and_judged_without_anyone_touching_anything(ui
     assert [row["state"] for row in collected] == ["collected"] * 6
     assert all(row["leftover_path"] is None and row["bytes_per_minute"] > 0 for row in collected)
     events = query(
-        running.port,
+        running,
         '{ assetOrError(assetKey: {path: ["collections"]}) { ... on Asset { assetMaterializations { partition } } } }',
     )["assetOrError"]["assetMaterializations"]
     assert sorted(event["partition"] for event in events) == ["com.rig.notes@1.5.0"] * 3 + ["com.rig.notes@1.6.0"] * 3

@@ -28,10 +28,9 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [path for path in (str(HERE), str(ROOT)) if path not in sys.path]
 
 from cost import Meter  # noqa: E402  (the folder is put on the path above)
-from made_up_runs import LAST_START  # noqa: E402
+from made_up_runs import LAST_START, write_another_run  # noqa: E402
 
 from perfreg_assets.bundled import demo_runs_dir  # noqa: E402
-from perfreg_assets.collection.run_folder import write_run_folder  # noqa: E402
 
 RUNS_PER_VERSION = 10
 
@@ -46,7 +45,7 @@ class Spent:
 
 
 def make_folders(target: Path, count: int) -> list[Path]:
-    """`count` run folders; the traces in them are the bundled ones."""
+    """`count` run folders; the traces in them tell what the bundled ones tell."""
     bundled = sorted(demo_runs_dir().iterdir())
     made = []
     for number in range(count):
@@ -59,8 +58,7 @@ def make_folders(target: Path, count: int) -> list[Path]:
             "version_code": 2_000_000 + version,
             "started_at": (LAST_START + timedelta(minutes=2 * number)).isoformat().replace("+00:00", "Z"),
         }
-        trace = document["trace"]["file"] if isinstance(document["trace"], dict) else document["trace"]
-        made.append(write_run_folder(target / document["run_id"], document, {trace: source / trace}))
+        made.append(write_another_run(target / document["run_id"], document, source))
     return made
 
 

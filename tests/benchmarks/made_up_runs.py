@@ -1,9 +1,9 @@
 """A warehouse of N made-up runs in the shape that real ones leave, through the warehouse package's own functions.
 
 20 apps with a version per ten runs; paths of 100 to 900 steps; twelve series of 70 to 1,800 samples each and twenty
-that the trace lacks; near misses, incomplete traces, quarantined folders, reviews. Results carry the hashes that
-freshness asks for, so that nothing is due; the reports' folder says that all pages are written. The first app is that
-of the bundled runs, so that these, under new ids, find a history here.
+that the trace lacks; energies of every second app; near misses, incomplete traces, quarantined folders, reviews.
+Results carry the hashes that freshness asks for, so that nothing is due; the reports' folder says that all pages are
+written. The first app is that of the bundled runs, so that these, under new ids, find a history here.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import hashlib
 import json
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from unittest import mock
 
@@ -24,10 +25,12 @@ import dagster as dg
 import numpy as np
 
 from perfreg_assets.automation.materialise import prepare_home
-from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.bundled import demo_runs_dir, power_profiles_dir
 from perfreg_assets.catalogue import SERIES, definition_of
 from perfreg_assets.collection.run_folder import read_run_folder, write_run_folder
 from perfreg_assets.detection import detectors
+from perfreg_assets.methods.power_profile import PowerProfile
+from perfreg_assets.methods.power_states import PARTS, SCOPES
 from perfreg_assets.methods.thread_times import RUNNING, ThreadTimes
 from perfreg_assets.model import comparisons, freshness, inputs
 from perfreg_assets.model.comparisons import Comparison
@@ -37,6 +40,7 @@ from perfreg_assets.reports import loading, site
 from perfreg_assets.reports.templating import code_hash
 from perfreg_assets.run import RUN_LEVEL, PathStep, explored_state_count
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.power_profile import parse_profile
 from perfreg_assets.warehouse import (
     barycenters,
     causes,
@@ -46,6 +50,7 @@ from perfreg_assets.warehouse import (
     energies,
     histories,
     measurements,
+    power_profiles,
     reviews,
     runs,
     series,
@@ -57,6 +62,7 @@ from perfreg_assets.warehouse import (
     verdicts,
 )
 from perfreg_assets.warehouse.connection import Warehouse, Writer
+from tests.another_trace import another_trace
 
 APP_COUNT = 20
 RUNS_PER_VERSION = 10
@@ -71,13 +77,14 @@ PRESENT = (
 MISSING = tuple(
     name
     for spec in SERIES
-    if spec.kind != "scalar"
+    if spec.kind != "scalar" and "<name>" not in spec.name
     for name in ([spec.name] if "<n>" not in spec.name else [spec.name.replace("<n>", core) for core in "01"])
     if name not in PRESENT
 )
 METRICS = tuple(spec.name for spec in SERIES if spec.kind == "scalar")
 SESSIONS = 64  # different paths of an app
 BLOCK = 500  # runs stored at once
+STATES, METHODS = 30, 200  # of a run with energies: times in state and methods
 THREADS, THREADS_BLOCK = 48, 50  # entities of a run, and runs whose threads are stored at once
 _STAMP = "synthetic.json"
 
@@ -126,8 +133,16 @@ def next_run(folder: Path) -> Path:
         "version_code": 9_000_000 + number,
         "started_at": (LAST_START + timedelta(days=1, minutes=number)).isoformat().replace("+00:00", "Z"),
     }
-    trace = document["trace"]["file"] if isinstance(document["trace"], dict) else document["trace"]
-    return write_run_folder(folder / "given" / document["run_id"], document, {trace: source / trace})
+    return write_another_run(folder / "given" / document["run_id"], document, source)
+
+
+def write_another_run(target: Path, document: dict, source: Path) -> Path:
+    """A run folder with a trace that tells what the one in `source` tells: a trace is one run, under any id."""
+    told = {key: value for key, value in document.items() if key not in ("trace_bytes", "trace_sha256")}
+    with tempfile.TemporaryDirectory(dir=target.parent.parent) as aside:
+        trace = Path(aside) / told["trace"]
+        another_trace(source / told["trace"], trace, told["run_id"])
+        return write_run_folder(target, told, {told["trace"]: trace})
 
 
 # ---- what there is to be made ----------------------------------------------------------------------
@@ -143,6 +158,7 @@ class App:
     config_hash: str
     sessions: tuple[tuple[PathStep, ...], ...]
     load_sources: tuple[str, ...] = ()
+    is_priced: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,7 +204,7 @@ def _bundled_app(random: np.random.Generator) -> App:
     config = first.config
     return App(
         first.app, config.device, config.strategy, int(config.time_limit_s), config.action_interval_s, config.hash,
-        tuple(sessions),
+        tuple(sessions), is_priced=True,
     )  # fmt: skip
 
 
@@ -212,7 +228,10 @@ def _app(number: int, samples: int, steps: int, random: np.random.Generator) -> 
                 PathStep(i, int(times[i]), *found[state], actions[chosen[i]]) for i, state in enumerate(own)
             )
         )  # fmt: skip
-    return App(name, "emulator API 34", "dfs_greedy", samples, step_ns / 1e9, _hash(f"{name} config"), tuple(sessions))
+    return App(
+        name, "emulator API 34", "dfs_greedy", samples, step_ns / 1e9, _hash(f"{name} config"), tuple(sessions),
+        is_priced=number % 2 == 0,
+    )  # fmt: skip
 
 
 def _made(apps: Sequence[App], count: int, random: np.random.Generator) -> dict[str, list[Made]]:
@@ -285,14 +304,63 @@ def _quarantine_some(writer: Writer, count: int) -> None:
     )  # fmt: skip
 
 
-def _no_energies(one: Made, code: str) -> energies.RunEnergies:
-    """As of most recordings of today: without frequencies."""
+def _energies(one: Made, code: str) -> energies.RunEnergies:
+    """Of every second app as of a device with frequencies and a profile; of the others none, as without frequencies."""
     row = energies.EnergyRunRow(
         run_id=one.run_id, device_name=None, duration_s=float(one.app.samples), nominal_voltage_v=3.85,
         reason_code="series_missing", code_version=code,
         reason="the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)",
     )  # fmt: skip
-    return energies.RunEnergies(row, (), (), None)
+    if not one.app.is_priced:
+        return energies.RunEnergies(row, methods=str(row.reason))
+    profile, stored = _profile()
+    random = np.random.default_rng(one.number)
+    row = replace(
+        row, device_name="cheetah", reason_code=None, reason=None, profile_id=profile.profile_id,
+        profile_name="cheetah.xml", profile_origin=power_profiles.BUNDLED, is_foreign_profile=False, fit_ratio=1.0,
+        first_cores=profile.first_cores, has_idle_states=True, late_ratio=0.0, outside_ratio=0.0,
+        threads=tuple(
+            energies.ThreadCharge(one.app.name if k % 3 else f"system_{k}", f"thread {k}", k % 3 > 0, charge)
+            for k, charge in enumerate(random.random(THREADS).tolist())
+        ),
+    )  # fmt: skip
+    states = [(number, khz) for number, own in enumerate(profile.clusters) if own.khz is not None for khz in own.khz]
+    chosen = [states[k] for k in np.linspace(0, len(states) - 1, STATES // len(SCOPES)).astype(int)]
+    times = tuple(
+        energies.TimeRow(
+            run_id=one.run_id, cluster=cluster, frequency_khz=float(khz), scope=scope, busy_s=1.0, cluster_share_s=0.7,
+            active_share_s=0.5,
+        )
+        for cluster, khz in chosen
+        for scope in SCOPES
+    )  # fmt: skip
+    charges = tuple(
+        energies.EnergyRow(
+            run_id=one.run_id, component=component, scope=scope, energy_source="profile", charge_mah=charge,
+            energy_mj=charge * 3600 * 3.85, is_estimated=True, profile_id=profile.profile_id,
+        )
+        for (component, scope), charge in zip(
+            [*((part, scope) for part in PARTS for scope in SCOPES), ("base", "device")], random.random(10).tolist(),
+            strict=True,
+        )
+    )  # fmt: skip
+    steps = tuple(
+        energies.StepCharge(index, str(step.screen or ""), 2.0, 0.001, 0.002) for index, step in enumerate(one.session)
+    )
+    methods = tuple(
+        energies.MethodCharge(one.app.name, "main", f"method {k}", 10, charge, 2 * charge)
+        for k, charge in enumerate(random.random(METHODS).tolist())
+    )
+    return energies.RunEnergies(row, times, charges, stored, steps, methods)
+
+
+@cache
+def _profile() -> tuple[PowerProfile, power_profiles.StoredProfile]:
+    content = (power_profiles_dir() / "cheetah.xml").read_bytes()
+    profile = parse_profile(content, "cheetah.xml", nominal_voltage_v=3.85)
+    return profile, power_profiles.described(
+        profile, name="cheetah.xml", device="cheetah", origin=power_profiles.BUNDLED, content=content
+    )
 
 
 def _store_runs(writer: Writer, made: list[Made], settings: Settings, random: np.random.Generator) -> None:
@@ -322,7 +390,7 @@ def _store_runs(writer: Writer, made: list[Made], settings: Settings, random: np
         writer,
         [slice_uses.missing(one.run_id, _path_hash(one), *no_slices, code_version=code) for one in whole],
     )
-    energies.upsert(writer, [_no_energies(one, code) for one in whole])
+    energies.upsert(writer, [_energies(one, code) for one in whole])
     measurements.replace_subjects(
         writer,
         measurements.RUN,

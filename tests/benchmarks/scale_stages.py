@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -28,6 +29,7 @@ from perfreg_assets.methods.warmup import warm_up
 from perfreg_assets.model import freshness
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reports import site
+from perfreg_assets.reports.loading_causes import told_version_causes
 from perfreg_assets.warehouse import connection, settings_table, verdicts
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.queries import run_query
@@ -135,6 +137,20 @@ def measure_omega(folder: Path) -> Stages:
 LOOK_UPS = ("runs", "run_paths", "axis_verdicts", "verdicts", "time_series", "history_sets", "series_levels")
 
 
+def measure_version_causes(folder: Path) -> Stages:
+    """What grew in several runs of each version, as the first build of a site asks for it."""
+    with _reading(folder) as reader:
+        versions: dict[str, list[str]] = defaultdict(list)
+        for app, version in reader.rows("SELECT app, version_name FROM marts.app_versions"):
+            versions[app].append(version)
+        meter = Meter()
+        told = [told_version_causes(reader, app, names) for app, names in versions.items()]
+        cost = meter.lap()
+    grown = sum(bool(lines) for one in told for lines in one.values())
+    print(f"causes of {grown} of {sum(map(len, told))} versions", file=sys.stderr)
+    return {"causes of all versions": cost}
+
+
 def measure_look_up(folder: Path, mart: str) -> Stages:
     """All that a mart says of one run: of the last but some, so that neither end of the file is met by chance."""
     with _reading(folder) as reader:
@@ -200,6 +216,7 @@ def measurements(ingests: int) -> dict[str, Callable[[Path], Stages]]:
         "due": measure_due,
         "omega": measure_omega,
         "index": measure_index,
+        "versions": measure_version_causes,
         **{f"look-up {mart}": lambda folder, mart=mart: measure_look_up(folder, mart) for mart in LOOK_UPS},
         **{f"example {path.stem}": lambda folder, path=path: measure_example(folder, path) for path in examples},
     }

@@ -27,7 +27,7 @@ NAMES = ("cpu_app", "cpu_total", "rss_app", *(f"cpu_core_{core}" for core in ran
 
 def rows(quick: bool = False) -> list[Row]:
     """Rendering the page, and opening it; the latter only where Chromium is installed."""
-    made = _builders()
+    made = page_builders()
     detail = made.make_detail("anomalous", n=1800)
     states = {"cpu_app": "normal", "cpu_total": "normal", "rss_app": "anomalous"}
     series = tuple(made.make_series(name, n=1800, state=states.get(name)) for name in NAMES)
@@ -136,7 +136,7 @@ def _drawn(html: str, rounds: int) -> list[float]:
     return taken[1:]  # the first one fills caches
 
 
-def _builders() -> ModuleType:
+def page_builders() -> ModuleType:
     """The made-up runs of the pages' tests."""
     path = Path(__file__).parents[1] / "reports" / "conftest.py"
     spec = importlib.util.spec_from_file_location("page_builders", path)

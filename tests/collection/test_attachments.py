@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -194,3 +195,23 @@ def test_a_trace_is_read_once_on_the_way_in(folder, settings, warehouse):
 )
 def test_the_suffix_says_what_kind_of_file_it_is(name, kind):
     assert kind_of(name) == kind
+
+
+def test_profiles_are_known_by_their_content_and_may_come_later(folder, settings, warehouse):
+    register(folder, settings, warehouse)
+    (folder / "cpu-art-1.trace").write_bytes(b"*version\n3\n")
+    (folder / "cpu-simpleperf-1.trace").write_bytes(b"SIMPLEPERF\1\0")
+    (folder / "streamed.log").write_bytes(gzip.compress(b"SLOW\xf3\0" + bytes(99)))
+    (folder / "perf.data").write_bytes(b"PERFILE2" + bytes(99))
+    register(folder, settings, warehouse)
+    with warehouse.reading() as reader:
+        found = table.profiles_of(reader, ["shop-004", "nobody"])
+    assert {run_id: [(one.file_name, one.kind) for one in rows] for run_id, rows in found.items()} == {
+        "shop-004": [
+            ("cpu-art-1.trace", "method_trace"),
+            ("cpu-simpleperf-1.trace", "call_stacks"),
+            ("perf.data", "call_stacks"),
+            ("streamed.log", "method_trace"),
+        ],
+        "nobody": [],
+    }

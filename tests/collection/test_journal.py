@@ -31,6 +31,14 @@ def test_open_debts_are_read_back_newest_first_and_paid_ones_are_gone(tmp_path):
     assert again.owe("app", "com.rig.other").number == 3
 
 
+def test_the_app_is_stopped_behind_what_would_start_it_again(tmp_path):
+    journal = open_journal(tmp_path, "0011", "R5")
+    journal.owe("processes", "0011")
+    journal.owe("file", "/data/local/tmp/x")
+    journal.owe("running_app", "com.rig.shop")
+    assert [debt.kind for debt in journal.debts] == ["processes", "running_app", "file"]
+
+
 def test_a_journal_cut_at_any_byte_knows_every_debt_whose_line_was_whole(tmp_path):
     journal = open_journal(tmp_path, "0011", "R5")
     for number in range(4):

@@ -25,10 +25,10 @@ import adbutils
 HERE = Path(__file__).resolve().parent
 SUITE = "trixie"
 SHIMS = (
-    *("getprop", "settings", "wm", "date", "df", "rm", "cmd", "log", "logcat", "am", "pm", "pidof", "dumpsys"),
-    *("uiautomator", "monkey", "perfetto", "input"),
+    *("getprop", "settings", "wm", "date", "df", "rm", "dd", "cmd", "log", "logcat", "am", "pm", "pidof", "dumpsys"),
+    *("uiautomator", "monkey", "perfetto", "input", "app_process", "app_process32", "app_process64"),
 )
-PASSED_THROUGH = ("date", "df", "rm")
+PASSED_THROUGH = ("date", "df", "rm", "dd")
 _NOT_NEEDED = re.compile(r"(debconf|perl|dpkg|tar|cdebconf|gcc-\d+-base)")
 
 
@@ -231,6 +231,10 @@ class StandIn:
     def set_properties(self, **properties):
         self._write("/data/rig/props.json", {name.replace("__", "."): value for name, value in properties.items()})
 
+    def set_overlays(self, **overlays):
+        """The framework's overlays from now on, as Android orders them: package → (enabled, path of the APK)."""
+        self._write("/data/rig/overlays.json", overlays)
+
     def _write(self, path, value):
         part = self.path(path + ".part")
         part.write_text(json.dumps(value))
@@ -318,8 +322,9 @@ class StandIn:
         for folder in ("/data/rig/log", "/data/misc/perfetto-traces", "/data/local/tmp", "/sdcard", "/data/app"):
             for path in self.path(folder).iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for path in self.path("/data/rig").glob("ui-*"):
-            path.unlink()
+        for pattern in ("ui-*", "session-*"):
+            for path in self.path("/data/rig").glob(pattern):
+                path.unlink()
 
     def _end_processes(self):
         pids = [pid for pid, text in self.processes().items() if "platform-tools/adbd" not in text]

@@ -3,6 +3,7 @@
 import json
 import struct
 import zipfile
+from xml.etree import ElementTree
 
 _ANDROID = "http://schemas.android.com/apk/res/android"
 _VERSION_CODE, _VERSION_NAME = 0x0101021B, 0x0101021C
@@ -33,6 +34,33 @@ def binary_manifest(package, version_name, version_code):
     return _chunk(0x0003, body)
 
 
+def binary_xml(text):
+    """Any XML without namespaces as aapt writes it, texts and values of attributes as strings."""
+    root = ElementTree.fromstring(text)
+    strings = []
+
+    def number(word):
+        if word not in strings:
+            strings.append(word)
+        return strings.index(word)
+
+    def element(node):
+        attributes = b"".join(
+            struct.pack("<IIIHBBI", _NONE, number(name), number(value), 8, 0, _TYPE_STRING, number(value))
+            for name, value in node.items()
+        )
+        head = struct.pack("<IIIIHHHHHH", 1, _NONE, _NONE, number(node.tag), 20, 20, len(node.attrib), 0, 0, 0)
+        body = _chunk(0x0102, head + attributes, header=16)
+        if (node.text or "").strip():
+            text = number(node.text.strip())
+            body += _chunk(0x0104, struct.pack("<IIIHBBI", 1, _NONE, text, 8, 0, _TYPE_STRING, text), header=16)
+        body += b"".join(element(child) for child in node)
+        return body + _chunk(0x0103, struct.pack("<IIII", 1, _NONE, _NONE, number(node.tag)), header=16)
+
+    body = element(root)
+    return _chunk(0x0003, _string_pool(strings) + body)
+
+
 def _chunk(kind, body, header=8):
     return struct.pack("<HHI", kind, header, 8 + len(body)) + body
 
@@ -54,4 +82,13 @@ def write_apk(path, *, package, version_name="1.0", version_code=1, behaviour=No
         apk.writestr("AndroidManifest.xml", binary_manifest(package, version_name, version_code))
         facts = {"package": package, "versionName": version_name, "versionCode": version_code, **(behaviour or {})}
         apk.writestr("assets/standin.json", json.dumps(facts))
+    return path
+
+
+def write_resources(path, text):
+    """An APK of the framework's resources, or of an overlay of them, with a binary power_profile.xml."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as apk:
+        apk.writestr("AndroidManifest.xml", binary_manifest("android", "14", 34))
+        apk.writestr("res/xml/power_profile.xml", binary_xml(text))
     return path

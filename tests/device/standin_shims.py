@@ -4,10 +4,12 @@
 They run inside the stand-in device. Apps are simulated: a real process with the package's name, a screen chosen by a
 small state machine, log lines. `perfetto` replays a recorded trace, moved to now and cut to the time it ran.
 
-State lies in /data/rig: props.json, settings.json, top.json, ui-<package>.json, log/<buffer>, apps in /data/app.
+State lies in /data/rig: props.json, settings.json, overlays.json, top.json, ui-<package>.json, log/<buffer>, apps in
+/data/app.
 Faults (/data/rig/faults.json):
   perfetto: refuse | old | die | empty | half | hang      monkey: hang | crash | never
   rm: refuse          install: refuse     free_kb: N      clock_offset_s: N      log_lines: N (the ring's size)
+  clones: true (perfetto copies running sessions)     dd: refuse (of traces)
   delay_s: {tool: N}  pad_bytes: N (grows the trace)      temperature: N (tenths of a degree)
 Behaviour of an app (assets/standin.json in its APK): crash_at_start, crash_after, vanish_after, anr_after,
 native_crash_after (events), activity: false (no launcher).
@@ -119,6 +121,12 @@ def rm(a):
     return real("rm", a)
 
 
+def dd(a):
+    if fault("dd") == "refuse" and any(TRACES in part for part in a):
+        return complain("dd: Permission denied")
+    return real("dd", a)
+
+
 def cmd(a):
     if a[:2] == ["package", "resolve-activity"]:
         facts = app_facts(a[-1])
@@ -126,6 +134,14 @@ def cmd(a):
             print("No activity found")
             return 0
         print(f"priority=0 preferredOrder=0 match=0x108000\n{a[-1]}/.Home")
+    elif a[:3] == ["overlay", "list", "android"]:
+        for name, (is_enabled, _) in load(f"{RIG}/overlays.json", {}).items():
+            print(f"[{'x' if is_enabled else ' '}] {name}")
+    elif a[:2] == ["package", "path"]:
+        _, path = load(f"{RIG}/overlays.json", {}).get(a[2], (False, None))
+        if path is None:
+            return 1
+        print(f"package:{path}")
     elif a[:2] == ["connectivity", "airplane-mode"]:
         path = f"{RIG}/settings.json"
         known = load(path, dict(SETTINGS))
@@ -254,6 +270,36 @@ def am(a):
         print(f"Starting: Intent {{ cmp={component} }}\nStatus: ok\nLaunchState: COLD\nComplete")
     elif a[0] == "force-stop":
         stop_app(a[-1])
+    elif a[0] == "instrument":
+        return instrument(a)
+
+
+def instrument(a):
+    """A test app whose tests leave what lies in /data/rig/benchmarkData.json."""
+    package = a[-1].split("/")[0]
+    extras = {a[i + 1]: a[i + 2] for i, part in enumerate(a) if part == "-e"}
+    if app_facts(package) is None:
+        print(f"INSTRUMENTATION_STATUS: Error=Unable to find instrumentation info for: ComponentInfo{{{a[-1]}}}")
+        print(f"INSTRUMENTATION_FAILED: {a[-1]}")
+        return 0
+    start_app(package)
+    if fault("instrument") == "fail":
+        print(f"There was 1 failure:\n1) {extras['class']}: java.lang.AssertionError: rig\nFAILURES!!!\nTests run: 1")
+    else:
+        save(f"{extras['additionalTestOutputDir']}/{package}-benchmarkData.json", load(f"{RIG}/benchmarkData.json", {}))
+        print("Time: 1.5\n\nOK (1 test)")
+    if fault("instrument") != "hang":
+        stop_app(package)
+    return 0
+
+
+def app_process(a):
+    """Android's runtime as far as benchmarks use it: the machine's JVM with CLASSPATH. 32 and 64 bits are the same."""
+    place = a.index("/")
+    for directory in ("/usr/bin", "/usr/local/bin"):
+        if os.path.exists(f"{directory}/java"):
+            os.execv(f"{directory}/java", ["java", *a[:place], "-cp", os.environ["CLASSPATH"], *a[place + 1 :]])
+    return complain("app_process: not found", 127)
 
 
 def pm(a):
@@ -307,6 +353,8 @@ def dumpsys(a):
         else:
             name = "com.android.launcher3/.Launcher"
         print(f"  topResumedActivity=ActivityRecord{{1f2e u0 {name} t12}}")
+    elif a[0] == "thermalservice":
+        print(f"IsStatusOverride: false\nThermal Status: {fault('thermal_status', 0)}")
     elif a[0] == "battery":
         print("Current Battery Service state:\n  AC powered: true\n  level: 100")
         print(f"  temperature: {fault('temperature', 250)}")
@@ -399,8 +447,14 @@ def _misbehave(package, facts, events, pid):
 
 
 # ---- perfetto ------------------------------------------------------------------------------------
-def perfetto(a):
-    """Takes `--txt -c - -o FILE --background|--background-wait`, the way a collection calls it."""
+def perfetto(a):  # noqa: PLR0911  (as many as the real one has ways to end)
+    """Takes `--txt -c - -o FILE --background|--background-wait`, the way a collection calls it; and copies a session
+    that stays in its buffers: `--clone-by-name NAME -o FILE`."""
+    if a == ["--help"]:
+        print("Usage: perfetto" + ("\n  --clone-by-name NAME" if fault("clones") else ""))
+        return 0
+    if a[0] == "--clone-by-name":
+        return clone(a[1], a[3])
     out = a[a.index("-o") + 1]
     if a[:3] != ["--txt", "-c", "-"] or a[-1] not in ("--background", "--background-wait"):
         return complain(f"perfetto: this stand-in does not know {' '.join(a)}")
@@ -420,7 +474,28 @@ def perfetto(a):
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
-    replay(out, _milliseconds(text, "duration_ms") / 1000, _milliseconds(text, "file_write_period_ms") / 1000)
+    name = re.search(r'^unique_session_name: "(.*)"', text, flags=re.MULTILINE)
+    if name:
+        save(f"{RIG}/session-{name[1]}.json", {"began": time.clock_gettime_ns(time.CLOCK_BOOTTIME)})
+    period_s = 1e9 if name else _milliseconds(text, "file_write_period_ms") / 1000
+    replay(out, _milliseconds(text, "duration_ms") / 1000, period_s)
+    return 0
+
+
+def clone(name, out):
+    """The buffers of a running session as they are now."""
+    import standin_trace
+
+    session = load(f"{RIG}/session-{name}.json", None)
+    if session is None:
+        return complain(f"Session '{name}' not found")
+    packets = standin_trace.read_packets(f"{RIG}/trace")
+    origin = next(moment for moment, _ in packets if moment is not None)
+    elapsed = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - session["began"]
+    with open(out, "wb") as stream:
+        for moment, packet in packets:
+            if (moment or 0) <= origin + elapsed:
+                stream.write(standin_trace.framed(standin_trace.shifted(packet, session["began"] - origin)))
     return 0
 
 
@@ -473,8 +548,9 @@ def replay(out, duration_s, period_s):
 
 
 TOOLS = {
-    **{tool.__name__: tool for tool in (getprop, settings, wm, date, df, rm, cmd, log, logcat, am, pm, pidof)},
+    **{tool.__name__: tool for tool in (getprop, settings, wm, date, df, rm, dd, cmd, log, logcat, am, pm, pidof)},
     **{tool.__name__: tool for tool in (dumpsys, uiautomator, monkey, perfetto)},
+    **{f"app_process{bits}": app_process for bits in ("", "32", "64")},
     "input": input_,
 }
 

@@ -62,9 +62,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (run / "run.json").write_text(json.dumps({"trace": "trace.perfetto-trace.gz"}))
     (home / "secret.txt").write_text("secret")
     (reports / "link.html").symlink_to(home / "secret.txt")
+    (home / "kept" / "long").mkdir(parents=True)
+    (home / "kept" / "long" / "long.perfetto-trace").write_bytes(TRACE)
     settings = Settings(home=home)
     with open_socket(0) as listener:
-        server = make_server(settings, listener)
+        server = make_server(settings, listener, reduced_dir=home / "kept")
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         deadline = time.monotonic() + 20
@@ -97,6 +99,7 @@ def test_it_listens_on_loopback_only(site):
         ("/runs/shop-001.html", "text/html; charset=utf-8"),
         ("/assets/run.js", "text/javascript; charset=utf-8"),
         ("/traces/shop-001", "application/octet-stream"),
+        ("/reduced/long/long.perfetto-trace", "application/octet-stream"),
         ("/perfetto/", "text/html; charset=utf-8"),
     ],
 )

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.traces import inspection
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces import inspection, memory_budget
 from perfreg_assets.traces.engine import TraceSession, open_trace, start_engine
 from perfreg_assets.traces.engine_process import EngineProcess
 from perfreg_assets.traces.engines import Engines
-from perfreg_assets.traces.memory_budget import MemoryBudget, expected_bytes, free_bytes
+from perfreg_assets.traces.memory_budget import MemoryBudget, allowed_bytes, expected_bytes, free_bytes
 from perfreg_assets.traces.wasm_process import WasmProcess
 
 COUNT = {"n": "int64"}
@@ -278,3 +279,14 @@ def test_a_system_without_room_for_one_more_engine_keeps_those_that_it_has(setti
         assert session.query("SELECT 1 AS n", COUNT)["n"].tolist() == [1]
         resource.prlimit(group, resource.RLIMIT_NOFILE, limits)
         assert start_engine(settings, engines)._process.group == group
+
+
+def test_an_engine_may_take_a_share_of_the_memory_there_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory_budget, "_CGROUP", tmp_path)
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert allowed_bytes(Settings()) == min(int(0.8 * whole), 16 << 30)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert allowed_bytes(Settings()) == min(int(0.8 * whole), 16 << 30)
+    (tmp_path / "memory.max").write_text(f"{1 << 30}\n")  # a container's limit
+    assert allowed_bytes(Settings()) == int(0.8 * (1 << 30))
+    assert allowed_bytes(Settings(engine_memory_bytes=1 << 28)) == 1 << 28

@@ -1,0 +1,80 @@
+"""Dagster's web server behind our own guards; `perfreg ui` starts it with `python -m`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import secrets
+from pathlib import Path
+
+import uvicorn
+from dagster import DagsterInstance, __version__
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import GrpcServerTarget
+from dagster_webserver.app import create_app_from_workspace_process_context
+from dagster_webserver.cli import (
+    DEFAULT_DB_STATEMENT_TIMEOUT,
+    DEFAULT_POOL_MAX_OVERFLOW,
+    DEFAULT_POOL_RECYCLE,
+)
+from starlette.types import ASGIApp
+
+from perfreg_assets.automation.command_guard import CommandGuard
+from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
+
+TOKEN = "token"
+"""File in Dagster's home."""
+
+
+def token_of(home: Path) -> str:
+    """The token of this home's web server, made when it is first asked for; the file is its owner's alone."""
+    path = home / TOKEN
+    part = path.with_name(f"{TOKEN}.part-{os.getpid()}")
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(32))
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass  # made before: who has a page open keeps it
+    finally:
+        part.unlink()
+    return path.read_text("ascii")
+
+
+def guarded(app: ASGIApp, *, port: int, token: str) -> ASGIApp:
+    """Dagster's application for this machine's user alone."""
+    return HostGuard(CommandGuard(app, port=port, token=token), own_hosts(port), headers=HEADERS)
+
+
+def main() -> None:
+    """Serves until it is stopped."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--socket", required=True, help="of the code server")
+    parser.add_argument("--location", required=True, help="its name")
+    given = parser.parse_args()
+    logging.getLogger("dagster").setLevel(logging.WARNING)
+    with (
+        DagsterInstance.get() as instance,
+        WorkspaceProcessContext(
+            instance,
+            GrpcServerTarget(host="localhost", port=None, socket=given.socket, location_name=given.location),
+            version=__version__,
+        ) as context,
+    ):
+        instance.optimize_for_webserver(DEFAULT_DB_STATEMENT_TIMEOUT, DEFAULT_POOL_RECYCLE, DEFAULT_POOL_MAX_OVERFLOW)
+        app = create_app_from_workspace_process_context(context)
+        token = token_of(Path(os.environ["DAGSTER_HOME"]))
+        uvicorn.run(
+            guarded(app, port=given.port, token=token),
+            host=LOOPBACK,
+            port=given.port,
+            log_level="warning",
+            proxy_headers=False,
+            server_header=False,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Ctrl-C ends a command soon, with one line and status 130, whatever the libraries below make of it.
+
+Dagster turns an interrupt into a failed step, a thread pool waits for its threads, and a kernel that compiles hears
+nothing. So a thread of ours hears it too: what has not ended by itself when the patience is over is ended. Everything
+that is written is written to bear that (a killed writer leaves the warehouse as it was), so nothing is lost by it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+
+from perfreg_assets import terminal
+
+STATUS = 130
+"""128 + SIGINT, as shells give it."""
+_PATIENCE_S = 1.5
+OF_ITSELF = "interrupted"
+_SENTENCE = "interrupted; what was done is kept, `perfreg status` says what is left, and the same command goes on"
+
+
+@dataclass
+class _Watch:
+    """Of this process."""
+
+    is_wanted: bool = False
+    ends: tuple[socket.socket, ...] = ()  # where the numbers of signals come out, and go in
+    happened: threading.Event = field(default_factory=threading.Event)
+    is_told: threading.Lock = field(default_factory=threading.Lock)
+
+
+_watch = _Watch()
+
+
+def allow() -> None:
+    """From now on commands may watch: the process is one command, and not a test or somebody's program."""
+    _watch.is_wanted = True
+
+
+def begin() -> None:
+    """Watches for Ctrl-C from here to the end of the process, if that was allowed."""
+    if not _watch.is_wanted or threading.current_thread() is not threading.main_thread():
+        return
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+    signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)  # by the interpreter, whichever handler is in force
+    _watch.ends = heard, told
+    threading.Thread(target=_listen, args=(heard,), daemon=True, name="interruption").start()
+
+
+def happened() -> bool:
+    """Whether Ctrl-C was pressed, though nobody may have heeded it."""
+    while _watch.ends and select.select([_watch.ends[0]], [], [], 0)[0]:  # our thread has not looked at it yet
+        time.sleep(0.001)
+    return _watch.happened.is_set()
+
+
+def tell(sentence: str = _SENTENCE) -> None:
+    """The one line, once."""
+    if _watch.is_told.acquire(blocking=False):
+        terminal.fail(sentence)
+
+
+def _listen(heard: socket.socket) -> None:
+    while not _watch.happened.is_set():
+        numbers = heard.recv(64, socket.MSG_PEEK)
+        if signal.SIGINT in numbers:
+            _watch.happened.set()
+        heard.recv(len(numbers))  # taken only now, so that `happened` misses none in between
+    threading.Event().wait(_PATIENCE_S)
+    tell()
+    os._exit(STATUS)

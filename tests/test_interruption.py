@@ -1,0 +1,86 @@
+"""Ctrl-C ends any command with one line and status 130, and the same command goes on from there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.warehouse.connection import Warehouse
+
+# Someone below who takes an interrupt for something else, or does not hear it.
+COMMAND = """
+import click, sys, threading, time
+from perfreg_assets.cli.process import run
+from perfreg_assets.cli.root import command
+
+@command("deaf", example="")
+def deaf(settings):
+    print("ready", flush=True)
+    {body}
+
+run()
+"""
+SLEEP = "\n    try: time.sleep(500)\n    except KeyboardInterrupt: "
+BODIES = {
+    "sleeps": "time.sleep(500)",
+    "takes it for a failure": SLEEP + "raise ValueError('a step failed')",
+    "takes it for nothing": SLEEP + "pass",
+    "has an error of its own": SLEEP + "raise type('Own', (BaseException,), {})",
+    "does not hear it": "import ctypes; ctypes.PyDLL(None).sleep(500)",
+    "waits for a thread": "threading.Thread(target=time.sleep, args=(500,)).start()",
+}
+# Who started the tests in the background of a shell has them ignore Ctrl-C, and their children with them.
+HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
+def interrupted(arguments: list[str], wait, **options) -> subprocess.CompletedProcess[str]:
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
+    ) as process:
+        wait(process)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_a_command_ends_with_one_line_whatever_is_made_of_it(tmp_path, body):
+    program = HEED + COMMAND.format(body=body)
+    arguments = [sys.executable, "-c", program, "deaf", "--warehouse", str(tmp_path / "perfreg.duckdb")]
+    ended = interrupted(arguments, lambda process: process.stdout.readline())
+    assert ended.returncode == 130
+    assert ended.stderr.startswith("perfreg: interrupted; what was done is kept")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_ingest_goes_on_where_it_was_interrupted(tmp_path):
+    warehouse = tmp_path / "perfreg.duckdb"
+    folders = [str(demo_runs_dir() / name) for name in ("notes-000", "notes-001")]
+    program = f"{HEED}from perfreg_assets.cli import run; run()"
+    arguments = [sys.executable, "-c", program, "ingest", *folders, "--warehouse", str(warehouse)]
+    for moment in (0.5, 4.0):
+
+        def wait(process, moment=moment):
+            lock = warehouse.with_name("perfreg.duckdb.lock")
+            while not lock.exists() and process.poll() is None:  # the first write begins
+                time.sleep(0.05)
+            time.sleep(moment)
+
+        ended = interrupted(arguments, wait, cwd=tmp_path)
+        if ended.returncode == 0:  # it was done sooner than that
+            continue
+        assert ended.returncode == 130, ended.stderr
+        assert "interrupted; what was done is kept" in ended.stderr
+        assert "Traceback" not in ended.stderr
+    again = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "2 runs of 1 versions, 0 quarantined" in again.stdout
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        states = reader.rows("SELECT run_id, run_verdict FROM marts.runs ORDER BY run_id")
+    assert states == [("notes-000", "not_enough_history"), ("notes-001", "not_enough_history")]

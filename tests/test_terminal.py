@@ -1,0 +1,45 @@
+"""What comes from others is shown, and commands nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfreg_assets import terminal
+
+TRICKS = "a\x00b\x1b[2Jc\x7fd\x9be\u202ef\u2066g\u2028h\ud800i\r"
+SHOWN = r"a\u0000b\u001b[2Jc\u007fd\u009be\u202ef\u2066g\u2028h\ud800i\r"
+
+
+def test_characters_that_command_are_written_out():
+    assert terminal.printable(TRICKS) == SHOWN
+    assert terminal.printable("Größe ω – 模型\tx\n👩\u200d💻") == "Größe ω – 模型\tx\n👩\u200d💻"
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        terminal.say,
+        terminal.note,
+        terminal.fail,
+        lambda text: terminal.table([{"name": f"x{text}x"}], ["name"]),
+        lambda text: terminal.show([{"name": text}], ["name"], "json"),
+        lambda text: terminal.show_object({"name": text}),
+    ],
+)
+@pytest.mark.parametrize("character", list("\x00\x1b\x7f\x9b\u202e\u2066\u200f\ufeff\ud800"))
+def test_none_of_them_reaches_the_terminal(show, character, capsys):
+    show(f"app{character}name")
+    told = capsys.readouterr()
+    assert character not in told.out + told.err
+    assert r"\u" in told.out + told.err
+
+
+@given(st.text() | st.text(TRICKS))
+def test_json_says_the_same_to_programs(text):
+    written = terminal.as_json([{"name": text}])
+    assert json.loads(written) == [{"name": text}]
+    written.encode("utf-8")
