@@ -377,7 +377,7 @@ class Settings:
         Raises:
             SettingError: it is of another type or out of range.
         """
-        return _checked(next(spec for spec in fields(cls) if spec.name == name), value)
+        return _checked(_spec(name), value)
 
     @classmethod
     def parsed(cls, name: str, text: str) -> Any:
@@ -386,7 +386,7 @@ class Settings:
         Raises:
             SettingError: it does not parse or is out of range.
         """
-        spec = next(spec for spec in fields(cls) if spec.name == name)
+        spec = _spec(name)
         return _checked(spec, _parse(spec, text, name))
 
     def with_values(self, **values: Any) -> Settings:
@@ -452,7 +452,7 @@ class Settings:
     def shown(self, name: str) -> Any:
         """The value of a parameter as it may be shown to whoever looks over a shoulder: of a secret URL the host."""
         value = getattr(self, name)
-        spec = next(spec for spec in fields(self) if spec.name == name)
+        spec = _spec(name)
         if value is None or not spec.metadata["is_secret"]:
             return value
         place = urlsplit(value)
@@ -472,6 +472,10 @@ class Settings:
             }
             for spec in fields(cls)
         ]
+
+
+def _spec(name: str) -> Field[Any]:
+    return next(spec for spec in fields(Settings) if spec.name == name)
 
 
 def _choices(spec: Field[Any]) -> tuple[str, ...]:
@@ -495,7 +499,7 @@ def _kind(name: str) -> Any:
     """The type of a parameter with its range."""
     from pydantic import Field as Limits  # noqa: PLC0415  (see validation)
 
-    spec = next(spec for spec in fields(Settings) if spec.name == name)
+    spec = _spec(name)
     kind, low, high = get_type_hints(Settings)[name], spec.metadata["minimum"], spec.metadata["maximum"]
     return kind if low is None and high is None else Annotated[kind, Limits(ge=low, le=high)]
 

@@ -21,7 +21,7 @@ from dagster_webserver.cli import (
 from starlette.types import ASGIApp
 
 from perfreg_assets.automation.command_guard import CommandGuard
-from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
+from perfreg_assets.reports.guard import LOOPBACK, HostGuard, own_hosts
 
 TOKEN = "token"
 """File in Dagster's home."""
@@ -44,7 +44,7 @@ def token_of(home: Path) -> str:
 
 def guarded(app: ASGIApp, *, port: int, token: str) -> ASGIApp:
     """Dagster's application for this machine's user alone."""
-    return HostGuard(CommandGuard(app, port=port, token=token), own_hosts(port), headers=HEADERS)
+    return HostGuard(CommandGuard(app, port=port, token=token), own_hosts(port))
 
 
 def main() -> None:

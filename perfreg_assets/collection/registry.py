@@ -138,10 +138,14 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
 def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
     """Reads a folder, its trace and its attachments; what does not hold is in the result, not raised."""
     name = folder.name.encode("utf-8", "replace").decode()
-    read, claims = _read(_with_files, folder, settings), _claims(folder, settings)
+    read = _read(_with_files, folder, settings)
     if isinstance(read, Rejected):
+        claims = _claims(folder, settings)
         return Examined(name, _fingerprint(folder, settings), claims=claims, rejected=read, folder=folder)
     run, found = read
+    claims = {"app": run.app, "version_name": run.version_name}
+    if run.stated_run_id is not None:
+        claims["run_id"] = run.stated_run_id
     return Examined(
         name,
         run.content_hash,

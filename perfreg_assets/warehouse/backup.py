@@ -22,6 +22,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.data_folder import sync_directory
+from perfreg_assets.warehouse.literals import literal
 
 _DATABASE, _DATA = "perfreg.duckdb", "data"
 _COPIED_BYTES = 1 << 20
@@ -118,7 +119,7 @@ def _contents(database: Path) -> tuple[int, list[str]]:
         Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
     """
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{str(database).replace(chr(39), chr(39) * 2)}' AS kept (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(str(database))} AS kept (READ_ONLY)")
         connection.execute("USE kept")
         migrations.refuse_newer(connection)
         reader = Reader(connection)

@@ -13,6 +13,7 @@ from functools import cache
 import duckdb
 
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.warehouse.literals import literal
 
 FILE_NAME = "columns.toml"
 
@@ -37,5 +38,5 @@ def apply(connection: duckdb.DuckDBPyConnection, descriptions: Mapping[str, str]
         if column not in descriptions:
             raise ValueError(f"{schema}.{table}.{column} has no description; add one to sql/{FILE_NAME}")
         if comment != descriptions[column]:
-            text = descriptions[column].replace("'", "''")
-            connection.execute(f"COMMENT ON COLUMN {schema}.{table}.\"{column}\" IS '{text}'")
+            text = literal(descriptions[column])
+            connection.execute(f'COMMENT ON COLUMN {schema}.{table}."{column}" IS {text}')

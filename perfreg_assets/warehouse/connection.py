@@ -27,6 +27,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
+from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
 
@@ -177,11 +178,9 @@ class Warehouse:
                 connection = self._open()
                 try:
                     migrations.migrate(connection, data=self.data)
-                    connection.execute("CHECKPOINT")
                 finally:
                     connection.close()
-            publish(self.path, self.published)  # though it may have fewer runs: somebody said so
-            self._unpublished.unlink(missing_ok=True)
+            self._publish(may_be_fewer=True)  # somebody said so
 
     @property
     def has_unpublished(self) -> bool:
@@ -271,11 +270,12 @@ class Warehouse:
             return True
         return time.time() - self.published.stat().st_mtime >= self._publish_every_s
 
-    def _publish(self) -> None:
+    def _publish(self, *, may_be_fewer: bool = False) -> None:
         with self._disk_full_is_clear():
             connection = self._open(is_shut_in=False)
             try:
-                recovering.refuse_fewer(connection, self.path, self.published)
+                if not may_be_fewer:
+                    recovering.refuse_fewer(connection, self.path, self.published)
                 connection.execute("CHECKPOINT")
             finally:
                 connection.close()
@@ -291,7 +291,7 @@ class Warehouse:
             try:
                 connection.execute("SET TimeZone = 'UTC'")
                 try:
-                    connection.execute(f"ATTACH {_literal(str(path))} AS perfreg (READ_ONLY)")
+                    connection.execute(f"ATTACH {literal(str(path))} AS perfreg (READ_ONLY)")
                 except duckdb.Error as error:
                     raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
                 connection.execute("USE perfreg")
@@ -355,10 +355,6 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
     data.allow(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _first_line(error: Exception) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse.literals import literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,7 +59,7 @@ class DataFolder:
             connection.register_filesystem(store.filesystem)
             folders.add(f"{self.root.partition('://')[0]}://{store.root}")  # as the file system itself writes it
         connection.execute("SET VARIABLE perfreg_data = ?", [self.root])
-        listed = ", ".join("'" + folder.replace("'", "''") + "/'" for folder in sorted(folders))
+        listed = ", ".join(literal(f"{folder}/") for folder in sorted(folders))
         connection.execute(f"SET allowed_directories = [{listed}]")
         # So many files a query may name to DuckDB, instead of a span of names, which with hashes is all of them: 200
         # runs in 1,000 files are 25 MB read, not 126.

@@ -16,6 +16,7 @@ import duckdb
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.data_folder import sync_directory
+from perfreg_assets.warehouse.literals import literal
 
 _LOG = logging.getLogger(__name__)
 _COUNT = "SELECT count(*) FROM {name}core.runs"
@@ -65,8 +66,7 @@ def _run_count(path: Path, published: Path) -> int:
 
 
 def _count_published(connection: duckdb.DuckDBPyConnection, published: Path) -> int:
-    place = str(published).replace("'", "''")
-    connection.execute(f"ATTACH '{place}' AS {_PUBLISHED} (READ_ONLY)")
+    connection.execute(f"ATTACH {literal(str(published))} AS {_PUBLISHED} (READ_ONLY)")
     try:
         [(count,)] = connection.execute(_COUNT.format(name=f"{_PUBLISHED}.")).fetchall()
     finally:

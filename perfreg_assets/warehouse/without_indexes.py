@@ -9,6 +9,8 @@ import re
 
 import duckdb
 
+from perfreg_assets.warehouse.literals import literal
+
 _TABLES = (
     *("attachments", "barycenters", "discords", "distances", "history_candidates", "history_sets", "measurements"),
     *("profiles", "run_barycenters", "runs", "time_series", "timings", "traces"),
@@ -32,5 +34,4 @@ def before(connection: duckdb.DuckDBPyConnection) -> None:
                 connection.execute(f'ALTER TABLE core.{table} ALTER COLUMN "{column}" SET NOT NULL')
             connection.execute(f"INSERT INTO core.{table} BY NAME SELECT * FROM core.{table}_keyed")
             connection.execute(f"DROP TABLE core.{table}_keyed")
-            text = comment.replace("'", "''")
-            connection.execute(f"COMMENT ON TABLE core.{table} IS '{text}'")
+            connection.execute(f"COMMENT ON TABLE core.{table} IS {literal(comment)}")

@@ -305,7 +305,7 @@ def test_when_too_much_waits_on_the_device_it_is_kept_unjudged(endurance):
     endurance.collect(endurance_backlog_bytes=1)
     windows = endurance.document()["windows"]
     unjudged = [index for index, window in enumerate(windows) if window["reason"] == "not_judged"]
-    # From where the reference ends. What follows the last byte read before the end is judged: nothing waits any more then.
+    # From where the reference ends. What follows the last byte read before the end is judged: nothing waits any more.
     assert unjudged[0] <= 600
     assert unjudged == list(range(unjudged[0], unjudged[-1] + 1))
     assert len(unjudged) > 100
