@@ -56,16 +56,17 @@ def histories_are_large_enough(reader: Reader, keys: Sequence[str]) -> dg.AssetC
 
 
 def false_alarms_are_few(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
-    """Share of alarms among the latest runs that nobody confirmed, at the current ω."""
+    """Few of the latest runs raised an alarm that somebody rejected, at the current ω; others may be true."""
     counted = findings.false_alarms(reader, LATEST_RUNS)
     if counted is None:
         return dg.AssetCheckResult(passed=True, description="nothing was judged yet", metadata={"runs": 0})
-    ratio = counted["alarms"] / counted["runs"]
+    ratio, open_alarms = counted["rejected"] / counted["runs"], counted["alarms"] - counted["rejected"]
     return dg.AssetCheckResult(
         passed=ratio <= FALSE_ALARMS_WORTH_A_LOOK,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"{counted['alarms']} alarms in the latest {counted['runs']} runs that nobody confirmed",
-        metadata={"false_alarm_ratio": ratio, "runs": counted["runs"], "alarms": counted["alarms"]},
+        description=f"{counted['rejected']} false alarms in the latest {counted['runs']} normal runs; "
+        f"{open_alarms} alarms that nobody reviewed (perfreg review RUN --status …)",
+        metadata={"false_alarm_ratio": ratio, "runs": counted["runs"], "unreviewed_alarms": open_alarms},
     )
 
 

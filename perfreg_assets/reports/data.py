@@ -464,14 +464,21 @@ class VersionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FalseAlarmRate:
-    """Measured at one ω: how many runs without a known problem were called anomalous."""
+class AlarmCounts:
+    """At one ω, of whole runs: `alarms` of `judged` runs, and what people said of those alarms.
+
+    `expected`: false alarms that the level of this ω lets through among the runs that nobody confirmed or accepted;
+    None where the detector states no level.
+    """
 
     detector: str
     omega: float
-    normal_run_count: int
-    false_alarm_count: int
-    rate: float | None
+    judged: int
+    alarms: int
+    confirmed: int
+    rejected: int
+    unreviewed: int
+    expected: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,7 +496,7 @@ class QualityRow:
 
 @dataclass(frozen=True, slots=True)
 class OmegaOverview:
-    """What the ω page shows at once: how many runs are anomalous at each step of ω, and the measured rates beside.
+    """What the ω page shows at once: how many runs are anomalous at each step of ω, and what people said of them.
 
     `measured`: runs with a critical ω. `counts`: anomalous ones at 0, 0.025, … 5.
     """
@@ -498,5 +505,5 @@ class OmegaOverview:
     detector: str | None
     measured: int = 0
     counts: tuple[int, ...] = ()
-    false_alarms: tuple[FalseAlarmRate, ...] = ()
+    alarms: tuple[AlarmCounts, ...] = ()
     quality: tuple[QualityRow, ...] = ()

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from perfreg_assets import detection
 from perfreg_assets.catalogue import definition_of, is_known
+from perfreg_assets.methods.calibration import level_of_omega
 from perfreg_assets.reports.conditions import in_groups, of
 from perfreg_assets.reports.data import (
-    FalseAlarmRate,
+    AlarmCounts,
     ListedRun,
     OmegaOverview,
     QualityRow,
@@ -315,8 +317,10 @@ _COUNTS = """
 SELECT greatest(0, least($last + 1, ceil(critical_omega * $per_unit)))::INTEGER, count(*)
 FROM marts.run_verdicts WHERE is_current AND critical_omega IS NOT NULL GROUP BY ALL
 """
-_RATES = """
-SELECT detector, omega, presumed_normal_count, presumed_false_alarm_count, false_alarm_ratio
+_ALARMS = """
+SELECT
+    detector, omega, judged_count, flagged_count, confirmed_flagged_count, rejected_alarm_count,
+    presumed_false_alarm_count - rejected_alarm_count, presumed_normal_count
 FROM marts.false_alarm_rates WHERE series = ? AND detector = ? ORDER BY omega
 """
 _QUALITY = """
@@ -340,9 +344,18 @@ def load_omega_overview(reader: Reader) -> OmegaOverview:
         detector=detector,
         measured=measured,
         counts=tuple(measured - passed for passed in below),
-        false_alarms=tuple(FalseAlarmRate(*row) for row in reader.rows(_RATES, [RUN_LEVEL, detector])),
+        alarms=tuple(_alarms(*row) for row in reader.rows(_ALARMS, [RUN_LEVEL, detector])),
         quality=tuple(QualityRow(**row) for row in reader.dicts(_QUALITY)),
     )
+
+
+def _alarms(
+    detector: str, omega: float, judged: int, alarms: int, confirmed: int, rejected: int, unreviewed: int, normal: int
+) -> AlarmCounts:
+    known = detection.detectors().get(detector)
+    states_level = known is not None and known.scale == "score"
+    expected = level_of_omega(omega) * normal if states_level else None
+    return AlarmCounts(detector, omega, judged, alarms, confirmed, rejected, unreviewed, expected)
 
 
 def overview_facts(reader: Reader) -> list[Any]:

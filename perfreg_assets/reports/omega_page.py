@@ -1,4 +1,4 @@
-"""The ω page: which verdicts change between two sensitivities, beside the false-alarm rate measured at each."""
+"""The ω page: which verdicts change between two sensitivities, beside what people said of the alarms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
                     "measured": overview.measured,
                     "counts": overview.counts,
                     "steps": OMEGA_STEPS,
-                    "rates": _rates(overview),
+                    "expected": _expected(overview),
                     "reviews": wording.REVIEW_LABELS,
                     "blocks": list_blocks(blocks),
                 }
@@ -45,17 +45,22 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
     )
 
 
-def _rates(overview: OmegaOverview) -> list[list[float]]:
-    return sorted(
-        [r.omega, r.rate] for r in overview.false_alarms if r.detector == overview.detector and r.rate is not None
-    )
+def _expected(overview: OmegaOverview) -> list[list[float]]:
+    """(ω, expected false alarms) where the detector states a level."""
+    of_detector = [one for one in overview.alarms if one.detector == overview.detector]
+    return sorted([one.omega, one.expected] for one in of_detector if one.expected is not None)
 
 
 def _measured(overview: OmegaOverview) -> list[dict[str, Any]]:
     """One line per ω of the current detector: what the warehouse's own runs and the last evaluation say."""
-    rates = {r.omega: r for r in overview.false_alarms if r.detector == overview.detector}
+    alarms = {one.omega: one for one in overview.alarms if one.detector == overview.detector}
     quality = {q.omega: q for q in overview.quality if q.detector == overview.detector and q.omega is not None}
     return [
-        {"omega": omega, "rate": rates.get(omega), "quality": quality.get(omega), "is_current": omega == overview.omega}
-        for omega in sorted({*rates, *quality})
+        {
+            "omega": omega,
+            "alarms": alarms.get(omega),
+            "quality": quality.get(omega),
+            "is_current": omega == overview.omega,
+        }
+        for omega in sorted({*alarms, *quality})
     ]

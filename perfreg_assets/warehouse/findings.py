@@ -19,9 +19,12 @@ ORDER BY run_id, series, reason_code
 _LATEST = "SELECT run_id FROM core.runs ORDER BY started_at DESC, run_id DESC LIMIT ?"
 # Of the latest runs only: their number does not grow with the history.
 _FALSE_ALARMS = """
-SELECT count(*) AS runs, count(*) FILTER (is_anomalous) AS alarms
+SELECT
+    count(*) AS runs,
+    count(*) FILTER (is_anomalous) AS alarms,
+    count(*) FILTER (is_anomalous AND is_rejected) AS rejected
 FROM (
-    SELECT verdicts.is_anomalous
+    SELECT verdicts.is_anomalous, coalesce(reviews.status, 'none') = 'rejected' AS is_rejected
     FROM marts.run_verdicts AS verdicts
     LEFT JOIN (SELECT * FROM marts.reviews WHERE is_in_force) AS reviews ON reviews.run_id = verdicts.run_id
     WHERE verdicts.is_current AND verdicts.is_anomalous IS NOT NULL
@@ -54,7 +57,8 @@ def of_partitions(
 
 
 def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
-    """Alarms among the latest normal runs (judged, neither confirmed nor accepted) at the current ω.
+    """Alarms among the latest normal runs (judged, neither confirmed nor accepted) at the current ω, and how many of
+    them somebody rejected.
 
     None when nothing was judged yet.
     """

@@ -14,7 +14,7 @@ import pytest
 
 from perfreg_assets.reports import run_list, version_list
 from perfreg_assets.reports.data import (
-    FalseAlarmRate,
+    AlarmCounts,
     HistoryMember,
     ListedRun,
     OmegaOverview,
@@ -407,20 +407,21 @@ def test_multiples_of_the_limit_read_well(ratio, text):
 
 
 # ---- ω page ------------------------------------------------------------------------------------------
-def test_the_omega_page_shows_rates_and_quality_of_the_detector_in_force(builders):
+def test_the_omega_page_shows_alarms_apart_and_quality_of_the_detector_in_force(builders):
     overview = OmegaOverview(
         1.5, "default", 1, (1,) * 160 + (0,) * 41,
-        (FalseAlarmRate("default", 1.5, 20, 1, 0.05), FalseAlarmRate("iqr", 1.5, 20, 9, 0.45)),
+        (AlarmCounts("default", 1.5, 20, 4, 1, 0, 3, 0.25), AlarmCounts("iqr", 1.5, 20, 9, 0, 0, 9)),
         (QualityRow("simulated_noise1", "default", 1.5, 0.973, 0.851, 0.908, 0.02),),
     )  # fmt: skip
     page = render_omega_page(overview)
     payload = json.loads(_read(page).payload)
     assert payload["counts"][round(3.9 * payload["steps"])] == 1
     assert payload["counts"][round(4.0 * payload["steps"])] == 0
-    assert payload["rates"] == [[1.5, 0.05]]
+    assert payload["expected"] == [[1.5, 0.25]]
     text = _visible(page)
-    assert "1.5 (in force) 5.0 % 1 of 20 0.973 0.851 0.908" in text
-    assert "45.0 %" not in text
+    assert "1.5 (in force) 4 of 20 1 0 3 0.2 0.973 0.851 0.908" in text
+    assert "9 of 20" not in text
+    assert "alarm rate" not in text  # of alarms that nobody looked at it is none of false ones
     assert "simulated_noise1" in text
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from perfreg_assets.assets import checks
 from perfreg_assets.warehouse import findings, reviews
 from perfreg_assets.warehouse.connection import Warehouse
 
 # The slow references: both as they were when they looked at all runs.
 _FALSE_ALARMS = """
-SELECT count(*) AS runs, count(*) FILTER (is_anomalous) AS alarms FROM (
-    SELECT is_anomalous FROM marts.runs WHERE is_anomalous IS NOT NULL
+SELECT
+    count(*) AS runs, count(*) FILTER (is_anomalous) AS alarms,
+    count(*) FILTER (is_anomalous AND review_status = 'rejected') AS rejected
+FROM (
+    SELECT is_anomalous, review_status FROM marts.runs WHERE is_anomalous IS NOT NULL
         AND coalesce(review_status, 'none') NOT IN ('confirmed', 'accepted')
     ORDER BY started_at DESC, run_id DESC LIMIT $latest
 )
@@ -34,6 +38,21 @@ def test_false_alarms_are_those_among_the_latest_normal_runs(
         for (run_id,), status in zip(alarms, ("confirmed", "accepted", "rejected"), strict=False):
             reviews.add(writer, run_id, status)
         assert findings.false_alarms(writer, latest) == writer.dicts(_FALSE_ALARMS, {"latest": latest})[0]
+
+
+def test_alarms_that_nobody_rejected_are_no_false_alarms(sample_copy: Warehouse) -> None:
+    """The demo's three alarms of five runs are all true, and the check failed on them."""
+    with sample_copy.writing() as writer:
+        alarms = "SELECT run_id FROM marts.runs WHERE is_anomalous AND review_status IS NOT DISTINCT FROM ?"
+        rejected, others = ([run_id for (run_id,) in writer.rows(alarms, [status])] for status in ("rejected", None))
+        result = checks.false_alarms_are_few(writer, [])
+        assert result.passed
+        assert result.metadata["unreviewed_alarms"].value == len(others)
+        for run_id in others:
+            reviews.add(writer, run_id, "rejected")
+        result = checks.false_alarms_are_few(writer, [])
+        assert not result.passed
+        assert f"{len(rejected) + len(others)} false alarms" in result.description
 
 
 def test_without_a_verdict_there_is_no_rate(warehouse: Warehouse) -> None:

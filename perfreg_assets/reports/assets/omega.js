@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const facts = JSON.parse(document.getElementById("omega-data").textContent);
-  const { omega, measured, counts, steps, rates } = facts;
+  const { omega, measured, counts, steps, expected } = facts;
   const { theme, config, layout, onThemeChange, lists } = window.perfreg;
   const inputs = { a: document.querySelector('[data-omega="a"]'), b: document.querySelector('[data-omega="b"]') };
   if (!inputs.a) { document.body.dataset.ready = "yes"; return; }
@@ -82,14 +82,13 @@
     const x = Array.from({ length: 201 }, (_, i) => (i * max) / 200);
     const traces = [{ x, y: x.map(count), mode: "lines", line: { color: t.run, width: 2, shape: "hv" }, hovertemplate: "ω %{x:.2f}: %{y} anomalous<extra></extra>" }];
     const look = {
-      ...layout(t), dragmode: false, hovermode: "closest", margin: { l: 48, r: 72, t: 8, b: 40 },
+      ...layout(t), dragmode: false, hovermode: "closest", margin: { l: 48, r: 8, t: 8, b: 40 },
       xaxis: { ...axis, range: [0, max], title: { text: "ω", font: { size: 12 } } },
       yaxis: { ...axis, rangemode: "tozero", ...(count(0) < 8 ? { dtick: 1 } : {}), title: { text: "runs", font: { size: 11 } } },
       shapes: ["a", "b"].map((key) => ({ type: "line", x0: Number(inputs[key].value), x1: Number(inputs[key].value), yref: "paper", y0: 0, y1: 1, line: { color: t.muted, width: 1, dash: key === "a" ? "solid" : "dash" } })),
     };
-    if (rates.length) {
-      traces.push({ x: rates.map((r) => r[0]), y: rates.map((r) => r[1] * 100), yaxis: "y2", mode: "lines+markers", line: { color: t.alert, width: 1, dash: "dot" }, marker: { size: 7 }, hovertemplate: "ω %{x:g}: %{y:.1f} % false alarms<extra></extra>" });
-      look.yaxis2 = { ...axis, overlaying: "y", side: "right", rangemode: "tozero", showgrid: false, tickmode: "auto", nticks: 5, ticksuffix: " %", title: { text: "false-alarm rate", standoff: 10, font: { size: 11 } } };
+    if (expected.length) {
+      traces.push({ x: expected.map((e) => e[0]), y: expected.map((e) => e[1]), mode: "lines+markers", line: { color: t.muted, width: 1, dash: "dot" }, marker: { size: 7 }, hovertemplate: "ω %{x:g}: %{y:.1f} false alarms to expect<extra></extra>" });
     }
     return Plotly.react(document.querySelector("[data-curve]"), traces, look, config);
   }
