@@ -23,7 +23,7 @@ import sample_warehouse
 ROOT = Path(__file__).parents[1]
 PAGES = {
     page.relative_to(ROOT).as_posix(): page.read_text("utf-8")
-    for page in (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
 }
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
