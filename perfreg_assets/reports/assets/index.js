@@ -215,7 +215,7 @@
       chart.setAttribute("role", "img");
       chart.setAttribute("aria-label", `${label[key]}: ${state.singles ? "mean of each run" : "level of each version"}, with the range of what it was compared with`);
       charts.set(chart, { section, series: key });
-      return make("div", {}, make("h4", {}, label[key]), chart);
+      return make("div", {}, make("h3", {}, label[key]), chart);
     }));
     const singles = section.querySelector("[data-singles]");
     singles.hidden = series.length === 0;
