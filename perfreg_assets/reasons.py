@@ -65,6 +65,14 @@ class Reason(StrEnum):
         "duplicate_trace",
         "A trace is one run, whatever it is called: it would count twice in histories; leave the folder out.",
     )
+    NO_TRACE_FOUND = (
+        "no_trace_found",
+        "There is no trace to import; give traces, folders that hold some, or a list on standard input as -.",
+    )
+    DEVICE_NOT_TOLD = (
+        "device_not_told",
+        "The trace does not say on what device it was recorded; name it with --device.",
+    )
     FOLDER_UNREADABLE = "folder_unreadable", "The folder cannot be read; check its permissions."
     FOLDER_FAILED = (
         "folder_failed",
@@ -143,6 +151,7 @@ class Reason(StrEnum):
         "The run was recorded with other sources that change the load.",
         "recorded with other sources",
     )
+    OTHER_SCENARIO = "other_scenario", "The run is of another scenario.", "of another scenario"
     INCOMPLETE_TRACE = "incomplete_trace", "The run's trace is not whole.", "with an incomplete trace"
     FUNCTIONAL_PROBLEMS = (
         "functional_problems",

@@ -82,6 +82,7 @@ class Run:
     """What is known of a run besides its id and its path, under the names of core.runs and marts.runs.
 
     A quarantined run may lack all of it. `functional_problems` is None where the tester did not say (F unknown).
+    `scenario` names what was done where a script does it, in place of a path or beside one.
     """
 
     app: str | None = None
@@ -92,6 +93,7 @@ class Run:
     time_limit_s: float | None = None
     action_interval_s: float | None = None
     device_unit: str | None = None
+    scenario: str | None = None
     started_at: datetime | None = None
     exploration_start_ns: int | None = None
     exploration_end_ns: int | None = None

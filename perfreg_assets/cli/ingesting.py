@@ -33,7 +33,7 @@ def demo(settings: Settings) -> None:
             settings_table.change(writer, name, DEMO_SIMILARITY, note="demo: its sessions are 70 s short")
         terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable in this warehouse (setting {name})")
 
-    show_verdicts(settings, _ingest(settings, [bundled.demo_runs_dir()]))
+    show_verdicts(settings, take_in(settings, [bundled.demo_runs_dir()]))
     picture = settings.home_dir / "demo.png"
     with warehouse.reading() as reader:
         worst = picture_of_worst(reader)
@@ -51,14 +51,18 @@ def demo(settings: Settings) -> None:
 def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
     """Takes in run folders (or folders of them) and materialises everything downstream. Exit status: 0 at least one run
     was taken in or known already, 1 every folder was quarantined or is not there, or something failed."""
-    taken = _ingest(settings, list(paths))
+    taken = take_in(settings, list(paths))
     if not taken:
         sys.exit(1)
     show_verdicts(settings, taken)
 
 
-def _ingest(settings: Settings, paths: list[Path]) -> set[str]:
-    """The runs that were given, whether new or known already."""
+def take_in(settings: Settings, paths: list[Path]) -> set[str]:
+    """Registers run folders (or folders of them), brings everything up to date and says what was done.
+
+    Returns:
+        Ids of the runs that were given, whether new or known already.
+    """
     from perfreg_assets.automation import jobs
     from perfreg_assets.automation.materialise import Materialised, materialise
     from perfreg_assets.automation.upkeep import bring_up_to_date

@@ -96,6 +96,7 @@ def read_run_folder(folder: Path, settings: Settings) -> RunFolder:
         config=document.configuration,
         **vars(document.configuration),
         started_at=document.started_at,
+        scenario=document.scenario,
         exploration_start_ns=exploration.start_ns if exploration else None,
         exploration_end_ns=exploration.end_ns if exploration else None,
         path=document.steps,

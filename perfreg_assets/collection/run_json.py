@@ -146,6 +146,7 @@ class RunDocument(_Object):
     config: _Config
     started_at: Annotated[datetime, BeforeValidator(_moment)]
     exploration: _Exploration | None = None
+    scenario: _Name = None
     path: Annotated[list[_Step] | None, FailFast(), BeforeValidator(_numbered), AfterValidator(_ascending)] = None
     functional_problems: Annotated[list[_FunctionalProblem] | None, FailFast()] = None
     trace: _Text

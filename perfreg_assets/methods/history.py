@@ -1,8 +1,9 @@
 """Which earlier runs a new run is compared with (thesis 4.2.3).
 
 Of the runs of the app that started earlier: same configuration, recorded with the same sources as far as they change
-the load, no functional problems, a whole trace, another version than the new run's (unless allowed), not reviewed out,
-a similar path; of those the latest k. Pure: what is known about the runs comes in, the selection and its explanation go
+the load, of the same scenario, no functional problems, a whole trace, another version than the new run's (unless allowed),
+not reviewed out, a similar path; of those the latest k. A scenario that both runs name stands for the path where one of
+them has none. Pure: what is known about the runs comes in, the selection and its explanation go
 out. Runs that started later are not looked at, so they never change an earlier run's history. Every run that is left
 out has exactly one reason, the first that holds in the order of `EXCLUDE_REASONS`.
 """
@@ -21,6 +22,7 @@ from perfreg_assets.reasons import Reason
 EXCLUDE_REASONS = (
     Reason.OTHER_CONFIGURATION,
     Reason.OTHER_RECORDING,
+    Reason.OTHER_SCENARIO,
     Reason.INCOMPLETE_TRACE,
     Reason.FUNCTIONAL_PROBLEMS,
     Reason.FUNCTIONAL_PROBLEMS_UNKNOWN,
@@ -34,7 +36,10 @@ EXCLUDE_REASONS = (
 )
 NEAR_MISS_LIMIT = 20
 # These say what kind of run it is, not that it nearly was a member.
-_FAR_MISSES = {Reason.OTHER_CONFIGURATION, Reason.OTHER_RECORDING, Reason.SAME_VERSION, Reason.BEYOND_SIZE}
+_FAR_MISSES = {
+    *(Reason.OTHER_CONFIGURATION, Reason.OTHER_RECORDING, Reason.OTHER_SCENARIO),
+    *(Reason.SAME_VERSION, Reason.BEYOND_SIZE),
+}
 _NOT_A_REGRESSION = {"rejected", "accepted"}  # reviews that overrule an anomalous verdict
 
 
@@ -51,6 +56,7 @@ class RunFacts:
         is_excluded: taken out by hand.
         is_anomalous: the current verdict; None if not judged.
         load_sources: the data sources it was recorded with that change the load, in order of their names.
+        scenario: what a script did; None where nobody says.
     """
 
     run_id: str
@@ -65,6 +71,7 @@ class RunFacts:
     is_anomalous: bool | None
     load_sources: tuple[str, ...] = ()
     state_hashes: tuple[str, ...] = ()
+    scenario: str | None = None
 
     @property
     def place(self) -> tuple[datetime, str]:
@@ -74,6 +81,10 @@ class RunFacts:
     def is_recorded_like(self, other: RunFacts) -> bool:
         """Whether the two differ neither in configuration nor in the sources that change the load."""
         return self.config_hash == other.config_hash and set(self.load_sources) == set(other.load_sources)
+
+    def is_comparable_with(self, other: RunFacts) -> bool:
+        """Whether the two are recorded alike and of the same scenario."""
+        return self.is_recorded_like(other) and self.scenario == other.scenario
 
 
 @dataclass(frozen=True)
@@ -148,14 +159,15 @@ def select_history(
         reverse=True,
     )
     accepted = max(
-        (run.place for run in candidates if run.review == "accepted" and run.is_recorded_like(new)), default=None
+        (run.place for run in candidates if run.review == "accepted" and run.is_comparable_with(new)), default=None
     )
     outcomes: dict[str, tuple[float | None, Reason | None]] = {
         run.run_id: (None, reason)
         for run in candidates
         if (reason := _reason_without_path(new, run, rules, accepted)) is not None
     }
-    outcomes |= _compare_paths([run for run in candidates if run.run_id not in outcomes], new_path, rules, paths)
+    comparable = [run for run in candidates if run.run_id not in outcomes]
+    outcomes |= _compare_paths(comparable, new_path, rules, paths, has_scenario=new.scenario is not None)
     members: list[Candidate] = []
     near_misses: list[Candidate] = []
     counts: Counter[Reason] = Counter()
@@ -179,23 +191,32 @@ def select_history(
 
 
 def _compare_paths(
-    comparable: Sequence[RunFacts], new_path: Sequence[str], rules: HistoryRules, paths: Paths
+    comparable: Sequence[RunFacts], new_path: Sequence[str], rules: HistoryRules, paths: Paths, *, has_scenario: bool
 ) -> dict[str, tuple[float | None, Reason | None]]:
     """(similarity, reason) by run_id of runs, latest first, that only their path can keep out.
+
+    Where all are of one scenario, it tells what was done of a run without a path; its similarity is None.
 
     In blocks and only until k runs passed: older ones are beyond the size whatever their path.
     """
     outcomes: dict[str, tuple[float | None, Reason | None]] = {}
+    needs_no_path: set[str] = set()
     passed = 0
     block = 2 * rules.size
     for start in range(0, len(comparable), block):
         runs = comparable[start : start + block]
         values: Sequence[float | None] = [None] * len(runs)
         if passed < rules.size:
-            values = similarities(paths(runs), new_path, minimum=rules.similarity_minimum)
+            own = paths(runs)
+            values = similarities(own, new_path, minimum=rules.similarity_minimum)
+            if has_scenario:
+                needs_no_path |= {run.run_id for run, path in zip(runs, own, strict=True) if not (path and new_path)}
         for run, value in zip(runs, values, strict=True):
             if passed == rules.size:
                 outcomes[run.run_id] = None, Reason.BEYOND_SIZE
+            elif run.run_id in needs_no_path:
+                outcomes[run.run_id] = None, None
+                passed += 1
             elif value is None or value < rules.similarity_minimum:
                 outcomes[run.run_id] = value, Reason.PATH_DISSIMILAR
             else:
@@ -212,6 +233,7 @@ def _reason_without_path(
     checks = (
         (Reason.OTHER_CONFIGURATION, run.config_hash != new.config_hash),
         (Reason.OTHER_RECORDING, not run.is_recorded_like(new)),
+        (Reason.OTHER_SCENARIO, not run.is_comparable_with(new)),
         (Reason.INCOMPLETE_TRACE, not run.is_complete),
         (Reason.FUNCTIONAL_PROBLEMS, run.has_functional_problems is True),
         (Reason.FUNCTIONAL_PROBLEMS_UNKNOWN, run.has_functional_problems is None),
@@ -235,14 +257,15 @@ def _explanation(
     if candidate_count == 0:
         return f"There is no earlier run of {new.app}; a verdict needs {rules.minimum}."
     similar = min((member.similarity for member in members if member.similarity is not None), default=None)
+    scenario = "" if new.scenario is None else f" (scenario {new.scenario})"
     paths = "" if similar is None else f", paths {similar:.2f} similar or more"
-    first = f"{len(members)} of {candidate_count} earlier runs of {new.app} form the history{paths}"
+    first = f"{len(members)} of {candidate_count} earlier runs of {new.app} form the history{scenario}{paths}"
     if len(members) < rules.minimum:
         first = (
-            f"Only {len(members)} of {candidate_count} earlier runs of {new.app} can be compared with, "
+            f"Only {len(members)} of {candidate_count} earlier runs of {new.app} can be compared with{scenario}, "
             f"a verdict needs {rules.minimum}"
         )
     parts = [f"{count} {reason.label}" for reason, count in excluded.items()]
     left_out = f"; left out: {', '.join(parts)}" if parts else ""
-    no_path = "" if has_path else " The run has no path, so only runs without one are similar to it."
+    no_path = "" if has_path or scenario else " The run has no path, so only runs without one are similar to it."
     return f"{first}{left_out}.{no_path}"

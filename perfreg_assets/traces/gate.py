@@ -28,6 +28,7 @@ from perfreg_assets.catalogue import EVERYTHING, loss_counter
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import open_regular, resolved
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.app_candidates import offered
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.contents import TraceContents, load_contents
 from perfreg_assets.traces.engine import TraceSession
@@ -231,7 +232,7 @@ def check_trace(
         (Rejected(Reason.TRACE_REDUCED, facts.path.name) if facts.is_reduced else None)
         or _source_problem(sources)
         or _stats_problem(losses)
-        or _app_problem(app, processes, len(contents.processes))
+        or _app_problem(app, processes, contents)
         or _time_problem(recorded, window, exploration, time_limit_s, settings)
     )
     return TraceHealth(
@@ -300,10 +301,11 @@ def _stats_problem(losses: Mapping[str, tuple[tuple[str, ...], bool]]) -> Reject
     return Rejected(reason, ", ".join(text for _, text in fatal))
 
 
-def _app_problem(app: str, processes: tuple[AppProcess, ...], process_count: int) -> Rejected | None:
+def _app_problem(app: str, processes: tuple[AppProcess, ...], contents: TraceContents) -> Rejected | None:
     if processes:
         return None
-    return Rejected(Reason.PACKAGE_MISSING, f"none of {process_count} processes is named {app!r} or {app + ':…'!r}")
+    what = f"none of {len(contents.processes)} processes is named {app!r} or {app + ':…'!r}{offered(contents, app)}"
+    return Rejected(Reason.PACKAGE_MISSING, what)
 
 
 def _window(recorded: tuple[int, int], exploration: tuple[int, int] | None, settings: Settings) -> tuple[int, int]:

@@ -50,7 +50,8 @@ _FACTS = """
 SELECT
     runs.run_id, runs.app, runs.version_name, runs.config_hash, runs.started_at,
     runs.functional_problem_count > 0 AS has_functional_problems, coalesce(traces.is_complete, false) AS is_complete,
-    reviews.status AS review, runs.is_excluded, verdicts.is_anomalous, list_sort(traces.load_sources) AS load_sources
+    reviews.status AS review, runs.is_excluded, verdicts.is_anomalous, list_sort(traces.load_sources) AS load_sources,
+    runs.scenario
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
 LEFT JOIN (
@@ -73,8 +74,8 @@ def facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[RunFacts]:
         with_verdicts: whether the current verdicts are asked for; else `is_anomalous` is None.
     """
     return [
-        RunFacts(*(*own, tuple(load_sources or ())))
-        for *own, load_sources in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
+        RunFacts(*own, load_sources=tuple(load_sources or ()), scenario=scenario)
+        for *own, load_sources, scenario in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
     ]
 
 

@@ -98,6 +98,35 @@ def of_traces(reader: Reader, rows: Iterable[RunRow]) -> dict[str, str]:
     return {content or of_file[file]: run_id for content, file, run_id in found}
 
 
+@dataclass(frozen=True)
+class Holder:
+    """The run that has a trace."""
+
+    run_id: str
+    app: str
+    version_name: str
+
+
+def holders(reader: Reader, contents: Iterable[str]) -> dict[str, Holder]:
+    """SHA-256 of a trace's content -> the run that has it; quarantined runs have none."""
+    found = reader.rows(
+        "SELECT trace_content_sha256, run_id, app, version_name FROM core.runs WHERE NOT is_quarantined "
+        "AND trace_content_sha256 IN (SELECT unnest(?::VARCHAR[])) ORDER BY registered_at DESC, run_id DESC",
+        [list(contents)],
+    )
+    return {content: Holder(*told) for content, *told in found}
+
+
+def time_limits(reader: Reader, app: str) -> list[tuple[str, str, str | None, float]]:
+    """(device, strategy, scenario, time limit in s) of an app's runs, each once, the latest first."""
+    found = reader.rows(
+        "SELECT device, strategy, scenario, time_limit_s FROM core.runs WHERE app = ? AND NOT is_quarantined "
+        "GROUP BY ALL ORDER BY max(started_at) DESC, time_limit_s",
+        [app],
+    )
+    return [tuple(row) for row in found]
+
+
 def apps_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id -> its app, for registered runs that say so."""
     return dict(

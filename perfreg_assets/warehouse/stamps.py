@@ -47,7 +47,7 @@ _SOURCES: dict[str, _Source] = {
     "runs": _Source(
         "core.runs",
         "rows.run_id, rows.partition_key, rows.app, rows.version_name, rows.version_code, rows.device, "
-        "rows.device_unit, rows.strategy, rows.time_limit_s, rows.action_interval_s, rows.config_hash, "
+        "rows.device_unit, rows.scenario, rows.strategy, rows.time_limit_s, rows.action_interval_s, rows.config_hash, "
         "rows.started_at, rows.exploration_start_ns, rows.exploration_end_ns, rows.step_count, "
         "rows.explored_state_count, rows.functional_problem_count, rows.functional_problems, rows.content_hash, "
         "rows.path_hash, rows.trace_file, rows.trace_bytes, rows.trace_sha256, rows.is_quarantined, "

@@ -80,7 +80,7 @@ SELECT
     runs.run_id,
     concat_ws(
         '|', runs.version_name, runs.config_hash, list_sort(traces.load_sources)::VARCHAR,
-        epoch_us(runs.started_at)::VARCHAR, coalesce(runs.path_hash, '')
+        epoch_us(runs.started_at)::VARCHAR, coalesce(runs.path_hash, ''), 'in ' || runs.scenario
     ) AS own,
     concat_ws(
         '|', coalesce((runs.functional_problem_count > 0)::VARCHAR, '?'),

@@ -19,7 +19,7 @@ FROM (
     UNION ALL
     SELECT run_id, 'run', NULL, 'time_limit_missed',
         format('The exploration took {:.1f} s, the time limit is {:.1f} s.', (exploration_end_ns - exploration_start_ns) / 1e9, time_limit_s), false
-    FROM core.runs WHERE (exploration_end_ns - exploration_start_ns) / 1e9 > 1.1 * time_limit_s
+    FROM core.runs WHERE (exploration_end_ns - exploration_start_ns) / 1e9 > 1.1 * time_limit_s AND scenario IS NULL -- a script ends when it is done
     UNION ALL
     SELECT run_id, 'trace', NULL, reason_code, reason, true
     FROM core.traces WHERE NOT is_complete

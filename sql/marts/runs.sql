@@ -9,6 +9,7 @@ SELECT
     runs.version_code,
     runs.device,
     runs.device_unit,
+    runs.scenario,
     runs.strategy,
     runs.time_limit_s,
     runs.action_interval_s,

@@ -232,3 +232,40 @@ def test_a_run_without_a_path_is_compared_with_such_runs_only():
     selection = select_history(replace(NEW, state_hashes=()), others, RULES)
     assert ids(selection.members) == ["run-004", "run-003", "run-002", "run-001", "run-000"]
     assert selection.explanation.endswith("The run has no path, so only runs without one are similar to it.")
+
+
+def of_scenario(name, paths, **changes):
+    runs = [run(number, scenario=name, state_hashes=path) for number, path in enumerate(paths)]
+    return select_history(run(500, version_name="1.5.0", scenario=name, **changes), runs, RULES)
+
+
+def test_a_scenario_stands_for_the_path_where_one_of_the_runs_has_none():
+    selection = of_scenario("cold-start", [()] * 6, state_hashes=())
+    assert selection.state == "ready"
+    assert len(selection.members) == 6
+    assert all(member.similarity is None for member in selection.members)
+    assert selection.explanation == "6 of 6 earlier runs of com.rig.notes form the history (scenario cold-start)."
+    mixed = of_scenario("cold-start", [(), PATH, tuple("abcdefzyxw")] * 5, state_hashes=())
+    assert len(mixed.members) == 12  # the new run has no path, so theirs do not matter
+
+
+def test_runs_with_a_scenario_and_a_path_compare_by_both():
+    selection = of_scenario("cold-start", [(), PATH, tuple("zyxwvzyxwv")] * 4)
+    assert len(selection.members) == 8
+    assert selection.excluded_counts == {Reason.PATH_DISSIMILAR: 4}
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [("a", "b"), ("a", None), (None, "a")])
+def test_runs_of_different_scenarios_are_never_compared(mine, theirs):
+    new = run(500, version_name="1.5.0", scenario=mine)
+    selection = select_history(new, [run(number, scenario=theirs) for number in range(6)], RULES)
+    assert selection.state == "not_enough_history"
+    assert selection.excluded_counts == {Reason.OTHER_SCENARIO: 6}
+    assert "6 of another scenario" in selection.explanation
+    assert selection.near_misses == ()
+
+
+def test_an_accepted_run_begins_the_normal_of_its_own_scenario_only():
+    earlier = [run(number, scenario="a") for number in range(6)] + [run(9, scenario="b", review="accepted")]
+    selection = select_history(run(500, version_name="1.5.0", scenario="a"), earlier, RULES)
+    assert len(selection.members) == 6

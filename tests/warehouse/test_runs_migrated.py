@@ -33,3 +33,19 @@ def test_runs_of_the_first_release_keep_their_paths_and_get_their_states_counted
     # What freshness took for the hash as long as none was stored: nothing becomes stale.
     assert found["old"].path_hash == before
     assert (found["bad"].explored_state_count, found["bad"].path) == (None, None)
+
+
+def test_a_scenario_that_was_among_the_kept_keys_becomes_the_runs_scenario() -> None:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    apply_all(connection, dict(list(migration_files(sql_dir() / "migrations").items())[:17]))
+    for run_id, extra in (("a", '{"scenario": "cold-start"}'), ("b", '{"scenario": 3}'), ("c", "{}"), ("d", None)):
+        connection.execute(
+            "INSERT INTO core.runs BY NAME SELECT ? AS run_id, 'f' AS folder_name, 'h' AS content_hash, 'app' AS app, "
+            "'1' AS version_name, 'c' AS config_hash, now() AS started_at, ?::JSON AS extra, false AS is_quarantined, "
+            "now() AS registered_at",
+            [run_id, extra],
+        )
+    assert migrate(connection)
+    found = runs.find(Writer(connection), "abcd")
+    assert {run_id: row.scenario for run_id, row in found.items()} == {"a": "cold-start", "b": None, "c": None, "d": None}

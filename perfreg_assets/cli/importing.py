@@ -1,0 +1,196 @@
+"""`perfreg import`: bare traces become run folders, and are taken in."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.ingesting import take_in
+from perfreg_assets.cli.reading import show_verdicts
+from perfreg_assets.cli.root import command
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from perfreg_assets.collection.bare_traces import BareTrace
+    from perfreg_assets.collection.importing import ImportedRun, Origin
+    from perfreg_assets.reasons import Rejected
+    from perfreg_assets.traces.overview import Overview
+
+
+@command("import", example="perfreg import traces/ --app com.rig.shop --app-version 1.5.0 --scenario cold-start")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True), metavar="TRACE…")
+@click.option("--app", required=True, help="Application id: the process's name in the traces.")
+@click.option("--app-version", "version_name", required=True, help="The version that was tested.")
+@click.option("--version-code", type=click.IntRange(0), help="Android's integer version.")
+@click.option("--scenario", help="What was done; only runs of one scenario are compared. Of tests: their name.")
+@click.option("--device", help="Where it was recorded; default: as the trace says.")
+@click.option("--strategy", default="imported", show_default=True, help="Name of the strategy S.")
+@click.option("--time-limit", "time_limit_s", type=click.FloatRange(0), help="T, seconds; default: as the runs before.")
+@click.option("--started-at", help="When, as 2026-11-20T09:12:00Z; default: as the trace says, else the file's time.")
+@click.option("--pattern", help="Which files of folders are traces, as in a shell: 'iter*.pb'.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Write the run folders here too, and keep them."
+)
+def import_traces(
+    settings: Settings, paths: tuple[Path, ...], scenario: str | None, pattern: str | None, out: Path | None,
+    started_at: str | None, **told: str | float | None,
+) -> None:  # fmt: skip
+    """Makes runs of traces that have no run.json, and takes them in. TRACE is a file, a folder of them, what Jetpack
+    Macrobenchmark left (its metrics are imported too), or - for a list of paths on standard input.
+
+    A trace counts as a run without functional problems. The same trace is the same run: importing it again adds
+    nothing. Exit status: 0 at least one run was taken in or known already, 1 none was.
+    """
+    from perfreg_assets.collection.bare_traces import find_bare_traces
+    from perfreg_assets.collection.importing import Origin
+
+    moment = _moment(started_at) if started_at else None
+    origin = Origin(**told, started_at=moment)  # type: ignore[arg-type]  (click has checked them)
+    _check(origin, scenario)
+    listed = [Path(line) for line in sys.stdin.read().splitlines() if line.strip()] if Path("-") in paths else []
+    found = find_bare_traces([*(path for path in paths if path != Path("-")), *listed], pattern)
+    _tell(found.refused)
+    ids = _import(settings, found.traces, origin, scenario, out) if found.traces else set()
+    has_results = bool(found.results) and _import_results(settings, found.results, origin)
+    if not ids and not has_results:
+        sys.exit(1)
+    if ids:
+        show_verdicts(settings, ids)
+
+
+def _moment(text: str) -> datetime:
+    from perfreg_assets.benchmarks.taking_in import moment
+
+    return moment(text, "--started-at")
+
+
+def _check(origin: Origin, scenario: str | None) -> None:
+    from perfreg_assets.collection.config import check_app_id
+
+    check_app_id(origin.app)
+    for name, text in (("--app-version", origin.version_name), ("--scenario", scenario), ("--device", origin.device)):
+        if text is not None and not text.strip():
+            raise ValueError(f"{name} is empty; name it or leave it out")
+
+
+def _tell(refused: Sequence[Rejected]) -> None:
+    for one in refused:
+        terminal.fail(f"not imported [{one.reason.code}] {one}")
+
+
+def _import(
+    settings: Settings, traces: Sequence[BareTrace], origin: Origin, scenario: str | None, out: Path | None
+) -> set[str]:
+    """Ids of the runs that the traces are, those that were known among them."""
+    with terminal.progress("import") as show:
+        looked = _look(settings, traces, origin.app, show)
+    new, known, refused = _sort_out(settings, looked, origin, scenario)
+    _tell(refused)
+    if any(one.is_dated_by_file for one in new):
+        terminal.note("some traces do not say when they were recorded: their files' times stand for it (--started-at)")
+    terminal.say(f"{len(new)} new runs, {len(known)} known already, {len(refused)} traces refused")
+    if not new:
+        return known
+    settings.home_dir.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix="import-", dir=settings.home_dir))
+    try:
+        for one in new:
+            folder = one.write(staging)
+            if out is not None and not (out / one.run_id).exists():
+                one.write(out)
+            terminal.note(f"{one.trace.name} is run {folder.name}")
+        return known | take_in(settings, [staging])
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _look(
+    settings: Settings, traces: Sequence[BareTrace], app: str, show: Callable[[str], None]
+) -> list[tuple[BareTrace, Overview | Rejected]]:
+    from perfreg_assets.model.inspecting import usable_cores
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.traces.engines import Engines
+    from perfreg_assets.traces.overview import look_over
+
+    def look(one: BareTrace) -> Overview | Rejected:
+        try:
+            return look_over(one.path, settings, app, engines=engines)
+        except Rejected as rejected:
+            if rejected.reason is Reason.ENGINE_UNAVAILABLE:
+                raise
+            return rejected
+
+    found = []
+    with Engines(settings) as engines, ThreadPoolExecutor(usable_cores()) as pool:
+        for number, (one, overview) in enumerate(zip(traces, pool.map(look, traces), strict=True), 1):
+            show(f"{number} of {len(traces)} traces looked at")
+            found.append((one, overview))
+    return found
+
+
+def _sort_out(
+    settings: Settings, looked: Sequence[tuple[BareTrace, Overview | Rejected]], origin: Origin, scenario: str | None
+) -> tuple[list[ImportedRun], set[str], list[Rejected]]:
+    """(new runs, ids of those that are there, why others are none)."""
+    from perfreg_assets.collection.importing import TimeLimit, run_of
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.warehouse import runs
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    overviews = [one for _, one in looked if not isinstance(one, Rejected)]
+    holders: dict[str, runs.Holder] = {}
+    limits: list[TimeLimit] = []
+    warehouse = Warehouse.of(settings)
+    if warehouse.published.is_file():
+        with warehouse.reading_caught_up() as reader:
+            holders = runs.holders(reader, [one.facts.content_sha256 for one in overviews])
+            limits = [TimeLimit(*row) for row in runs.time_limits(reader, origin.app)]
+    new: dict[str, ImportedRun] = {}
+    known: set[str] = set()
+    refused: list[Rejected] = []
+    for trace, overview in looked:
+        try:
+            if isinstance(overview, Rejected):
+                raise overview
+            holder = holders.get(overview.facts.content_sha256)
+            if holder is None:
+                run = run_of(overview, origin, trace.scenario or scenario, limits)
+                new.setdefault(run.run_id, run)
+                limits.append(run.limit)
+            elif (holder.app, holder.version_name) == (origin.app, origin.version_name):
+                known.add(holder.run_id)
+            else:
+                what = f"{trace.path.name} is run {holder.run_id} of {holder.app} {holder.version_name}"
+                raise Rejected(Reason.DUPLICATE_TRACE, what)
+        except Rejected as rejected:
+            refused.append(rejected)
+    return list(new.values()), known, refused
+
+
+def _import_results(settings: Settings, paths: Sequence[Path], origin: Origin) -> bool:
+    """Takes in the metrics of tests; whether there were any."""
+    from perfreg_assets.benchmarks.taking_in import Origin as Measured
+    from perfreg_assets.benchmarks.taking_in import take_in as read_results
+    from perfreg_assets.cli.benchmarks import store
+
+    whose = Measured(app=origin.app, version_name=origin.version_name, device=origin.device)
+    taken = read_results(paths, whose)
+    _tell([one.rejected for one in taken if one.rejected is not None])
+    found = [one.measured for one in taken if one.measured is not None]
+    if not found:
+        return False
+    with terminal.progress("import") as show:
+        rows = store(settings, found, show)
+    shown = [{"benchmark": row["result_name"], "score": row["score"], "state": row["state"]} for row in rows]
+    terminal.table(shown, ("benchmark", "score", "state"))
+    return True

@@ -1,0 +1,148 @@
+"""`perfreg inspect`: what is in a trace, and what could be judged."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.catalogue import DATA_SOURCES, SERIES, SeriesDefinition
+from perfreg_assets.cli.root import command
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.traces.grid import Series
+    from perfreg_assets.traces.overview import Overview
+
+_PROCESSES_SHOWN = 8
+
+
+@command("inspect", example="perfreg inspect trace.perfetto-trace.gz --app com.rig.shop")
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("--app", help="Application id; default: the process that may be an app and ran most.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None:
+    """Says what is in a trace: device, length, processes that may be the app; which series it could be judged by, and
+    for the others which data source to record. Needs no warehouse and stores nothing."""
+    from perfreg_assets.traces.overview import look_over
+
+    with terminal.progress("inspect") as show:
+        show(f"reading {trace.name}")
+        found = look_over(trace, settings, app, with_series=True)
+    told = told_of(found, settings)
+    if form == "json":
+        terminal.show_object(told)
+        return
+    _show(told)
+
+
+def told_of(found: Overview, settings: Settings) -> dict[str, Any]:
+    """What is said of a trace, as JSON has it."""
+    health = found.health
+    return {
+        "trace": found.path.name,
+        "trace_bytes": found.facts.file_bytes,
+        "trace_sha256": found.facts.sha256,
+        "device": found.device.description,
+        "android_release": found.device.release,
+        "android_sdk": found.device.sdk,
+        "started_at": found.started_at,
+        "start_ns": found.recorded_ns[0],
+        "end_ns": found.recorded_ns[1],
+        "duration_s": found.duration_s,
+        "app": found.app,
+        "is_app_there": bool(health and health.app_processes),
+        "is_complete": bool(health and health.is_complete),
+        "reason_code": health.reason.code if health and health.reason else None,
+        "reason": f"{health.detail}: {health.reason.sentence}" if health and health.reason else None,
+        "data_sources": list(health.data_sources) if health else [],
+        "load_sources": list(health.load_sources or ()) if health else [],
+        "process_count": found.process_count,
+        "candidates": [
+            {"process": one.name, "cpu_s": one.cpu_s, "process_count": one.process_count} for one in found.candidates
+        ],
+        "series": _all_series(found.series, settings),
+    }
+
+
+def _all_series(series: tuple[Series, ...], settings: Settings) -> list[dict[str, Any]]:
+    told = [_series(one, series, settings) for one in SERIES if one.kind != "scalar"]
+    there = {source for one in SERIES for row in told if row["series"] == one.name and row["is_recorded"]
+             for source in one.sources}  # fmt: skip
+    for row in told:
+        if row["axis"] == "energy" and there.issuperset(row["record"]):
+            row["record"] = []  # what it lacks is a power profile, which `reason` says
+    return told
+
+
+def _series(one: SeriesDefinition, series: tuple[Series, ...], settings: Settings) -> dict[str, Any]:
+    """A series of the catalogue; those that are numbered or named count as one, which is there when any of them is."""
+    own = [found for found in series if re.fullmatch(one.pattern, found.name)]
+    recorded = [found for found in own if found.values is not None]
+    means = [float(found.values.mean()) for found in recorded if found.values is not None and found.values.size]
+    reasons = [found.missing_reason for found in own if found.values is None]
+    return {
+        "series": one.name,
+        "axis": one.axis,
+        "unit": one.unit,
+        "is_recorded": bool(recorded),
+        "is_judged": one.name in settings.judged_series or (one.is_judged_where_recorded and bool(recorded)),
+        "series_count": len(recorded),
+        "mean": sum(means) / len(means) if means else None,
+        "reason": None if recorded else next(iter(reasons), "the trace has none"),
+        "record": [] if recorded else list(one.sources),
+        "changes_load": "; ".join(
+            DATA_SOURCES[name].changes_load for name in one.sources if DATA_SOURCES[name].changes_load
+        ) or None,
+    }  # fmt: skip
+
+
+def _show(told: dict[str, Any]) -> None:
+    from perfreg_assets.methods.explanation import readable_quantity
+
+    app = told["app"] or "–"
+    rows = [
+        ("trace", f"{told['trace']}, {told['trace_bytes']:,} bytes"),
+        ("device", told["device"] or "not told: name it with --device when importing"),
+        ("started", str(told["started_at"] or "not told")),
+        ("duration", f"{told['duration_s']:.1f} s"),
+        ("app", app if told["is_app_there"] else f"{app} is not in the trace"),
+        ("whole", "yes" if told["is_complete"] else f"no: {told['reason'] or 'no app to look for'}"),
+    ]
+    terminal.table([{"": name, "what": what} for name, what in rows], ("", "what"))
+    terminal.say()
+    shown = told["candidates"][:_PROCESSES_SHOWN]
+    if shown:
+        terminal.table(
+            [{"may be the app": one["process"], "CPU s": one["cpu_s"], "processes": one["process_count"]}
+             for one in shown],
+            ("may be the app", "CPU s", "processes"),
+        )  # fmt: skip
+        terminal.say()
+    there = [one for one in told["series"] if one["is_recorded"]]
+    if there:
+        terminal.table(
+            [
+                {
+                    "could be judged": one["series"], "axis": one["axis"],
+                    "mean": "–" if one["mean"] is None else readable_quantity(one["mean"], one["unit"]),
+                    "by default": "yes" if one["is_judged"] else "on demand",
+                }
+                for one in there
+            ],
+            ("could be judged", "axis", "mean", "by default"),
+        )  # fmt: skip
+        terminal.say()
+    terminal.table(
+        [
+            {"missing": one["series"], "axis": one["axis"], "record": ", ".join(one["record"]), "why": one["reason"]}
+            for one in told["series"]
+            if not one["is_recorded"]
+        ],
+        ("missing", "axis", "record", "why"),
+    )
+    if told["is_app_there"]:
+        terminal.note(f"import it: perfreg import {told['trace']} --app {app} --app-version VERSION")
