@@ -73,6 +73,13 @@ class Reason(StrEnum):
         "device_not_told",
         "The trace does not say on what device it was recorded; name it with --device.",
     )
+    MART_UNKNOWN = "mart_unknown", "There is no mart of this name; `perfreg dictionary` lists them."
+    EXPORT_UNWRITABLE = "export_unwritable", "The folder cannot be written to; check its permissions and free space."
+    NOTHING_TO_COMPARE = (
+        "nothing_to_compare",
+        "There is nothing to set beside the other; see what was left out, and `perfreg inspect` for a trace.",
+    )
+    COMPARISON_AMBIGUOUS = "comparison_ambiguous", "Several apps have this version; name one with --app."
     FOLDER_UNREADABLE = "folder_unreadable", "The folder cannot be read; check its permissions."
     FOLDER_FAILED = (
         "folder_failed",

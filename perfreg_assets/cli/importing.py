@@ -7,7 +7,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 )
 def import_traces(
     settings: Settings, paths: tuple[Path, ...], scenario: str | None, pattern: str | None, out: Path | None,
-    started_at: str | None, **told: str | float | None,
+    started_at: str | None, **told: Any,
 ) -> None:  # fmt: skip
     """Makes runs of traces that have no run.json, and takes them in. TRACE is a file, a folder of them, what Jetpack
     Macrobenchmark left (its metrics are imported too), or - for a list of paths on standard input.
@@ -55,7 +55,7 @@ def import_traces(
     from perfreg_assets.collection.importing import Origin
 
     moment = _moment(started_at) if started_at else None
-    origin = Origin(**told, started_at=moment)  # type: ignore[arg-type]  (click has checked them)
+    origin = Origin(**told, started_at=moment)
     _check(origin, scenario)
     listed = [Path(line) for line in sys.stdin.read().splitlines() if line.strip()] if Path("-") in paths else []
     found = find_bare_traces([*(path for path in paths if path != Path("-")), *listed], pattern)

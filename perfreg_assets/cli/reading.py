@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 import click
 
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
+from perfreg_assets.cli.formats import FORMATS
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
@@ -30,15 +30,20 @@ VERDICT_COLUMNS = (
 @click.option("--app-version", help="Only this version name.")
 @click.option("--omega", type=OMEGA, help="At this ω instead of the current one; nothing is stored.")
 @click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", *FORMATS]), default="table", show_default=True
+)
 def verdicts(
     settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None, form: str
 ) -> None:
     """Shows verdicts. Exit status: 0 something was judged and nothing is anomalous, 3 something is anomalous, 4 nothing
     could be judged, other: an error. How many runs are in which state is said on stderr."""
     rows = _verdict_rows(settings, app=app, version_name=app_version, omega=omega, detector=detector)
-    told = [{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows] if form == "table" else rows
-    terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
+    if form in FORMATS:
+        sys.stdout.write(terminal.printable(FORMATS[form](rows)))
+    else:
+        told = [{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows] if form == "table" else rows
+        terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
     states = Counter(row["state"] for row in rows if row["series"] == "*")
     terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
     if any(row["is_anomalous"] for row in rows):
@@ -105,15 +110,3 @@ def dictionary(settings: Settings) -> None:
 
     with Warehouse.of(settings).reading_caught_up() as reader:
         click.echo(markdown(reader))
-
-
-@command("export", example="perfreg export otava/")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-def export(settings: Settings, folder: Path) -> None:
-    """Writes per-version figures as CSV, with a configuration for Apache Otava to look for change points in them."""
-    from perfreg_assets.warehouse import otava
-    from perfreg_assets.warehouse.connection import Warehouse
-
-    with Warehouse.of(settings).reading_caught_up() as reader:
-        for path in otava.export(reader, folder):
-            terminal.say(str(path))

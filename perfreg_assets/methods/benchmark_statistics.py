@@ -79,11 +79,11 @@ def of_launches(a: Floats, b: Floats, sign: int) -> Change:
     difference = sign * (mean_b - mean_a)
     if min(counts) > 1:
         terms = np.array([variance_a / counts[0], variance_b / counts[1]])
-        return _welch(difference, terms, np.array([counts[0] - 1.0, counts[1] - 1.0]))
+        return welch(difference, terms, np.array([counts[0] - 1.0, counts[1] - 1.0]))
     if max(counts) < 2:
         raise ValueError("one launch on each side; compare by iterations")
     variance, count = (variance_a, counts[0]) if counts[0] > 1 else (variance_b, counts[1])
-    return _welch(difference, np.array([variance * (1 + 1 / count)]), np.array([count - 1.0]))
+    return welch(difference, np.array([variance * (1 + 1 / count)]), np.array([count - 1.0]))
 
 
 def _moments(values: list[float]) -> tuple[float, float]:
@@ -128,7 +128,7 @@ def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
         above = (1 + float(np.sum(drawn >= 0))) / (1 + DRAWS)
         return _drawn(difference, drawn, min(1.0, 2 * min(below, above)))
     terms = np.concatenate([weight**2 * one.terms for one, weight in zip(changes, weights, strict=True)])
-    whole = _welch(difference, terms, np.concatenate([one.degrees for one in changes]))
+    whole = welch(difference, terms, np.concatenate([one.degrees for one in changes]))
     if "iterations" not in bases:
         return whole
     return Change(difference, whole.low, whole.high, whole.p_value, "iterations", terms, whole.degrees)
@@ -177,7 +177,12 @@ def holm(p_values: Floats) -> Floats:
     return corrected
 
 
-def _welch(difference: float, terms: Floats, degrees: Floats) -> Change:
+def welch(difference: float, terms: Floats, degrees: Floats) -> Change:
+    """A difference of means with its interval and two-sided p; NaN where no noise was seen.
+
+    Args:
+        terms, degrees: (t,) contributions to its variance, and how many degrees of freedom each has.
+    """
     parts = terms.tolist()  # of a test these are two: numpy's own sums would take most of the time
     variance = math.fsum(parts)
     if variance <= 0:  # equal to the last digit: no noise was seen, which is no proof of none

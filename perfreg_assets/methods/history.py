@@ -70,8 +70,8 @@ class RunFacts:
     is_excluded: bool
     is_anomalous: bool | None
     load_sources: tuple[str, ...] = ()
-    state_hashes: tuple[str, ...] = ()
     scenario: str | None = None
+    state_hashes: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[datetime, str]:

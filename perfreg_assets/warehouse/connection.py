@@ -52,6 +52,9 @@ _STAGED = "staged_rows"
 _OPEN_PAUSE_S = 0.05
 
 
+_BATCH_ROWS = 1 << 17
+
+
 class Reader:
     """Queries on one open, unchanging state of the warehouse."""
 
@@ -79,6 +82,10 @@ class Reader:
         """The result of a query as an Arrow table: the quick way out for numbers and lists."""
         # A relation, because execute() would copy every row once more.
         return self._connection.sql(sql, params=_bound(parameters)).to_arrow_table()
+
+    def batches(self, sql: str) -> pa.RecordBatchReader:
+        """The result in parts, for what may be larger than the memory."""
+        return self._connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
 
     def _run(self, sql: str, parameters: Parameters) -> duckdb.DuckDBPyConnection:
         return self._connection.execute(sql, _bound(parameters))

@@ -74,7 +74,7 @@ def facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[RunFacts]:
         with_verdicts: whether the current verdicts are asked for; else `is_anomalous` is None.
     """
     return [
-        RunFacts(*own, load_sources=tuple(load_sources or ()), scenario=scenario)
+        RunFacts(*(*own, tuple(load_sources or ()), scenario))
         for *own, load_sources, scenario in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
     ]
 

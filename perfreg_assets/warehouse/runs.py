@@ -117,6 +117,26 @@ def holders(reader: Reader, contents: Iterable[str]) -> dict[str, Holder]:
     return {content: Holder(*told) for content, *told in found}
 
 
+@dataclass(frozen=True)
+class OfVersion:
+    """A run of a version."""
+
+    run_id: str
+    app: str
+    scenario: str | None
+
+
+def whole_of_version(reader: Reader, version_name: str, app: str | None, scenario: str | None) -> list[OfVersion]:
+    """The version's runs whose trace is whole and that nobody excluded, oldest first; None: of any app or scenario."""
+    found = reader.rows(
+        "SELECT run_id, app, scenario FROM core.runs AS runs JOIN core.traces AS traces USING (run_id) "
+        "WHERE version_name = $version_name AND NOT is_quarantined AND NOT is_excluded AND is_complete "
+        "AND ($app IS NULL OR app = $app) AND ($scenario IS NULL OR scenario = $scenario) ORDER BY started_at, run_id",
+        {"version_name": version_name, "app": app, "scenario": scenario},
+    )
+    return [OfVersion(*row) for row in found]
+
+
 def time_limits(reader: Reader, app: str) -> list[tuple[str, str, str | None, float]]:
     """(device, strategy, scenario, time limit in s) of an app's runs, each once, the latest first."""
     found = reader.rows(

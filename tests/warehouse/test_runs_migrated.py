@@ -48,4 +48,9 @@ def test_a_scenario_that_was_among_the_kept_keys_becomes_the_runs_scenario() -> 
         )
     assert migrate(connection)
     found = runs.find(Writer(connection), "abcd")
-    assert {run_id: row.scenario for run_id, row in found.items()} == {"a": "cold-start", "b": None, "c": None, "d": None}
+    assert {run_id: row.scenario for run_id, row in found.items()} == {
+        "a": "cold-start",
+        "b": None,
+        "c": None,
+        "d": None,
+    }

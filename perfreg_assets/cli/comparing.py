@@ -1,0 +1,182 @@
+"""`perfreg compare`: two runs, folders or versions beside each other, without any history."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfreg_assets import terminal
+from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
+from perfreg_assets.cli.root import command
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.methods.side_comparison import Courses, SeriesDifference, SidesCompared
+    from perfreg_assets.model.sides import Side
+
+_CSV = (
+    *("series", "unit", "mean_a", "mean_b", "difference", "low", "high", "p_value", "p_holm"),
+    *("basis", "runs_a", "runs_b", "is_judged", "state"),
+)
+_THREADS_SHOWN = 5
+_DRAWN_MAX = 6
+
+
+@command("compare", example="perfreg compare before/ after/ --app com.rig.shop --html difference.html")
+@click.argument("a")
+@click.argument("b")
+@click.option("--app", help="Application id; default: as run.json says, else the likeliest process of the first trace.")
+@click.option("--scenario", help="Of versions: only runs of this scenario.")
+@click.option("--pattern", help="Which files of folders are traces, as in a shell: 'iter*.pb'.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", "markdown"]), default="table", show_default=True
+)
+@click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page there too.")
+def compare(
+    settings: Settings, a: str, b: str, app: str | None, scenario: str | None, pattern: str | None, form: str,
+    page: Path | None,
+) -> None:  # fmt: skip
+    """Sets B beside A: per series both means, their difference with its 95 % interval, and which threads run more. A and
+    B are traces, run folders or folders of them (then no warehouse is needed), or run ids or versions of the warehouse.
+
+    With three runs or more on each side there is a verdict. Exit status 0: nothing is worse in B; 3: something is;
+    4: too few runs for a verdict; 1: nothing could be compared.
+    """
+    from perfreg_assets.cli.comparison_sides import side_of
+    from perfreg_assets.methods.side_comparison import compare_sides
+    from perfreg_assets.model.sides import courses_of, threads_grown
+    from perfreg_assets.reasons import Reason, Rejected
+
+    with terminal.progress("compare") as show:
+        show(f"reading {a}")
+        first, app = side_of(settings, a, app, scenario, pattern)
+        show(f"reading {b}")
+        second, _ = side_of(settings, b, app, scenario, pattern)
+    for side in (first, second):
+        for run, reason in side.excluded:
+            terminal.note(f"{side.name}: {run} is left out: {reason}")
+        if not side.runs:
+            raise Rejected(Reason.NOTHING_TO_COMPARE, f"no run of {side.name} is whole")
+    courses = courses_of(first, second, settings)
+    found = compare_sides(courses)
+    if not found.series:
+        raise Rejected(Reason.NOTHING_TO_COMPARE, "no series is on both sides")
+    told = _told(
+        first, second, found, [vars(one) | {"difference": one.difference} for one in threads_grown(first, second)]
+    )
+    if page is not None:
+        _write_page(page, told, courses, settings)
+    _show(told, form)
+    if found.verdict == "anomalous":
+        sys.exit(SOME_ANOMALOUS)
+    if found.verdict == "not_enough_runs":
+        sys.exit(NOTHING_JUDGED)
+
+
+def _told(first: Side, second: Side, found: SidesCompared, threads: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "a": first.name,
+        "b": second.name,
+        "runs_a": [run.label for run in first.runs],
+        "runs_b": [run.label for run in second.runs],
+        "verdict": found.verdict,
+        "explanation": _explanation(found),
+        "level": found.level,
+        "series": [_row(one) for one in found.series],
+        "threads": threads,
+        "excluded": [
+            {"side": key, "run": run, "reason": reason}
+            for key, side in (("a", first), ("b", second))
+            for run, reason in side.excluded
+        ],
+    }
+
+
+def _row(one: SeriesDifference) -> dict[str, Any]:
+    """JSON has no NaN."""
+    return {
+        name: None if isinstance(value := getattr(one, name), float) and math.isnan(value) else value for name in _CSV
+    }
+
+
+def _explanation(found: SidesCompared) -> str:
+    from perfreg_assets.methods.side_comparison import RUNS_MINIMUM
+
+    judged = [one for one in found.series if one.is_judged]
+    if found.verdict == "not_enough_runs":
+        sides = f"{max((one.runs_a for one in judged), default=0)} and {max((one.runs_b for one in judged), default=0)}"
+        return f"No verdict: that needs {RUNS_MINIMUM} runs on each side that vary, there are {sides}."
+    named = [f"{one.series} {_change(one)}" for one in judged if one.state == found.verdict]
+    level = f"false alarms at most {found.level:.0%} of comparisons"
+    if found.verdict == "normal":
+        return f"Nothing differs: {', '.join(one.series for one in judged)} ({level})."
+    words = {"anomalous": "Worse in B", "improved": "Better in B", "changed": "Different in B"}
+    return f"{words[found.verdict]}: {', '.join(named)} ({level})."
+
+
+def _change(one: SeriesDifference) -> str:
+    return f"{one.difference / one.mean_a:+.1%}" if one.mean_a else f"{one.difference:+.4g} {one.unit}"
+
+
+def _show(told: dict[str, Any], form: str) -> None:
+    if form == "json":
+        terminal.show_object(told)
+    elif form == "csv":
+        sys.stdout.write(terminal.as_csv(told["series"], _CSV))
+    elif form == "markdown":
+        from perfreg_assets.cli.formats import comparison_markdown
+
+        sys.stdout.write(comparison_markdown(told))
+    else:
+        _show_table(told)
+
+
+def _show_table(told: dict[str, Any]) -> None:
+    from perfreg_assets.methods.explanation import readable_quantity
+
+    shown = [row for row in told["series"] if row["is_judged"] or row["series"].endswith("_app")]
+    terminal.table(
+        [
+            {
+                "series": row["series"],
+                "A": readable_quantity(row["mean_a"], row["unit"]),
+                "B": readable_quantity(row["mean_b"], row["unit"]),
+                "change": f"{row['difference'] / row['mean_a']:+.1%}" if row["mean_a"] else "–",
+                "difference": f"{row['difference']:+.4g}",
+                "interval": "–" if row["low"] is None else f"{row['low']:+.4g} to {row['high']:+.4g}",
+                "p": "–" if row["p_value"] is None else f"{row['p_value']:.2g}",
+                "rests on": f"{row['runs_a']} and {row['runs_b']} runs" if row["basis"] == "runs" else row["basis"],
+                "state": row["state"] if row["is_judged"] else "not judged",
+            }
+            for row in shown
+        ],
+        ("series", "A", "B", "change", "difference", "interval", "p", "rests on", "state"),
+    )  # fmt: skip
+    if told["threads"]:
+        terminal.say()
+        terminal.table(
+            [
+                {**row, "A": f"{row['mean_a']:.4f}", "B": f"{row['mean_b']:.4f}", "more": f"{row['difference']:+.4f}"}
+                for row in told["threads"][:_THREADS_SHOWN]
+            ],
+            ("process", "thread", "A", "B", "more"),
+        )
+    terminal.say()
+    terminal.say(told["explanation"])
+
+
+def _write_page(page: Path, told: dict[str, Any], courses: dict[str, Courses], settings: Settings) -> None:
+    from perfreg_assets.model.sides import mean_course
+    from perfreg_assets.reports.comparison_page import Course, render_comparison_page
+
+    drawn = [
+        Course(name, one.unit, settings.interval_s, mean_course(one.a), mean_course(one.b))
+        for name, one in courses.items()
+        if one.is_judged
+    ][:_DRAWN_MAX]
+    page.write_text(render_comparison_page(told, drawn), encoding="utf-8")
+    terminal.note(f"page       {page}")

@@ -1,0 +1,92 @@
+"""What A and B of a comparison mean: traces, run folders, runs or versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfreg_assets import terminal
+from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.model.sides import Side, TraceOfSide
+
+
+def side_of(
+    settings: Settings, name: str, app: str | None, scenario: str | None, pattern: str | None
+) -> tuple[Side, str | None]:
+    """The runs that a name means, and of which app they are.
+
+    Raises:
+        Rejected: NO_TRACE_FOUND, PACKAGE_MISSING, TRACE_…, RUN_UNKNOWN, VERSION_UNKNOWN, COMPARISON_AMBIGUOUS; what a
+            run folder is refused for.
+    """
+    from perfreg_assets.model import sides
+
+    path = Path(name)
+    if path.exists():
+        traces, app = _traces(settings, path, app, pattern)
+        return sides.of_traces(name, traces, settings), app
+    return _of_warehouse(settings, name, app, scenario)
+
+
+def _traces(
+    settings: Settings, path: Path, app: str | None, pattern: str | None
+) -> tuple[list[TraceOfSide], str | None]:
+    from perfreg_assets.collection.bare_traces import find_bare_traces
+    from perfreg_assets.collection.registry import find_run_folders
+    from perfreg_assets.collection.run_folder import RUN_JSON, read_run_folder
+    from perfreg_assets.model.sides import TraceOfSide
+
+    folders = [one for one in find_run_folders([path]) if (one / RUN_JSON).is_file()] if path.is_dir() else []
+    if folders:
+        runs = [read_run_folder(one, settings) for one in folders]
+        chosen = app or runs[0].app
+        return [
+            TraceOfSide(
+                run.stated_run_id or run.folder.name, run.trace_path, run.app, run.exploration, run.time_limit_s
+            )
+            for run in runs
+            if run.time_limit_s is not None and run.app == chosen
+        ], chosen
+    found = find_bare_traces([path], pattern)
+    if found.refused:
+        raise found.refused[0]
+    app = app or _likeliest(settings, found.traces[0].path)
+    return [TraceOfSide(one.path.name, one.path, app) for one in found.traces], app
+
+
+def _likeliest(settings: Settings, trace: Path) -> str:
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.traces.overview import look_over
+
+    candidates = look_over(trace, settings).candidates
+    if not candidates:
+        raise Rejected(Reason.PACKAGE_MISSING, f"no process of {trace.name} looks like an app; name one with --app")
+    terminal.note(f"comparing {candidates[0].name}, which ran most of what may be an app (--app names another)")
+    return candidates[0].name
+
+
+def _of_warehouse(settings: Settings, name: str, app: str | None, scenario: str | None) -> tuple[Side, str | None]:
+    from perfreg_assets.model import sides
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.warehouse import runs
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_selection
+
+    with Warehouse.of(settings).reading_caught_up() as reader:
+        own = runs.find(reader, [name])
+        if own:
+            return sides.of_warehouse(reader, name, [name]), own[name].app
+        require_selection(reader, app, name)
+        found = runs.whole_of_version(reader, name, app, scenario)
+        apps = sorted({one.app for one in found})
+        if len(apps) > 1:
+            what = f"version {name} is one of {', '.join(apps)}"
+            raise Rejected(Reason.COMPARISON_AMBIGUOUS, what)
+        kinds = {one.scenario or "no scenario" for one in found}
+        if len(kinds) > 1:
+            terminal.note(
+                f"{name}: runs of several scenarios are taken together ({', '.join(sorted(kinds))}); --scenario"
+            )
+        return sides.of_warehouse(reader, name, [one.run_id for one in found]), apps[0] if apps else app
