@@ -40,8 +40,9 @@ def compare(
     settings: Settings, a: str, b: str, app: str | None, scenario: str | None, pattern: str | None, form: str,
     page: Path | None,
 ) -> None:  # fmt: skip
-    """Sets B beside A: per series both means, their difference with its 95 % interval, and which threads run more. A and
-    B are traces, run folders or folders of them (then no warehouse is needed), or run ids or versions of the warehouse.
+    """Sets B beside A: per series both means, their difference with its 95 % interval, and which threads run more. A
+    and B are traces, run folders or folders of them (then no warehouse is needed), or run ids or versions of the
+    warehouse.
 
     With three runs or more on each side there is a verdict. Exit status 0: nothing is worse in B; 3: something is;
     4: too few runs for a verdict; 1: nothing could be compared.

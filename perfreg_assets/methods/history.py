@@ -1,9 +1,9 @@
 """Which earlier runs a new run is compared with (thesis 4.2.3).
 
 Of the runs of the app that started earlier: same configuration, recorded with the same sources as far as they change
-the load, of the same scenario, no functional problems, a whole trace, another version than the new run's (unless allowed),
-not reviewed out, a similar path; of those the latest k. A scenario that both runs name stands for the path where one of
-them has none. Pure: what is known about the runs comes in, the selection and its explanation go
+the load, of the same scenario, no functional problems, a whole trace, another version than the new run's (unless
+allowed), not reviewed out, a similar path; of those the latest k. A scenario that both runs name stands for the path
+where one of them has none. Pure: what is known about the runs comes in, the selection and its explanation go
 out. Runs that started later are not looked at, so they never change an earlier run's history. Every run that is left
 out has exactly one reason, the first that holds in the order of `EXCLUDE_REASONS`.
 """

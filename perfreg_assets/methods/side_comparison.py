@@ -4,8 +4,8 @@
 * One run on each side says nothing of how runs differ. What its own course says is told instead: both means are drawn
   anew from blocks of the course (stationary bootstrap, Politis and Romano 1994), and that is named. Of memory not even
   that: its course is no noise around a level.
-* A verdict needs three runs on each side. It is Holm's (1979) over the judged series, so that at the level .05 at most one
-  comparison in twenty of sides that do not differ says that they do.
+* A verdict needs three runs on each side. It is Holm's (1979) over the judged series, so that at the level .05 at most
+  one comparison in twenty of sides that do not differ says that they do.
 """
 
 from __future__ import annotations

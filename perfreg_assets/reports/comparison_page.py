@@ -37,7 +37,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Panel:
-    """A drawing in pixels: SVG paths of both sides, and of the areas between them where the second has more, or less."""
+    """A drawing in pixels: SVG paths of both sides, and of the areas between them where the second has more or less."""
 
     title: str
     axis: str

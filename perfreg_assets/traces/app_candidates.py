@@ -11,6 +11,7 @@ from perfreg_assets.near_names import nearest
 from perfreg_assets.traces.contents import TraceContents
 
 _OFFERED = 3
+_LONGEST_ID = 255  # of Android; longer names are no app, and comparing them would take long
 # The application id of an Android app: two parts or more.
 _APP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 # Parts of the system that have ids like apps: they run in every trace and are seldom what somebody tests.
@@ -62,7 +63,7 @@ def offered(contents: TraceContents, app: str) -> str:
     """` (did you mean a or b?)` or ` (it may be a, b or c)`, to go behind a name that is none; may be empty."""
     uses = process_uses(contents)
     likely = [one.name for one in uses if one.is_app_like and one.cpu_s != 0.0][:_OFFERED]
-    near = nearest(app, [one.name for one in uses])
+    near = nearest(app, [one.name for one in uses if len(one.name) <= _LONGEST_ID])
     if near:
         return f" (did you mean {' or '.join(near)}?)"
     return f" (those that may be apps and ran most: {', '.join(likely)})" if likely else ""

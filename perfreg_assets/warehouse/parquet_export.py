@@ -31,8 +31,8 @@ class Written:
 
 
 def export(reader: Reader, folder: Path, marts: Collection[str] = ()) -> Iterator[Written]:
-    """Writes `<mart>.parquet` for every view of schema marts, and `<mart>.<column>.parquet` for each of its list columns:
-    the mart's plain columns, `position` from 1 and `value`, a row per element.
+    """Writes `<mart>.parquet` for every view of schema marts, and `<mart>.<column>.parquet` for each of its list
+    columns: the mart's plain columns, `position` from 1 and `value`, a row per element.
 
     Each file is replaced as a whole. Columns of types that older readers do not know (maps, structures, JSON) are
     written as text (JSON).

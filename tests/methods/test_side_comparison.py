@@ -1,0 +1,114 @@
+"""Two sides of runs: intervals of Welch, blocks within a run, and a verdict only where runs tell the noise."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from perfreg_assets.methods.side_comparison import Courses, compare_sides, drawn_means
+
+RANDOM = np.random.default_rng(7)
+
+
+def runs(count, level, *, noise=0.1, length=40):
+    return [RANDOM.normal(level + RANDOM.normal(0, noise), 0.3, length) for _ in range(count)]
+
+
+def courses(a, b, *, worse="more", is_judged=True, is_memory=False):
+    return Courses("core-seconds/s", a, b, worse, is_judged, is_memory)
+
+
+def test_the_interval_and_p_are_those_of_welchs_test_over_the_means_of_the_runs():
+    a, b = runs(4, 1.0), runs(5, 1.3)
+    (one,) = compare_sides({"cpu_app": courses(a, b)}).series
+    means = [np.mean(x) for x in a], [np.mean(x) for x in b]
+    told = stats.ttest_ind(means[1], means[0], equal_var=False)
+    assert one.difference == pytest.approx(np.mean(means[1]) - np.mean(means[0]))
+    assert one.p_value == pytest.approx(told.pvalue)
+    assert (one.low, one.high) == pytest.approx(tuple(told.confidence_interval()))
+    assert (one.basis, one.runs_a, one.runs_b) == ("runs", 4, 5)
+
+
+def test_a_difference_far_above_the_noise_is_anomalous_improved_or_changed_by_its_direction():
+    a, b = runs(3, 1.0, noise=0.01), runs(3, 2.0, noise=0.01)
+    states = {
+        (worse, way): compare_sides({"x": courses(*sides, worse=worse)}).verdict
+        for worse in ("more", "less", "either")
+        for way, sides in (("up", (a, b)), ("down", (b, a)))
+    }
+    assert states == {
+        ("more", "up"): "anomalous", ("more", "down"): "improved", ("less", "up"): "improved",
+        ("less", "down"): "anomalous", ("either", "up"): "changed", ("either", "down"): "changed",
+    }  # fmt: skip
+
+
+def test_a_regression_goes_before_an_improvement_and_both_before_nothing():
+    low, high, same = runs(3, 1.0, noise=0.01), runs(3, 2.0, noise=0.01), [np.full(9, v) for v in (1.0, 2.0, 3.0)]
+    found = compare_sides({"a": courses(high, low), "b": courses(low, high), "c": courses(same, same)})
+    assert found.verdict == "anomalous"
+    assert [one.state for one in found.series] == ["improved", "anomalous", "normal"]
+    assert compare_sides({"c": courses(same, same)}).verdict == "normal"
+
+
+def test_series_that_are_not_judged_count_for_nothing():
+    a, b = runs(3, 1.0, noise=0.01), runs(3, 2.0, noise=0.01)
+    found = compare_sides({"x": courses(a, b, is_judged=False)})
+    assert found.verdict == "not_enough_runs"
+    assert math.isnan(found.series[0].p_holm)
+    assert found.series[0].p_value < 0.001
+
+
+@pytest.mark.parametrize("counts", [(2, 3), (3, 2), (1, 6), (1, 1)])
+def test_fewer_than_three_runs_on_a_side_get_no_verdict(counts):
+    found = compare_sides({"x": courses(runs(counts[0], 1.0, noise=0.01), runs(counts[1], 9.0, noise=0.01))})
+    assert (found.verdict, found.series[0].state) == ("not_enough_runs", "not_enough_runs")
+
+
+def test_runs_that_are_equal_to_the_last_digit_tell_no_noise():
+    same = [np.full(9, 2.0)] * 3
+    (one,) = compare_sides({"x": courses(same, same)}).series
+    assert math.isnan(one.p_value)
+    assert one.state == "not_enough_runs"
+
+
+def test_one_run_on_each_side_is_told_from_within_the_runs_but_not_for_memory():
+    a, b = runs(1, 1.0), runs(1, 2.0)
+    (one,) = compare_sides({"x": courses(a, b)}).series
+    assert one.basis == "within_run"
+    assert math.isnan(one.p_value)
+    assert one.low < one.difference < one.high
+    (memory,) = compare_sides({"x": courses(a, b, is_memory=True)}).series
+    assert memory.basis == "none"
+    assert math.isnan(memory.low)
+
+
+def test_one_run_beside_several_counts_with_their_scatter():
+    a, b = runs(6, 1.0), runs(1, 1.0)
+    (one,) = compare_sides({"x": courses(a, b)}).series
+    means = [float(np.mean(x)) for x in a]
+    reach = stats.t.ppf(0.975, 5) * np.std(means, ddof=1) * math.sqrt(1 + 1 / 6)
+    assert one.high - one.difference == pytest.approx(reach)
+
+
+def test_blocks_keep_what_neighbouring_samples_share():
+    slow = np.sin(np.arange(200) / 10)
+    shuffled = np.random.default_rng(1).permutation(slow)
+    spread = [drawn_means(values, np.random.default_rng(0)).std() for values in (slow, shuffled)]
+    assert spread[0] > 1.5 * spread[1]
+    ramp = np.arange(50.0)
+    one = drawn_means(ramp, np.random.default_rng(0), draws=1)
+    assert 0 < one[0] < 49
+    assert any(left != right for left, right in pairwise(drawn_means(ramp, np.random.default_rng(0), draws=5)))
+
+
+def test_false_alarms_keep_to_the_level():
+    """300 comparisons of three judged series without any difference; the bound is the binomial's 99.9 %."""
+    alarms = sum(
+        compare_sides({name: courses(runs(3, 1.0), runs(3, 1.0)) for name in "abc"}).verdict != "normal"
+        for _ in range(300)
+    )
+    assert alarms <= stats.binom.ppf(0.999, 300, 0.05)

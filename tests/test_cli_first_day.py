@@ -1,0 +1,289 @@
+"""The commands of the first day: a trace looked at, traces imported, two sides compared, marts taken along."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.catalogue import SERIES
+from perfreg_assets.cli import importing, main
+from perfreg_assets.cli.formats import FORMATS
+from perfreg_assets.collection import registry
+from perfreg_assets.partitions import to_key
+from perfreg_assets.warehouse.connection import Warehouse
+from tests.traces.conftest import TraceMaker
+
+sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
+
+import sample_warehouse
+
+DATA = Path(__file__).parent / "data"
+SECOND = 10**9
+APP = "com.rig.shop"
+
+
+def run(*arguments, warehouse=None, given=None):
+    extra = ["--warehouse", str(warehouse)] if warehouse else []
+    return CliRunner().invoke(main, [*map(str, arguments), *extra], input=given)
+
+
+def write_trace(path, busy_s, *, seconds=4, app=APP):
+    """The app runs for a part of each second, another process for the rest."""
+    maker = TraceMaker().process(10, app, {10: "main"}).process(11, "com.rig.other")
+    slices = []
+    for second in range(1, 1 + seconds):
+        begin, end = second * SECOND, second * SECOND + int(busy_s * SECOND)
+        slices += [(0, 10, begin, end), (0, 11, end, (second + 1) * SECOND)]
+    maker.schedule(slices)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return maker.write(path)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    path = tmp_path_factory.mktemp("firstday") / "perfreg.duckdb"
+    sample_warehouse.build(path, runs=24, samples=40)
+    return path
+
+
+@pytest.fixture
+def registered_only(monkeypatch):
+    """Runs are registered as ingest does, and nothing is computed."""
+
+    def take_in(settings, paths):
+        folders = registry.find_run_folders(paths)
+        done = registry.register(folders, settings, Warehouse.of(settings), to_key)
+        assert [one.rejected for one in done] == [None] * len(folders)
+        return {one.run_id for one in done}
+
+    monkeypatch.setattr(importing, "take_in", take_in)
+
+
+# ---- inspect -------------------------------------------------------------------------------------
+def test_inspect_says_what_could_be_judged_and_what_to_record(tmp_path):
+    trace = DATA / "android-traces" / "nexus5x_api24_startup_cold.perfetto-trace.gz"
+    result = run("inspect", trace, "--format", "json", warehouse=tmp_path / "none.duckdb")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["device"], told["android_sdk"]) == ("bullhead / Android 7.0", 24)
+    assert told["app"] == "androidx.benchmark.integration.macrobenchmark.target"
+    assert told["is_complete"] is True
+    assert told["started_at"] is None  # its clock said 1971
+    series = {row["series"]: row for row in told["series"]}
+    assert set(series) == {one.name for one in SERIES if one.kind != "scalar"}
+    assert (series["cpu_app"]["is_recorded"], series["cpu_app"]["is_judged"]) == (True, True)
+    assert series["rss_app"] | {"reason": ""} == {
+        "series": "rss_app", "axis": "memory", "unit": "bytes", "is_recorded": False, "is_judged": True,
+        "series_count": 0, "mean": None, "reason": "", "record": ["process_stats"], "changes_load": None,
+    }  # fmt: skip
+    assert series["syscalls_app"]["changes_load"]
+    assert series["power_cpu_app"]["record"] == []  # a profile is missing, not a source
+    assert not (tmp_path / "none.duckdb").exists()
+
+
+def test_inspect_names_the_likely_apps_where_the_name_is_wrong(tmp_path):
+    result = run("inspect", write_trace(tmp_path / "a.pftrace", 0.5), "--app", "com.rig.shpo")
+    assert result.exit_code == 0
+    assert "did you mean com.rig.shop" in " ".join(result.stdout.split())
+    refused = run("inspect", DATA / "bad-traces" / "bad_html.pftrace")
+    assert refused.exit_code == 1
+    assert len(refused.stderr.splitlines()) == 1
+
+
+# ---- import --------------------------------------------------------------------------------------
+def arguments(*more, version="1.5.0"):
+    return ("--app", APP, "--app-version", version, "--device", "s1", *more)
+
+
+def test_import_takes_folders_and_lists_once_and_keeps_what_it_was_told(tmp_path, registered_only):
+    warehouse = tmp_path / "perfreg.duckdb"
+    first, second = (write_trace(tmp_path / "in" / f"{n}.pftrace", 0.2 + n / 10) for n in (1, 2))
+    result = run("import", first, *arguments("--scenario", "cold-start"), warehouse=warehouse)
+    assert result.exit_code == 0, result.output
+    assert "1 new runs, 0 known already, 0 traces refused" in result.stdout
+    again = run("import", tmp_path / "in", "-", *arguments("--scenario", "cold-start"), warehouse=warehouse,
+                given=f"{second}\n\n")  # fmt: skip
+    assert again.exit_code == 0
+    assert "1 new runs, 1 known already, 0 traces refused" in again.stdout
+    third = run("import", tmp_path / "in", *arguments(), warehouse=warehouse)
+    assert "0 new runs, 2 known already" in third.stdout
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        rows = reader.dicts("SELECT DISTINCT scenario, device, time_limit_s, state FROM marts.runs")
+        assert [(row["scenario"], row["device"], row["time_limit_s"]) for row in rows] == [("cold-start", "s1", 4.0)]
+        assert reader.value("SELECT count(*) FROM marts.runs") == 2
+    assert not list((tmp_path / ".perfreg").glob("import-*"))
+
+
+def test_import_refuses_each_trace_with_its_reason_and_takes_the_others(tmp_path, registered_only):
+    warehouse = tmp_path / "perfreg.duckdb"
+    good = write_trace(tmp_path / "good.pftrace", 0.5)
+    other = write_trace(tmp_path / "other.pftrace", 0.4, app="com.rig.shops")
+    bad = DATA / "bad-traces" / "bad_html.pftrace"
+    result = run("import", good, other, bad, tmp_path / "gone", *arguments(), warehouse=warehouse)
+    assert result.exit_code == 0, result.output
+    codes = [line.partition("[")[2].partition("]")[0] for line in result.stderr.splitlines() if "not imported" in line]
+    assert codes == ["no_trace_found", "package_missing", "trace_not_perfetto"]
+    assert "did you mean com.rig.shops" in result.stderr
+    moved = run("import", good, *arguments(version="1.6.0"), warehouse=warehouse)
+    assert moved.exit_code == 1
+    assert "duplicate_trace" in moved.stderr
+
+
+def test_import_without_a_device_asks_for_it(tmp_path, registered_only):
+    result = run("import", write_trace(tmp_path / "a.pftrace", 0.5), "--app", APP, "--app-version", "1",
+                 warehouse=tmp_path / "perfreg.duckdb")  # fmt: skip
+    assert result.exit_code == 1
+    assert "device_not_told" in result.stderr
+    assert "--device" in result.stderr
+
+
+def test_import_of_a_macrobenchmark_folder_takes_traces_and_metrics(tmp_path, registered_only):
+    warehouse, folder = tmp_path / "perfreg.duckdb", tmp_path / "out"
+    for number in range(2):
+        write_trace(folder / f"StartupBenchmark_startup_iter00{number}_2026.perfetto-trace", 0.3 + number / 10)
+    metric = {"timeToInitialDisplayMs": {"runs": [300.0, 310.0]}}
+    build = {"brand": "google", "device": "s1", "fingerprint": "google/s1/s1:13/A/1:user/release-keys", "model": "S1",
+             "version": {"sdk": 33}}  # fmt: skip
+    results = {
+        "context": {"build": build, "cpuLocked": True},
+        "benchmarks": [
+            {"name": "startup", "className": "com.rig.StartupBenchmark", "params": {}, "metrics": metric,
+             "sampledMetrics": {}, "repeatIterations": 2}
+        ],
+    }  # fmt: skip
+    (folder / "com.rig-benchmarkData.json").write_text(json.dumps(results))
+    result = run("import", folder, *arguments(), warehouse=warehouse)
+    assert result.exit_code == 0, result.output
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.rows("SELECT DISTINCT scenario FROM marts.runs") == [("StartupBenchmark.startup",)]
+        (name,) = reader.rows("SELECT metric FROM marts.measurements WHERE subject_kind = 'benchmark_run'")[0]
+    assert "timeToInitialDisplayMs" in name
+    assert "timeToInitialDisplayMs" in result.stdout
+
+
+# ---- compare -------------------------------------------------------------------------------------
+def test_compare_judges_two_folders_of_traces_without_a_warehouse(tmp_path):
+    for side, level in (("a", 0.2), ("b", 0.6)):
+        for number in range(3):
+            write_trace(tmp_path / side / f"{number}.pftrace", level + number / 100)
+    page = tmp_path / "page.html"
+    result = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "json", "--html", page,
+                 warehouse=tmp_path / "none.duckdb")  # fmt: skip
+    assert result.exit_code == 3, result.output
+    told = json.loads(result.stdout)
+    assert {"a", "b", "verdict", "series"} <= set(told)
+    assert (told["a"], told["b"], told["verdict"]) == (str(tmp_path / "a"), str(tmp_path / "b"), "anomalous")
+    row = next(one for one in told["series"] if one["series"] == "cpu_app")
+    assert {"series", "unit", "mean_a", "mean_b", "difference", "low", "high", "p_value"} <= set(row)
+    assert (row["mean_a"], row["mean_b"]) == pytest.approx((0.21, 0.61))
+    assert row["low"] < row["difference"] < row["high"]
+    assert told["threads"][0] | {"mean_a": 0, "mean_b": 0} == {
+        "process": APP, "thread": "main", "mean_a": 0, "mean_b": 0, "difference": pytest.approx(0.4),
+    }  # fmt: skip
+    html = page.read_text("utf-8")
+    assert html.count("<svg") == 2  # cpu_app and cpu_total; there is no memory
+    assert "http" not in html.replace('http-equiv="', "")
+    better = run("compare", tmp_path / "b", tmp_path / "a", "--app", APP, "--format", "markdown")
+    assert better.exit_code == 0
+    assert "Better in B: cpu_app" in better.stdout.replace("\\", "")
+    one = run("compare", tmp_path / "a" / "0.pftrace", tmp_path / "b" / "0.pftrace", "--app", APP)
+    assert one.exit_code == 4
+    assert "needs 3 runs on each side" in one.stdout
+
+
+def test_compare_takes_run_folders_with_their_app_and_time(tmp_path, registered_only):
+    for side, level in (("a", 0.2), ("b", 0.5)):
+        trace = write_trace(tmp_path / f"{side}.pftrace", level)
+        assert (
+            run("import", trace, *arguments("--out", tmp_path / side), warehouse=tmp_path / "w.duckdb").exit_code == 0
+        )
+        trace.unlink()
+    result = run("compare", tmp_path / "a", tmp_path / "b", "--format", "csv")
+    assert result.exit_code == 4, result.output
+    rows = {row["series"]: row for row in csv.DictReader(io.StringIO(result.stdout))}
+    assert float(rows["cpu_app"]["difference"]) == pytest.approx(0.3)
+    assert (rows["cpu_app"]["basis"], rows["cpu_app"]["p_value"]) == ("within_run", "")
+
+
+def test_compare_sets_versions_and_runs_of_the_warehouse_beside_each_other(filled):
+    with Warehouse(filled, lock_timeout_s=5).reading() as reader:
+        app = sample_warehouse.APPS[0]
+        versions = [v for (v,) in reader.rows("SELECT DISTINCT version_name FROM marts.runs WHERE app = ? ORDER BY 1", [app])
+                    if v][:2]  # fmt: skip
+        run_id = reader.value("SELECT min(run_id) FROM marts.time_series WHERE app = ?", [app])
+    result = run("compare", *versions, "--app", app, "--format", "json", warehouse=filled)
+    assert result.exit_code in (0, 3)
+    told = json.loads(result.stdout)
+    assert len(told["runs_a"]) >= 3
+    assert {one["series"] for one in told["series"] if one["is_judged"]} == set(sample_warehouse.DEFAULT_SERIES)
+    assert run("compare", run_id, versions[1], "--app", app, warehouse=filled).exit_code == 4
+    unknown = run("compare", versions[0], f"{versions[1]}x", "--app", app, warehouse=filled)
+    assert unknown.exit_code == 1
+    assert f"did you mean {versions[1]}" in unknown.stderr
+    assert "Traceback" not in unknown.output
+
+
+def test_compare_says_what_is_left_out_and_when_nothing_is_left(tmp_path):
+    whole = write_trace(tmp_path / "a" / "0.pftrace", 0.5)
+    shutil.copy(DATA / "bad-traces" / "bad_html.pftrace", tmp_path / "a" / "1.pftrace")
+    shutil.copy(DATA / "bad-traces" / "bad_html.pftrace", tmp_path / "bad.pftrace")
+    result = run("compare", tmp_path / "a", whole, "--app", APP, "--format", "json")
+    assert [row["run"] for row in json.loads(result.stdout)["excluded"]] == ["1.pftrace"]
+    nothing = run("compare", whole, tmp_path / "bad.pftrace", "--app", APP)
+    assert nothing.exit_code == 1
+    assert "no run of" in nothing.stderr.splitlines()[-1]
+
+
+# ---- verdicts and export -------------------------------------------------------------------------
+@pytest.mark.parametrize("form", FORMATS)
+def test_verdicts_keep_their_exit_status_in_every_format(filled, form):
+    plain = run("verdicts", warehouse=filled)
+    result = run("verdicts", "--format", form, warehouse=filled)
+    assert result.exit_code == plain.exit_code == 3
+    assert "anomalous" in result.stdout
+
+
+def test_parquet_files_hold_the_marts_and_their_lists_in_long_form(filled, tmp_path):
+    folder = tmp_path / "marts"
+    chosen = ["--mart", "runs", "--mart", "verdicts", "--mart", "series_arrays"]
+    result = run("export", "parquet", folder, *chosen, warehouse=filled)
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in folder.iterdir()} == {
+        "runs.parquet", "runs.load_sources.parquet", "verdicts.parquet", "verdicts.missing_series.parquet",
+        "series_arrays.parquet", "series_arrays.values.parquet",
+    }  # fmt: skip
+    reader = duckdb.connect()
+    with Warehouse(filled, lock_timeout_s=5).reading() as own:
+        for query in (
+            "SELECT count(*), count(DISTINCT run_id), min(started_at)::VARCHAR FROM {runs}",
+            "SELECT state, count(*) FROM {verdicts} GROUP BY ALL ORDER BY 1",
+        ):
+            theirs = query.format(runs=f"'{folder}/runs.parquet'", verdicts=f"'{folder}/verdicts.parquet'")
+            reader.execute("SET TimeZone = 'UTC'")
+            assert reader.execute(theirs).fetchall() == own.rows(
+                query.format(runs="marts.runs", verdicts="marts.verdicts")
+            )
+        long = reader.execute(
+            f"SELECT sum(value), max(position) FROM '{folder}/series_arrays.values.parquet' WHERE NOT isnan(value)"
+        ).fetchone()
+        same = own.rows(
+            "SELECT sum(one), max(len(values)) FROM marts.series_arrays, unnest(values) AS given(one) WHERE NOT isnan(one)"
+        )
+    assert long == pytest.approx(same[0])
+
+
+def test_an_unknown_mart_is_an_error_with_the_nearest_and_the_old_export_goes_on(filled, tmp_path):
+    result = run("export", "parquet", tmp_path / "x", "--mart", "verdict", warehouse=filled)
+    assert result.exit_code == 1
+    assert "verdicts" in result.stderr
+    assert not (tmp_path / "x").exists()
+    assert run("export", f"{tmp_path}/otava/", warehouse=filled).exit_code == 0
+    assert (tmp_path / "otava" / "otava.yaml").is_file()
