@@ -216,8 +216,8 @@ def test_compare_takes_run_folders_with_their_app_and_time(tmp_path, registered_
 def test_compare_sets_versions_and_runs_of_the_warehouse_beside_each_other(filled):
     with Warehouse(filled, lock_timeout_s=5).reading() as reader:
         app = sample_warehouse.APPS[0]
-        versions = [v for (v,) in reader.rows("SELECT DISTINCT version_name FROM marts.runs WHERE app = ? ORDER BY 1", [app])
-                    if v][:2]  # fmt: skip
+        query = "SELECT DISTINCT version_name FROM marts.runs WHERE app = ? AND version_name IS NOT NULL ORDER BY 1"
+        versions = [name for (name,) in reader.rows(query, [app])][:2]
         run_id = reader.value("SELECT min(run_id) FROM marts.time_series WHERE app = ?", [app])
     result = run("compare", *versions, "--app", app, "--format", "json", warehouse=filled)
     assert result.exit_code in (0, 3)
@@ -275,7 +275,8 @@ def test_parquet_files_hold_the_marts_and_their_lists_in_long_form(filled, tmp_p
             f"SELECT sum(value), max(position) FROM '{folder}/series_arrays.values.parquet' WHERE NOT isnan(value)"
         ).fetchone()
         same = own.rows(
-            "SELECT sum(one), max(len(values)) FROM marts.series_arrays, unnest(values) AS given(one) WHERE NOT isnan(one)"
+            "SELECT sum(one), max(len(values)) FROM marts.series_arrays, unnest(values) AS given(one) "
+            "WHERE NOT isnan(one)"
         )
     assert long == pytest.approx(same[0])
 

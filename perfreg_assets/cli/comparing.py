@@ -49,9 +49,10 @@ def compare(
     """
     from perfreg_assets.cli.comparison_sides import side_of
     from perfreg_assets.methods.side_comparison import compare_sides
-    from perfreg_assets.model.sides import courses_of, threads_grown
+    from perfreg_assets.model.sides import courses_of, other_load, threads_grown
     from perfreg_assets.reasons import Reason, Rejected
 
+    settings = _in_force(settings)
     with terminal.progress("compare") as show:
         show(f"reading {a}")
         first, app = side_of(settings, a, app, scenario, pattern)
@@ -62,6 +63,10 @@ def compare(
             terminal.note(f"{side.name}: {run} is left out: {reason}")
         if not side.runs:
             raise Rejected(Reason.NOTHING_TO_COMPARE, f"no run of {side.name} is whole")
+    if differing := other_load(first, second):
+        terminal.note(
+            f"only one side was recorded with {', '.join(sorted(differing))}, which changes the load by itself"
+        )
     courses = courses_of(first, second, settings)
     found = compare_sides(courses)
     if not found.series:
@@ -76,6 +81,18 @@ def compare(
         sys.exit(SOME_ANOMALOUS)
     if found.verdict == "not_enough_runs":
         sys.exit(NOTHING_JUDGED)
+
+
+def _in_force(settings: Settings) -> Settings:
+    """Interval and judged series as the warehouse has them, where there is one."""
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    warehouse = Warehouse.of(settings)
+    if not warehouse.published.is_file():
+        return settings
+    with warehouse.reading_caught_up() as reader:
+        return settings_table.in_force(reader, settings)
 
 
 def _told(first: Side, second: Side, found: SidesCompared, threads: list[dict[str, Any]]) -> dict[str, Any]:
@@ -114,7 +131,7 @@ def _explanation(found: SidesCompared) -> str:
     named = [f"{one.series} {_change(one)}" for one in judged if one.state == found.verdict]
     level = f"false alarms at most {found.level:.0%} of comparisons"
     if found.verdict == "normal":
-        return f"Nothing differs: {', '.join(one.series for one in judged)} ({level})."
+        return f"No difference beyond the noise of the runs: {', '.join(one.series for one in judged)} ({level})."
     words = {"anomalous": "Worse in B", "improved": "Better in B", "changed": "Different in B"}
     return f"{words[found.verdict]}: {', '.join(named)} ({level})."
 

@@ -84,9 +84,10 @@ def _of_warehouse(settings: Settings, name: str, app: str | None, scenario: str 
         if len(apps) > 1:
             what = f"version {name} is one of {', '.join(apps)}"
             raise Rejected(Reason.COMPARISON_AMBIGUOUS, what)
-        kinds = {one.scenario or "no scenario" for one in found}
+        kinds = {(one.config_hash, one.scenario) for one in found}
         if len(kinds) > 1:
+            told = ", ".join(sorted({one.scenario or "none" for one in found}))
             terminal.note(
-                f"{name}: runs of several scenarios are taken together ({', '.join(sorted(kinds))}); --scenario"
+                f"{name}: runs of {len(kinds)} configurations or scenarios ({told}) are taken together; --scenario"
             )
         return sides.of_warehouse(reader, name, [one.run_id for one in found]), apps[0] if apps else app

@@ -54,6 +54,9 @@ def find_bare_traces(paths: Iterable[Path], pattern: str | None = None) -> Found
     for path in paths:
         try:
             own, results = _of_path(path, pattern)
+            of_runs = {one.path.parent for one in own if (one.path.parent / RUN_JSON).exists() and path.is_dir()}
+            found.refused += [_is_a_run(folder) for folder in sorted(of_runs)]
+            own = [one for one in own if one.path.parent not in of_runs]
         except (Rejected, OSError) as error:
             found.refused.append(error if isinstance(error, Rejected) else _unreadable(path, error))
             continue
@@ -66,6 +69,10 @@ def find_bare_traces(paths: Iterable[Path], pattern: str | None = None) -> Found
     return found
 
 
+def _is_a_run(folder: Path) -> Rejected:
+    return Rejected(Reason.NO_TRACE_FOUND, f"{folder} is a run folder, which `perfreg ingest` takes as it is")
+
+
 def _unreadable(path: Path, error: OSError) -> Rejected:
     return Rejected(Reason.FOLDER_UNREADABLE, f"{path}: {error.strerror or error}")
 
@@ -76,7 +83,7 @@ def _of_path(path: Path, pattern: str | None) -> tuple[list[BareTrace], list[Pat
     if not path.is_dir():
         return [BareTrace(path)], []
     if (path / RUN_JSON).exists():
-        raise Rejected(Reason.NO_TRACE_FOUND, f"{path} is a run folder, which `perfreg ingest` takes as it is")
+        raise _is_a_run(path)
     inside = sorted(one for one in path.rglob(pattern or "*") if one.is_file())
     traces = inside if pattern else [one for one in inside if one.name.endswith(TRACE_SUFFIXES)]
     results = sorted(path.rglob(RESULTS))

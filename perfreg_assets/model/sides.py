@@ -20,6 +20,7 @@ from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import thread_times as thread_table
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader
 
 _THREADS_SHOWN = 20
@@ -41,12 +42,14 @@ class RunOfSide:
     """Attributes:
     series: name → samples (n,) of those that the run has.
     threads: None where the trace does not tell.
+    load_sources: what it was recorded with that changes the load.
     """
 
     label: str
     series: Mapping[str, Floats]
     units: Mapping[str, str]
     threads: ThreadTimes | None
+    load_sources: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,9 @@ def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> S
         own = [series for series in inspection.series if series.values is not None]
         values = {series.name: series.values for series in own if series.values is not None}
         threads = inspection.threads if isinstance(inspection.threads, ThreadTimes) else None
-        runs.append(RunOfSide(one.label, values, {series.name: series.unit for series in own}, threads))
+        units = {series.name: series.unit for series in own}
+        load_sources = frozenset(inspection.health.load_sources or ())
+        runs.append(RunOfSide(one.label, values, units, threads, load_sources))
     return Side(name, tuple(runs), tuple(excluded))
 
 
@@ -106,14 +111,18 @@ def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str]) -> Side:
     Raises:
         Rejected: DATA_MISSING.
     """
-    threads = thread_table.load(reader, run_ids)
+    threads, traces = thread_table.load(reader, run_ids), trace_table.find(reader, run_ids)
     values: dict[str, dict[str, Floats]] = {run_id: {} for run_id in run_ids}
     units: dict[str, str] = {}
     for (run_id, series), row in series_table.find(reader, run_ids).items():
         units[series] = row.unit
         if row.values is not None:
             values[run_id][series] = row.values
-    runs = tuple(RunOfSide(one, values[one], units, threads.get(one)) for one in run_ids if values[one])
+    runs = tuple(
+        RunOfSide(one, values[one], units, threads.get(one), frozenset(traces[one].load_sources or ()))
+        for one in run_ids
+        if values[one]
+    )
     return Side(name, runs, tuple((one, "nothing is stored of its series") for one in run_ids if not values[one]))
 
 
@@ -165,6 +174,12 @@ def _thread_means(side: Side) -> dict[tuple[str, str], float] | None:
             if state == RUNNING and REST not in (process, thread):
                 sums[process, thread] = sums.get((process, thread), 0.0) + float(mean) / len(told)
     return sums
+
+
+def other_load(a: Side, b: Side) -> set[str]:
+    """What runs of one side were recorded with that changes the load, and those of the other were not."""
+    first, second = ({name for run in side.runs for name in run.load_sources} for side in (a, b))
+    return first ^ second
 
 
 def mean_course(runs: Sequence[Floats]) -> Floats:

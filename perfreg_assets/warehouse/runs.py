@@ -124,12 +124,13 @@ class OfVersion:
     run_id: str
     app: str
     scenario: str | None
+    config_hash: str
 
 
 def whole_of_version(reader: Reader, version_name: str, app: str | None, scenario: str | None) -> list[OfVersion]:
     """The version's runs whose trace is whole and that nobody excluded, oldest first; None: of any app or scenario."""
     found = reader.rows(
-        "SELECT run_id, app, scenario FROM core.runs AS runs JOIN core.traces AS traces USING (run_id) "
+        "SELECT run_id, app, scenario, config_hash FROM core.runs AS runs JOIN core.traces AS traces USING (run_id) "
         "WHERE version_name = $version_name AND NOT is_quarantined AND NOT is_excluded AND is_complete "
         "AND ($app IS NULL OR app = $app) AND ($scenario IS NULL OR scenario = $scenario) ORDER BY started_at, run_id",
         {"version_name": version_name, "app": app, "scenario": scenario},

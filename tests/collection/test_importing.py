@@ -31,7 +31,8 @@ def overview(path: Path, **changes) -> Overview:
     facts = FileFacts(path, 2, "ab" * 32, "cd" * 32, False, 2, 1, 1_700_000_000 * 10**9)
     return replace(
         Overview(
-            path, facts, DeviceTold("bluejay", "13", 33), datetime(2026, 11, 20, 9, 12, tzinfo=UTC), (10, 7_260_000_010),
+            path, facts, DeviceTold("bluejay", "13", 33), datetime(2026, 11, 20, 9, 12, tzinfo=UTC),
+            (10, 7_260_000_010),
             3, (), None, None, (),
         ),
         **changes,
@@ -52,6 +53,9 @@ def test_what_gives_no_trace_says_why_and_stops_no_other(tmp_path):
     found = find_bare_traces([tmp_path / name for name in ("run", "empty", "gone", "good")])
     assert len(found.traces) == 1
     assert [one.reason for one in found.refused] == [Reason.NO_TRACE_FOUND] * 3
+    below = find_bare_traces([tmp_path])
+    assert [one.path.parent.name for one in below.traces] == ["good"]
+    assert ["run is a run folder" in str(one) for one in below.refused] == [True]
     assert ["perfreg ingest" in str(found.refused[0]), "--pattern" in str(found.refused[1])] == [True, True]
 
 

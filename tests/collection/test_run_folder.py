@@ -277,3 +277,12 @@ def test_any_text_survives_as_app_and_version(tmp_path_factory, name):
     )
     run = read_run_folder(written, SETTINGS)
     assert (run.app, run.version_name) == (name, name)
+
+
+def test_a_scenario_is_text_or_nothing(folder):
+    assert read_run_folder(folder(scenario="cold-start"), SETTINGS).scenario == "cold-start"
+    assert read_run_folder(folder(scenario=""), SETTINGS).scenario is None
+    assert read_run_folder(folder(), SETTINGS).scenario is None
+    with pytest.raises(Rejected) as refused:
+        read_run_folder(folder(scenario=3), SETTINGS)
+    assert refused.value.reason is Reason.WRONG_TYPE

@@ -179,6 +179,13 @@ def test_functional_problems_and_reviews_are_shown(detail, builders):
     assert "“ warm-up ”" in text
 
 
+def test_the_scenario_is_among_the_facts_of_a_run_that_names_one(detail):
+    contents = detail("anomalous")
+    assert "Scenario" not in _visible(render_run_page(contents))
+    run = replace(contents.run, scenario="cold-start")
+    assert "Scenario cold-start" in _visible(render_run_page(replace(contents, run=run)))
+
+
 def test_what_stands_at_the_foot_makes_the_page_reproducible(detail):
     page = render_run_page(detail("anomalous"))
     for value in ("Perfetto v52.0", "0.1.0", "ab" * 32, "c0ffee" * 10, "ba" * 32, "beef" * 16):
@@ -189,7 +196,7 @@ def test_names_from_an_app_are_text_everywhere(detail, builders):
     evil = builders.naughty
     contents = detail("anomalous")
     run = builders.run(
-        app=evil, version_name=evil, device=evil, strategy=evil, reason=evil, review_status="accepted",
+        app=evil, version_name=evil, device=evil, strategy=evil, scenario=evil, reason=evil, review_status="accepted",
         review_note=evil, reviewer=evil, functional_problem_count=1,
         functional_problems=({"kind": evil, "message": evil},),
     )  # fmt: skip

@@ -219,6 +219,15 @@ def test_the_last_version_stands_out_in_regressions_and_trends(sample: Warehouse
     assert changes["1.2.0"] > changes["1.1.0"]
 
 
+def test_a_script_has_no_time_limit_to_miss(sample_copy: Warehouse) -> None:
+    late = "SELECT count(*) FROM marts.data_quality WHERE reason_code = 'time_limit_missed'"
+    with sample_copy.writing() as writer:
+        writer.execute("UPDATE core.runs SET time_limit_s = 1")
+        assert writer.value(late) > 3
+        writer.execute("UPDATE core.runs SET scenario = 'tour'")
+        assert writer.value(late) == 0
+
+
 def test_data_quality_names_every_bad_run(sample: Warehouse) -> None:
     with sample.reading() as reader:
         found = dict(reader.rows("SELECT reason_code, count(*) FROM marts.data_quality GROUP BY reason_code"))
