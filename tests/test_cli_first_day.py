@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
+import socket
 import sys
 from pathlib import Path
 
@@ -135,6 +137,16 @@ def test_import_refuses_each_trace_with_its_reason_and_takes_the_others(tmp_path
     moved = run("import", good, *arguments(version="1.6.0"), warehouse=warehouse)
     assert moved.exit_code == 1
     assert "duplicate_trace" in moved.stderr
+
+
+def test_what_a_killed_import_left_is_removed_by_the_next_and_that_of_a_living_one_is_not(tmp_path, registered_only):
+    begun = f"import-{socket.gethostname()}-"
+    dead, alive = (tmp_path / ".perfreg" / f"{begun}{pid}-x" for pid in (2**22 + 1, os.getppid()))  # beyond pid_max
+    for folder in (dead, alive):
+        folder.mkdir(parents=True)
+    trace = write_trace(tmp_path / "a.pftrace", 0.5)
+    assert run("import", trace, *arguments(), warehouse=tmp_path / "perfreg.duckdb").exit_code == 0
+    assert (dead.exists(), alive.exists()) == (False, True)
 
 
 def test_import_without_a_device_asks_for_it(tmp_path, registered_only):

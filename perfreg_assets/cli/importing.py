@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -101,8 +103,7 @@ def _import(
     terminal.say(f"{len(new)} new runs, {len(known)} known already, {len(refused)} traces refused")
     if not new:
         return known
-    settings.home_dir.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix="import-", dir=settings.home_dir))
+    staging = _staging(settings.home_dir)
     try:
         for one in new:
             folder = one.write(staging)
@@ -112,6 +113,27 @@ def _import(
         return known | take_in(settings, [staging])
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _staging(home: Path) -> Path:
+    """A folder of this process; those of processes on this machine that were killed are removed."""
+    home.mkdir(parents=True, exist_ok=True)
+    own = f"import-{socket.gethostname()}-"
+    for left in home.glob(f"{own}*"):
+        pid = left.name.removeprefix(own).partition("-")[0]
+        if pid.isdecimal() and not _is_alive(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{own}{os.getpid()}-", dir=home))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def _look(

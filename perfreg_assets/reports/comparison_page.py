@@ -56,20 +56,29 @@ def render_comparison_page(told: Mapping[str, Any], courses: Sequence[Course]) -
         told: what `perfreg compare --format json` gives.
         courses: of the series that are drawn, in their order.
     """
-    labels = {row["series"]: wording.series_label(row["series"]) for row in told["series"]}
+    rows = [_row(row) for row in told["series"]]
     return render(
         "comparison.html.j2",
         {
             "content_policy": ALONE_POLICY,
             "told": told,
-            "labels": labels,
             "width": WIDTH,
             "height": HEIGHT,
             "panels": [panel_of(one) for one in courses],
-            "judged": [row for row in told["series"] if row["is_judged"]],
-            "others": [row for row in told["series"] if not row["is_judged"]],
+            "judged": [row for row in rows if row["is_judged"]],
+            "others": [row for row in rows if not row["is_judged"]],
         },
     )
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A series as the table shows it, in the unit of its axis."""
+    unit = wording.unit_of(row["series"], row["unit"])
+    shown = {
+        name: None if row[name] is None else row[name] * unit.factor
+        for name in ("mean_a", "mean_b", "difference", "low", "high")
+    }
+    return {**row, **shown, "label": wording.series_label(row["series"]), "unit": unit.axis}
 
 
 def panel_of(one: Course) -> Panel:

@@ -1,0 +1,64 @@
+"""The page of a comparison: the difference is shaded on the side where it is, names stay text, nothing is loaded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfreg_assets.reports.comparison_page import HEIGHT, WIDTH, Course, panel_of, render_comparison_page
+
+
+def course(a, b, series="cpu_app", unit="core-seconds/s"):
+    return Course(series, unit, 1.0, np.array(a, float), np.array(b, float))
+
+
+def area(path):
+    """Of a closed path, in pixels squared (shoelace)."""
+    points = [tuple(map(float, one.split())) for one in path.removesuffix(" Z").replace("M", "").split(" L")]
+    shifted = points[1:] + points[:1]
+    return abs(sum(x * v - u * y for (x, y), (u, v) in zip(points, shifted, strict=True))) / 2
+
+
+def test_where_b_has_more_is_shaded_and_nowhere_else():
+    panel = panel_of(course([1] * 20, [2] * 20))
+    assert area(panel.more) == pytest.approx(WIDTH * HEIGHT / 2)
+    assert area(panel.less) == 0
+    assert panel.top == 2
+    assert panel.length_s == 20
+    back = panel_of(course([2] * 20, [1] * 20))
+    assert (area(back.more), area(back.less)) == (0, pytest.approx(WIDTH * HEIGHT / 2))
+
+
+def test_a_shifted_course_is_aligned_and_lengths_may_differ():
+    bump = [0.0] * 30 + [5.0] * 5 + [0.0] * 30
+    shifted = panel_of(course(bump, bump[3:] + [0.0] * 6))
+    assert area(shifted.more) + area(shifted.less) < 0.05 * area(panel_of(course([0] * 60, [5] * 60)).more)
+
+
+def told(name="cpu_app", label="b"):
+    row = {
+        "series": name, "unit": "bytes", "mean_a": 2e6, "mean_b": 3e6, "difference": 1e6, "low": None, "high": None,
+        "p_value": None, "p_holm": None, "basis": "none", "runs_a": 1, "runs_b": 1, "is_judged": True,
+        "state": "not_enough_runs",
+    }  # fmt: skip
+    return {
+        "a": "a", "b": label, "runs_a": ["1"], "runs_b": ["2"], "verdict": "not_enough_runs", "explanation": label,
+        "level": 0.05, "series": [row],
+        "threads": [{"process": label, "thread": label, "mean_a": 0.0, "mean_b": 1.0, "difference": 1.0}],
+        "excluded": [{"side": "a", "run": label, "reason": label}],
+    }  # fmt: skip
+
+
+def test_names_are_text_and_nothing_is_loaded_from_elsewhere():
+    evil = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}"
+    page = render_comparison_page(told(evil, evil), [course([1, 2], [1, 2], evil)])
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "{{7*7}}" in page.replace("&#39;", "'")
+    assert "default-src 'none'" in page.replace("&#39;", "'")
+
+
+def test_totals_are_in_the_unit_of_the_axis():
+    page = render_comparison_page(told("rss_app"), [])
+    assert ">2<" in page.replace(" ", "")
+    assert "MB" in page
