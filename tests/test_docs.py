@@ -82,6 +82,8 @@ def problem(arguments: list[str]) -> str | None:
     """Why the command line refuses these arguments; files that they name need not be there."""
     one: click.Command = main
     while isinstance(one, click.Group):
+        if arguments and any(arguments[0] in parameter.opts for parameter in one.params):  # --version
+            return None
         if not arguments or arguments[0] not in one.commands:
             return f"there is no command {arguments[0] if arguments else ''!r}"
         one, arguments = one.commands[arguments[0]], arguments[1:]
