@@ -15,12 +15,13 @@ from perfreg_assets.model.comparisons import Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
+from perfreg_assets.run import PathStep, screens_between
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import discords as table
-from perfreg_assets.warehouse import settings_table, timed_paths
+from perfreg_assets.warehouse import paths as path_files
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
-from perfreg_assets.warehouse.timed_paths import TimedStep
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
         planned = comparisons.plan(reader, sorted(wanted), settings)
         due = freshness.anomalous(reader, planned)
         store = SampleStore(reader, due)
-        paths = timed_paths.find(reader, planned)
+        paths = path_files.find(reader, path_files.files_of(reader, planned))
         averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in due})
     with watch.measure("model"), ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda one: _localise(one, store, averages, settings), due))
@@ -91,7 +92,7 @@ def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> ta
 
 
 def _discord_rows(
-    one: Comparison, place: Localisation, start_ns: int, path: Sequence[TimedStep]
+    one: Comparison, place: Localisation, start_ns: int, path: Sequence[PathStep]
 ) -> list[table.DiscordRow]:
     def ns(seconds: float) -> int:
         return start_ns + round(seconds * 1e9)
@@ -111,14 +112,7 @@ def _discord_rows(
                 end_ns=ns(end_s),
                 confidence=window.confidence,
                 profile_value=window.profile_value,
-                screens=_screens(path, ns(start_s), ns(end_s)),
+                screens=screens_between(path, ns(start_s), ns(end_s)),
             )
         )
     return rows
-
-
-def _screens(path: Sequence[TimedStep], start_ns: int, end_ns: int) -> tuple[str, ...]:
-    """The screens shown in the window, in order: the one in force when it begins and those that follow."""
-    before = [step for step in path if step.ts_ns <= start_ns][-1:]
-    inside = [step for step in path if start_ns < step.ts_ns < end_ns]
-    return tuple(dict.fromkeys(step.screen for step in (*before, *inside) if step.screen))

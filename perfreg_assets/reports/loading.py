@@ -307,7 +307,7 @@ def _series_arrays(
 
 def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
     rows = reader.rows(
-        "SELECT run_id, step, ts_ns, state_hash, screen, action FROM marts.run_paths "
+        "SELECT run_id, step, ts_ns, state_hash, screen, action, screen_after, state_hash_after FROM marts.run_paths "
         f"WHERE {of(run_ids)} ORDER BY run_id, step",
         run_ids,
     )

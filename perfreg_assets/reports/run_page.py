@@ -18,7 +18,7 @@ from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachmen
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
 from perfreg_assets.reports.templating import embed_json, numbers, render
-from perfreg_assets.run import PathStep
+from perfreg_assets.run import PathStep, timed_steps
 
 CHART_HEIGHT_PX = 250
 PROFILE_HEIGHT_PX = 110
@@ -40,9 +40,9 @@ def render_run_page(
     unjudged = tuple(s for s in detail.unjudged if s.values is not None)
     ordered = [*judged, *unjudged]
     run = detail.run
-    has_path = bool(detail.path)
+    path = _path_payload(detail.path, detail.start_ns, _span_s(ordered))
     flames = Flames()
-    items = [_series_item(s, i, run, has_path, server, flames) for i, s in enumerate(ordered)]
+    items = [_series_item(s, i, run, path is not None, server, flames) for i, s in enumerate(ordered)]
     return render(
         "run.html.j2",
         {
@@ -76,7 +76,7 @@ def render_run_page(
             "payload": embed_json(
                 {
                     "series": [_series_payload(s) for s in ordered],
-                    "path": _path_payload(detail.path, detail.start_ns, _span_s(ordered)),
+                    "path": path,
                 }
             ),
         },
@@ -298,27 +298,34 @@ def _discord_payload(window: Discord) -> list[float]:
 
 
 def _path_payload(path: Sequence[PathStep], start_ns: int | None, span_s: float) -> dict[str, Any] | None:
-    """Screens over time: consecutive steps on the same screen are one stretch that ends where the next begins."""
-    steps = sorted(path, key=lambda step: step.step)
-    if not steps or span_s <= 0:
+    """Screens over time: from when on which is shown, by its place in `screens`; None where it is not known.
+
+    A step's screen is shown until its action; consecutive steps on the same screen are one stretch.
+    """
+    steps = timed_steps(path)
+    if not steps or start_ns is None or span_s <= 0:
         return None
-
-    def offset_s(step: PathStep) -> float:
-        return 0.0 if step.ts_ns is None or start_ns is None else round((step.ts_ns - start_ns) / 1e9, 3)
-
-    stretches: list[list[Any]] = []
-    for step in steps:
-        screen = step.screen or step.state_hash[:8]
-        if not stretches or stretches[-1][1] != screen:
-            stretches.append([max(offset_s(step), 0.0), screen])
-    names = list(dict.fromkeys(screen for _, screen in stretches))
-    codes = {screen: code for code, screen in enumerate(names)}
+    offsets = [round((ts_ns - start_ns) / 1e9, 3) for ts_ns, _ in steps]
+    last = steps[-1][1]
+    shown = [
+        *(step.screen or step.state_hash[:8] for _, step in steps),
+        last.screen_after or (last.state_hash_after or "")[:8] or None,
+    ]
+    stretches: list[tuple[float, str | None]] = []
+    for begin, end, screen in zip([0.0, *offsets], [*offsets, span_s], shown, strict=True):
+        is_visible = end > 0 and begin < min(end, span_s)
+        if is_visible and (not stretches or stretches[-1][1] != screen):
+            stretches.append((max(begin, 0.0), screen))
+    names = list(dict.fromkeys(screen for _, screen in stretches if screen is not None))
+    codes: dict[str | None, int | None] = {None: None, **{screen: code for code, screen in enumerate(names)}}
     return {
         "screens": names,
         "starts": [start for start, _ in stretches],
         "codes": [codes[screen] for _, screen in stretches],
         "end": span_s,
-        "actions": [[offset_s(step), step.action] for step in steps if step.action],
+        "actions": [
+            [offset, step.action] for offset, (_, step) in zip(offsets, steps, strict=True) if step.action is not None
+        ],
     }
 
 

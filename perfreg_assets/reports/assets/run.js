@@ -54,6 +54,12 @@
     };
   }
 
+  // A stretch's screen; null where the path does not tell.
+  function nameOf(stretch) {
+    const p = data.path, code = stretch < 0 ? null : p.codes[stretch];
+    return code === null ? null : p.screens[code];
+  }
+
   // An unseen line along the strip: what the pointer's moment says about screen and action.
   function pathHover(n, dt) {
     const p = data.path, text = [], x = times(n, dt);
@@ -61,7 +67,7 @@
     for (const t of x) {
       while (stretch + 1 < p.starts.length && p.starts[stretch + 1] <= t) stretch += 1;
       while (action + 1 < p.actions.length && p.actions[action + 1][0] <= t) action += 1;
-      const screen = stretch < 0 ? "before the first action" : p.screens[p.codes[stretch]];
+      const screen = nameOf(stretch) ?? "not known";
       text.push(escapeText(action < 0 ? screen : `${screen}, after ${p.actions[action][1]}`));
     }
     return {
@@ -83,8 +89,8 @@
     p.starts.forEach((start, i) => {
       const end = i + 1 < p.starts.length ? p.starts[i + 1] : p.end;
       const from = Math.max(start, a), to = Math.min(end, b);
-      const name = p.screens[p.codes[i]];
-      if ((to - from) * perSecond > name.length * 7 + 8) found.push([(from + to) / 2, escapeText(name)]);
+      const name = nameOf(i);
+      if (name !== null && (to - from) * perSecond > name.length * 7 + 8) found.push([(from + to) / 2, escapeText(name)]);
     });
     return found;
   }
