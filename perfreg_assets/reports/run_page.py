@@ -196,7 +196,9 @@ def _series_item(
         "missing": _missing(series) if series.values is None else None,
         "height": height,
         "alt": _chart_text(series, label),
-        "is_spread": bool(verdict and verdict.is_anomalous and not series.discords),
+        "is_spread": series.place is not None and series.place.state == "none",
+        "not_computed": _not_computed(series),
+        "unexamined": wording.unexamined(_unexamined(series)),
         "has_box": box is not None,
         "box_alt": box.text if box else "",
         "causes": cause_tables(series, run, server, flames),
@@ -211,6 +213,26 @@ def _series_item(
             for window in sorted(series.discords, key=lambda w: w.start_s)
         ],
     }
+
+
+def _not_computed(series: SeriesView) -> str | None:
+    """Why nobody knows where an anomalous series differs."""
+    if series.verdict is None or not series.verdict.is_anomalous or series.values is None:
+        return None
+    if series.place is None:
+        return "It was not looked for yet."
+    return series.place.reason if series.place.state == "not_computed" else None
+
+
+def _unexamined(series: SeriesView) -> list[tuple[float, float]]:
+    """Stretches of an anomalous series, in seconds, in which windows were not looked for; none where all was, or none
+    at all was computed."""
+    place = series.place
+    if place is None or place.examined_start_s is None or place.examined_end_s is None or series.values is None:
+        return []
+    length_s = len(series.values) * series.interval_s
+    ends = [(0.0, place.examined_start_s), (place.examined_end_s, length_s)]
+    return [(start, end) for start, end in ends if end - start > 0.5 * series.interval_s]
 
 
 def _missing(series: SeriesView) -> str:
@@ -271,6 +293,7 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
         "values": numbers(series.values, digits=None),
         "barycenter": numbers(series.barycenter),
         "discords": [_discord_payload(w) for w in series.discords],
+        "unexamined": _unexamined(series),
     }
     if series.band is not None:
         payload["band"] = {

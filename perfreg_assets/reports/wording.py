@@ -117,6 +117,14 @@ def plain_seconds(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
+def unexamined(stretches: Sequence[tuple[float, float]]) -> str | None:
+    """That windows were not looked for in some stretches, as a sentence."""
+    if not stretches:
+        return None
+    told = _enumerate([f"{plain_seconds(start)} to {plain_seconds(end)} s" for start, end in stretches])
+    return f"Not examined: {told}. Start and end differ in any two sessions."
+
+
 def size(bytes_: float | None) -> str:
     if bytes_ is None:
         return "–"

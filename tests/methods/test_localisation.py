@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.methods import localisation
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.discords import thesis_discords
 from perfreg_assets.methods.localisation import CONVINCING, Localiser, localise
@@ -166,3 +167,14 @@ def test_what_cannot_be_compared_is_refused():
         localise([run] * 3, run, series=CPU, interval_s=1.0, mode="magic")
     with pytest.raises(ValueError, match="NaN"):
         localise([run] * 3, Sample(np.full(30, np.nan)), series=MEMORY, interval_s=1.0)
+
+
+def test_a_probability_that_is_rounded_above_one_is_one(monkeypatch):
+    generator = np.random.default_rng(6)
+    history, target = [Sample(load_values(generator)) for _ in range(5)], Sample(load_values(generator))
+    above = np.full(len(target.values), 1.0000000000000002)
+    monkeypatch.setattr(localisation._CourseModel, "profile", lambda *args: above)
+    found = localise(history, target, series=CPU, interval_s=1.0)
+    assert found.profile.max() == 1.0
+    assert [window.confidence for window in found.windows] == [1.0]
+    assert [(window.start, window.end) for window in found.windows] == [found.examined]

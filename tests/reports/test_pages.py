@@ -18,6 +18,7 @@ from perfreg_assets.reports.data import (
     HistoryMember,
     ListedRun,
     OmegaOverview,
+    Place,
     QualityRow,
     SeriesCell,
     SeriesLevel,
@@ -243,10 +244,30 @@ def test_a_run_page_of_1800_samples_and_12_series_is_small(detail, builders):
 def test_an_anomalous_series_without_a_window_says_so_and_draws_no_empty_profile(detail, builders):
     series = builders.series("rss_app", state="anomalous")
     flat = replace(series, discords=(), profile=replace(series.profile, values=np.zeros(171)))
-    page = render_run_page(replace(detail("anomalous"), series=(flat,)))
+    looked = replace(flat, place=Place("none", None, 15.0, 172.0))
+    page = render_run_page(replace(detail("anomalous"), series=(looked,)))
     assert "No window stands out" in page
-    assert "profile" not in json.loads(_read(page).payload)["series"][0]
+    assert "Not examined: 0 to 15 s and 172 to 180 s." in page
+    (drawn,) = json.loads(_read(page).payload)["series"]
+    assert "profile" not in drawn
+    assert drawn["unexamined"] == [[0.0, 15.0], [172.0, 180.0]]
     assert "No window stands out" not in render_run_page(detail("anomalous"))
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        (Place("not_computed", "cpu_app of shop-004 (ValueError: no)"), "cpu_app of shop-004 (ValueError: no)"),
+        (None, "It was not looked for yet."),
+    ],
+)
+def test_windows_that_could_not_be_computed_are_not_called_none(detail, builders, place, why):
+    series = replace(builders.series("cpu_app", state="anomalous"), discords=(), profile=None, place=place)
+    page = render_run_page(replace(detail("anomalous"), series=(series,)))
+    assert "No window stands out" not in page
+    assert "Where it differs is not known." in page
+    assert html.escape(why) in page
+    assert json.loads(_read(page).payload)["series"][0]["unexamined"] == []
 
 
 # ---- index -------------------------------------------------------------------------------------------

@@ -101,6 +101,21 @@
     return ((x1 - x0) / (b - a)) * (width - LEFT - RIGHT) > 30;
   }
 
+  // Where windows were not looked for: slanted lines, so that an empty stretch does not read as a usual one.
+  function hatch(start, end, t) {
+    const step = span / 100, lines = [];
+    for (let x = start - step; x < end; x += step) {
+      const x0 = Math.max(x, start), x1 = Math.min(x + step, end);
+      if (x1 > x0) {
+        lines.push({
+          type: "line", xref: "x", yref: "paper", x0, x1, y0: (x0 - x) / step, y1: (x1 - x) / step, layer: "below",
+          line: { width: 1, color: t.muted }, opacity: 0.35,
+        });
+      }
+    }
+    return lines;
+  }
+
   function figure(s, t, element) {
     const height = element.clientHeight, width = element.clientWidth;
     const inner = height - TOP - AXIS;
@@ -123,11 +138,11 @@
         ...axis, domain: [share(profile + strip), 1], fixedrange: true, rangemode: s.axis === "MB" ? "normal" : "tozero", nticks: 5,
         title: { text: s.axis, standoff: 8, font: { size: 11 } },
       },
-      shapes: s.discords.map(([x0, x1, confidence]) => ({
+      shapes: s.unexamined.flatMap(([x0, x1]) => hatch(x0, x1, t)).concat(s.discords.map(([x0, x1, confidence]) => ({
         type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, layer: "below",
         line: { width: 0 }, fillcolor: `rgba(${t.alertRgb}, ${(0.08 + 0.32 * confidence).toFixed(3)})`,
         label: { text: fits(x0, x1, width) ? confidence.toFixed(2) : "", textposition: "top center", font: { size: 10, color: t.text } },
-      })),
+      }))),
     };
     if (data.path) {
       traces.push(pathTrace(t), pathHover(s.values.length, s.interval));
