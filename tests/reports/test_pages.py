@@ -102,11 +102,20 @@ def test_the_page_carries_run_barycenter_band_discords_path_profile_and_distance
     assert memory["discords"] == [[120.0, 144.0, 0.93], [40.0, 52.0, 0.41]]
     assert memory["profile"]["values"][:15] == [None] * 15
     assert (memory["profile"]["low"], memory["profile"]["high"]) == (2.4, 4.1)
-    assert memory["box"]["history"] == pytest.approx([v / 1e6 for v in source.distances[0].history_distances])
-    assert memory["box"]["limit"] == pytest.approx((10.2 + 1.5 * 2.1) / 1e6), "in MB, as the series is drawn"
-    assert memory["box"]["title"] == "distance, MB"
+    assert memory["box"]["history"] == pytest.approx(source.distances[1].history_distances)
+    assert (memory["box"]["title"], memory["box"]["distance"]) == ("score", 4.1), "as the detector that decided has it"
     assert len(payload["series"]) == 9
     assert set(payload["path"]["screens"]) == {"list", "note", "chart", "settings", "search"}
+
+
+def test_the_box_plot_is_on_the_scale_of_the_detector_that_decided(detail):
+    contents = detail("anomalous")
+    source = next(s for s in contents.series if s.name == "rss_app")
+    thesis = replace(source, verdict=replace(source.verdict, detector="iqr"))
+    (drawn,) = json.loads(_read(render_run_page(replace(contents, series=(thesis,)))).payload)["series"]
+    assert drawn["box"]["history"] == pytest.approx([v / 1e6 for v in source.distances[0].history_distances])
+    assert drawn["box"]["limit"] == pytest.approx((10.2 + 1.5 * 2.1) / 1e6), "in MB, as the series is drawn"
+    assert drawn["box"]["title"] == "distance, MB"
 
 
 def test_the_first_link_opens_the_surest_window_of_the_worst_series(detail):
