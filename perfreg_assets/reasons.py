@@ -86,6 +86,12 @@ class Reason(StrEnum):
         "Something in the folder is as nobody expected; the log has the details, please report them.",
     )
 
+    # ---- windows ---------------------------------------------------------------------------------
+    LOCALISATION_FAILED = (
+        "localisation_failed",
+        "Where the run differs could not be computed, of this series only; please report it with the run folder.",
+    )
+
     # ---- trace gate ------------------------------------------------------------------------------
     TRACE_EMPTY = "trace_empty", "The trace has no bytes; record it again."
     TRACE_SIZE_MISMATCH = "trace_size_mismatch", "The trace's size is not the one run.json states; copy it again."

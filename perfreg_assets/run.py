@@ -44,15 +44,36 @@ def path_hash(path: Iterable[PathStep]) -> str:
     return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
 
 
+def timed_steps(path: Iterable[PathStep]) -> list[tuple[int, PathStep]]:
+    """(when its action was sent, step) of the steps whose time is known, in order of time."""
+    timed = [(one.ts_ns, one) for one in path if one.ts_ns is not None]
+    return sorted(timed, key=lambda one: (one[0], one[1].step))
+
+
 def timed_screens(path: Iterable[PathStep]) -> tuple[list[tuple[int, str]], str | None]:
     """([(until when, screen)] of the steps whose time is known, in order, what the last action led to).
 
     A screen held until the step's action was sent; the state stands for one without a name.
     """
-    timed = sorted((one.ts_ns, one.step, one) for one in path if one.ts_ns is not None)
-    last = timed[-1][2] if timed else None
+    timed = timed_steps(path)
+    last = timed[-1][1] if timed else None
     after = (last.screen_after or last.state_hash_after) if last is not None else None
-    return [(ts_ns, one.screen or one.state_hash) for ts_ns, _, one in timed], after
+    return [(ts_ns, one.screen or one.state_hash) for ts_ns, one in timed], after
+
+
+def screens_between(path: Iterable[PathStep], start_ns: int, end_ns: int) -> tuple[str, ...]:
+    """Names of the screens shown in [start_ns, end_ns), in order, each once; what has no name is left out."""
+    timed = timed_steps(path)
+    if not timed:
+        return ()
+    times = [ts_ns for ts_ns, _ in timed]
+    names = [*(one.screen for _, one in timed), timed[-1][1].screen_after]
+    shown = [
+        name
+        for begin, end, name in zip([start_ns, *times], [*times, end_ns], names, strict=True)
+        if begin < end_ns and end > start_ns
+    ]
+    return tuple(dict.fromkeys(name for name in shown if name))
 
 
 def explored_state_count(path: Iterable[PathStep]) -> int:

@@ -36,6 +36,8 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
         run_ids = run_table.ids_of_partitions(reader, keys)
         figures = {key: table.figures(reader, ids) for key, ids in run_ids.items()}
         shown = presentation.of_partitions(reader, run_ids, settings, "marts.discords")
+    for one in localised.failures:
+        context.log.warning("%s", one.failure)
     for key, ids in run_ids.items():
         context.add_asset_metadata(
             {

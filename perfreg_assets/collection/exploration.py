@@ -1,7 +1,8 @@
 """What explores the app while Perfetto records: one small interface.
 
-The path is P(R) = hash(S1) … hash(Sm), S = the screen's state after each action [thesis 4.2.3]; state texts are
-hashed with SHA-256. An explorer stamps its steps with the clock it has; `Stamp` says which.
+The path is P(R) = hash(S1) … hash(Sm), S = the screen's state [thesis 4.2.3]; state texts are hashed with SHA-256. A
+step says in which state its action was sent, as run.json does: what it led to is the next step's state, of the last one
+`Exploration.after`. An explorer stamps its steps with the clock it has; `Stamp` says which.
 """
 
 from __future__ import annotations
@@ -40,12 +41,19 @@ class Stamp:
 
 
 @dataclass(frozen=True)
+class State:
+    """What the app showed."""
+
+    state_hash: str
+    screen: str | None = None
+
+
+@dataclass(frozen=True)
 class Step:
-    """The app's state after one action."""
+    """An action, when it was sent, and the app's state in which it was sent."""
 
     stamp: Stamp
-    state_hash: str
-    screen: str | None
+    state: State
     action: str | None
 
 
@@ -68,6 +76,8 @@ class Exploration:
     """What an explorer leaves."""
 
     steps: tuple[Step, ...]
+    after: State | None = None
+    """What the last action led to; None where the explorer did not see it."""
     problems: tuple[ExplorerProblem, ...] = ()
     is_exhausted: bool = False
     notes: tuple[str, ...] = ()

@@ -3,8 +3,10 @@
     {"step": 0, "at_ms": 1790000000123, "state_hash": "…", "screen": "home", "action": "tap 12,40"}
     {"problem": "crash", "at_ms": 1790000004000, "message": "…"}
 
-`ts_ns` (trace clock) instead of `at_ms` (this computer's wall clock) where the program knows it; `state`, the
-screen's text, instead of `state_hash`, and it is hashed here. It ends with status 0 when it has seen all states.
+A step is an action, when it was sent, and the state and screen in which it was sent; what it led to is in the next
+line, or in `state_hash_after` and `screen_after` of the same one. `ts_ns` (trace clock) instead of `at_ms` (this
+computer's wall clock) where the program knows it; `state` and `state_after`, the screen's text, instead of the hashes,
+and they are hashed here. It ends with status 0 when it has seen all states.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from perfreg_assets.collection.exploration import (
     ExplorerContext,
     ExplorerProblem,
     Stamp,
+    State,
     Step,
     hash_state,
     options_of,
@@ -43,7 +46,7 @@ class CommandExplorer:
 
     @property
     def state_count(self) -> int:
-        return len({step.state_hash for step in self._lines.steps})
+        return len({step.state.state_hash for step in self._lines.steps})
 
     def start(self) -> None:
         self._process.start()
@@ -56,7 +59,9 @@ class CommandExplorer:
         self._process.stop()
         unfinished = self._read(is_ended=True)
         notes = ("the explorer was ended inside its last line, which is left out",) if unfinished else ()
-        return Exploration(tuple(self._lines.steps), tuple(self._lines.problems), notes=notes)
+        return Exploration(
+            tuple(self._lines.steps), after=self._lines.after, problems=tuple(self._lines.problems), notes=notes
+        )
 
     def _read(self, *, is_ended: bool) -> bool:
         """Takes the whole lines written since the last call; True when a last line is unfinished."""
@@ -85,6 +90,8 @@ class PathLines:
     """The lines of the contract, checked one by one."""
 
     steps: list[Step] = field(default_factory=list)
+    after: State | None = None
+    """What the last action led to, where its line says so."""
     problems: list[ExplorerProblem] = field(default_factory=list)
     _count: int = 0
     _last_step: int = -1
@@ -117,12 +124,20 @@ class PathLines:
         step = item.get("step", self._last_step + 1)
         if isinstance(step, bool) or not isinstance(step, int) or step <= self._last_step:
             raise self._refusal(f"has step {step!r} after step {self._last_step}")
-        state_hash = self._text(item, "state_hash", required="state" not in item)
-        if not state_hash:
-            state_hash = hash_state(self._text(item, "state") or "")
-        screen, action = (self._text(item, key, required=False) for key in ("screen", "action"))
-        self.steps.append(Step(self._stamp(item), state_hash, screen, action))
-        self._last_step = step
+        state = self._state(item, "", required=True)
+        assert state is not None
+        after = self._state(item, "_after", required=False)
+        self.steps.append(Step(self._stamp(item), state, self._text(item, "action", required=False)))
+        self.after, self._last_step = after, step
+
+    def _state(self, item: dict[str, Any], suffix: str, *, required: bool) -> State | None:
+        """The state by its hash or its text; None where it is not there and not required."""
+        text_key = f"state{suffix}"
+        state_hash = self._text(item, f"state_hash{suffix}", required=required and text_key not in item)
+        if not state_hash and (required or text_key in item):
+            state_hash = hash_state(self._text(item, text_key) or "")
+        screen = self._text(item, f"screen{suffix}", required=False)
+        return State(state_hash, screen) if state_hash else None
 
     def _stamp(self, item: dict[str, Any]) -> Stamp:
         key = "ts_ns" if "ts_ns" in item else "at_ms"

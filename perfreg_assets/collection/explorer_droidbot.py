@@ -1,9 +1,9 @@
 """DroidBot's output: `events/event_<tag>.json`, `states/state_<tag>.json`.
 
-The path is the start state of the first event, then the stop state of each event in order of tag; `utg.js` is a
-graph without order and not a path. A tag has one second's resolution: two events in one second overwrite each
-other, which shows as an event that starts in another state than the one before it stopped in. Use an interval of
-2 s, as the thesis does.
+The path is the start state of each event in order of tag, and after the last one its stop state; `utg.js` is a graph
+without order and not a path. A tag is the second in which DroidBot set about the event; it reads the start state then
+and sends the event. Two events in one second overwrite each other, which shows as an event that starts in another state
+than the one before it stopped in. Use an interval of 2 s, as the thesis does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from perfreg_assets.collection.exploration import Exploration, ExplorerContext, Stamp, Step, hash_state, options_of
+from perfreg_assets.collection.exploration import (
+    Exploration,
+    ExplorerContext,
+    Stamp,
+    State,
+    Step,
+    hash_state,
+    options_of,
+)
 from perfreg_assets.collection.explorer_process import ExplorerProcess
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -26,7 +34,6 @@ _COMMAND = (
     *("-interval", "{interval}", "-timeout", "{seconds}", "-keep_app"),
 )
 _TAG_FORMAT = "%Y-%m-%d_%H%M%S"
-_MTIME_LAG_MAX_S = 120.0
 
 
 class DroidBotExplorer:
@@ -62,7 +69,6 @@ class DroidBotExplorer:
 
 @dataclass(frozen=True)
 class _Event:
-    tag: str
     wall_s: float
     start_state: str
     stop_state: str
@@ -90,36 +96,30 @@ def read_droidbot(output_dir: Path, *, with_text: bool = False) -> Exploration:
         return Exploration((), notes=tuple(notes))
     known = _states(output_dir / "states")
 
-    def step(state: str, wall_s: float, action: str | None) -> Step:
+    def shown(state: str) -> State:
         structure, activity = known.get(state, (None, None))
-        text = state if with_text or structure is None else structure
-        return Step(Stamp("host_wall", wall_s), hash_state(text), activity, action)
+        return State(hash_state(state if with_text or structure is None else structure), activity)
 
-    first = events[0]
-    steps = [step(first.start_state, _tag_s(first.tag), None)]
-    steps += [step(event.stop_state, event.wall_s, event.action) for event in events]
+    steps = [Step(Stamp("host_wall", event.wall_s), shown(event.start_state), event.action) for event in events]
     gaps = sum(before.stop_state != after.start_state for before, after in pairwise(events))
     if gaps:
         notes.append(
             f"at {gaps} places an event is missing: DroidBot names files by the second, so that two events in one "
             "second overwrite each other; use an action interval of 2 s"
         )
-    unknown = sum(event.stop_state not in known for event in events)
+    states = [*(event.start_state for event in events), events[-1].stop_state]
+    unknown = sum(state not in known for state in states)
     if unknown:
         notes.append(f"{unknown} states have no file and count by DroidBot's own hash of them")
-    return Exploration(tuple(steps), notes=tuple(notes))
+    return Exploration(tuple(steps), after=shown(events[-1].stop_state), notes=tuple(notes))
 
 
 def _event(path: Path, document: dict[str, Any]) -> _Event:
     tag, start, stop = (document.get(key) for key in ("tag", "start_state", "stop_state"))
     if not isinstance(tag, str) or not isinstance(start, str) or not isinstance(stop, str):
         raise Rejected(Reason.EXPLORER_OUTPUT_INVALID, f"{path.name} lacks tag, start_state or stop_state")
-    began = _tag_s(tag)
-    # The file is written when the event's stop state is known; a copied file has another time and says nothing.
-    written = path.stat().st_mtime
-    wall_s = written if 0 <= written - began <= _MTIME_LAG_MAX_S else began
     action = document.get("event_str")
-    return _Event(tag, wall_s, start, stop, action if isinstance(action, str) else None)
+    return _Event(_tag_s(tag), start, stop, action if isinstance(action, str) else None)
 
 
 def _tag_s(tag: str) -> float:

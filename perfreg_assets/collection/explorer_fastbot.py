@@ -1,4 +1,4 @@
-"""Fastbot2's step files: `step-<n>-<state>-<action>-<epoch ms>.xml|png`.
+"""Fastbot2's step files: `step-<n>-<state>-<action>-<epoch ms>.xml|png`: the state in which it chose the action.
 
 Fastbot2 writes them with `max.saveGUITreeToXmlEveryStep` or `max.takeScreenshotForEveryStep` in its max.config. The
 tool is the operator's own: its licence forbids passing it on, so only its output is read, by name. The state number
@@ -11,7 +11,15 @@ import re
 from collections.abc import Iterable
 
 from perfreg_assets.collection.device import host_boot_s
-from perfreg_assets.collection.exploration import Exploration, ExplorerContext, Stamp, Step, hash_state, options_of
+from perfreg_assets.collection.exploration import (
+    Exploration,
+    ExplorerContext,
+    Stamp,
+    State,
+    Step,
+    hash_state,
+    options_of,
+)
 from perfreg_assets.collection.explorer_process import ExplorerProcess
 
 _STEP_FILE = re.compile(
@@ -38,7 +46,7 @@ class Fastbot2Explorer:
 
     @property
     def state_count(self) -> int:
-        return len({step.state_hash for step in read_step_names(self._names)})
+        return len({step.state.state_hash for step in read_step_names(self._names)})
 
     def start(self) -> None:
         self._process.start()
@@ -69,5 +77,5 @@ def read_step_names(names: Iterable[str]) -> list[Step]:
         match = _STEP_FILE.fullmatch(name)
         if match is not None:
             stamp = Stamp("device_wall", int(match["ms"]) / 1000)
-            found.setdefault(int(match["step"]), Step(stamp, hash_state(match["state"]), None, match["action"]))
+            found.setdefault(int(match["step"]), Step(stamp, State(hash_state(match["state"])), match["action"]))
     return [found[number] for number in sorted(found)]

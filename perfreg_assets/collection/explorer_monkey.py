@@ -1,9 +1,10 @@
-"""Android's monkey: random events from a seed, run on the device; the screen is read after each event.
+"""Android's monkey: random events from a seed, run on the device; the screen is read before the first and after each.
 
 Monkey runs in the background on the device with its output in a file there, so that it survives a lost cable. Its
 throttle is the action interval; the screen is read as soon as its output shows an event, so that equal seeds give
-equal paths. Reading takes a second or two on a phone and waits for the screen to be idle; a screen that never is
-(a video, an endless animation) is recorded by its activity alone. Events that pass during a reading have no step.
+equal paths. A step is an event, when the output showed it, and the screen that was read before. Reading takes a second
+or two on a phone and waits for the screen to be idle; a screen that never is (a video, an endless animation) is
+recorded by its activity alone. Events that pass during a reading have no step.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from perfreg_assets.collection.exploration import (
     ExplorerContext,
     ExplorerProblem,
     Stamp,
+    State,
     Step,
     hash_state,
     options_of,
@@ -55,10 +57,10 @@ class MonkeyExplorer:
         self._steps: list[Step] = []
         self._problems: list[ExplorerProblem] = []
         self._states: set[str] = set()
-        self._unreadable = 0
+        self._shown: State | None = None
+        self._readings = self._unreadable = 0
         self._next_look = self._last_output = self._last_unseen = 0.0
         self._log_end = ""
-        self._action: str | None = None
 
     @property
     def step_count(self) -> int:
@@ -75,13 +77,15 @@ class MonkeyExplorer:
         if self._options["ignore_crashes"] == "true":
             argv += ["--ignore-crashes", "--ignore-timeouts", "--ignore-security-exceptions"]
         argv += [*shlex.split(self._options["arguments"]), "-v", _EVENT_COUNT]
+        shown = self._read_screen()
         try:
             self._process = context.device.start_background(argv, log_path=self._log_path)
         except Rejected as refusal:
             if refusal.reason is Reason.DEVICE_COMMAND_FAILED:
                 raise Rejected(Reason.EXPLORER_NOT_STARTED, refusal.detail) from refusal
             raise
-        self._last_output = self._last_unseen = host_boot_s()
+        self._last_output = host_boot_s()
+        self._show(shown, self._last_output)
 
     def poll(self) -> bool:
         now = host_boot_s()
@@ -89,16 +93,18 @@ class MonkeyExplorer:
             return False
         assert self._process is not None
         status, output = self._process.poll()
-        is_event = self._take_output(output, now)
+        action = self._take_output(output, now)
         if status is not None:
             return self._ended(status)
         silent_s = now - self._last_output
         if silent_s > self._context.config.explorer_silence_s:
             raise Rejected(Reason.EXPLORER_HUNG, f"monkey sent no event for {silent_s:.0f} s: {self._log_end[-120:]}")
-        if is_event:
+        if action is not None:
             # The next event is an interval away: no need to ask the device before.
             self._next_look = now + 0.75 * self._context.config.action_interval_s
-            self._read_screen()
+            assert self._shown is not None  # read at the start
+            self._steps.append(Step(Stamp("host_boot", now), self._shown, action))
+            self._show(self._read_screen(), host_boot_s())
         limit = self._silence_until_exhausted_s
         return limit > 0 and now - self._last_unseen > limit
 
@@ -106,25 +112,28 @@ class MonkeyExplorer:
         assert self._process is not None
         self._process.terminate()
         _, output = self._process.poll()
-        self._take_output(output, host_boot_s())
-        notes = [f"{self._unreadable} of {len(self._steps)} screens were known by their activity only"]
-        return Exploration(tuple(self._steps), tuple(self._problems), notes=tuple(notes) if self._unreadable else ())
+        is_later = self._take_output(output, host_boot_s()) is not None  # an event whose outcome nobody read
+        notes = [f"{self._unreadable} of {self._readings} screens were known by their activity only"]
+        return Exploration(
+            tuple(self._steps),
+            after=self._shown if self._steps and not is_later else None,
+            problems=tuple(self._problems),
+            notes=tuple(notes) if self._unreadable else (),
+        )
 
-    def _take_output(self, output: str, now: float) -> bool:
-        """True when the output tells of an event."""
+    def _take_output(self, output: str, now: float) -> str | None:
+        """The last event that the output tells of."""
         if not output:
-            return False
+            return None
         self._last_output = now
         self._log_end = " ".join((self._log_end + " " + output).split())[-400:]
-        actions = _ACTION.findall(output)
-        if actions:
-            self._action = actions[-1]
+        actions: list[str] = _ACTION.findall(output)
         for match in _CRASH.finditer(output):
             if match["app"] == self._context.app:
                 kind = "crash" if match["kind"] == "CRASH" else "anr"
                 message = match["message"] or f"monkey saw {match['kind'].lower()}"
                 self._problems.append(ExplorerProblem(kind, message, Stamp("host_boot", now), int(match["pid"])))
-        return bool(actions)
+        return actions[-1] if actions else None
 
     def _ended(self, status: int) -> bool:
         if status == 0 or self._problems:
@@ -133,21 +142,24 @@ class MonkeyExplorer:
             raise Rejected(Reason.EXPLORER_NOT_STARTED, f"monkey returned {status}: {self._log_end[-200:]}")
         raise Rejected(Reason.EXPLORER_CRASHED, f"monkey returned {status}: {self._log_end[-200:]}")
 
-    def _read_screen(self) -> None:
+    def _read_screen(self) -> State:
         text = self._context.device.script(_READ_SCREEN, self._screen_path).text
-        moment = host_boot_s()
         first, _, hierarchy = text.partition("<?xml")
         activity = resumed_activity(first)
         views = screen_state("<?xml" + hierarchy, with_text=self._options["state"] == "text")
+        self._readings += 1
         if views is None:
             self._unreadable += 1
         foreground = "/".join(activity) if activity else "unknown"
         state_hash = hash_state(f"{foreground}\n{views if views is not None else 'unreadable'}")
-        if state_hash not in self._states:
-            self._states.add(state_hash)
+        return State(state_hash, activity[1] if activity else None)
+
+    def _show(self, state: State, moment: float) -> None:
+        """It is shown from now on."""
+        self._shown = state
+        if state.state_hash not in self._states:
+            self._states.add(state.state_hash)
             self._last_unseen = moment
-        screen = activity[1] if activity else None
-        self._steps.append(Step(Stamp("host_boot", moment), state_hash, screen, self._action))
 
 
 def _number(name: str, text: str) -> float:

@@ -150,12 +150,17 @@ def _path(session: Session, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
             raise Rejected(
                 Reason.EXPLORER_OUTPUT_INVALID, f"step {number} lies {off_s:.1f} s after the exploration's start"
             )
-        item: dict[str, Any] = {"step": number, "ts_ns": ts_ns, "state_hash": storable(step.state_hash)}
-        if step.screen is not None:
-            item["screen"] = storable(step.screen)
+        item: dict[str, Any] = {"step": number, "ts_ns": ts_ns, "state_hash": storable(step.state.state_hash)}
+        if step.state.screen is not None:
+            item["screen"] = storable(step.state.screen)
         if step.action is not None:
             item["action"] = storable(step.action)
         path.append(item)
+    after = session.exploration.after
+    if after is not None:
+        path[-1]["state_hash_after"] = storable(after.state_hash)
+        if after.screen is not None:
+            path[-1]["screen_after"] = storable(after.screen)
     return path
 
 

@@ -15,7 +15,7 @@ from perfreg_assets.evaluation.protocol import Draw
 from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.multiple_testing import combine, correct
 from perfreg_assets.methods.samples import Sample, Score
-from perfreg_assets.methods.states import UNKNOWN, state_codes
+from perfreg_assets.methods.states import NO_PATH, UNKNOWN, state_codes
 from perfreg_assets.run import RUN_LEVEL
 
 SMALLEST_HISTORY = 3  # runs of an app that have a series at all
@@ -58,7 +58,7 @@ def each(draws: Sequence[Draw], work: Callable[[Draw], T], what: str, progress: 
 def samples_of(rows: Iterable[LabelledSeries]) -> list[Sample]:
     """The rows as detectors take them, with the states of the app where the paths are known."""
     rows = list(rows)
-    paths = [[(step[0], step[1]) for step in row.provenance.steps] if row.provenance else [] for row in rows]
+    paths = [row.provenance.screens if row.provenance else NO_PATH for row in rows]
     codes = state_codes(paths, [len(row.values) for row in rows], rows[0].interval_s if rows else 1.0)
     return [
         Sample(row.values, code if (code != UNKNOWN).any() else None) for row, code in zip(rows, codes, strict=True)

@@ -1,7 +1,8 @@
 """Labelled data sets: one Parquet file, a row per (run, series) (public format 2).
 
 Optional columns beyond the contract: `severity` (text or number), and for the chronological protocol `version_name`,
-`started_at`, `has_functional_problems`, `step_offset_s`, `step_screen`, `step_state_hash` (lists, a value per step).
+`started_at`, `has_functional_problems`, `step_offset_s`, `step_screen`, `step_state_hash` (lists, a value per step: the
+screen and state that held until then, as in a run folder) and `screen_after` (what the last step led to).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.methods.states import StatePath
 from perfreg_assets.reasons import Reason, Rejected
 
 REQUIRED = {
@@ -42,7 +44,14 @@ class Provenance:
     version_name: str
     started_at: datetime
     has_functional_problems: bool
-    steps: tuple[tuple[float, str, str], ...]  # (seconds since the first sample, screen, state hash)
+    steps: tuple[tuple[float, str, str], ...]
+    """(until when, in seconds since the first sample, screen, state hash)"""
+    screen_after: str | None = None
+
+    @property
+    def screens(self) -> StatePath:
+        """What the app showed when."""
+        return StatePath([(until, screen) for until, screen, _ in self.steps], self.screen_after)
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,11 @@ def _provenance(raw: dict[str, Any], where: str) -> Provenance | None:
     if len({len(one) for one in steps}) > 1:
         raise Rejected(Reason.DATASET_INVALID, f"the step columns of {where} differ in length")
     return Provenance(
-        raw["version_name"], started_at, bool(raw.get("has_functional_problems")), tuple(zip(*steps, strict=True))
+        raw["version_name"],
+        started_at,
+        bool(raw.get("has_functional_problems")),
+        tuple(zip(*steps, strict=True)),
+        raw.get("screen_after"),
     )
 
 

@@ -36,6 +36,7 @@ class Localisation:
     window: samples.
     threshold_low, threshold_high: a position above the first is flagged, above the second more confidently.
     windows: by start; no sample lies in two of them.
+    examined: [first, end) samples in which windows were looked for.
     """
 
     profile: Floats
@@ -43,6 +44,7 @@ class Localisation:
     threshold_low: float
     threshold_high: float
     windows: tuple[Window, ...]
+    examined: tuple[int, int]
 
 
 def thesis_discords(
@@ -76,7 +78,7 @@ def thesis_discords(
     profile = ab_join(target, barycenter, window, normalize=True, backend=backend)
     kept = kept_positions(len(profile), skip_start=skip_start, skip_end=skip_end)
     if not kept.any():
-        return Localisation(profile, window, float("inf"), float("inf"), ())
+        return Localisation(profile, window, float("inf"), float("inf"), (), (0, 0))
     low, high = (float(value) for value in np.quantile(profile[kept], [quantile_low, quantile_high]))
     windows = merge_windows(
         np.where(kept, profile, -np.inf),
@@ -86,7 +88,8 @@ def thesis_discords(
         confidence_low=quantile_low,
         confidence_high=quantile_high,
     )
-    return Localisation(profile, window, low, high, windows)
+    first, last = (int(place) for place in np.flatnonzero(kept)[[0, -1]])
+    return Localisation(profile, window, low, high, windows, (first, last + window))
 
 
 def kept_positions(count: int, *, skip_start: int, skip_end: int) -> NDArray[np.bool_]:

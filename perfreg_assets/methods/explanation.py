@@ -11,9 +11,11 @@ from perfreg_assets.catalogue import SeriesDefinition, display_unit
 from perfreg_assets.methods.calibration import predictive_score
 from perfreg_assets.methods.features import quantile_range, startup_samples, theil_sen_slope
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.patterns import count_falls, find_bursts, find_growth
 
 MEGABYTE = 1e6
 NOTABLE_SCORE = 1.28  # one normal run in ten is above it
+MANY_TIMES = 4  # falls of memory beside the history's most: with fewer times as many, noise is counted among the teeth
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Explainer:
         self, series: SeriesDefinition, history: list[Floats], interval_s: float, *, set_aside: int = 0
     ) -> None:
         self._measures = _measures_of(series)
+        self._history = history
         self._set_aside = set_aside
         self._interval_s = interval_s
         self._known = [
@@ -72,14 +75,16 @@ class Explainer:
             evidence[f"{measure.name}_history_lowest"] = float(known.min())
             evidence[f"{measure.name}_history_highest"] = float(known.max())
         aside = f"; {self._set_aside} disturbed ones set aside" if self._set_aside else ""
-        return evidence, self._sentence(values, distance_ratio) + aside
+        return evidence, self._sentence(target, values, distance_ratio, evidence) + aside
 
-    def _sentence(self, values: list[float], distance_ratio: float) -> str:
-        """The measure that is furthest from the history's, in words."""
+    def _sentence(self, target: Floats, values: list[float], distance_ratio: float, evidence: dict[str, float]) -> str:
+        """The measure that is furthest from the history's, in words; what it says of time goes into the evidence."""
         scores = [
             abs(predictive_score(known, value, max(1e-3 * float(np.abs(known).max()), 1e-12)))
             for value, known in zip(values, self._known, strict=True)
         ]
+        if self._measures is _MEMORY and (leak := self._leak(target, values, scores, evidence)) is not None:
+            return leak
         told = int(np.argmax(scores))
         value, known, factor = values[told], self._known[told], self._measures[told].shown_factor
         sentence = self._measures[told].says.format(
@@ -87,6 +92,7 @@ class Explainer:
             low=readable(float(known.min()) * factor),
             high=readable(float(known.max()) * factor),
             count=self._count,
+            pattern=self._pattern(target, values, evidence),
         )
         if max(scores) < NOTABLE_SCORE and distance_ratio > 1:
             return (
@@ -94,6 +100,42 @@ class Explainer:
                 "as they are from each other"
             )
         return sentence
+
+    def _leak(self, target: Floats, values: list[float], scores: list[float], evidence: dict[str, float]) -> str | None:
+        """Growth that no run of the history has, with rate and onset: a leak's range only follows from it."""
+        if values[0] <= self._known[0].max() or scores[0] < NOTABLE_SCORE:
+            return None
+        found = find_growth(self._history, target, self._interval_s)
+        if found is None:
+            return None
+        evidence["growth_onset_s"] = found.onset_s
+        evidence["growth_since_onset_megabytes_per_s"] = found.rate / MEGABYTE
+        rate, low, high = (readable(value / MEGABYTE) for value in (found.rate, found.low, found.high))
+        since = f"from second {found.onset_s:.0f}"
+        return f"memory grows {rate} MB/s {since}; the {self._count} comparable runs grew {low} to {high}"
+
+    def _pattern(self, target: Floats, values: list[float], evidence: dict[str, float]) -> str:
+        """How what is told runs over time, as a part of the sentence; empty where nothing is to be said."""
+        start = startup_samples(len(target), self._interval_s)
+        if self._measures is _CORES:
+            known = [run[startup_samples(len(run), self._interval_s) :] for run in self._history]
+            bursts = find_bursts(known, target[start:], self._interval_s)
+            if bursts is None:
+                return ""
+            evidence["burst_count"], evidence["burst_level_cores"] = float(bursts.count), bursts.level
+            every = ""
+            if bursts.period_s is not None:
+                evidence["burst_period_s"] = bursts.period_s
+                every = f" every {readable(bursts.period_s)} s"
+            few = f"{bursts.low} to {bursts.high}" if bursts.low < bursts.high else f"{bursts.low}"
+            return f", in {bursts.count} bursts above {readable(bursts.level)} cores{every} (usually {few})"
+        if self._measures is _MEMORY:
+            height = values[1] * MEGABYTE  # what it ranges over
+            falls = count_falls(target[start:], height, self._interval_s)
+            usual = max(count_falls(run[start:], height, self._interval_s) for run in self._history)
+            evidence["fall_count"], evidence["fall_count_history_highest"] = float(falls), float(usual)
+            return f", falling back {falls} times" if falls > max(MANY_TIMES * usual, 1) else ""
+        return ""
 
 
 def _growth(values: Floats, interval_s: float) -> float:
@@ -130,22 +172,24 @@ _MEMORY = (
     _Measure(
         "range_megabytes",
         _range,
-        "memory swings over {value} MB after start-up; the {count} comparable runs over {low} to {high}",
+        "memory swings over {value} MB after start-up{pattern}; the {count} comparable runs over {low} to {high}",
         divisor=MEGABYTE,
     ),
     _Measure(
         "high_megabytes",
         _high,
-        "memory reaches {value} MB; the {count} comparable runs reached {low} to {high}",
+        "memory reaches {value} MB{pattern}; the {count} comparable runs reached {low} to {high}",
         divisor=MEGABYTE,
     ),
 )
 _CORES = (
-    _Measure("mean_cores", _mean, "uses {value} cores on average; the {count} comparable runs used {low} to {high}"),
+    _Measure(
+        "mean_cores", _mean, "uses {value} cores on average{pattern}; the {count} comparable runs used {low} to {high}"
+    ),
     _Measure(
         "busiest_cores",
         _busiest,
-        "uses {value} cores in its busiest 5 % of seconds; the {count} comparable runs used {low} to {high}",
+        "uses {value} cores in its busiest 5 % of seconds{pattern}; the {count} comparable runs used {low} to {high}",
     ),
 )
 

@@ -30,11 +30,13 @@ class Onset:
     gain: sum of squares that the best shape explains, per sample.
     height: of the best shape at its highest, unit of the course.
     begun: (n,) probability that the extra memory has begun by the sample.
+    first: the sample at which the best shape begins.
     """
 
     gain: float
     height: float
     begun: Floats
+    first: int
 
 
 def median_course(courses: Sequence[Floats], length: int, interval_s: float) -> Floats:
@@ -69,11 +71,12 @@ def find_onset(differences: Floats, interval_s: float, chance_gain: float) -> On
     gains, heights = kernels.gains_of_shapes(points, shortest)
     gains = gains / count
     if not len(gains) or not gains.max() > 0:
-        return Onset(0.0, 0.0, np.zeros(length))
+        return Onset(0.0, 0.0, np.zeros(length), 0)
     best = int(np.argmax(gains))
     sharpness = chance_gain if chance_gain > 0 else gains[best]
     weights = np.exp((gains - gains[best]) / sharpness)
     begun = np.ones(count)
     total = np.cumsum(weights)
     begun[: len(gains)] = total / total[-1]  # not weights.sum(), rounded otherwise: at most 1
-    return Onset(float(gains[best]), float(heights[best]), begun[np.minimum(np.arange(length) // width, count - 1)])
+    places = np.minimum(np.arange(length) // width, count - 1)
+    return Onset(float(gains[best]), float(heights[best]), begun[places], best * width)

@@ -75,7 +75,7 @@ def localise(
         barycenter: of the history; `thesis` computes it when it is missing, `default` needs none.
         mode: one of `detection.localisation_names()`.
         window_s, quantile_low, quantile_high, backend: of `thesis`.
-        skip_start_s, skip_end_s: what is never flagged; memory is flagged up to the end, where a leak is largest.
+        skip_start_s, skip_end_s: what is not examined; memory is flagged up to the end, where a leak is largest.
 
     Returns:
         `default`: a profile (n,) of probabilities with window 1 sample, and windows whose confidence is the highest
@@ -123,6 +123,7 @@ class Localiser:
         Raises:
             ValueError: fewer than 3 history runs, or a series is too short or not finite.
         """
+        self._interval_s = interval_s
         self._skip_start = round(skip_start_s / interval_s)
         self._skip_end = round(skip_end_s / interval_s)
         known = checked_values(history, SMALLEST_HISTORY)
@@ -143,10 +144,17 @@ class Localiser:
             ValueError: the series is too short or not finite.
         """
         (judged,) = checked_values([target], 1)
-        profile: Floats = np.max([model.profile(target, judged) for model in self._models], axis=0)
-        profile[: min(self._skip_start, int(LARGEST_STARTUP_SHARE * len(judged)))] = 0.0
-        profile[len(profile) - _end_samples(len(judged), self._skip_end) :] = 0.0
-        return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile))
+        found = np.max([model.profile(target, judged) for model in self._models], axis=0)
+        profile: Floats = np.clip(found, 0.0, 1.0)  # sums may be rounded to the next number above 1
+        # What the models leave out at the start is not examined, however little is to be skipped.
+        first = max(
+            min(self._skip_start, int(LARGEST_STARTUP_SHARE * len(judged))),
+            startup_samples(len(judged), self._interval_s),
+        )
+        end = len(judged) - _end_samples(len(judged), self._skip_end)
+        profile[:first] = 0.0
+        profile[end:] = 0.0
+        return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile), (first, end))
 
 
 def _end_samples(length: int, skip_end: int) -> int:

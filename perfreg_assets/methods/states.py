@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 UNKNOWN = -1
 LONGEST_WAIT_S = 10  # later than that a screen is at rest
+_WAITS = LONGEST_WAIT_S + 2  # 0 to the longest, and before the first action, of which nobody knows how long it waits
 
 
-def state_codes(
-    paths: Sequence[Sequence[tuple[float, str]]], lengths: Sequence[int], interval_s: float
-) -> list[NDArray[np.int64]]:
-    """Codes (n,) per run, the same code for the same state in all of them; -1 before the first action.
+class StatePath(NamedTuple):
+    """What a run showed when.
+
+    Attributes:
+        until: (seconds since the first sample, screen), in order of time: the screen held until then, when the step's
+            action was sent; the first one from the start on.
+        after: what the last action led to; None where it is not known.
+    """
+
+    until: Sequence[tuple[float, str]]
+    after: str | None = None
+
+
+NO_PATH = StatePath(())
+
+
+def state_codes(paths: Sequence[StatePath], lengths: Sequence[int], interval_s: float) -> list[NDArray[np.int64]]:
+    """Codes (n,) per run, the same code for the same state in all of them; -1 where the screen is not known.
+
+    A screen that an action led to counts from the moment the action was sent; before a run's first action its first
+    screen has a code of its own.
 
     Args:
-        paths: per run its steps (seconds since the first sample, screen after the action), in order of time.
+        paths: of each run.
         lengths: samples per run.
     """
-    screens = {name: rank for rank, name in enumerate(sorted({screen for path in paths for _, screen in path}))}
+    names = {name for path in paths for name in (*(screen for _, screen in path.until), path.after) if name}
+    ranks = {name: rank for rank, name in enumerate(sorted(names))}
     result = []
     for path, length in zip(paths, lengths, strict=True):
         codes = np.full(length, UNKNOWN, dtype=np.int64)
-        if path:
-            starts = np.array([offset for offset, _ in path])
-            ranks = np.array([screens[screen] for _, screen in path])
+        if path.until:
+            sent = np.array([until for until, _ in path.until])
+            names_in_order = (*(screen for _, screen in path.until), path.after)
+            shown = np.array([ranks.get(name or "", UNKNOWN) for name in names_in_order])
             middles = (np.arange(length) + 0.5) * interval_s
-            step = np.searchsorted(starts, middles, side="right") - 1
-            seen = step >= 0
-            waited = np.minimum(middles[seen] - starts[step[seen]], LONGEST_WAIT_S).astype(np.int64)
-            codes[seen] = ranks[step[seen]] * (LONGEST_WAIT_S + 1) + waited
+            step = np.searchsorted(sent, middles, side="right")
+            waited = np.minimum(middles - sent[np.maximum(step - 1, 0)], LONGEST_WAIT_S)
+            waits = np.where(step > 0, waited.astype(np.int64), LONGEST_WAIT_S + 1)
+            codes = np.where(shown[step] == UNKNOWN, UNKNOWN, shown[step] * _WAITS + waits)
         result.append(codes)
     return result

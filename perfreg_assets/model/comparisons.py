@@ -15,11 +15,13 @@ import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_where_recorded
 from perfreg_assets.methods.samples import Sample
-from perfreg_assets.methods.states import UNKNOWN, state_codes
+from perfreg_assets.methods.states import NO_PATH, UNKNOWN, StatePath, state_codes
 from perfreg_assets.model import measurements
 from perfreg_assets.reasons import Reason
+from perfreg_assets.run import timed_screens
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import histories, timed_paths
+from perfreg_assets.warehouse import histories
+from perfreg_assets.warehouse import paths as path_files
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader
@@ -200,7 +202,8 @@ class SampleStore:
         scored = [one for one in comparisons if one.has_course]
         runs = {row.run_id for one in scored for row in (one.target, *one.history) if row is not None}
         self._rows = series_table.find(reader, runs, {one.series for one in scored}) if scored else {}
-        self._paths = timed_paths.find(reader, runs) if scored else {}
+        paths = path_files.find(reader, path_files.files_of(reader, runs)) if scored else {}
+        self._screens = {run_id: timed_screens(path) for run_id, path in paths.items()}
 
     def values(self, one: Comparison) -> list[np.ndarray]:
         """Values of the history's runs, latest first."""
@@ -210,8 +213,8 @@ class SampleStore:
         """(history, target) as the detectors take them, with the state of the app at each sample where it is known."""
         runs = [row.run_id for row in one.history] + [one.run_id]
         values = [self._values(run_id, one.series) for run_id in runs]
-        offsets = [self._offsets(run_id, one.series) for run_id in runs]
-        codes = state_codes(offsets, [len(row) for row in values], one.interval_s)
+        paths = [self._path(run_id, one.series) for run_id in runs]
+        codes = state_codes(paths, [len(row) for row in values], one.interval_s)
         samples = [
             Sample(row, code if (code != UNKNOWN).any() else None) for row, code in zip(values, codes, strict=True)
         ]
@@ -225,9 +228,10 @@ class SampleStore:
         assert values is not None
         return values
 
-    def _offsets(self, run_id: str, series: str) -> list[tuple[float, str]]:
-        """(seconds since the first sample, screen) of each step whose time is known, in order of time."""
+    def _path(self, run_id: str, series: str) -> StatePath:
+        """The run's path, in seconds since the first sample."""
         start_ns = self._rows[run_id, series].start_ns
-        if start_ns is None:
-            return []
-        return [((step.ts_ns - start_ns) / 1e9, step.state) for step in self._paths.get(run_id, ())]
+        if start_ns is None or run_id not in self._screens:
+            return NO_PATH
+        until, after = self._screens[run_id]
+        return StatePath([((ts_ns - start_ns) / 1e9, name) for ts_ns, name in until], after)

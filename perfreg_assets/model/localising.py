@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from perfreg_assets.detection import localisation_of
 from perfreg_assets.methods.barycenter import Barycenter
@@ -15,20 +17,31 @@ from perfreg_assets.model.comparisons import Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import PathStep, screens_between
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import discords as table
-from perfreg_assets.warehouse import settings_table, timed_paths
+from perfreg_assets.warehouse import paths as path_files
+from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
-from perfreg_assets.warehouse.timed_paths import TimedStep
 
 
 @dataclass(frozen=True)
 class Localised:
-    """What a step did: the series it localised, and the windows it found."""
+    """What a step did: the series it localised, the windows it found, and what could not be computed."""
 
     series: list[tuple[str, str]]
     windows: list[table.DiscordRow]
+    failures: list[table.ProfileRow]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is stored of one series of one run."""
+
+    profile: table.ProfileRow
+    windows: tuple[table.DiscordRow, ...] = ()
 
 
 def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Localised:
@@ -39,19 +52,25 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
         planned = comparisons.plan(reader, sorted(wanted), settings)
         due = freshness.anomalous(reader, planned)
         store = SampleStore(reader, due)
-        paths = timed_paths.find(reader, planned)
+        paths = path_files.find(reader, path_files.files_of(reader, planned))
         averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in due})
+
+    def find(one: Comparison) -> _Found:
+        try:
+            place = _localise(one, store, averages, settings)
+            windows = _discord_rows(one, place, store.start_ns(one), paths.get(one.run_id, ()))
+            return _Found(_profile_row(one, place, settings), tuple(windows))
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            # What is wrong with one series of one run says nothing of the others: it is stored as that, and told.
+            return _Found(_failed_row(one, error, settings))
+
     with watch.measure("model"), ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda one: _localise(one, store, averages, settings), due))
-    profiles = [_profile_row(one, place, settings) for one, place in zip(due, found, strict=True)]
-    windows = [
-        row
-        for one, place in zip(due, found, strict=True)
-        for row in _discord_rows(one, place, store.start_ns(one), paths.get(one.run_id, ()))
-    ]
+        found = list(pool.map(find, due))
+    profiles, windows = [one.profile for one in found], [row for one in found for row in one.windows]
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.replace_runs(writer, planned, profiles, windows)
-    return Localised([(one.run_id, one.series) for one in due], windows)
+    failures = [row for row in profiles if row.failure is not None]
+    return Localised([(one.run_id, one.series) for one in due], windows, failures)
 
 
 def _localise(
@@ -76,14 +95,32 @@ def _localise(
 
 
 def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> table.ProfileRow:
-    return table.ProfileRow(
-        run_id=one.run_id,
-        series=one.series,
-        localisation=localisation_of(settings.localisation, settings.detector),
+    first, end = place.examined
+    return replace(
+        _blank_row(one, settings),
         window_s=place.window * one.interval_s,
         profile=place.profile,
         threshold_low=place.threshold_low,
         threshold_high=place.threshold_high,
+        examined_start_s=first * one.interval_s,
+        examined_end_s=end * one.interval_s,
+    )
+
+
+def _failed_row(one: Comparison, error: Exception, settings: Settings) -> table.ProfileRow:
+    what = f"{one.series} of {one.run_id} ({type(error).__name__}: {error})"
+    return replace(_blank_row(one, settings), failure=str(Rejected(Reason.LOCALISATION_FAILED, what)))
+
+
+def _blank_row(one: Comparison, settings: Settings) -> table.ProfileRow:
+    return table.ProfileRow(
+        run_id=one.run_id,
+        series=one.series,
+        localisation=localisation_of(settings.localisation, settings.detector),
+        window_s=one.interval_s,
+        profile=np.empty(0),
+        threshold_low=None,
+        threshold_high=None,
         parameters_hash=inputs.localisation_parameters(settings),
         input_hash=inputs.windows_hash(one, settings),
         code_version=code_version("methods"),
@@ -91,7 +128,7 @@ def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> ta
 
 
 def _discord_rows(
-    one: Comparison, place: Localisation, start_ns: int, path: Sequence[TimedStep]
+    one: Comparison, place: Localisation, start_ns: int, path: Sequence[PathStep]
 ) -> list[table.DiscordRow]:
     def ns(seconds: float) -> int:
         return start_ns + round(seconds * 1e9)
@@ -111,14 +148,7 @@ def _discord_rows(
                 end_ns=ns(end_s),
                 confidence=window.confidence,
                 profile_value=window.profile_value,
-                screens=_screens(path, ns(start_s), ns(end_s)),
+                screens=screens_between(path, ns(start_s), ns(end_s)),
             )
         )
     return rows
-
-
-def _screens(path: Sequence[TimedStep], start_ns: int, end_ns: int) -> tuple[str, ...]:
-    """The screens shown in the window, in order: the one in force when it begins and those that follow."""
-    before = [step for step in path if step.ts_ns <= start_ns][-1:]
-    inside = [step for step in path if start_ns < step.ts_ns < end_ns]
-    return tuple(dict.fromkeys(step.screen for step in (*before, *inside) if step.screen))

@@ -37,10 +37,9 @@ class BoxPlot:
 
 
 def box_plot(series: SeriesView) -> BoxPlot | None:
-    """Of the distances in the series' own unit where a detector has such, else of the scores; None without a history.
-
-    A distance has the unit of its series, a score has none.
-    """
+    """Of the distances by the detector that decided, so that plot and verdict speak of the same limit; of another where
+    the deciding one has no history to show, and None where none has. A distance has the unit of its series, a score
+    none."""
     shown = _shown(series)
     if shown is None:
         return None
@@ -72,5 +71,5 @@ def _shown(series: SeriesView) -> Distances | None:
     known = [one for one in series.distances if len(one.history_distances) > 1]
     in_force = series.verdict.detector if series.verdict else None
     return max(
-        known, key=lambda one: (wording.scale_of(one.detector) == "distance", one.detector == in_force), default=None
+        known, key=lambda one: (one.detector == in_force, wording.scale_of(one.detector) == "distance"), default=None
     )

@@ -116,6 +116,19 @@ class Discord:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Whether it was looked for where an anomalous series differs, and in which seconds since its start.
+
+    `state`: windows, none or not_computed, see `marts.localisations`; the seconds are None where nothing was computed.
+    """
+
+    state: str
+    reason: str | None = None
+    examined_start_s: float | None = None
+    examined_end_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """What grew in a window; amounts are core seconds per second, of memory bytes, see `marts.causes`."""
 
@@ -203,6 +216,7 @@ class SeriesView:
     distances: tuple[Distances, ...] = ()
     profile: Profile | None = None
     discords: tuple[Discord, ...] = ()
+    place: Place | None = None
     explained: tuple[Explained, ...] = ()
 
 

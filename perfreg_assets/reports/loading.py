@@ -27,6 +27,7 @@ from perfreg_assets.reports.data import (
     Explained,
     History,
     HistoryMember,
+    Place,
     Profile,
     Run,
     RunDetail,
@@ -131,6 +132,8 @@ _HASHES = {
                    FROM marts.profiles WHERE {of} GROUP BY run_id""",
     "discords": """SELECT run_id, bit_xor(hash(series, start_ns, end_ns, confidence, screens))
                    FROM marts.discords WHERE {of} GROUP BY run_id""",
+    "places": """SELECT run_id, bit_xor(hash(series, localisation_state, reason, examined_start_s, examined_end_s))
+                 FROM marts.localisations WHERE {of} GROUP BY run_id""",
     "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum,
                   candidate_count, excluded_counts::VARCHAR) FROM marts.history_states WHERE {of}""",
     **CAUSE_HASHES,
@@ -307,7 +310,7 @@ def _series_arrays(
 
 def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
     rows = reader.rows(
-        "SELECT run_id, step, ts_ns, state_hash, screen, action FROM marts.run_paths "
+        "SELECT run_id, step, ts_ns, state_hash, screen, action, screen_after, state_hash_after FROM marts.run_paths "
         f"WHERE {of(run_ids)} ORDER BY run_id, step",
         run_ids,
     )
@@ -371,6 +374,7 @@ class _Tables:
     barycenters: dict[tuple[str, str], tuple[str, np.ndarray | None]]
     profiles: dict[tuple[str, str], Profile]
     discords: dict[tuple[str, str], tuple[Discord, ...]]
+    places: dict[tuple[str, str], Place]
     explained: dict[tuple[str, str], tuple[Explained, ...]]
 
     @classmethod
@@ -384,6 +388,7 @@ class _Tables:
             _barycenters(reader, ids),
             _profiles(reader, ids),
             _discords(reader, ids),
+            _places(reader, ids),
             load_explained(reader, ids),
         )
 
@@ -440,6 +445,15 @@ def _discords(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Dis
     return {key: tuple(rows) for key, rows in found.items()}
 
 
+def _places(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Place]:
+    rows = reader.rows(
+        "SELECT run_id, series, localisation_state, reason, examined_start_s, examined_end_s "
+        f"FROM marts.localisations WHERE {of(ids)}",
+        ids,
+    )
+    return {(run_id, series): Place(*facts) for run_id, series, *facts in rows}
+
+
 def _series_views(
     run_id: str,
     arrays: Mapping[str, Mapping[str, SeriesRow]],
@@ -473,6 +487,7 @@ def _series_views(
                 distances=tables.distances.get(key, ()),
                 profile=tables.profiles.get(key) if verdict is not None and verdict.is_anomalous else None,
                 discords=tables.discords.get(key, ()),
+                place=tables.places.get(key),
                 explained=tables.explained.get(key, ()),
             )
         )

@@ -18,7 +18,7 @@ from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachmen
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
 from perfreg_assets.reports.templating import embed_json, numbers, render
-from perfreg_assets.run import PathStep
+from perfreg_assets.run import PathStep, timed_steps
 
 CHART_HEIGHT_PX = 250
 PROFILE_HEIGHT_PX = 110
@@ -40,9 +40,9 @@ def render_run_page(
     unjudged = tuple(s for s in detail.unjudged if s.values is not None)
     ordered = [*judged, *unjudged]
     run = detail.run
-    has_path = bool(detail.path)
+    path = _path_payload(detail.path, detail.start_ns, _span_s(ordered))
     flames = Flames()
-    items = [_series_item(s, i, run, has_path, server, flames) for i, s in enumerate(ordered)]
+    items = [_series_item(s, i, run, path is not None, server, flames) for i, s in enumerate(ordered)]
     return render(
         "run.html.j2",
         {
@@ -76,7 +76,7 @@ def render_run_page(
             "payload": embed_json(
                 {
                     "series": [_series_payload(s) for s in ordered],
-                    "path": _path_payload(detail.path, detail.start_ns, _span_s(ordered)),
+                    "path": path,
                 }
             ),
         },
@@ -196,7 +196,9 @@ def _series_item(
         "missing": _missing(series) if series.values is None else None,
         "height": height,
         "alt": _chart_text(series, label),
-        "is_spread": bool(verdict and verdict.is_anomalous and not series.discords),
+        "is_spread": series.place is not None and series.place.state == "none",
+        "not_computed": _not_computed(series),
+        "unexamined": wording.unexamined(_unexamined(series)),
         "has_box": box is not None,
         "box_alt": box.text if box else "",
         "causes": cause_tables(series, run, server, flames),
@@ -211,6 +213,26 @@ def _series_item(
             for window in sorted(series.discords, key=lambda w: w.start_s)
         ],
     }
+
+
+def _not_computed(series: SeriesView) -> str | None:
+    """Why nobody knows where an anomalous series differs."""
+    if series.verdict is None or not series.verdict.is_anomalous or series.values is None:
+        return None
+    if series.place is None:
+        return "It was not looked for yet."
+    return series.place.reason if series.place.state == "not_computed" else None
+
+
+def _unexamined(series: SeriesView) -> list[tuple[float, float]]:
+    """Stretches of an anomalous series, in seconds, in which windows were not looked for; none where all was, or none
+    at all was computed."""
+    place = series.place
+    if place is None or place.examined_start_s is None or place.examined_end_s is None or series.values is None:
+        return []
+    length_s = len(series.values) * series.interval_s
+    ends = [(0.0, place.examined_start_s), (place.examined_end_s, length_s)]
+    return [(start, end) for start, end in ends if end - start > 0.5 * series.interval_s]
 
 
 def _missing(series: SeriesView) -> str:
@@ -271,6 +293,7 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
         "values": numbers(series.values, digits=None),
         "barycenter": numbers(series.barycenter),
         "discords": [_discord_payload(w) for w in series.discords],
+        "unexamined": _unexamined(series),
     }
     if series.band is not None:
         payload["band"] = {
@@ -298,27 +321,34 @@ def _discord_payload(window: Discord) -> list[float]:
 
 
 def _path_payload(path: Sequence[PathStep], start_ns: int | None, span_s: float) -> dict[str, Any] | None:
-    """Screens over time: consecutive steps on the same screen are one stretch that ends where the next begins."""
-    steps = sorted(path, key=lambda step: step.step)
-    if not steps or span_s <= 0:
+    """Screens over time: from when on which is shown, by its place in `screens`; None where it is not known.
+
+    A step's screen is shown until its action; consecutive steps on the same screen are one stretch.
+    """
+    steps = timed_steps(path)
+    if not steps or start_ns is None or span_s <= 0:
         return None
-
-    def offset_s(step: PathStep) -> float:
-        return 0.0 if step.ts_ns is None or start_ns is None else round((step.ts_ns - start_ns) / 1e9, 3)
-
-    stretches: list[list[Any]] = []
-    for step in steps:
-        screen = step.screen or step.state_hash[:8]
-        if not stretches or stretches[-1][1] != screen:
-            stretches.append([max(offset_s(step), 0.0), screen])
-    names = list(dict.fromkeys(screen for _, screen in stretches))
-    codes = {screen: code for code, screen in enumerate(names)}
+    offsets = [round((ts_ns - start_ns) / 1e9, 3) for ts_ns, _ in steps]
+    last = steps[-1][1]
+    shown = [
+        *(step.screen or step.state_hash[:8] for _, step in steps),
+        last.screen_after or (last.state_hash_after or "")[:8] or None,
+    ]
+    stretches: list[tuple[float, str | None]] = []
+    for begin, end, screen in zip([0.0, *offsets], [*offsets, span_s], shown, strict=True):
+        is_visible = end > 0 and begin < min(end, span_s)
+        if is_visible and (not stretches or stretches[-1][1] != screen):
+            stretches.append((max(begin, 0.0), screen))
+    names = list(dict.fromkeys(screen for _, screen in stretches if screen is not None))
+    codes: dict[str | None, int | None] = {None: None, **{screen: code for code, screen in enumerate(names)}}
     return {
         "screens": names,
         "starts": [start for start, _ in stretches],
         "codes": [codes[screen] for _, screen in stretches],
         "end": span_s,
-        "actions": [[offset_s(step), step.action] for step in steps if step.action],
+        "actions": [
+            [offset, step.action] for offset, (_, step) in zip(offsets, steps, strict=True) if step.action is not None
+        ],
     }
 
 

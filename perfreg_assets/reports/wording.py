@@ -10,6 +10,7 @@ import numpy as np
 
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit, definition_of, display_unit
+from perfreg_assets.methods.patterns import period_of
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView, Verdict
@@ -115,6 +116,14 @@ def number(value: float | None, digits: int = 3) -> str:
 def plain_seconds(value: float) -> str:
     """Seconds without needless decimals: 40, 12.5."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+def unexamined(stretches: Sequence[tuple[float, float]]) -> str | None:
+    """That windows were not looked for in some stretches, as a sentence."""
+    if not stretches:
+        return None
+    told = _enumerate([f"{plain_seconds(start)} to {plain_seconds(end)} s" for start, end in stretches])
+    return f"Not examined: {told}. Start and end differ in any two sessions."
 
 
 def size(bytes_: float | None) -> str:
@@ -353,4 +362,6 @@ def _where(series: SeriesView) -> str:
     if not series.discords:
         return ""
     top = max(series.discords, key=lambda d: d.confidence)
-    return f", most clearly from second {top.start_s:.0f} to {top.end_s:.0f}"
+    period_s = period_of(sorted(one.start_s for one in series.discords))
+    every = f", about every {period_s:.0f} s" if period_s is not None else ""
+    return f"{every}, most clearly from second {top.start_s:.0f} to {top.end_s:.0f}"

@@ -19,7 +19,10 @@ from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, t
 class ProfileRow:
     """A row of core.profiles; `profile` (n - window + 1,), NaN where start and end of the session are left out.
 
-    `values_file` is filled in when it is stored.
+    Attributes:
+        failure: why nothing could be computed; the profile is empty then. None: it was computed.
+        examined_start_s, examined_end_s: the stretch in which windows were looked for; None with a failure.
+        values_file: is filled in when it is stored.
     """
 
     run_id: str
@@ -31,6 +34,9 @@ class ProfileRow:
     threshold_high: float | None
     parameters_hash: str
     input_hash: str | None = None
+    failure: str | None = None
+    examined_start_s: float | None = None
+    examined_end_s: float | None = None
     code_version: str = __version__
     computed_at: datetime = field(default_factory=now_utc)
     values_file: str | None = field(default=None, compare=False)
@@ -38,7 +44,11 @@ class ProfileRow:
 
 @dataclass(frozen=True, kw_only=True)
 class DiscordRow:
-    """A row of core.discords; seconds since the start of the series and ns on the trace clock."""
+    """A row of core.discords; seconds since the start of the series and ns on the trace clock.
+
+    Raises:
+        ValueError: it is no window; told here, where the run is known, and not by the table for a whole batch.
+    """
 
     run_id: str
     series: str
@@ -51,6 +61,13 @@ class DiscordRow:
     confidence: float
     profile_value: float
     screens: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.confidence <= 1:
+            raise ValueError(f"window {self.window_index} has confidence {self.confidence!r}, which is not in 0 to 1")
+        if not (self.start_s <= self.peak_s <= self.end_s and self.start_ns <= self.end_ns):
+            stretch = f"{self.start_s:g} to {self.end_s:g} s"
+            raise ValueError(f"window {self.window_index} from {stretch} has its peak at {self.peak_s:g} s")
 
 
 PROFILES = Table("core.profiles", ProfileRow, ("run_id",), keys=("run_id", "series"), outside="profile")
@@ -80,9 +97,10 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
     """Anomalous series that were localised, their windows and the seconds in them, of some runs."""
     ids = list(run_ids)
     (row,) = reader.dicts(
-        "SELECT (SELECT count(*) FROM core.profiles WHERE run_id IN (SELECT unnest($ids::VARCHAR[]))) "
-        "AS anomalous_series, count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
-        "FROM core.discords WHERE run_id IN (SELECT unnest($ids::VARCHAR[]))",
+        "SELECT (SELECT count(*) FROM core.profiles WHERE list_contains($ids::VARCHAR[], run_id)) AS anomalous_series, "
+        "(SELECT count(*) FROM core.profiles WHERE failure IS NOT NULL AND list_contains($ids::VARCHAR[], run_id)) "
+        "AS not_computed, count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
+        "FROM core.discords WHERE list_contains($ids::VARCHAR[], run_id)",
         {"ids": ids},
     )
     return row

@@ -9,11 +9,12 @@ WITH worst AS (
     SELECT unnest("values") AS usual, unnest(range(len("values"))) AS position
     FROM marts.barycenters JOIN worst USING (run_id, series)
 ), steps AS (
-    SELECT ts_ns, screen FROM marts.run_paths JOIN worst USING (run_id)
+    SELECT ts_ns, screen  -- shown until then
+    FROM marts.run_paths JOIN worst USING (run_id)
 )
 SELECT samples.run_id, position * interval_s AS offset_s, steps.screen, round(value, 3) AS cores, round(usual, 3) AS usual_cores
 FROM samples
 JOIN barycenter USING (position)
-ASOF LEFT JOIN steps ON steps.ts_ns <= samples.start_ns + round(position * interval_s * 1e9)::BIGINT
+ASOF LEFT JOIN steps ON steps.ts_ns > samples.start_ns + round(position * interval_s * 1e9)::BIGINT
 ORDER BY abs(value - usual) DESC
 LIMIT 10;

@@ -16,6 +16,7 @@ SELECT
 FROM core.profiles AS profiles
 JOIN core.runs AS runs ON runs.run_id = profiles.run_id
 LEFT JOIN core.profile_values AS stored
-    ON stored.values_file = profiles.values_file AND stored.run_id = profiles.run_id AND stored.series = profiles.series;
+    ON stored.values_file = profiles.values_file AND stored.run_id = profiles.run_id AND stored.series = profiles.series
+WHERE profiles.failure IS NULL;
 
 COMMENT ON VIEW marts.profiles IS 'A row is the profile of an anomalous series against its history, with the thresholds above which windows count.';

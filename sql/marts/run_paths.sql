@@ -1,4 +1,4 @@
--- A row is a step of a run's path: where the explorer was and what it did.
+-- A row is a step of a run's path: where the explorer was until it sent an action, and what it did.
 CREATE VIEW marts.run_paths AS
 SELECT
     runs.run_id,
@@ -9,7 +9,9 @@ SELECT
     steps.ts_ns,
     steps.state_hash,
     steps.screen,
-    steps.action
+    steps.action,
+    steps.screen_after,
+    steps.state_hash_after
 FROM core.runs AS runs
 JOIN core.path_steps AS steps ON steps.values_file = runs.values_file AND steps.run_id = runs.run_id
 LEFT JOIN (
@@ -17,4 +19,4 @@ LEFT JOIN (
 ) AS grids ON grids.run_id = runs.run_id
 WHERE NOT runs.is_quarantined;
 
-COMMENT ON VIEW marts.run_paths IS 'A row is a step of a run''s path: where the explorer was and what it did.';
+COMMENT ON VIEW marts.run_paths IS 'A row is a step of a run''s path: where the explorer was until it sent an action, and what it did. What the action led to is the next step''s screen; after the last step it is unknown unless screen_after says it.';

@@ -61,6 +61,7 @@ def test_each_event_has_a_step_in_trace_time_and_equal_seeds_give_equal_paths(be
         assert start <= times[0]
         assert times[-1] <= end + document["collection"]["clock"]["error_s"] * 1e9
         assert all(len(step["state_hash"]) == 64 and step["action"].startswith("Touch") for step in document["path"])
+        assert document["path"][0]["screen"] == ".Home", "where the first event was sent: the screen that was launched"
     hashes = [[step["state_hash"] for step in document["path"]] for document in documents]
     shared = min(len(hashes[0]), len(hashes[2]))
     assert shared >= 3

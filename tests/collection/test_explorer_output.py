@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfreg_assets.collection.exploration import hash_state
+from perfreg_assets.collection.exploration import State, hash_state
 from perfreg_assets.collection.explorer_command import PathLines
 from perfreg_assets.collection.explorer_droidbot import read_droidbot
 from perfreg_assets.collection.explorer_fastbot import read_step_names
@@ -40,23 +40,25 @@ EVENTS = [
 STATES = [("a", "A", "x/.Home"), ("b", "B", "x/.List"), ("c", "B", "x/.List")]
 
 
-def test_droidbots_path_is_the_first_start_and_then_each_stop(tmp_path):
+def test_droidbots_path_says_where_each_event_was_sent_and_what_the_last_one_led_to(tmp_path):
     exploration = read_droidbot(write_droidbot(tmp_path, EVENTS, STATES))
-    assert [step.state_hash for step in exploration.steps] == [hash_state(text) for text in ("A", "B", "B", "B")]
-    assert [step.action for step in exploration.steps] == [None, "touch 1", "touch 2", "back"]
-    assert [step.screen for step in exploration.steps] == ["x/.Home", "x/.List", "x/.List", "x/.List"]
+    assert [step.state.state_hash for step in exploration.steps] == [hash_state(text) for text in ("A", "B", "B")]
+    assert [step.action for step in exploration.steps] == ["touch 1", "touch 2", "back"]
+    assert [step.state.screen for step in exploration.steps] == ["x/.Home", "x/.List", "x/.List"]
+    assert exploration.after == State(hash_state("B"), "x/.List")
     assert exploration.notes == ()
 
 
 def test_with_texts_droidbots_own_state_tells_more_screens_apart(tmp_path):
     exploration = read_droidbot(write_droidbot(tmp_path, EVENTS, STATES), with_text=True)
-    assert [step.state_hash for step in exploration.steps] == [hash_state(text) for text in "abcb"]
+    assert [step.state.state_hash for step in exploration.steps] == [hash_state(text) for text in "abc"]
+    assert exploration.after == State(hash_state("b"), "x/.List")
 
 
-def test_a_step_is_placed_when_its_state_was_known_not_when_its_second_began(tmp_path):
+def test_a_step_is_placed_when_its_event_was_set_about_not_when_its_outcome_was_written(tmp_path):
     steps = read_droidbot(write_droidbot(tmp_path, EVENTS, STATES)).steps
     began = [datetime.strptime(tag, "%Y-%m-%d_%H%M%S").timestamp() for tag, *_ in EVENTS]
-    assert [step.stamp.value for step in steps] == [began[0], *(moment + 1.5 for moment in began)]
+    assert [step.stamp.value for step in steps] == began
     assert {step.stamp.clock for step in steps} == {"host_wall"}
 
 
@@ -64,7 +66,7 @@ def test_two_events_in_one_second_overwrite_each_other_and_that_is_said(tmp_path
     # b → c was overwritten by c → d in the same second: the path jumps from b to d.
     events = [("2026-11-20_100000", "a", "b", "1"), ("2026-11-20_100001", "c", "d", "3")]
     exploration = read_droidbot(write_droidbot(tmp_path, events, STATES))
-    assert len(exploration.steps) == 3
+    assert len(exploration.steps) == 2
     assert "overwrite" in exploration.notes[0]
 
 
@@ -72,7 +74,7 @@ def test_droidbot_ended_inside_its_last_file_loses_that_event_only(tmp_path):
     folder = write_droidbot(tmp_path, EVENTS, STATES)
     (folder / "events" / "event_2026-11-20_100006.json").write_text('{"tag": "2026-')
     exploration = read_droidbot(folder)
-    assert len(exploration.steps) == 4
+    assert len(exploration.steps) == 3
     assert "left out" in exploration.notes[0]
 
 
@@ -100,7 +102,7 @@ def test_fastbots_path_is_in_order_of_its_numbers_not_of_its_names():
         "step-x-1-1-1795170009000.xml",
     ]
     steps = read_step_names(names)
-    assert [step.state_hash for step in steps] == [hash_state(state) for state in ("555", "-666", "777")]
+    assert [step.state.state_hash for step in steps] == [hash_state(state) for state in ("555", "-666", "777")]
     assert [step.stamp.value for step in steps] == [1795170002.0, 1795170009.0, 1795170010.0]
     assert {step.stamp.clock for step in steps} == {"device_wall"}
 
@@ -121,10 +123,24 @@ def test_a_command_gives_its_steps_by_either_clock_and_by_text_or_hash():
         b"",
     )
     first, second = lines.steps
-    assert (first.state_hash, first.screen, first.action) == (hash_state("home\nlist"), "home", "tap 1,2")
+    assert (first.state, first.action) == (State(hash_state("home\nlist"), "home"), "tap 1,2")
     assert (first.stamp.clock, first.stamp.value) == ("host_wall", 1795170000.5)
-    assert (second.state_hash, second.stamp.clock, second.stamp.value) == ("ee57", "trace", 123456789)
+    assert (second.state.state_hash, second.stamp.clock, second.stamp.value) == ("ee57", "trace", 123456789)
     assert [(problem.kind, problem.message) for problem in lines.problems] == [("crash", "it fell over"), ("hang", "")]
+
+
+@pytest.mark.parametrize(
+    ("last", "after"),
+    [
+        ({"state_after": "list", "screen_after": "list"}, State(hash_state("list"), "list")),
+        ({"state_hash_after": "ee58"}, State("ee58")),
+        ({"screen_after": "list"}, None),  # a screen without its state says nothing of the path
+        ({}, None),
+    ],
+)
+def test_a_command_may_say_what_its_last_action_led_to(last, after):
+    first = {"at_ms": 5, "state": "home", "state_hash_after": "long gone"}
+    assert taken(first, {"at_ms": 9, "state": "home", **last}).after == after
 
 
 @pytest.mark.parametrize(
@@ -147,6 +163,8 @@ def test_a_command_gives_its_steps_by_either_clock_and_by_text_or_hash():
         {"at_ms": 5, "state": "x", "step": 0},
         {"at_ms": 5, "state": "x", "step": 1.5},
         {"at_ms": 5, "state": "x", "screen": ["home"]},
+        {"at_ms": 5, "state": "x", "state_hash_after": 7},
+        {"at_ms": 5, "state": "x", "state_after": ["y"]},
         {"problem": 4, "at_ms": 5},
     ],
 )

@@ -26,8 +26,10 @@ def test_droidbots_files_become_the_path(bench):
     result = bench.collect(explorer="droidbot", explorer_command=command, time_limit_s=20.0, explorer_silence_s=10.0)
     assert result.stop_reason == "exhausted"
     document = bench.document(result)
-    assert [step["state_hash"] for step in document["path"][1:]] == [hash_state(state) for state in "ABC"]
-    assert [step.get("action") for step in document["path"]] == [None, "touch 0", "touch 1", "touch 2"]
+    assert [step["state_hash"] for step in document["path"]] == [hash_state(state) for state in ("`", "A", "B")]
+    assert [step["action"] for step in document["path"]] == ["touch 0", "touch 1", "touch 2"]
+    last = document["path"][-1]
+    assert (last["state_hash_after"], last["screen_after"]) == (hash_state("C"), "x/.Home")
     bench.assert_clean()
 
 

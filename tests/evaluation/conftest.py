@@ -98,7 +98,7 @@ def small_rows(row):
                     version_name="2.0" if number >= 8 else "1.0",
                     started_at=datetime(2026, 11, 1, tzinfo=UTC) + timedelta(hours=number),
                     has_functional_problems=number == 0,
-                    step_offset_s=[0.0, 40.0],
+                    step_offset_s=[40.0, 80.0],
                     step_screen=["list", "chart"],
                     step_state_hash=["a", "b"],
                 )

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.methods import localisation
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.discords import thesis_discords
 from perfreg_assets.methods.localisation import CONVINCING, Localiser, localise
 from perfreg_assets.methods.samples import Sample
-from perfreg_assets.methods.states import state_codes
+from perfreg_assets.methods.states import StatePath, state_codes
 
 CPU, MEMORY, LEVEL = definition_of("cpu_app"), definition_of("rss_app"), definition_of("something_else")
 SECONDS = 240
@@ -103,12 +104,12 @@ def test_known_states_tell_usual_load_where_the_order_of_screens_differs():
             values[4 * step : 4 * step + 4] += heights[screen] + generator.normal(0, 0.03)
             if screen == extra_on and step % 2:
                 values[4 * step : 4 * step + 4] += 0.3
-        return values, [(4.0 * step, str(screen)) for step, screen in enumerate(screens)]
+        return values, StatePath([(4.0 * step + 4.0, str(screen)) for step, screen in enumerate(screens)])
 
     runs = [visit() for _ in range(10)] + [visit("list")]
     codes = state_codes([path for _, path in runs], [240] * 11, 1.0)
     samples = [Sample(values, code) for (values, _), code in zip(runs, codes, strict=True)]
-    injected = np.repeat([screen == "list" and step % 2 == 1 for step, (_, screen) in enumerate(runs[-1][1])], 4)
+    injected = np.repeat([screen == "list" and step % 2 == 1 for step, (_, screen) in enumerate(runs[-1][1].until)], 4)
     hit = flags(localise(samples[:-1], samples[-1], series=CPU, interval_s=1.0))
     blind = flags(
         localise([Sample(one.values) for one in samples[:-1]], Sample(samples[-1].values), series=CPU, interval_s=1.0)
@@ -166,3 +167,14 @@ def test_what_cannot_be_compared_is_refused():
         localise([run] * 3, run, series=CPU, interval_s=1.0, mode="magic")
     with pytest.raises(ValueError, match="NaN"):
         localise([run] * 3, Sample(np.full(30, np.nan)), series=MEMORY, interval_s=1.0)
+
+
+def test_a_probability_that_is_rounded_above_one_is_one(monkeypatch):
+    generator = np.random.default_rng(6)
+    history, target = [Sample(load_values(generator)) for _ in range(5)], Sample(load_values(generator))
+    above = np.full(len(target.values), 1.0000000000000002)
+    monkeypatch.setattr(localisation._CourseModel, "profile", lambda *args: above)
+    found = localise(history, target, series=CPU, interval_s=1.0)
+    assert found.profile.max() == 1.0
+    assert [window.confidence for window in found.windows] == [1.0]
+    assert [(window.start, window.end) for window in found.windows] == [found.examined]

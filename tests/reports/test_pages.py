@@ -18,6 +18,7 @@ from perfreg_assets.reports.data import (
     HistoryMember,
     ListedRun,
     OmegaOverview,
+    Place,
     QualityRow,
     SeriesCell,
     SeriesLevel,
@@ -101,11 +102,20 @@ def test_the_page_carries_run_barycenter_band_discords_path_profile_and_distance
     assert memory["discords"] == [[120.0, 144.0, 0.93], [40.0, 52.0, 0.41]]
     assert memory["profile"]["values"][:15] == [None] * 15
     assert (memory["profile"]["low"], memory["profile"]["high"]) == (2.4, 4.1)
-    assert memory["box"]["history"] == pytest.approx([v / 1e6 for v in source.distances[0].history_distances])
-    assert memory["box"]["limit"] == pytest.approx((10.2 + 1.5 * 2.1) / 1e6), "in MB, as the series is drawn"
-    assert memory["box"]["title"] == "distance, MB"
+    assert memory["box"]["history"] == pytest.approx(source.distances[1].history_distances)
+    assert (memory["box"]["title"], memory["box"]["distance"]) == ("score", 4.1), "as the detector that decided has it"
     assert len(payload["series"]) == 9
     assert set(payload["path"]["screens"]) == {"list", "note", "chart", "settings", "search"}
+
+
+def test_the_box_plot_is_on_the_scale_of_the_detector_that_decided(detail):
+    contents = detail("anomalous")
+    source = next(s for s in contents.series if s.name == "rss_app")
+    thesis = replace(source, verdict=replace(source.verdict, detector="iqr"))
+    (drawn,) = json.loads(_read(render_run_page(replace(contents, series=(thesis,)))).payload)["series"]
+    assert drawn["box"]["history"] == pytest.approx([v / 1e6 for v in source.distances[0].history_distances])
+    assert drawn["box"]["limit"] == pytest.approx((10.2 + 1.5 * 2.1) / 1e6), "in MB, as the series is drawn"
+    assert drawn["box"]["title"] == "distance, MB"
 
 
 def test_the_first_link_opens_the_surest_window_of_the_worst_series(detail):
@@ -250,10 +260,30 @@ def test_a_run_page_of_1800_samples_and_12_series_is_small(detail, builders):
 def test_an_anomalous_series_without_a_window_says_so_and_draws_no_empty_profile(detail, builders):
     series = builders.series("rss_app", state="anomalous")
     flat = replace(series, discords=(), profile=replace(series.profile, values=np.zeros(171)))
-    page = render_run_page(replace(detail("anomalous"), series=(flat,)))
+    looked = replace(flat, place=Place("none", None, 15.0, 172.0))
+    page = render_run_page(replace(detail("anomalous"), series=(looked,)))
     assert "No window stands out" in page
-    assert "profile" not in json.loads(_read(page).payload)["series"][0]
+    assert "Not examined: 0 to 15 s and 172 to 180 s." in page
+    (drawn,) = json.loads(_read(page).payload)["series"]
+    assert "profile" not in drawn
+    assert drawn["unexamined"] == [[0.0, 15.0], [172.0, 180.0]]
     assert "No window stands out" not in render_run_page(detail("anomalous"))
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        (Place("not_computed", "cpu_app of shop-004 (ValueError: no)"), "cpu_app of shop-004 (ValueError: no)"),
+        (None, "It was not looked for yet."),
+    ],
+)
+def test_windows_that_could_not_be_computed_are_not_called_none(detail, builders, place, why):
+    series = replace(builders.series("cpu_app", state="anomalous"), discords=(), profile=None, place=place)
+    page = render_run_page(replace(detail("anomalous"), series=(series,)))
+    assert "No window stands out" not in page
+    assert "Where it differs is not known." in page
+    assert html.escape(why) in page
+    assert json.loads(_read(page).payload)["series"][0]["unexamined"] == []
 
 
 # ---- index -------------------------------------------------------------------------------------------

@@ -228,3 +228,13 @@ def test_memory_is_drawn_in_megabytes_and_cpu_in_cores():
     assert wording.unit_of("temperature_max", "celsius").axis == "°C"
     assert wording.unit_of("idle_deep_ratio", "ratio") == DisplayUnit(100.0, "%", "ratio")
     assert wording.unit_of("widgets", "pieces") == DisplayUnit(1.0, "pieces", "pieces")
+
+
+def test_windows_at_regular_times_are_told_with_their_period(detail, builders):
+    worse = builders.series("cpu_app", state="anomalous")
+    (window, _) = worse.discords
+    starts = (20.0, 51.0, 80.0, 110.0)
+    regular = tuple(replace(window, start_s=start, end_s=start + 5, confidence=0.9 - start / 1e3) for start in starts)
+    worse = replace(worse, values=worse.band.middle * 1.4, discords=regular)
+    found = wording.headline(replace(detail("anomalous"), series=(worse,)))
+    assert "than usual, about every 30 s, most clearly from second 20 to 25" in found.text

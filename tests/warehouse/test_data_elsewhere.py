@@ -14,7 +14,7 @@ import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import runs, series, timed_paths
+from perfreg_assets.warehouse import paths, runs, series
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.queries import run_query
 from perfreg_assets.warehouse.tidying import tidy
@@ -94,7 +94,7 @@ def _check(warehouse: Warehouse) -> None:
     with warehouse.reading() as reader:
         found = series.find(reader, ids)
         assert all(np.array_equal(found[run_id, "x"].values, _values(i)) for i, run_id in enumerate(ids))
-        assert [step.state_hash for step in timed_paths.find(reader, ids)["run-3"]] == ["3-0", "3-1"]
+        assert [step.state_hash for step in paths.find(reader, paths.files_of(reader, ids))["run-3"]] == ["3-0", "3-1"]
         assert reader.value("SELECT count(*) FROM marts.time_series") == 100 * COUNT
         assert reader.rows("SELECT step FROM marts.run_paths WHERE run_id = 'run-3' ORDER BY step") == [(0,), (1,)]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse import barycenters, discords, joining, runs, series, timed_paths, value_files
+from perfreg_assets.warehouse import barycenters, discords, joining, paths, runs, series, value_files
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 from perfreg_assets.warehouse.queries import run_query
 
@@ -97,14 +97,14 @@ def _check_everything(reader: Reader, numbers: range = range(RUN_COUNT)) -> None
     found = series.find(reader, ids)
     assert len(found) == 3 * len(ids)
     centers = barycenters.find(reader, [f"center-{number}" for number in numbers])
-    paths = timed_paths.find(reader, ids)
+    walked = paths.find(reader, paths.files_of(reader, ids))
     for number, run_id in zip(numbers, ids, strict=True):
         for name in ("x", "yy", "zzz"):
             stored = found[run_id, name].values
             assert stored is not None
             assert stored.tobytes() == _values(number, name).tobytes()
         assert centers[f"center-{number}"].values.tobytes() == _values(number, "center").tobytes()
-        assert [step.state_hash for step in paths[run_id]] == [f"state-{number}-{i}" for i in range(3)]
+        assert [step.state_hash for step in walked[run_id]] == [f"state-{number}-{i}" for i in range(3)]
     arrays = reader.rows('SELECT run_id, series, "values" FROM marts.series_arrays ORDER BY ALL')
     assert {(run_id, name): tuple(values) for run_id, name, values in arrays} == {
         (run_id, name): tuple(_values(number, name))
@@ -195,7 +195,7 @@ def test_a_reader_of_one_run_reads_no_other_file(many: Warehouse, monkeypatch: p
     monkeypatch.setattr(Reader, "arrow", noting)
     with many.reading() as reader:
         series.find(reader, ["run-007"])
-        timed_paths.find(reader, ["run-007"])
+        paths.find(reader, paths.files_of(reader, ["run-007"]))
         barycenters.find(reader, ["center-7"])
         runs.find(reader, ["run-007"])
         series.hashes(reader, ["run-007"], ["x"])

@@ -54,6 +54,12 @@
     };
   }
 
+  // A stretch's screen; null where the path does not tell.
+  function nameOf(stretch) {
+    const p = data.path, code = stretch < 0 ? null : p.codes[stretch];
+    return code === null ? null : p.screens[code];
+  }
+
   // An unseen line along the strip: what the pointer's moment says about screen and action.
   function pathHover(n, dt) {
     const p = data.path, text = [], x = times(n, dt);
@@ -61,7 +67,7 @@
     for (const t of x) {
       while (stretch + 1 < p.starts.length && p.starts[stretch + 1] <= t) stretch += 1;
       while (action + 1 < p.actions.length && p.actions[action + 1][0] <= t) action += 1;
-      const screen = stretch < 0 ? "before the first action" : p.screens[p.codes[stretch]];
+      const screen = nameOf(stretch) ?? "not known";
       text.push(escapeText(action < 0 ? screen : `${screen}, after ${p.actions[action][1]}`));
     }
     return {
@@ -83,8 +89,8 @@
     p.starts.forEach((start, i) => {
       const end = i + 1 < p.starts.length ? p.starts[i + 1] : p.end;
       const from = Math.max(start, a), to = Math.min(end, b);
-      const name = p.screens[p.codes[i]];
-      if ((to - from) * perSecond > name.length * 7 + 8) found.push([(from + to) / 2, escapeText(name)]);
+      const name = nameOf(i);
+      if (name !== null && (to - from) * perSecond > name.length * 7 + 8) found.push([(from + to) / 2, escapeText(name)]);
     });
     return found;
   }
@@ -93,6 +99,21 @@
   function fits(x0, x1, width) {
     const [a, b] = range || [0, span];
     return ((x1 - x0) / (b - a)) * (width - LEFT - RIGHT) > 30;
+  }
+
+  // Where windows were not looked for: slanted lines, so that an empty stretch does not read as a usual one.
+  function hatch(start, end, t) {
+    const step = span / 100, lines = [];
+    for (let x = start - step; x < end; x += step) {
+      const x0 = Math.max(x, start), x1 = Math.min(x + step, end);
+      if (x1 > x0) {
+        lines.push({
+          type: "line", xref: "x", yref: "paper", x0, x1, y0: (x0 - x) / step, y1: (x1 - x) / step, layer: "below",
+          line: { width: 1, color: t.muted }, opacity: 0.35,
+        });
+      }
+    }
+    return lines;
   }
 
   function figure(s, t, element) {
@@ -117,11 +138,11 @@
         ...axis, domain: [share(profile + strip), 1], fixedrange: true, rangemode: s.axis === "MB" ? "normal" : "tozero", nticks: 5,
         title: { text: s.axis, standoff: 8, font: { size: 11 } },
       },
-      shapes: s.discords.map(([x0, x1, confidence]) => ({
+      shapes: s.unexamined.flatMap(([x0, x1]) => hatch(x0, x1, t)).concat(s.discords.map(([x0, x1, confidence]) => ({
         type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, layer: "below",
         line: { width: 0 }, fillcolor: `rgba(${t.alertRgb}, ${(0.08 + 0.32 * confidence).toFixed(3)})`,
         label: { text: fits(x0, x1, width) ? confidence.toFixed(2) : "", textposition: "top center", font: { size: 10, color: t.text } },
-      })),
+      }))),
     };
     if (data.path) {
       traces.push(pathTrace(t), pathHover(s.values.length, s.interval));
