@@ -15,6 +15,7 @@ _EARLIER = {
     "8b78ab21c88dc206fa038c4febbd857bd8cf66d55eff9450815e9680f016bd58",
     "84ad087da8f6ee2759759abc93f27e231449977262db37926c178f1e759bc5f3",
     "1dd8baa7f9fd74fde6efd0c9c9c41dd9ab149cd8f98081f5473f08092ccc60c5",
+    "0ae1e69fb8d1a7132c1c609f02ede8fcc4bae8e923000095bd77c53b8c8730b2",
 }
 """SHA-256 of the dagster.yaml of earlier releases, and of states between them."""
 

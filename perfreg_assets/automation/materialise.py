@@ -15,6 +15,7 @@ from perfreg_assets.assets.presentation import REFUSED
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
+from perfreg_assets.automation.run_launcher import host_tags
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
@@ -122,7 +123,7 @@ def _run_ranges(
             run = job.execute_in_process(
                 instance=instance,
                 run_config=config,
-                tags=range_tags(first, last),
+                tags={**range_tags(first, last), **host_tags()},
                 asset_selection=None if assets is None else [dg.AssetKey(name) for name in assets],
                 raise_on_error=False,
             )
