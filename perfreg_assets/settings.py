@@ -284,6 +284,12 @@ class Settings:
         50, unit="folders", minimum=1, maximum=10_000, source="a sensor tick must end within Dagster's 60 s"
     )
 
+    run_places: tuple[str, ...] = _parameter(
+        (),
+        unit="paths",
+        source="beside the inbox: folders below which Dagster runs may take in run folders that they are given",
+    )
+
     inbox_after: str = _parameter(
         "move",
         unit="name",
