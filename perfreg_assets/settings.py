@@ -272,6 +272,15 @@ class Settings:
         source="0: never; the traces of normal runs that were registered so long ago are reduced in place",
     )
 
+    keep_traces: str = _parameter(
+        "all",
+        unit="name or days",
+        choices=("all", "anomalous", "<n>"),
+        is_kept=True,
+        source="which registered traces are kept: all; those by which something is explained; or these, and all others "
+        "for so many days",
+    )
+
     # ---- inbox -----------------------------------------------------------------------------------
     inbox_settle_s: float = _parameter(
         5.0,
