@@ -1,0 +1,38 @@
+"""The short form of tests/soak/run.py: broken input of every kind, and commands killed at some moments."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import hostile
+import kills
+
+
+@pytest.mark.parametrize("kind", hostile.KINDS)
+def test_broken_input_is_refused_by_a_reason_or_taken(kind, tmp_path):
+    (found,) = hostile.run(tmp_path, cases=25, seed=15, kinds=(kind,))
+    assert found.count == 25
+    assert found.faults == []
+    assert set(found.outcomes) - {"taken"}, "nothing of it was refused"
+
+
+def test_a_fault_would_be_told(tmp_path, monkeypatch):
+    def broken(work):
+        return lambda chance: [][chance.randrange(3)]
+
+    monkeypatch.setitem(hostile.KINDS, "made up", broken)
+    (found,) = hostile.run(tmp_path, cases=2, seed=1, kinds=("made up",))
+    assert [fault.partition(": ")[0] for fault in found.faults] == ["made up:1:0", "made up:1:1"]
+
+
+def test_killed_commands_lose_nothing(tmp_path):
+    names = ("ingest", "reevaluate", "tidy", "backup")
+    done = kills.run(tmp_path, seed=15, names=names, rounds_most=1, kills_per_round=2, tell=lambda _: None)
+    assert [one.command for one in done] == list(names)
+    assert [one.faults for one in done] == [[]] * len(names)
+    assert sum(one.kills for one in done) > 0
