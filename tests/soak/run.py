@@ -1,8 +1,8 @@
 """What the project withstands, in figures: `python tests/soak/run.py` prints the table that docs/operating.md quotes.
 
 Three parts, each with a seed that it tells: commands killed at random moments, broken input, and hours of use in
-minutes under `perfreg ui`. Exit status 1 when anything did not come out as it should. CI runs a short form of the first two
-(tests/soak/test_short.py).
+minutes under `perfreg ui`. Exit status 1 when anything did not come out as it should. CI runs a short form of the
+first two (tests/soak/test_short.py).
 """
 
 from __future__ import annotations
