@@ -33,7 +33,8 @@ SLOW_S = 20.0
 """No case of these sizes may take longer."""
 _WORDS: tuple[Any, ...] = (
     None, True, -1, 0, 2**31, 2**63, 2**64, -(2**63), 1e308, 0.1, "", "\0", "\u202e", "\ud800", "../../etc/passwd",
-    "/dev/zero", "a" * 10_000, [], {}, [[[[[[]]]]]], float("inf"), float("nan"), "2026-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00",
+    "/dev/zero", "a" * 10_000, [], {}, [[[[[[]]]]]], float("inf"), float("nan"),
+    "2026-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00",
 )  # fmt: skip
 
 
