@@ -35,7 +35,7 @@ def require_named(folders: Sequence[str], settings: Settings) -> None:
     Raises:
         Rejected: FOLDER_ELSEWHERE, naming the first.
     """
-    places = [_absolute(place) for place in (settings.inbox_dir, *settings.run_places)]
+    places = [_absolute(place) for place in (settings.inbox_dir, *map(Path, settings.run_places))]
     for folder in map(_absolute, folders):
         if folder not in _given.get() and not any(place in folder.parents for place in places):
             raise Rejected(Reason.FOLDER_ELSEWHERE, f"{folder} is not in {', '.join(map(str, places))}")

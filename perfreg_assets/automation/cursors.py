@@ -6,8 +6,7 @@ A cursor is a shortcut and never the only place of a fact, so one that cannot be
 from __future__ import annotations
 
 import logging
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,13 +20,8 @@ def read_cursor(cursor: str | None, kind: type[_Kind]) -> _Kind | None:
     if not cursor:
         return None
     try:
-        found: _Kind = _reader(kind).validate_json(cursor)
+        found: _Kind = TypeAdapter(kind).validate_json(cursor)
     except ValidationError:
         _LOG.warning("a cursor cannot be read as %s and starts afresh: %.100r", kind, cursor)
         return None
     return found
-
-
-@cache
-def _reader(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
