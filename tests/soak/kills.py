@@ -70,10 +70,10 @@ def marts(folder: Path) -> dict[str, list[tuple[object, ...]]]:
         return snapshot(reader)
 
 
-def prepared(run: Starter, folder: Path) -> Path:
+def prepared(run: Starter, folder: Path, names: Sequence[str]) -> Path:
     """A project of a few runs, to be copied into the place where everything happens."""
     folder.mkdir(parents=True)
-    assert run.run(["ingest", *(str(SESSIONS / name) for name in BEFORE)], folder=folder) == 0, log(folder)
+    assert run.run(["ingest", *(str(SESSIONS / name) for name in names)], folder=folder) == 0, log(folder)
     return folder
 
 
@@ -139,13 +139,14 @@ def run(
     seconds: float = float("inf"),
     rounds_most: int | None = None,
     names: Sequence[str] = tuple(COMMANDS),
+    before: Sequence[str] = BEFORE,
     kills_per_round: int = 4,
     tell: Callable[[str], object],
 ) -> list[Killed]:
     """Rounds of some commands in turn until the time is up, or so many of each."""
     chance = random.Random(seed)
     with starter() as started:
-        base = prepared(started, work / "base")
+        base = prepared(started, work / "base", before)
         rounds = [(Round(started, base, work / "place", name), Killed(name)) for name in names]
         until = time.monotonic() + seconds
         while time.monotonic() < until and (rounds_most is None or rounds[0][1].rounds < rounds_most):

@@ -31,8 +31,10 @@ def test_a_fault_would_be_told(tmp_path, monkeypatch):
 
 
 def test_killed_commands_lose_nothing(tmp_path):
-    names = ("ingest", "reevaluate", "tidy", "backup")
-    done = kills.run(tmp_path, seed=15, names=names, rounds_most=1, kills_per_round=2, tell=lambda _: None)
+    names = ("ingest", "tidy")
+    done = kills.run(
+        tmp_path, seed=15, names=names, before=["notes-000"], rounds_most=1, kills_per_round=1, tell=lambda _: None
+    )
     assert [one.command for one in done] == list(names)
     assert [one.faults for one in done] == [[]] * len(names)
     assert sum(one.kills for one in done) > 0
