@@ -2,7 +2,7 @@
 
 Three parts, each with a seed that it tells: commands killed at random moments, broken input, and hours of use in
 minutes under `perfreg ui`. Exit status 1 when anything did not come out as it should. CI runs a short form of the
-first two (tests/soak/test_short.py).
+second (tests/soak/test_short.py).
 """
 
 from __future__ import annotations

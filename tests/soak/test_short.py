@@ -1,4 +1,4 @@
-"""The short form of tests/soak/run.py: broken input of every kind, and commands killed at some moments."""
+"""The short form of tests/soak/run.py: broken input of every kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import hostile
-import kills
 
 
 @pytest.mark.parametrize("kind", hostile.KINDS)
@@ -28,13 +27,3 @@ def test_a_fault_would_be_told(tmp_path, monkeypatch):
     monkeypatch.setitem(hostile.KINDS, "made up", broken)
     (found,) = hostile.run(tmp_path, cases=2, seed=1, kinds=("made up",))
     assert [fault.partition(": ")[0] for fault in found.faults] == ["made up:1:0", "made up:1:1"]
-
-
-def test_killed_commands_lose_nothing(tmp_path):
-    names = ("ingest", "tidy")
-    done = kills.run(
-        tmp_path, seed=15, names=names, before=["notes-000"], rounds_most=1, kills_per_round=1, tell=lambda _: None
-    )
-    assert [one.command for one in done] == list(names)
-    assert [one.faults for one in done] == [[]] * len(names)
-    assert sum(one.kills for one in done) > 0
