@@ -1,4 +1,4 @@
-"""What the project withstands, in figures: `python tests/soak/run.py` prints the table that docs/operating.md quotes.
+"""What the project withstands, in figures: `python tests/soak/run.py` prints them as a table.
 
 Three parts, each with a seed that it tells: commands killed at random moments, broken input, and hours of use in
 minutes under `perfreg ui`. Exit status 1 when anything did not come out as it should. CI runs a short form of the
