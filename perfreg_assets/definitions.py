@@ -29,6 +29,7 @@ from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import progress_logger
 from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.automation.reading import READ_JOB
+from perfreg_assets.automation.retention import drop_unneeded_traces, nightly_retention
 from perfreg_assets.automation.reviewing import review_run
 from perfreg_assets.automation.tidying import nightly_tidying, tidy_data_folder
 from perfreg_assets.settings import Settings
@@ -63,6 +64,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
         review_run,
         tidy_data_folder,
         archiving.reduce_old_traces,
+        drop_unneeded_traces,
         *collecting_jobs,
         *([committing.commit_results] if settings.exchange else []),
     ]
@@ -75,7 +77,7 @@ def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
             *dg.with_source_code_references(COMPUTED),
         ],
         jobs=[*known_jobs, forget_old_runs],
-        schedules=[nightly_forgetting, nightly_tidying, archiving.nightly_reduction],
+        schedules=[nightly_forgetting, nightly_tidying, nightly_retention, archiving.nightly_reduction],
         sensors=[
             sensors.run_folders,
             sensors.upkeep,

@@ -81,6 +81,11 @@ class Reason(StrEnum):
     )
     COMPARISON_AMBIGUOUS = "comparison_ambiguous", "Several apps have this version; name one with --app."
     FOLDER_UNREADABLE = "folder_unreadable", "The folder cannot be read; check its permissions."
+    FOLDER_ELSEWHERE = (
+        "folder_elsewhere",
+        "Dagster runs take folders from the inbox and from run_places (PERFREG_RUN_PLACES); put it there, or use "
+        "`perfreg ingest`.",
+    )
     FOLDER_FAILED = (
         "folder_failed",
         "Something in the folder is as nobody expected; the log has the details, please report them.",

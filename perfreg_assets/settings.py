@@ -272,6 +272,15 @@ class Settings:
         source="0: never; the traces of normal runs that were registered so long ago are reduced in place",
     )
 
+    keep_traces: str = _parameter(
+        "all",
+        unit="name or days",
+        choices=("all", "anomalous", "<n>"),
+        is_kept=True,
+        source="which registered traces are kept: all; those by which something is explained; or these, and all others "
+        "for so many days",
+    )
+
     # ---- inbox -----------------------------------------------------------------------------------
     inbox_settle_s: float = _parameter(
         5.0,
@@ -282,6 +291,12 @@ class Settings:
     )
     inbox_folders_per_tick: int = _parameter(
         50, unit="folders", minimum=1, maximum=10_000, source="a sensor tick must end within Dagster's 60 s"
+    )
+
+    run_places: tuple[str, ...] = _parameter(
+        (),
+        unit="paths",
+        source="beside the inbox: folders below which Dagster runs may take in run folders that they are given",
     )
 
     inbox_after: str = _parameter(

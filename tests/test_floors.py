@@ -24,6 +24,7 @@ FLOORS = (
         "reasons",
         "regular_file",
         "partitions",
+        "process_life",
         "bundled",
         "provenance",
         "terminal",

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from perfreg_assets.assets.named_places import require_named
 from perfreg_assets.collection import inbox, registry
 from perfreg_assets.collection.registry import Registration
 from perfreg_assets.partitions import to_key
@@ -14,7 +15,12 @@ from perfreg_assets.warehouse.connection import Warehouse
 def take_in(
     names: Sequence[str], settings: Settings, warehouse: Warehouse, log: logging.Logger, *, from_inbox: bool
 ) -> list[Registration]:
-    """Registers or quarantines folders. Of the inbox, those registered leave it, those refused stay and are noted."""
+    """Registers or quarantines folders. Of the inbox, those registered leave it, those refused stay and are noted.
+
+    Raises:
+        Rejected: FOLDER_ELSEWHERE.
+    """
+    require_named(names, settings)
     folders = [Path(name) for name in names]
     before: dict[Path, inbox.Sighting | None] = {}
     if from_inbox:  # what is not there any more was taken in before this step was tried again

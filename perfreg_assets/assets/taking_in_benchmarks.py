@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from perfreg_assets.assets.named_places import require_named
 from perfreg_assets.benchmarks.taking_in import DOCUMENT, Origin, take_in
 from perfreg_assets.collection import inbox
 from perfreg_assets.settings import Settings
@@ -22,7 +23,11 @@ def take_in_folders(
     """Stores what the folders hold; the ids of the benchmark runs that are new.
 
     A folder with a file that is refused stays in the inbox and is noted there, to be mended; its other files are taken.
+
+    Raises:
+        Rejected: FOLDER_ELSEWHERE.
     """
+    require_named(names, settings)
     new: list[str] = []
     for folder in [Path(name) for name in names if Path(name).is_dir()]:
         before = inbox.sight(folder) if from_inbox else None

@@ -9,14 +9,19 @@ from pathlib import Path
 
 from perfreg_assets import bundled
 from perfreg_assets.automation.home_storage import make_whole
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
 _EARLIER = {
     "8b78ab21c88dc206fa038c4febbd857bd8cf66d55eff9450815e9680f016bd58",
     "84ad087da8f6ee2759759abc93f27e231449977262db37926c178f1e759bc5f3",
     "1dd8baa7f9fd74fde6efd0c9c9c41dd9ab149cd8f98081f5473f08092ccc60c5",
+    "0ae1e69fb8d1a7132c1c609f02ede8fcc4bae8e923000095bd77c53b8c8730b2",
 }
 """SHA-256 of the dagster.yaml of earlier releases, and of states between them."""
+
+_ROOM_BYTES = 8 << 20
+"""Dagster's records of a run, its log and the pages; traces are linked where the disk is the same."""
 
 
 def prepare_home(settings: Settings) -> Path:
@@ -25,10 +30,15 @@ def prepare_home(settings: Settings) -> Path:
     A configuration that somebody changed stays as it is.
 
     Raises:
-        Rejected: WAREHOUSE_LOCKED: another process has been creating the home for `lock_timeout_s`.
+        Rejected: WAREHOUSE_LOCKED: another process has been creating the home for `lock_timeout_s`;
+            WAREHOUSE_DISK_FULL: there is no room for what it will hold.
     """
     home = settings.dagster_home
     home.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(home).free
+    if free < _ROOM_BYTES:
+        detail = f"the home {settings.home_dir} needs {_ROOM_BYTES / 1e6:.0f} MB, {free / 1e6:.1f} MB are free"
+        raise Rejected(Reason.WAREHOUSE_DISK_FULL, detail)
     settings.inbox_dir.mkdir(parents=True, exist_ok=True)
     configuration = home / "dagster.yaml"
     if not configuration.exists() or _is_of_earlier_release(configuration):

@@ -32,7 +32,7 @@ def make_whole(home: Path, *, timeout_s: float) -> list[str]:
     Raises:
         Rejected: WAREHOUSE_LOCKED, naming the other process.
     """
-    if not _unfinished(home) or _is_elsewhere(home):
+    if not unfinished_files(home):
         return []
     with file_lock(home / _LOCK, timeout_s=timeout_s, what=str(home)):
         unfinished = _unfinished(home)
@@ -43,6 +43,30 @@ def make_whole(home: Path, *, timeout_s: float) -> list[str]:
                 for name in unfinished:
                     _put(Path(aside) / name, home / name)
         return unfinished
+
+
+def unfinished_files(home: Path) -> list[str]:
+    """Those of the files that are missing or half made; none where the records lie in another database.
+
+    Raises:
+        sqlite3.DatabaseError: one is damaged.
+    """
+    unfinished = _unfinished(home)
+    return unfinished if unfinished and not _is_elsewhere(home) else []
+
+
+def damaged_files(home: Path) -> list[str]:
+    """Those of the files that SQLite does not find in order; which is none of the runs' own event files."""
+    found = []
+    for name in DATABASES:
+        try:
+            if (home / name).exists():
+                with closing(sqlite3.connect(f"file:{home / name}?mode=ro", uri=True)) as connection:
+                    [(said,), *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
+                    found += [name] if said != "ok" else []
+        except sqlite3.DatabaseError:
+            found.append(name)
+    return found
 
 
 def _unfinished(home: Path) -> list[str]:

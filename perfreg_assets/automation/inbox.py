@@ -12,6 +12,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from perfreg_assets.automation.asking import digest
+from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.collection.inbox import Sighting
 
 _REMEMBERED = 32
@@ -43,7 +44,7 @@ def decide(
     Args:
         asked: digests of folders for which a run is under way, or that wait after one without success.
     """
-    before: dict[str, str] = json.loads(cursor) if cursor else {}
+    before = read_cursor(cursor, dict[str, str]) or {}
     remembered: dict[str, str] = {}
     ready: list[Sighting] = []
     waiting: list[str] = []

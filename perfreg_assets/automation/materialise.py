@@ -11,10 +11,12 @@ from typing import Any
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
 
+from perfreg_assets.assets.named_places import given_by_a_command
 from perfreg_assets.assets.presentation import REFUSED
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, watched
+from perfreg_assets.automation.run_launcher import host_tags
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
@@ -92,8 +94,10 @@ def materialise(
         "loggers": {PROGRESS: {"config": {}}},
         "ops": {name: {"config": value} for name, value in (op_config or {}).items() if name in wanted},
     }
+    named = [folder for values in (op_config or {}).values() for folder in values.get("folders", ())]
     try:
-        result += _run_ranges(home, job, keys, config, assets, progress)
+        with given_by_a_command(named):
+            result += _run_ranges(home, job, keys, config, assets, progress)
     finally:  # whatever ended it: what its steps wrote is for everybody to read
         Warehouse.of(settings).publish()
     result.seconds = time.perf_counter() - begin
@@ -122,7 +126,7 @@ def _run_ranges(
             run = job.execute_in_process(
                 instance=instance,
                 run_config=config,
-                tags=range_tags(first, last),
+                tags={**range_tags(first, last), **host_tags()},
                 asset_selection=None if assets is None else [dg.AssetKey(name) for name in assets],
                 raise_on_error=False,
             )

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,20 @@ import dagster as dg
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.collecting import job_name
+from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.collection.builds import Build, scan_builds
 from perfreg_assets.reasons import Reason, Rejected
 
 PLAN = "collection.json"
 _MAX_PLAN_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The cursor: hash of the plan, and the files with what `scan_builds` knows of each."""
+
+    plan: str = ""
+    files: dict[str, list[int]] = field(default_factory=dict)
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
@@ -85,10 +95,10 @@ def new_builds_sensor(jobs: Sequence[dg.JobDefinition], serials: Sequence[str]) 
         if not folder.is_dir():
             return dg.SkipReason(f"there is no folder {folder}")
         plan = read_plan(folder)
-        seen = json.loads(context.cursor) if context.cursor else {}
+        seen = read_cursor(context.cursor, Seen) or Seen()
         plan_hash = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()[:16]
-        same_plan = seen.get("plan") == plan_hash
-        scan = scan_builds(folder, seen.get("files", {}), settle_s=settings.inbox_settle_s, skip_unchanged=same_plan)
+        same_plan = seen.plan == plan_hash
+        scan = scan_builds(folder, seen.files, settle_s=settings.inbox_settle_s, skip_unchanged=same_plan)
         for name, refusal in scan.refused:
             context.log.warning("%s is not collected: %s", name, refusal)
         requests = requests_for(scan.builds, plan, serials)
@@ -97,7 +107,7 @@ def new_builds_sensor(jobs: Sequence[dg.JobDefinition], serials: Sequence[str]) 
                 dg.RunRequest(run_key=key, job_name=job, run_config={"ops": {"collect_session": {"config": config}}})
                 for key, job, config in requests
             ],
-            cursor=json.dumps({"plan": plan_hash, "files": scan.seen}),
+            cursor=json.dumps(asdict(Seen(plan_hash, scan.seen))),
             skip_reason=None if requests else dg.SkipReason(f"no new build in {folder}"),
         )
 

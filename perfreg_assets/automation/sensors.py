@@ -21,6 +21,7 @@ from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in_benchmarks import is_benchmark_folder
 from perfreg_assets.automation import asking, inbox, spreading
+from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.automation.jobs import import_benchmarks, ingest_runs, judge_versions
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
@@ -193,11 +194,8 @@ class Seen:
 
     @classmethod
     def read(cls, cursor: str | None) -> Seen | None:
-        """None for no cursor, and for that of an earlier release."""
-        try:
-            return cls(**json.loads(cursor)) if cursor else None
-        except TypeError:
-            return None
+        """None for no cursor, and for one that cannot be read."""
+        return read_cursor(cursor, cls)
 
     def holds(self, instance: dg.DagsterInstance, settings: Settings, warehouse: Warehouse) -> bool:
         """Whether a look now would find nothing else."""

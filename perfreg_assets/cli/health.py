@@ -62,14 +62,19 @@ def tidy(settings: Settings) -> None:
         sys.exit(1)
 
 
-@command("doctor", example="perfreg doctor")
-def doctor(settings: Settings) -> None:
-    """Checks this installation: the kernels against tslearn and stumpy, the trace engine, the warehouse."""
-    from perfreg_assets.model.health import examine
+@command("doctor", example="perfreg doctor --fix")
+@click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def doctor(settings: Settings, fix: bool, form: str) -> None:
+    """Checks this installation: kernels, engine, disk, permissions, warehouse, Dagster's home, inbox, device tools.
+
+    Exit status 1 when something failed; a notice works, and somebody should know of it."""
+    from perfreg_assets.automation.doctor import examine
+    from perfreg_assets.model.finding import COLUMNS
 
     with terminal.progress("doctor") as show:
-        rows = examine(settings, progress=show)
-    terminal.table(rows, ("check", "state", "detail"))
+        rows = examine(settings, is_fixing=fix, progress=show)
+    terminal.show(rows, COLUMNS, form)
     if any(row["state"] == "failed" for row in rows):
         sys.exit(1)
 

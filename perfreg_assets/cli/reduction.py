@@ -86,23 +86,29 @@ def reduce(
 @click.option("--days", type=float, metavar="N", help="Instead of the setting reduction_after_days.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def archive(settings: Settings, days: float | None, form: str) -> None:
-    """Reduces registered traces of normal runs in place, as `perfreg ui` does every night.
+    """Reduces or deletes registered traces of normal runs, as `perfreg ui` does every night.
 
     Of runs that were registered N days ago or earlier; anomalous and reviewed ones, and those with functional problems,
     keep theirs. Series and verdicts were computed from the whole traces and stay. 0 days: never, which is the default.
+    What the setting keep_traces does not keep is deleted; by default all traces are kept.
     """
     from perfreg_assets.methods.jit import compilation_notice
     from perfreg_assets.model.archiving import archive_due
+    from perfreg_assets.model.retention import drop_due
     from perfreg_assets.warehouse.connection import Warehouse
 
     if days is not None:
         settings = settings.with_values(reduction_after_days=days)
     with terminal.progress("archive") as show, compilation_notice():
+        dropped = drop_due(Warehouse.of(settings), settings, progress=show)
         done = archive_due(Warehouse.of(settings), settings, progress=show)
-    rows = [vars(one) for one in done]
+    rows = [{**vars(one), "bytes_after": 0, "reason": None} for one in dropped] + [vars(one) for one in done]
     terminal.show(rows, _ARCHIVE_COLUMNS, form)
     saved = sum((one.bytes_before or 0) - one.bytes_after for one in done if one.bytes_after is not None)
     terminal.note(f"{sum(one.reason is None for one in done)} traces reduced, {saved:,} bytes saved")
+    if dropped:
+        freed = sum(one.bytes_before or 0 for one in dropped)
+        terminal.note(f"{len(dropped)} traces deleted that keep_traces does not keep, {freed:,} bytes")
 
 
 @main.group("reference")

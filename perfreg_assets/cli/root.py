@@ -66,26 +66,36 @@ def command(
         def run(warehouse: Path | None, debug: bool, **options: Any) -> None:
             if not ends_itself:
                 interruption.begin()
+            settings: Settings | None = None
             try:
-                body(Settings.from_environment(warehouse=warehouse), **options)
+                settings = Settings.from_environment(warehouse=warehouse)
+                body(settings, **options)
             except KeyboardInterrupt:
                 interruption.tell(*([interruption.OF_ITSELF] if ends_itself else []))
                 sys.exit(interruption.STATUS)
             except (Rejected, SettingError, ValueError, OSError) as error:
                 if debug or interruption.happened():
                     raise
-                terminal.fail(str(error))
+                terminal.fail(_told(error, settings) or str(error))
                 sys.exit(1)
             except Exception as error:  # a defect: named as one, its traceback is one option away
                 if debug or interruption.happened():
                     raise
-                terminal.fail(f"unexpected {type(error).__name__}: {str(error).splitlines()[0]}; --debug shows where")
+                first = (str(error).splitlines() or [""])[0]
+                defect = f"unexpected {type(error).__name__}: {first}; --debug shows where"
+                terminal.fail(_told(error, settings) or defect)
                 sys.exit(1)
 
         run.__doc__ = f"{inspect.cleandoc(body.__doc__ or '')}\n\n\b\nExample:\n  {example}"
         return (group or main).command(name, cls=_Command)(run)
 
     return decorate
+
+
+def _told(error: Exception, settings: Settings | None) -> str | None:
+    from perfreg_assets.cli.disk import disk_full
+
+    return None if settings is None else disk_full(error, settings)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,53 +1,37 @@
-"""Is this installation sound? Kernels against the libraries they stand for, the trace engine, the warehouse."""
+"""Is this installation sound? Kernels against the libraries they stand for, the trace engine, places, the warehouse."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from perfreg_assets.methods.self_check import check_kernels
-from perfreg_assets.reasons import Rejected
+from perfreg_assets.model.finding import FAILED, OK, Finding, guarded
+from perfreg_assets.model.places_health import examine_places
+from perfreg_assets.model.warehouse_health import examine_warehouse
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engine import start_engine
-from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.traces.memory_budget import allowed_bytes
 
 
-def examine(settings: Settings, *, progress: Callable[[str], None]) -> list[dict[str, Any]]:
-    """A row per check: what was checked, 'ok' or 'failed', and in which figures that shows."""
+def examine(settings: Settings, *, progress: Callable[[str], None]) -> Iterator[Finding]:
+    """A finding per check, of everything but Dagster and devices."""
     progress("kernels against tslearn and stumpy")
-    rows = [
-        {
-            "check": f"kernel {one.name}",
-            "state": "ok" if one.is_ok else "failed",
-            "detail": f"largest difference {one.largest_difference:.2g}, allowed {one.tolerance:.2g}",
-        }
-        for one in check_kernels()
-    ]
+    for one in check_kernels():
+        told = f"largest difference {one.largest_difference:.2g}, allowed {one.tolerance:.2g}"
+        advice = "" if one.is_ok else "report it, with the machine's processor and the versions of numba and numpy"
+        yield Finding(f"kernel {one.name}", OK if one.is_ok else FAILED, told, advice)
     progress("trace engine")
-    rows.append(_row("trace engine", lambda: _engine(settings)))
+    yield guarded("trace engine", lambda: _engine(settings))
+    progress("places")
+    yield from examine_places(settings)
     progress("warehouse")
-    rows.append(_row(f"warehouse {settings.published_warehouse.name}", lambda: _warehouse(settings)))
-    return rows
+    yield from examine_warehouse(settings)
 
 
-def _row(check: str, examine: Callable[[], str]) -> dict[str, Any]:
-    try:
-        return {"check": check, "state": "ok", "detail": examine()}
-    except Rejected as rejected:
-        return {"check": check, "state": "failed", "detail": str(rejected)}
-
-
-def _engine(settings: Settings) -> str:
+def _engine(settings: Settings) -> Finding:
     session = start_engine(settings)
     try:
-        return f"{session.kind}, {session.version}"
+        told = f"{session.kind}, {session.version}, up to {allowed_bytes(settings) / 2**30:,.1f} GiB of memory"
+        return Finding("trace engine", OK, told)
     finally:
         session.close()
-
-
-def _warehouse(settings: Settings) -> str:
-    with Warehouse.of(settings).reading() as reader:
-        runs, version = reader.rows(
-            "SELECT (SELECT count(*) FROM core.runs), (SELECT max(version) FROM core.schema_version)"
-        )[0]
-    return f"{runs} runs, schema version {version}"

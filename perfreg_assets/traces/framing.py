@@ -7,7 +7,8 @@ tells. Packets are skipped by their length, so the check runs at gigabytes per s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -17,17 +18,30 @@ _SAMPLE_BYTES = 4096
 # A bomb of empty packets would cost hours, as each packet is one step: a real packet has a timestamp and a payload.
 _MANY_PACKETS = 1_000_000
 _PACKET_BYTES_MIN = 8
+_LOOKED_INTO_BYTES = 64 << 20
+"""No packet that anybody looks into is larger: what Perfetto writes is under 1 MiB, a picture some."""
 
 
 class PacketFraming:
     """Feed the unpacked bytes in order, then `finish()`.
 
     Raises (both methods):
-        Rejected: TRACE_NOT_PERFETTO, TRACE_CORRUPT or TRACE_TRUNCATED, with the byte offset.
+        Rejected: TRACE_NOT_PERFETTO, TRACE_CORRUPT or TRACE_TRUNCATED, with the byte offset; what `on_packet` raises.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        wanted: re.Pattern[bytes] | None = None,
+        on_packet: Callable[[bytes], object] = lambda _: None,
+    ) -> None:
+        """
+        Args:
+            on_packet: is given each packet in which `wanted` is found, whole and without its header.
+        """
         self._name = name
+        self._wanted, self._on_packet = wanted, on_packet
+        self._begun: list[bytes] = []  # of the current packet, as far as it has come
         self._skip = 0  # bytes of the current packet that are still to come
         self._pending = b""  # a packet's header of which the end is still to come
         self._offset = 0  # of the next byte to be fed
@@ -42,6 +56,9 @@ class PacketFraming:
         self._offset += len(chunk)
         self._pending = b""
         position, end, count = self._skip, len(data), 0
+        wanted = self._wanted
+        if wanted is not None and self._skip:
+            self._go_on(data[:position], is_whole=position <= end)
         while position < end:
             if data[position] != _PACKET_TAG:
                 raise self._broken(base + position, f"byte 0x{data[position]:02x} where a packet should begin")
@@ -62,6 +79,11 @@ class PacketFraming:
                 break
             count += 1
             position = at + length
+            if wanted is not None:
+                if position > end:
+                    self._go_on(data[at:], is_whole=False)
+                elif wanted.search(data, at, position):
+                    self._on_packet(data[at:position])
         self.packet_count += count
         self._skip = position - end
         if self.packet_count > _MANY_PACKETS and self._offset < _PACKET_BYTES_MIN * self.packet_count:
@@ -69,6 +91,18 @@ class PacketFraming:
                 Reason.TRACE_CORRUPT,
                 f"{self._name}: {self.packet_count} packets of under {_PACKET_BYTES_MIN} bytes each hold no trace data",
             )
+
+    def _go_on(self, piece: bytes, *, is_whole: bool) -> None:
+        """The next piece of a packet that reaches over the border of what was fed."""
+        self._begun.append(piece)
+        if sum(map(len, self._begun)) > _LOOKED_INTO_BYTES:
+            detail = f"{self._name}: a packet of more than {_LOOKED_INTO_BYTES} bytes"
+            raise Rejected(Reason.TRACE_CORRUPT, detail)
+        if is_whole:
+            packet = b"".join(self._begun)
+            self._begun.clear()
+            if self._wanted is not None and self._wanted.search(packet):
+                self._on_packet(packet)
 
     def finish(self) -> None:
         if self._offset == 0:
@@ -90,7 +124,7 @@ class PacketFraming:
     def _is_first_packet_plausible(self) -> bool:
         """Whether the first packet reads as protobuf, as far as the sample goes. A text that happens to begin with
         a line feed (0x0A) does not."""
-        header = _varint(self._sample, 1)
+        header = varint(self._sample, 1)
         if header is None:
             return True  # too little to say otherwise
         length, position = header
@@ -118,7 +152,7 @@ def describe_foreign(head: bytes) -> str:
     return next((f", which looks like {what}" for magic, what in known.items() if head.startswith(magic)), "")
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int] | None:
+def varint(data: bytes, position: int) -> tuple[int, int] | None:
     """(value, position after it), or None if the data end inside."""
     value = 0
     for index, byte in enumerate(data[position : position + _VARINT_BYTES]):
@@ -131,12 +165,12 @@ def _varint(data: bytes, position: int) -> tuple[int, int] | None:
 def _fields(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
     """(field number, wire type, position after the field) as far as the data reach."""
     while position < len(data):
-        tag = _varint(data, position)
+        tag = varint(data, position)
         if tag is None:
             return
         wire_type, (key, position) = tag[0] & 7, tag
         if wire_type in (0, 2):
-            value = _varint(data, position)
+            value = varint(data, position)
             if value is None:
                 return
             position = value[1] + (value[0] if wire_type == 2 else 0)

@@ -32,7 +32,7 @@ from perfreg_assets.traces.app_candidates import offered
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.contents import TraceContents, load_contents
 from perfreg_assets.traces.engine import TraceSession
-from perfreg_assets.traces.framing import PacketFraming
+from perfreg_assets.traces.nested_packets import NestedPackets
 from perfreg_assets.traces.processes import AppProcess, find_app
 from perfreg_assets.traces.recording import Recording, load_recording
 from perfreg_assets.traces.reduced import HEAD_BYTES, is_reduced, is_reduced_file
@@ -58,7 +58,7 @@ class FileFacts:
     sha256: str
     content_sha256: str  # of the unpacked trace: the same under any packing
     is_gzip: bool
-    unpacked_bytes: int
+    unpacked_bytes: int  # its compressed packets too: what an engine is given
     packet_count: int
     mtime_ns: int
     is_reduced: bool = False  # parts of the original were left out
@@ -132,7 +132,8 @@ def check_file(
         before = None  # the reader below says what is wrong
     if before is not None:
         _compare_size(path, before.st_size, expected_bytes)
-    framing = PacketFraming(path.name)
+    nested = NestedPackets(path.name, settings.trace_max_bytes)
+    framing = nested.framing
     unpacked_bytes = 0
     head = b""
     try:
@@ -142,6 +143,9 @@ def check_file(
             if is_gzip:
                 content.update(chunk)
             framing.feed(chunk)
+            if unpacked_bytes + nested.total_bytes > settings.trace_max_bytes:
+                detail = f"{path.name}: more than {settings.trace_max_bytes} bytes with its compressed packets unpacked"
+                raise Rejected(Reason.TRACE_TOO_LARGE, detail)
             if on_chunk is not None:
                 on_chunk(chunk)
         framing.finish()
@@ -159,7 +163,7 @@ def check_file(
         digest.hexdigest(),
         (content if is_gzip else digest).hexdigest(),
         bool(is_gzip),
-        unpacked_bytes,
+        unpacked_bytes + nested.total_bytes,
         framing.packet_count,
         mtime_ns,
         is_reduced(head),

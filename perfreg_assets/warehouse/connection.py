@@ -124,7 +124,7 @@ class Warehouse:
         self._publish_every_s = publish_every_s
         self._unpublished = self.path.with_name(f"{self.path.name}.unpublished")
         self.published = self.path.with_name(f"{self.path.stem}.read{self.path.suffix}")
-        self._lock = self.path.with_name(f"{self.path.name}.lock")
+        self.lock_file = self.path.with_name(f"{self.path.name}.lock")
         self._lock_timeout_s = lock_timeout_s
 
     @classmethod
@@ -148,7 +148,7 @@ class Warehouse:
             Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_UNREADABLE.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)):
+        with file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)):
             require_free_space(self.path, expected_bytes=expected_bytes)
             with self._disk_full_is_clear():
                 connection = self._open()
@@ -174,7 +174,7 @@ class Warehouse:
         Raises:
             Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
         """
-        with file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)):
+        with file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)):
             require_free_space(self.path, expected_bytes=database.stat().st_size)
             log = self.path.with_name(f"{self.path.name}.wal")
             for own in (log, self.path):  # the log first: it means nothing to another database
@@ -207,7 +207,7 @@ class Warehouse:
         """
         if not self.has_unpublished:
             return False
-        with file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)):
+        with file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)):
             if not self.has_unpublished:  # another process did while we waited
                 return False
             self._publish()
@@ -262,7 +262,7 @@ class Warehouse:
         """
         if self._publish_every_s and self.has_unpublished:
             with (
-                file_lock(self._lock, timeout_s=self._lock_timeout_s, what=str(self.path)),
+                file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)),
                 self._attached(self.path) as reader,
             ):
                 yield reader

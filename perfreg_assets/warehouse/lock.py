@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from perfreg_assets.process_life import is_alive
 from perfreg_assets.reasons import Reason, Rejected
 
 _POLL_S = 0.02
@@ -69,3 +70,22 @@ def _holder(path: Path) -> str:
         return "another process"
     who = "another thread of this process" if pid == os.getpid() else f"process {pid}"
     return f"{who} ({command}, since {since})"
+
+
+def dead_holder(path: Path) -> int | None:
+    """The process that signed a lock and is gone without taking its name off; the lock itself went with it."""
+    try:
+        pid = int(json.loads(path.read_bytes())["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None if is_alive(pid) else pid
+
+
+def forget_holder(path: Path) -> None:
+    """Takes the name of a dead holder off a lock, unless somebody has it by now.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED.
+    """
+    with file_lock(path, timeout_s=0.0, what=str(path)):
+        pass  # taking and leaving it is all

@@ -18,6 +18,7 @@ from typing import Any
 
 import duckdb
 
+from perfreg_assets import __version__
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -51,6 +52,9 @@ _STEPS: dict[str, Callable[[duckdb.DuckDBPyConnection, DataFolder], None]] = {
 # The settings that decide which verdict is the current one; a new warehouse starts with the release's defaults.
 _SEEDED_SETTINGS = ("detector", "omega", "localisation")
 
+_BOOK_COMMENT = "A row is a migration that was applied to this file."
+_WRITTEN_BY = "The last one by perfreg "
+
 # Before the first migration there is no table to remember it in.
 _BOOKKEEPING = """
 CREATE SCHEMA IF NOT EXISTS core;
@@ -60,7 +64,6 @@ CREATE TABLE IF NOT EXISTS core.schema_version (
     sha256     VARCHAR NOT NULL,
     applied_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE core.schema_version IS 'A row is a migration that was applied to this file.';
 CREATE TABLE IF NOT EXISTS core.mart_files (
     name       VARCHAR NOT NULL PRIMARY KEY,
     sha256     VARCHAR NOT NULL,
@@ -236,12 +239,25 @@ def _check_applied(connection: duckdb.DuckDBPyConnection, files: dict[int, SqlFi
     applied = connection.execute("SELECT version, name, sha256 FROM core.schema_version ORDER BY version").fetchall()
     for version, name, sha256 in applied:
         if version not in files:
-            detail = f"the warehouse has schema version {version} ({name}), this release knows up to {len(files)}"
+            detail = (
+                f"the warehouse has schema version {version} ({name}){_release_of(connection)}, this release "
+                f"({__version__}) knows up to {len(files)}"
+            )
             raise Rejected(Reason.WAREHOUSE_NEWER, detail)
         if files[version].sha256 != sha256:
             detail = f"migration {name} was applied as {sha256[:12]}, the file is now {files[version].sha256[:12]}"
             raise Rejected(Reason.WAREHOUSE_ALTERED, detail)
     return {version for version, _, _ in applied}
+
+
+def _release_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """Of the release that brought a file to its schema, as far as the file says."""
+    found = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'core' "
+        "AND table_name = 'schema_version'"
+    ).fetchall()
+    release = next((str(comment).partition(_WRITTEN_BY)[2] for (comment,) in found), "")
+    return f" by perfreg {release}: install that or a later one" if re.fullmatch(r"[\w.+-]{1,40}", release) else ""
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, version: int, file: SqlFile, data: DataFolder) -> None:
@@ -253,6 +269,8 @@ def _apply(connection: duckdb.DuckDBPyConnection, version: int, file: SqlFile, d
             step(connection, data)
         connection.execute(file.text)
         connection.execute("INSERT INTO core.schema_version VALUES (?, ?, ?, now())", [version, file.name, file.sha256])
+        # A comment, because releases that know no more than this migration must be able to read it.
+        connection.execute(f"COMMENT ON TABLE core.schema_version IS '{_BOOK_COMMENT} {_WRITTEN_BY}{__version__}'")
         connection.execute("DELETE FROM core.mart_files")  # they are made anew, and new columns described
         if version == 1:
             _seed_settings(connection)

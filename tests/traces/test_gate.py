@@ -7,8 +7,10 @@ import hashlib
 import json
 import os
 import random
+import zlib
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from perfreg_assets.traces import inspection
 from perfreg_assets.traces.framing import PacketFraming
 from perfreg_assets.traces.gate import check_file
 from perfreg_assets.traces.inspection import inspect_trace
+from perfreg_assets.traces.nested_packets import NestedPackets
 from perfreg_assets.traces.rpc_envelope import field
 
 SECOND = 1_000_000_000
@@ -195,6 +198,82 @@ def test_a_bomb_of_empty_packets_is_stopped_early(tmp_path, settings):
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"\x0a\x00" * 40_000_000, 1))
     assert reason_of(path, settings) is Reason.TRACE_CORRUPT
+
+
+def packed(*packets, number=50, pack=zlib.compress):
+    """A packet of compressed packets."""
+    return field(1, field(number, pack(b"".join(packets))))
+
+
+def zstd(content):
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return sink.getvalue().to_pybytes()
+
+
+PLAIN = field(1, field(8, 1) + bytes(1 << 20))
+
+
+@pytest.mark.parametrize(("number", "pack"), [(50, zlib.compress), (133, zstd), (50, gzip.compress)])
+def test_a_bomb_of_compressed_packets_is_stopped_at_the_limit(tmp_path, settings, number, pack):
+    path = tmp_path / "bomb"
+    path.write_bytes(packed(*[PLAIN] * 32, number=number, pack=pack))
+    assert path.stat().st_size < 100_000
+    assert check_file(path, settings=settings).unpacked_bytes > 32 << 20
+    assert reason_of(path, settings.with_values(trace_max_bytes=10 << 20)) is Reason.TRACE_TOO_LARGE
+
+
+def test_many_compressed_packets_add_up(tmp_path, settings):
+    path = tmp_path / "bomb"
+    path.write_bytes(packed(*[PLAIN] * 4) * 8)
+    assert reason_of(path, settings.with_values(trace_max_bytes=30 << 20)) is Reason.TRACE_TOO_LARGE
+
+
+def longer(tag):
+    """The same tag in a longer spelling, which the engine takes as well."""
+    return tag[:-1] + bytes([tag[-1] | 0x80, 0x80, 0x00])
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [lambda content: field(8, 1) + field(9, b"x") + content, lambda content: longer(content[:2]) + content[2:]],
+)
+def test_compressed_packets_are_found_wherever_the_engine_finds_them(tmp_path, settings, disguise):
+    path = tmp_path / "bomb"
+    path.write_bytes(field(1, disguise(field(50, zlib.compress(PLAIN * 32)))))
+    assert reason_of(path, settings.with_values(trace_max_bytes=10 << 20)) is Reason.TRACE_TOO_LARGE
+
+
+def test_compressed_packets_within_compressed_packets_are_refused(tmp_path, settings):
+    path = tmp_path / "bomb"
+    path.write_bytes(packed(packed(PLAIN)))
+    assert reason_of(path, settings) is Reason.TRACE_CORRUPT
+
+
+@pytest.mark.parametrize("damage", [lambda one: one[:-5], lambda one: b"no" + one[2:]])
+def test_damaged_compressed_packets_are_corrupt(tmp_path, settings, damage):
+    path = tmp_path / "damaged"
+    path.write_bytes(packed(PLAIN, pack=lambda content: damage(zlib.compress(content))))
+    assert reason_of(path, settings) is Reason.TRACE_CORRUPT
+
+
+def test_a_whole_trace_in_compressed_packets_is_whole(inspect, healthy):
+    health, series = inspect(packed(healthy().serialize()))
+    assert health.is_complete, health.detail
+    assert {one.name for one in series} == {one.name for one in inspect(healthy())[1]}
+
+
+@given(st.lists(st.integers(0, 3000), max_size=30))
+def test_compressed_packets_are_counted_however_the_bytes_arrive(sizes):
+    content = field(1, field(8, 1) + bytes(5000)) + packed(PLAIN) + field(1, field(8, 1))
+    nested = NestedPackets("t", 1 << 30)
+    at = 0
+    for size in [*sizes, len(content)]:
+        nested.framing.feed(content[at : at + size])
+        at += size
+    nested.framing.finish()
+    assert (nested.framing.packet_count, nested.packet_count, nested.total_bytes) == (3, 1, len(PLAIN))
 
 
 def test_a_text_that_begins_like_a_packet_is_no_trace(tmp_path, settings):

@@ -1,0 +1,61 @@
+"""Dagster's launcher of runs as processes of the code server, and whether such a process is still there.
+
+Dagster's own cannot say it: a run whose process was killed together with the code server stays "started" until the
+longest time that a run may take is over, and keeps its versions from being asked for. With this one the daemon finds
+out within `poll_interval_seconds` and calls the run failed; the sensor `upkeep` asks anew for what is due.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import dagster as dg
+from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, WorkerStatus
+from dagster._core.launcher.base import LaunchRunContext
+
+from perfreg_assets.process_life import is_alive
+
+HOST = "perfreg/host"
+"""Tag: the machine on which the run's process is."""
+
+
+def host_tags() -> dict[str, str]:
+    """Says of a run that its process is on this machine."""
+    return {HOST: socket.gethostname()}
+
+
+class RunLauncher(DefaultRunLauncher):
+    """`run_launcher` in dagster.yaml."""
+
+    def launch_run(self, context: LaunchRunContext) -> None:
+        self._instance.add_run_tags(context.dagster_run.run_id, host_tags())
+        super().launch_run(context)
+
+    @property
+    def supports_check_run_worker_health(self) -> bool:
+        return True
+
+    def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
+        pid = gone_worker(self._instance, run)
+        if pid is None:
+            return CheckRunHealthResult(WorkerStatus.RUNNING)
+        return CheckRunHealthResult(WorkerStatus.NOT_FOUND, f"process {pid} is gone")
+
+
+def gone_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str | None:
+    """The number of the process that worked on a run and is no more; None while it works, and where that is not known:
+    it said nothing yet, or is on another machine."""
+    if run.tags.get(HOST) != socket.gethostname():
+        return None
+    signed = [_signed(entry) for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)]
+    workers = [one for one in signed if one is not None]
+    if not workers or any(is_alive(pid, since=at) for pid, at in workers):
+        return None
+    return str(workers[-1][0])
+
+
+def _signed(entry: Any) -> tuple[int, float] | None:
+    """(pid, Unix seconds) of an event in which a process says who it is."""
+    told = entry.dagster_event.engine_event_data.metadata.get("pid")
+    return None if told is None else (int(str(told.value)), float(entry.timestamp))

@@ -1,0 +1,69 @@
+"""Traces that nobody needs any more are deleted, where the setting `keep_traces` says so.
+
+Only the trace: the run, its run.json and attachments, its series, thread times, energies and verdicts stay. A trace
+that anything may still be explained by is never deleted: that of a run which is not normal, was reviewed or had
+functional problems, those of the runs in its history, and the latest ones, which are the history of the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perfreg_assets.model import freshness
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import retention as table
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import traces as trace_table
+from perfreg_assets.warehouse.connection import Reader, Warehouse
+
+ALL, ANOMALOUS = "all", "anomalous"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A trace that was deleted; `bytes_before` None: it was not there any more."""
+
+    run_id: str
+    bytes_before: int | None
+
+
+def due_runs(reader: Reader, settings: Settings) -> list[str]:
+    """Ids of the runs whose trace is to be deleted now: none while the setting says that all are kept."""
+    settings = settings_table.in_force(reader, settings)
+    if settings.keep_traces == ALL:
+        return []
+    days = 0.0 if settings.keep_traces == ANOMALOUS else float(settings.keep_traces)
+    found = table.not_needed(reader, days=days, latest=settings.history_size)
+    # What is due would have to be computed from the trace first.
+    waiting = {one.run_id for one in freshness.due(reader, settings)} if found else set()
+    return [run_id for run_id in found if run_id not in waiting]
+
+
+def drop_due(
+    warehouse: Warehouse, settings: Settings, progress: Callable[[str], object] = lambda _: None
+) -> list[Dropped]:
+    """Deletes the traces that are due, and notes that they are gone.
+
+    Killed in between, some are gone that the warehouse does not know to be: the next call notes them.
+
+    Raises:
+        OSError: one cannot be deleted; those before it are noted.
+    """
+    with warehouse.reading() as reader:
+        rows = run_table.find(reader, due_runs(reader, settings))
+    dropped: list[Dropped] = []
+    try:
+        for run_id, row in rows.items():
+            progress(run_id)
+            assert row.trace_file is not None
+            path = settings.runs_dir / run_id / row.trace_file
+            size = path.lstat().st_size if path.exists() else None
+            path.unlink(missing_ok=True)
+            dropped.append(Dropped(run_id, size))
+    finally:
+        if dropped:
+            with warehouse.writing() as writer:
+                trace_table.note_gone(writer, [one.run_id for one in dropped], is_gone=True)
+    return dropped

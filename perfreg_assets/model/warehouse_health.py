@@ -1,0 +1,90 @@
+"""Is the warehouse sound: the file that is written to, the published copy, the values beside them?"""
+
+from __future__ import annotations
+
+from perfreg_assets.model.finding import FAILED, NOTICE, OK, Finding, guarded
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import examining, migrations
+from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.examining import Condition
+
+
+def examine_warehouse(settings: Settings) -> list[Finding]:
+    """Of both files and the data folder."""
+    warehouse = Warehouse.of(settings)
+    own_check, published_check = f"warehouse {warehouse.path.name}", f"warehouse {warehouse.published.name}"
+    try:
+        own, published = examining.examine(warehouse, timeout_s=settings.lock_timeout_s)
+    except Rejected as rejected:
+        return [Finding(own_check, NOTICE, rejected.detail, rejected.reason.sentence)]
+    found = [
+        guarded(own_check, lambda: _own(warehouse, own_check, own, published, settings.lock_timeout_s)),
+        guarded(published_check, lambda: _published(warehouse, published_check, own, published)),
+    ]
+    if published.is_sound and not published.is_newer:
+        found.append(guarded("values", lambda: _values(warehouse)))
+    return found
+
+
+def _own(warehouse: Warehouse, check: str, own: Condition, published: Condition, timeout_s: float) -> Finding:
+    def bring_back() -> str:
+        aside = examining.bring_back(warehouse, timeout_s=timeout_s)
+        return f"brought back from {warehouse.published.name}" + (f", the old one is kept as {aside}" if aside else "")
+
+    if own.is_sound:
+        return _sound(warehouse, check, own, published)
+    what = own.detail or f"it is {own.state}"
+    if published.is_sound:
+        return Finding(check, FAILED, what, f"bring it back from {warehouse.published.name}", bring_back)
+    if published.state == examining.MISSING and own.state in (examining.MISSING, examining.EMPTY):
+        return Finding(check, NOTICE, "there is none yet", "run `perfreg ingest` or `perfreg demo`")
+    return Finding(check, FAILED, what, Reason.WAREHOUSE_LOST.sentence)
+
+
+def _sound(warehouse: Warehouse, check: str, own: Condition, published: Condition) -> Finding:
+    if own.is_newer:
+        detail = f"schema version {own.version}, this release knows up to {migrations.latest_version()}"
+        return Finding(check, FAILED, detail, Reason.WAREHOUSE_NEWER.sentence)
+    if own.run_count < published.run_count:
+        detail = f"{own.run_count} runs, {published.run_count} are published"
+        return Finding(check, FAILED, detail, Reason.WAREHOUSE_FEWER_RUNS.sentence)
+    if own.version < migrations.latest_version():
+        return Finding(
+            check, NOTICE, f"schema version {own.version} of an earlier release",
+            "bring it on, as the next write would", lambda: _again(warehouse, "brought on to this release"),
+        )  # fmt: skip
+    return Finding(check, OK, f"{own.run_count} runs, schema version {own.version}")
+
+
+def _published(warehouse: Warehouse, check: str, own: Condition, published: Condition) -> Finding:
+    if not published.is_sound:
+        if own.is_sound and not own.is_newer:
+            what = published.detail or f"it is {published.state}"
+            return Finding(check, FAILED, what, "publish again", lambda: _again(warehouse, "published again"))
+        if published.state == examining.MISSING:
+            raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
+        return Finding(check, FAILED, published.detail or f"it is {published.state}", Reason.WAREHOUSE_LOST.sentence)
+    if published.is_newer:
+        detail = f"schema version {published.version}, this release knows up to {migrations.latest_version()}"
+        return Finding(check, FAILED, detail, Reason.WAREHOUSE_NEWER.sentence)
+    told = f"{published.run_count} runs, schema version {published.version}"
+    if warehouse.has_unpublished and own.is_sound:
+        return Finding(
+            check, NOTICE, f"{told}; something was written since", "publish it",
+            lambda: _again(warehouse, "published"),
+        )  # fmt: skip
+    return Finding(check, OK, told)
+
+
+def _values(warehouse: Warehouse) -> Finding:
+    count, missing = examining.missing_values(warehouse)
+    if missing:
+        detail = f"{len(missing)} of {count} files of {warehouse.data.root} are not there, such as {missing[0]}"
+        return Finding("values", FAILED, detail, Reason.DATA_MISSING.sentence)
+    return Finding("values", OK, f"{count} files in {warehouse.data.root}")
+
+
+def _again(warehouse: Warehouse, done: str) -> str:
+    examining.publish_again(warehouse)
+    return done

@@ -1,0 +1,41 @@
+"""Is the process that signed something still the one with this number?"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_GONE = ("Z", "X")  # ended, and not asked for its status yet
+_SLACK_S = 2.0
+"""Start times are told in hundredths of a second since a boot whose time is told in whole ones."""
+
+
+def is_alive(pid: int, *, since: float | None = None) -> bool:
+    """Whether a process of this machine runs.
+
+    Args:
+        since: when it did something (Unix seconds): one that was started later is another one with the same number.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's
+    except OverflowError:
+        return False
+    with suppress(OSError, ValueError, IndexError, StopIteration):  # no Linux: what the signal said holds
+        state, _, started_at = _told(pid)
+        if state in _GONE:
+            return False
+        return since is None or started_at <= since + _SLACK_S
+    return True
+
+
+def _told(pid: int) -> tuple[str, int, float]:
+    """(state, parent, Unix seconds of the start) as /proc has it."""
+    parts = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
+    lines = Path("/proc/stat").read_text("ascii").splitlines()
+    boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+    return parts[0], int(parts[1]), boot + int(parts[19]) / os.sysconf("SC_CLK_TCK")

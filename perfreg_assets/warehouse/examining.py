@@ -1,0 +1,128 @@
+"""What condition the two files of a warehouse are in, read to the last block, and putting a damaged one aside.
+
+For whoever looks after an installation: nothing here writes to a database.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from perfreg_assets.warehouse import migrations, recovering
+from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.data_folder import sync_directory
+from perfreg_assets.warehouse.lock import file_lock
+from perfreg_assets.warehouse.tidying import named_files
+
+MISSING, EMPTY, UNREADABLE, SOUND = "missing", "empty", "unreadable", "sound"
+_NAME = "examined"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Of one file.
+
+    Attributes:
+        state: MISSING, EMPTY, UNREADABLE or SOUND.
+        detail: what DuckDB said of one that is unreadable.
+        version: of its schema.
+    """
+
+    state: str
+    detail: str = ""
+    run_count: int = 0
+    version: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        return self.state == SOUND
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a later release wrote it."""
+        return self.version > migrations.latest_version()
+
+
+def examine(warehouse: Warehouse, *, timeout_s: float) -> tuple[Condition, Condition]:
+    """The file that is written to, and the published one; no writer comes in between.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED, naming who writes.
+    """
+    if not warehouse.path.parent.is_dir():
+        return Condition(MISSING), Condition(MISSING)
+    with file_lock(warehouse.lock_file, timeout_s=timeout_s, what=str(warehouse.path)):
+        return _condition(warehouse.path), _condition(warehouse.published)
+
+
+def _condition(path: Path) -> Condition:
+    if recovering.is_lost(path):
+        return Condition(EMPTY if path.exists() else MISSING)
+    place = str(path).replace("'", "''")
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH '{place}' AS {_NAME} (READ_ONLY)")
+            connection.execute(f"USE {_NAME}")
+            tables = connection.execute(
+                "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'core'", [_NAME]
+            ).fetchall()
+            for (table,) in tables:  # every block is read, and its checksum compared
+                connection.execute(f'SELECT count(hash(one)) FROM core."{table}" AS one').fetchall()
+            [(runs, version)] = connection.execute(
+                "SELECT (SELECT count(*) FROM core.runs), (SELECT max(version) FROM core.schema_version)"
+            ).fetchall()
+    except duckdb.Error as error:
+        return Condition(UNREADABLE, str(error).splitlines()[0].strip())
+    return Condition(SOUND, run_count=int(runs), version=int(version or 0))
+
+
+def missing_values(warehouse: Warehouse) -> tuple[int, list[str]]:
+    """Of the files of values that the published warehouse names: how many, and those that are not there.
+
+    Raises:
+        Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE.
+    """
+    with warehouse.reading() as reader:
+        if migrations.is_behind(reader.rows):
+            return 0, []
+        names = named_files(reader)
+    return len(names), [name for name in names if not warehouse.data.has(name)]
+
+
+def bring_back(warehouse: Warehouse, *, timeout_s: float) -> Path | None:
+    """Puts the published copy in the place of a file that is gone, empty or cannot be read. An unreadable one is kept:
+    where. With the next write both are one again.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED, WAREHOUSE_LOST.
+    """
+    aside: Path | None = None
+    with file_lock(warehouse.lock_file, timeout_s=timeout_s, what=str(warehouse.path)):
+        if not _condition(warehouse.published).is_sound or _condition(warehouse.path).is_sound:
+            return None  # became another one meanwhile
+        if not recovering.is_lost(warehouse.path):
+            at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+            aside = warehouse.path.with_name(f"{warehouse.path.name}.damaged-{at}")
+            log = warehouse.path.with_name(f"{warehouse.path.name}.wal")
+            if log.exists():
+                os.replace(log, aside.with_name(f"{aside.name}.wal"))
+            os.replace(warehouse.path, aside)
+            sync_directory(aside.parent)
+        recovering.bring_back(warehouse.path, warehouse.published)
+    with warehouse.writing():
+        pass  # brings the schema on where that is due, and publishes
+    return aside
+
+
+def publish_again(warehouse: Warehouse) -> None:
+    """Puts a copy of the written file where readers find it.
+
+    Raises:
+        Rejected: as `Warehouse.writing`.
+    """
+    with warehouse.writing():
+        pass

@@ -1,0 +1,229 @@
+"""`perfreg doctor --fix`: what is wrong is named, and mended where that loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+
+import dagster as dg
+import pytest
+
+from perfreg_assets.automation import doctor
+from perfreg_assets.automation.home import prepare_home
+from perfreg_assets.automation.run_launcher import RunLauncher, host_tags
+from perfreg_assets.model import health
+from perfreg_assets.model.finding import Finding
+from perfreg_assets.model.warehouse_health import examine_warehouse
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+RUN = """
+INSERT INTO core.runs (run_id, folder_name, content_hash, is_quarantined, reason_code, reason, registered_at)
+VALUES ($1, $1, '', true, 'trace_missing', 'no trace', now())
+"""
+OLD_S = 100_000
+
+
+@pytest.fixture(scope="module")
+def ended():
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory):
+    """A folder with a warehouse of two runs and a home, to be copied."""
+    folder = tmp_path_factory.mktemp("installation")
+    made = Settings(warehouse=folder / "perfreg.duckdb")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", "")  # prepare_home sets it
+        prepare_home(made)
+    add(made, "one", "two")
+    return folder
+
+
+@pytest.fixture
+def settings(installation, tmp_path, monkeypatch):
+    shutil.copytree(installation, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(health, "check_kernels", list)
+    monkeypatch.setattr(health, "_engine", lambda settings: Finding("trace engine", "ok", "not started"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    (tmp_path / "temporary").mkdir()
+    return Settings(warehouse=tmp_path / "perfreg.duckdb", lock_timeout_s=5)
+
+
+def add(settings, *run_ids):
+    with Warehouse.of(settings).writing() as writer:
+        for run_id in run_ids:
+            writer.execute(RUN, [run_id])
+
+
+def runs(settings):
+    with Warehouse.of(settings).reading() as reader:
+        return [run_id for (run_id,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_id")]
+
+
+def examined(settings, *, fix=False):
+    rows = doctor.examine(settings, is_fixing=fix, progress=lambda _: None)
+    return {row["check"]: row for row in rows}
+
+
+def states(rows, state):
+    return {check for check, row in rows.items() if row["state"] == state}
+
+
+def mended(settings, check):
+    """Mends, and looks again: nothing is left of it."""
+    assert states(examined(settings, fix=True), "mended") == {check}
+    assert not states(examined(settings), "failed") | states(examined(settings), "notice") - {"device tools"}
+
+
+def test_a_sound_installation_has_nothing_to_mend(settings):
+    rows = examined(settings, fix=True)
+    assert states(rows, "ok") >= {
+        "warehouse perfreg.duckdb", "warehouse perfreg.read.duckdb", "values", "Dagster's home", "Dagster's runs",
+        "home", "inbox", "caches", "scratch", "locks", "collections",
+    }  # fmt: skip
+    assert not states(rows, "mended") | states(rows, "failed")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no database" * 999])
+def test_a_lost_or_damaged_file_is_brought_back_and_a_damaged_one_kept(settings, content):
+    settings.warehouse.unlink()
+    if content is not None:
+        settings.warehouse.write_bytes(content)
+    rows = examined(settings)
+    assert "warehouse perfreg.duckdb" in states(rows, "failed")
+    assert "perfreg doctor --fix" in rows["warehouse perfreg.duckdb"]["advice"]
+    mended(settings, "warehouse perfreg.duckdb")
+    assert runs(settings) == ["one", "two"]
+    kept = [path.read_bytes() for path in settings.warehouse.parent.glob("perfreg.duckdb.damaged-*")]
+    assert kept == ([content] if content else [])
+
+
+def test_a_damaged_published_copy_is_published_again(settings):
+    file = settings.published_warehouse
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    mended(settings, "warehouse perfreg.read.duckdb")
+    assert runs(settings) == ["one", "two"]
+
+
+def test_one_flipped_bit_in_a_block_is_found(settings):
+    whole = settings.warehouse.read_bytes()
+    for at in range(12288 + 9000, len(whole), 16384):  # some blocks are free, and nobody's
+        changed = bytearray(whole)
+        changed[at] ^= 4
+        settings.published_warehouse.write_bytes(changed)
+        if any(one.state == "failed" for one in examine_warehouse(settings)):
+            return
+    raise AssertionError("no flipped bit was found in any block")
+
+
+def test_what_is_unpublished_is_published(settings):
+    with Warehouse.of(settings, publish_every_s=1e6).writing() as writer:
+        writer.execute(RUN, ["three"])
+    assert runs(settings) == ["one", "two"]
+    mended(settings, "warehouse perfreg.read.duckdb")
+    assert runs(settings) == ["one", "three", "two"]
+
+
+def test_fewer_runs_than_are_published_are_left_to_a_person(settings, tmp_path):
+    other = Settings(warehouse=tmp_path / "other" / "perfreg.duckdb")
+    add(other, "another")
+    settings.warehouse.write_bytes(other.warehouse.read_bytes())
+    for fix in (False, True):
+        row = examined(settings, fix=fix)["warehouse perfreg.duckdb"]
+        assert (row["state"], row["detail"]) == ("failed", "1 runs, 2 are published")
+    assert runs(settings) == ["one", "two"]
+
+
+def test_a_half_made_home_is_made_whole(settings):
+    with closing(sqlite3.connect(settings.dagster_home / "history" / "runs" / "index.db")) as connection:
+        connection.execute("DROP TABLE alembic_version")
+    mended(settings, "Dagster's home")
+
+
+def test_a_damaged_home_is_named_and_left(settings):
+    (settings.dagster_home / "history" / "runs.db").write_bytes(b"no database" * 999)
+    rows = examined(settings, fix=True)
+    assert states(rows, "failed") == {"Dagster's home"}
+    assert "move" in rows["Dagster's home"]["advice"]
+
+
+def test_scratch_and_names_of_dead_processes_are_removed_and_those_of_living_ones_kept(settings, ended, tmp_path):
+    settings.runs_dir.mkdir()
+    temporary = tmp_path / "temporary"
+    gone = [
+        settings.published_warehouse.with_name(f"perfreg.read.duckdb.part-{ended}"),
+        settings.runs_dir / f".notes-001.{ended}.part",
+        settings.dagster_home / f"dagster.yaml.part-{ended}",
+        temporary / "perfreg-read-abc",
+    ]
+    kept = [
+        settings.runs_dir / f".notes-002.{os.getpid()}.part",
+        tmp_path / f"another.duckdb.part-{ended}",
+        temporary / "somebody-elses",
+    ]
+    for path in [*gone, *kept]:
+        path.mkdir()
+        (path / "file").touch()
+        os.utime(path, (path.stat().st_mtime - OLD_S,) * 2)
+    fresh = settings.runs_dir / f".notes-003.{ended}.part"
+    fresh.touch()
+    mended(settings, "scratch")
+    assert not any(path.exists() for path in gone)
+    assert all(path.exists() for path in [*kept, fresh])
+
+
+def test_the_name_of_a_dead_process_is_taken_off_the_lock(settings, ended):
+    lock = settings.warehouse.with_name("perfreg.duckdb.lock")
+    lock.write_text(json.dumps({"pid": ended, "command": "perfreg", "since": ""}))
+    mended(settings, "locks")
+
+
+def test_a_token_that_others_can_read_is_closed(settings):
+    token = settings.dagster_home / "token"
+    token.write_text("secret")
+    token.chmod(0o644)
+    mended(settings, "token")
+    assert token.stat().st_mode & 0o777 == 0o600
+
+
+def started(instance, pid, **tags):
+    """A run of which a process said that it works on it."""
+    run = dg.DagsterRun(
+        job_name="judge_versions", run_id=dg._core.utils.make_new_run_id(), status=dg.DagsterRunStatus.STARTED,
+        tags=tags,
+    )  # fmt: skip
+    instance.add_run(run)
+    data = dg._core.events.EngineEventData.in_process(pid)
+    instance.report_engine_event("Started process for run", run, data)
+    return run
+
+
+def test_a_run_whose_process_is_gone_is_called_failed(settings, ended):
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
+        assert isinstance(instance.run_launcher, RunLauncher)
+        gone = started(instance, ended, **host_tags())
+        working = started(instance, os.getpid(), **host_tags())
+        elsewhere = started(instance, ended, **{"perfreg/host": "another"})
+        health_of = instance.run_launcher.check_run_worker_health
+        assert [health_of(one).status.value for one in (gone, working, elsewhere)] == [
+            "NOT_FOUND",
+            "RUNNING",
+            "RUNNING",
+        ]
+    mended(settings, "Dagster's runs")
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
+        found = [instance.get_run_by_id(one.run_id).status.value for one in (gone, working, elsewhere)]
+    assert found == ["FAILURE", "STARTED", "STARTED"]

@@ -1,0 +1,93 @@
+"""A run whose worker was killed is given up by the daemon, whatever else was, and asked for again within a minute."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+
+import dagster as dg
+import pytest
+from dagster._core.events import EngineEventData
+from dagster._core.utils import make_new_run_id
+from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
+
+from perfreg_assets.assets.project import Project
+from perfreg_assets.assets.taking_in import take_in
+from perfreg_assets.automation import sensors
+from perfreg_assets.automation.home import prepare_home
+from perfreg_assets.automation.run_launcher import host_tags
+from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.partitions import DIMENSION
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+POLL_AND_TICK_S = 15 + 41
+"""The daemon polls, then a tick that waits inside may have to end."""
+
+
+class Workspace:
+    """What the daemon's monitor is given; it asks a launcher that needs no code location."""
+
+    def __init__(self, instance):
+        self.instance = instance
+
+    def create_request_context(self):
+        return None
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("DAGSTER_HOME", "")  # prepare_home sets it
+    made = Settings(warehouse=tmp_path / "perfreg.duckdb", run_places=(str(demo_runs_dir()),))
+    prepare_home(made)
+    folder = str(demo_runs_dir() / "notes-000")
+    (taken,) = take_in([folder], made, Warehouse.of(made), logging.getLogger(), from_inbox=False)
+    assert taken.rejected is None
+    return made
+
+
+def tick(instance, settings):
+    project = Project.of(settings)
+    context = dg.build_sensor_context(instance=instance, sensor_name="upkeep", resources={"project": project})
+    result = sensors.upkeep(context)
+    for request in result.dynamic_partitions_requests or ():
+        instance.add_dynamic_partitions(DIMENSION, list(request.partition_keys))
+    return result.run_requests
+
+
+def begun(instance, request, pid):
+    """What the daemon makes of a request, with a worker that said who it is."""
+    tags = {**request.tags, "dagster/sensor_name": "upkeep", **host_tags()}
+    run = dg.DagsterRun(
+        job_name=sensors.judge_versions.name, run_id=make_new_run_id(), status=dg.DagsterRunStatus.STARTED, tags=tags
+    )
+    instance.add_run(run)
+    instance.report_engine_event("Started process for run", run, EngineEventData.in_process(pid))
+    return run
+
+
+def test_what_a_killed_worker_left_is_asked_for_again_within_a_minute(settings, monkeypatch):
+    worker = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
+        monkeypatch.setattr(sensors, "patience", lambda context: 0.0)
+        assert instance.run_monitoring_poll_interval_seconds <= 15
+        (request,) = tick(instance, settings)
+        run = begun(instance, request, worker.pid)
+
+        def monitored():
+            assert list(execute_run_monitoring_iteration(Workspace(instance), logging.getLogger())) == [None]
+            return instance.get_run_by_id(run.run_id).status
+
+        assert monitored() is dg.DagsterRunStatus.STARTED
+        assert tick(instance, settings) == []
+        worker.kill()  # nobody has asked for its status: it is a zombie, as below a code server that was killed, too
+        while monitored() is dg.DagsterRunStatus.STARTED:
+            pass
+        assert instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+        now = time.time()
+        monkeypatch.setattr(sensors.time, "time", lambda: now + 60 - POLL_AND_TICK_S + 2)
+        (again,) = tick(instance, settings)
+        assert again.tags["perfreg/asked"] == request.tags["perfreg/asked"]
+    worker.wait()

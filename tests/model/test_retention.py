@@ -1,0 +1,123 @@
+"""`keep_traces`: what a verdict may have to be explained by stays, the rest goes, and nothing else is touched."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.model import freshness, retention
+from perfreg_assets.model.retention import drop_due, due_runs
+from perfreg_assets.settings import SettingError, Settings
+from perfreg_assets.warehouse import retention as table
+from perfreg_assets.warehouse import reviews
+from perfreg_assets.warehouse.connection import Warehouse
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
+
+import sample_warehouse
+
+STORED = "SELECT run_id, series, count(*) AS n, sum(hash(value)) AS h FROM marts.time_series GROUP BY ALL ORDER BY ALL"
+RUNS = "SELECT run_id, run_verdict, state, functional_problem_count, has_trace FROM marts.runs ORDER BY run_id"
+HISTORY_OF_UNUSUAL = """
+SELECT DISTINCT sets.history_run_id FROM marts.history_sets AS sets JOIN marts.runs AS runs USING (run_id)
+WHERE runs.run_verdict IS DISTINCT FROM 'normal' OR runs.functional_problem_count IS DISTINCT FROM 0
+"""
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample")
+    with sample_warehouse.build(folder / "perfreg.duckdb", runs=96, samples=10).writing() as writer:
+        writer.execute("UPDATE core.runs SET registered_at = now() - to_hours(1)")
+    return folder
+
+
+@pytest.fixture
+def settings(sample, tmp_path, monkeypatch):
+    """A copy with a trace for every run, of which nothing is due."""
+    shutil.copytree(sample, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(freshness, "due", lambda *_: [])
+    made = Settings(warehouse=tmp_path / "perfreg.duckdb", history_size=3, history_minimum=3)
+    with Warehouse.of(made).reading() as reader:
+        for run_id, file in reader.rows("SELECT run_id, trace_file FROM marts.runs WHERE has_trace"):
+            (made.runs_dir / run_id).mkdir(parents=True)
+            (made.runs_dir / run_id / file).write_bytes(b"trace")
+            (made.runs_dir / run_id / "run.json").write_bytes(b"{}")
+    return made
+
+
+def rows(settings, sql):
+    with Warehouse.of(settings).reading() as reader:
+        return reader.dicts(sql)
+
+
+def test_all_traces_are_kept_by_default(settings):
+    assert Settings().keep_traces == "all"
+    assert drop_due(Warehouse.of(settings), settings) == []
+
+
+@pytest.mark.parametrize("value", ["none", "-1", "", "1.5 days"])
+def test_what_is_no_choice_is_refused(value):
+    with pytest.raises(SettingError, match="keep_traces"):
+        Settings(keep_traces=value)
+
+
+def test_only_what_nothing_is_explained_by_is_deleted(settings):
+    before, stored = rows(settings, RUNS), rows(settings, STORED)
+    needed = {row["history_run_id"] for row in rows(settings, HISTORY_OF_UNUSUAL)}
+    warehouse, anomalous = Warehouse.of(settings), settings.with_values(keep_traces="anomalous")
+    dropped = {one.run_id for one in drop_due(warehouse, anomalous)}
+    assert dropped
+    assert not dropped & needed
+    by_id = {row["run_id"]: row for row in before}
+    for run_id in dropped:
+        assert (by_id[run_id]["run_verdict"], by_id[run_id]["functional_problem_count"]) == ("normal", 0)
+    for run_id, row in by_id.items():
+        files = {path.name for path in (settings.runs_dir / run_id).glob("*")}
+        assert files == ({"run.json"} if run_id in dropped else files)
+        assert (len(files) == 2) == (row["has_trace"] and run_id not in dropped)
+    now = {row["run_id"]: row["has_trace"] for row in rows(settings, RUNS)}
+    assert now == {run_id: row["has_trace"] and run_id not in dropped for run_id, row in by_id.items()}
+    assert rows(settings, STORED) == stored
+    assert drop_due(warehouse, anomalous) == []
+
+
+def test_recent_and_reviewed_ones_are_kept(settings):
+    with Warehouse.of(settings).writing() as writer:
+        found = table.not_needed(writer, days=0, latest=3)
+        assert set(table.not_needed(writer, days=0, latest=30)) < set(found)
+        assert table.not_needed(writer, days=100_000, latest=3) == []
+        reviews.add(writer, found[0], reviews.STATUSES[0])
+        assert found[0] not in table.not_needed(writer, days=0, latest=3)
+
+
+def test_days_are_days_since_it_was_registered(settings):
+    with Warehouse.of(settings).writing() as writer:
+        found = set(due_runs(writer, settings.with_values(keep_traces="anomalous")))
+        recent = min(found)
+        writer.execute("UPDATE core.runs SET registered_at = now() - to_days(10)")
+        writer.execute("UPDATE core.runs SET registered_at = now() - to_days(2) WHERE run_id = ?", [recent])
+        assert set(due_runs(writer, settings.with_values(keep_traces="5"))) == found - {recent}
+        assert due_runs(writer, settings.with_values(keep_traces="11")) == []
+
+
+def test_what_is_due_is_read_first(settings, monkeypatch):
+    with Warehouse.of(settings).reading() as reader:
+        found = due_runs(reader, settings.with_values(keep_traces="anomalous"))
+        waiting = freshness.Due(found[0], "", freshness.Stage.TRACE, "")
+        monkeypatch.setattr(retention.freshness, "due", lambda *_: [waiting])
+        assert due_runs(reader, settings.with_values(keep_traces="anomalous")) == found[1:]
+
+
+def test_what_a_killed_one_deleted_is_noted_by_the_next(settings):
+    anomalous = settings.with_values(keep_traces="anomalous")
+    with Warehouse.of(settings).reading() as reader:
+        found = due_runs(reader, anomalous)
+    for path in (settings.runs_dir / found[0]).glob("*"):
+        path.unlink()
+    dropped = {one.run_id: one.bytes_before for one in drop_due(Warehouse.of(settings), anomalous)}
+    assert dropped[found[0]] is None
+    assert not [row for row in rows(settings, RUNS) if row["run_id"] == found[0] and row["has_trace"]]
