@@ -14,8 +14,30 @@ from perfreg_assets.reports.templating import limit_multiple
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.dictionary import columns_of
+from perfreg_assets.warehouse.version_verdicts import WHOLE
 
 PICTURED_PARTITIONS = 20  # a picture takes 0.2 s: a backfill of the whole history does without
+
+
+def version_table(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, dg.MetadataValue]:
+    """The verdict on a partition's version: its state and sentence, and each axis in a Markdown table; empty if there
+    is none.
+
+    Args:
+        verdicts: rows of `warehouse.version_verdicts.of_versions` of one version, as a whole first.
+    """
+    if not verdicts:
+        return {}
+    lines = [_row(["Axis", "Verdict", "Runs judged", "Why"]), _row(["---"] * 4)]
+    for row in verdicts:
+        name = "version" if row["axis"] == WHOLE else wording.axis_label(row["axis"])
+        judged = f"{row['judged_count']} of {row['run_count']}"
+        lines.append(_row([name, _state(row["state"]), judged, row["explanation"]]))
+    return {
+        "version_state": dg.MetadataValue.text(verdicts[0]["state"]),
+        "version": dg.MetadataValue.md("\n".join(lines)),
+    }
+
 
 TABLED_RUNS = 50  # of a partition: metadata is kept for every materialisation
 

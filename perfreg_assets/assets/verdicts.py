@@ -12,9 +12,10 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.judging import judge
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.partitions import to_key
+from perfreg_assets.partitions import from_key, to_key
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import verdicts as table
+from perfreg_assets.warehouse import version_verdicts
 
 
 class VerdictConfig(dg.Config):
@@ -52,6 +53,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
             rows[to_key(row["app"], row["version_name"])].append(row)
         for row in table.axis_states(reader, everyone, judged.omega, judged.detector):
             axes[to_key(row["app"], row["version_name"])].append(row)
+        of_version = version_verdicts.of_versions(reader, map(from_key, keys), judged.omega, judged.detector)
         described = presentation.columns(reader, "marts.verdicts")  # the picture comes with the windows
         checked = checks.results(reader, "verdicts", keys)
     for key in keys:
@@ -60,6 +62,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
                 "dagster/partition_row_count": len(rows[key]),
                 "omega": judged.omega,
                 "detector": judged.detector,
+                **presentation.version_table(of_version.get(from_key(key), [])),
                 **_figures(rows[key]),
                 **presentation.axis_table(
                     {row["run_id"]: row["state"] for row in rows[key] if row["series"] == RUN_LEVEL}, axes[key]

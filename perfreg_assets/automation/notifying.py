@@ -1,7 +1,9 @@
 """Notifications: new regressions go to a webhook, once each. Off unless `webhook_url` is set."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import dagster as dg
 
@@ -10,6 +12,7 @@ from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.loading_causes import told_causes, told_version_causes
 from perfreg_assets.reports.notify import Regression, notify
 from perfreg_assets.warehouse import notifications as table
+from perfreg_assets.warehouse import settings_table, version_verdicts
 
 TOLD_BENCHMARKS = 5
 
@@ -26,6 +29,11 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
         return dg.SkipReason("no webhook is set (PERFREG_WEBHOOK_URL)")
     with warehouse.reading() as reader:
         pending, measured = table.pending(reader), table.pending_benchmarks(reader)
+        of_all = table.pending_versions(reader)
+        current = settings_table.in_force(reader, settings)
+        judged = version_verdicts.of_versions(
+            reader, {(row["app"], row["version_name"]) for row in pending}, current.omega, current.detector
+        )
         of_run = told_causes(reader, [row["run_id"] for row in pending])
         versions: dict[str, set[str]] = defaultdict(set)
         for row in pending:
@@ -48,11 +56,12 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
             version_name=row["version_name"],
             explanation=row["explanation"],
             axes=tuple(row["axes"]),
+            version_verdict=_told(judged.get((row["app"], row["version_name"]), [])),
             causes=(*of_version[row["app"]][row["version_name"]], *of_run[row["run_id"]]),
         )
         for row in pending
     ]
-    regressions = [*of_runs, *map(_of_benchmarks, measured)]
+    regressions = [*map(_of_version, of_all), *of_runs, *map(_of_benchmarks, measured)]
     outcome = notify(
         regressions,
         webhook_url=settings.webhook_url,
@@ -65,6 +74,27 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
     for key, problem in (*outcome.refused, *outcome.uncertain):
         context.log.warning("%s: %s", key, problem)
     return dg.SkipReason(f"{len(outcome.sent)} of {len(regressions)} regressions posted")
+
+
+def _told(verdicts: Sequence[dict[str, Any]]) -> str:
+    """The sentence of a version as a whole; empty without a verdict."""
+    return next((row["explanation"] for row in verdicts if row["axis"] == version_verdicts.WHOLE), "")
+
+
+def _of_version(row: dict[str, Any]) -> Regression:
+    """A message of its own where only the runs together show it."""
+    named = "&".join(
+        f"{key}={quote(row[name], safe='')}" for key, name in (("app", "app"), ("version", "version_name"))
+    )
+    return Regression(
+        notification_key=row["notification_key"],
+        run_id=row["run_id"],
+        app=row["app"],
+        version_name=row["version_name"],
+        explanation=row["explanation"],
+        axes=tuple(row["axes"]),
+        page=f"index.html#{named}",
+    )
 
 
 def _of_benchmarks(row: dict[str, Any]) -> Regression:

@@ -22,7 +22,7 @@ from perfreg_assets.settings import Settings
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.option(
     "--protocol",
-    type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance", "benchmarks"]),
+    type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance", "benchmarks", "versions"]),
     default="thesis",
     show_default=True,
 )
@@ -49,6 +49,9 @@ def evaluate(
 
     Protocol benchmarks: coverage of the intervals, false alarms of unchanged builds and what changes are found; DATASET
     is the word simulated, or a CSV of a recorded history (benchmark, version_name, score; in order of time).
+
+    Protocol versions: false alarms and recall of verdicts on versions, by the number of their runs; DATASET is a
+    labelled data set.
     """
     import json
 
@@ -107,4 +110,8 @@ def _report(protocol: str) -> Any:
         from perfreg_assets.evaluation import benchmarks
 
         return benchmarks
+    if protocol == "versions":
+        from perfreg_assets.evaluation import versions
+
+        return versions
     return None

@@ -25,28 +25,52 @@ VERDICT_COLUMNS = (
 )
 
 
+VERSION_COLUMNS = (
+    *("app", "version_name", "axis", "state", "run_count", "judged_count", "score", "threshold", "explanation"),
+)
+
+
 @command("verdicts", example="perfreg verdicts --app com.rig.notes --app-version 1.5.0 --format json")
 @click.option("--app", help="Only this application id.")
 @click.option("--app-version", help="Only this version name.")
 @click.option("--omega", type=OMEGA, help="At this ω instead of the current one; nothing is stored.")
 @click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
 @click.option(
+    "--by",
+    type=click.Choice(["run", "version"]),
+    default="run",
+    show_default=True,
+    help="A row per run, or per version.",
+)
+@click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv", *FORMATS]), default="table", show_default=True
 )
 def verdicts(
-    settings: Settings, app: str | None, app_version: str | None, omega: float | None, detector: str | None, form: str
+    settings: Settings,
+    app: str | None,
+    app_version: str | None,
+    omega: float | None,
+    detector: str | None,
+    by: str,
+    form: str,
 ) -> None:
-    """Shows verdicts. Exit status: 0 something was judged and nothing is anomalous, 3 something is anomalous, 4 nothing
-    could be judged, other: an error. How many runs are in which state is said on stderr."""
-    rows = _verdict_rows(settings, app=app, version_name=app_version, omega=omega, detector=detector)
+    """Shows verdicts; as a table the versions first, their runs combined. Exit status: 0 something was judged and
+    nothing is anomalous, 3 a version, a run or a series is, 4 nothing could be judged, other: an error. How many runs
+    are in which state is said on stderr."""
+    chosen = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
+    rows, versions = _verdict_rows(settings, **chosen), _version_rows(settings, **chosen)
+    if by == "version" and form in FORMATS:
+        raise ValueError(f"--format {form} shows runs; with --by version take table, json or csv")
+    if by == "version" or form == "table":
+        terminal.show(versions, VERSION_COLUMNS if form == "table" or not versions else list(versions[0]), form)
     if form in FORMATS:
         sys.stdout.write(terminal.printable(FORMATS[form](rows)))
-    else:
+    elif by == "run":
         told = [{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows] if form == "table" else rows
         terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
     states = Counter(row["state"] for row in rows if row["series"] == "*")
     terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
-    if any(row["is_anomalous"] for row in rows):
+    if any(row["is_anomalous"] for row in (*rows, *versions)):
         sys.exit(SOME_ANOMALOUS)
     if all(row["is_anomalous"] is None for row in rows):
         sys.exit(NOTHING_JUDGED)
@@ -77,13 +101,31 @@ def _verdict_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
     ]
 
 
+def _version_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
+    """Rows of marts.version_verdicts, chosen as by `warehouse.version_verdicts.listing`."""
+    from perfreg_assets.warehouse import version_verdicts as table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).reading_caught_up() as reader:
+        return table.listing(reader, **chosen)
+
+
 def _told(axes: dict[str, str] | None) -> str:
     return ", ".join(f"{axis} {state}" for axis, state in (axes or {}).items())
 
 
 def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
-    """A line for each of some runs: what the current verdict is, on which axis and why."""
+    """A line for each version of some runs, and for each of them: what the verdict is, on which axis and why."""
     rows = _verdict_rows(settings, series=RUN_LEVEL, run_ids=run_ids)
+    terminal.say()
+    of_runs = {(row["app"], row["version_name"]) for row in rows}
+    versions = [
+        row
+        for app in sorted({app for app, _ in of_runs})
+        for row in _version_rows(settings, app=app, versions=[version for name, version in of_runs if name == app])
+        if row["axis"] == "all"
+    ]
+    terminal.table(versions, ("version_name", "state", "run_count", "judged_count", "score", "explanation"))
     terminal.say()
     shown = [{**row, "axes": _told(row["axes"])} for row in rows]
     terminal.table(shown, ("run_id", "version_name", "state", "axes", "explanation"))

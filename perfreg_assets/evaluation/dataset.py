@@ -189,8 +189,8 @@ def _with_severity(row: LabelledSeries, given: object) -> LabelledSeries:
     return LabelledSeries(**{**row.__dict__, "severity": text})
 
 
-def _estimated_severity(row: LabelledSeries) -> str | None:
-    """A class of the injected excess relative to the run without it; None where no interval tells what was injected.
+def injected_excess(row: LabelledSeries) -> float | None:
+    """The injected excess relative to the run without it; None where no interval tells what was injected.
 
     Load: seconds inside the intervals beyond what the rest of the run would give, over the run's other load. Memory:
     the highest tenth inside beyond the median outside, over that median.
@@ -201,11 +201,17 @@ def _estimated_severity(row: LabelledSeries) -> str | None:
     outside = row.values[~inside]
     if definition_of(row.series).kind == "memory":
         level = float(np.median(outside))
-        excess = (float(np.quantile(row.values[inside], 0.9)) - level) / level if level > 0 else math.inf
-    else:
-        extra = float(row.values[inside].sum() - outside.mean() * inside.sum())
-        rest = float(row.values.sum()) - extra
-        excess = extra / rest if rest > 0 else math.inf
+        return (float(np.quantile(row.values[inside], 0.9)) - level) / level if level > 0 else math.inf
+    extra = float(row.values[inside].sum() - outside.mean() * inside.sum())
+    rest = float(row.values.sum()) - extra
+    return extra / rest if rest > 0 else math.inf
+
+
+def _estimated_severity(row: LabelledSeries) -> str | None:
+    """A class of `injected_excess`."""
+    excess = injected_excess(row)
+    if excess is None:
+        return None
     for limit, text in ((0.05, "below 5"), (0.1, "5 to 10"), (0.2, "10 to 20"), (0.4, "20 to 40")):
         if excess < limit:
             return f"estimated {text} %"

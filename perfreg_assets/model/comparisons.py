@@ -22,6 +22,7 @@ from perfreg_assets.run import timed_screens
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import histories
 from perfreg_assets.warehouse import paths as path_files
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader
@@ -38,6 +39,7 @@ class Comparison:
         history: the history's runs that have it on the same grid, latest first; empty for metrics.
         is_in_history: whether the history has the series.
         value, known: of a metric, the run's value and those of its history (k,), latest run first.
+        history_versions: (k,) versions of the history's runs that it is compared with, in their order.
     """
 
     run_id: str
@@ -50,6 +52,7 @@ class Comparison:
     engine_version: str | None
     value: float | None = None
     known: tuple[float, ...] = ()
+    history_versions: tuple[str, ...] = ()
 
     @property
     def series(self) -> str:
@@ -86,9 +89,20 @@ class Comparison:
         if self.is_scored and self.target is not None:
             parts += [str(self.interval_s), self.target.content]
             parts += sorted(one.content for one in self.history)
+        if self.is_scored:
+            parts += _grouped_by_version(self)
         if self.is_scored and self.value is not None:
             parts += [self.definition.unit, repr(self.value), *map(repr, sorted(self.known))]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _grouped_by_version(one: Comparison) -> list[str]:
+    """Which runs of the history share a build, whatever its name: scores of a build's runs are combined by it."""
+    contents = [row.content for row in one.history] or [repr(value) for value in one.known]
+    groups: dict[str, list[str]] = defaultdict(list)
+    for version, content in zip(one.history_versions, contents, strict=True):
+        groups[version].append(content)
+    return sorted("/".join(sorted(group)) for group in groups.values())
 
 
 def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, list[Comparison]]:
@@ -104,6 +118,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
     everyone = sorted({*run_ids, *(member for ids in members.values() for member in ids)})
     names = judged_names(settings)
     hashes = series_table.hashes(reader, everyone, names)
+    version_of = run_table.versions_of(reader, everyone)
     planned: dict[str, list[Comparison]] = {}
     metrics: dict[str, list[measurements.MetricComparison]] = defaultdict(list)
     for metric in measurements.load(reader, run_ids, members, history_minimum=settings.history_minimum):
@@ -140,6 +155,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
                     history=same_grid,
                     is_in_history=bool(having),
                     engine_version=trace.engine_version if trace else None,
+                    history_versions=tuple(version_of[row.run_id] for row in same_grid),
                 )
             )
         planned[run_id] += [_of_metric(one, trace, selection) for one in metrics[run_id]]
@@ -166,6 +182,7 @@ def _of_metric(
         engine_version=trace.engine_version if trace else None,
         value=one.value,
         known=tuple(map(float, one.history)),
+        history_versions=one.history_versions,
     )
 
 

@@ -31,6 +31,7 @@ class MetricComparison:
         history: (k,) values of the history's runs that have one in that unit, latest run first.
         state: by the values alone; that the trace is whole and the history ready is the caller's to know.
         state_reason: a sentence where the state is not 'scored'.
+        history_versions: (k,) versions of those runs.
     """
 
     run_id: str
@@ -39,6 +40,7 @@ class MetricComparison:
     history: Floats
     state: State
     state_reason: str | None
+    history_versions: tuple[str, ...]
 
     @property
     def metric(self) -> str:
@@ -120,7 +122,9 @@ def _comparison(
     definition = definition_of_metric(row)
     if not definition.is_judged:
         return None
-    history = np.array([each.value for each in known if each.unit == definition.unit], dtype=np.float64)
+    alike = [each for each in known if each.unit == definition.unit]
+    history = np.array([each.value for each in alike], dtype=np.float64)
+    versions = tuple(each.version_name for each in alike)
     have = f"{len(history)} of the {member_count} comparable runs"
     state: State = "scored"
     why = None
@@ -129,4 +133,4 @@ def _comparison(
     elif own is None or value is None:
         absent = own.reason if own is not None and own.reason else "the run does not report it"
         state, why = "series_missing", f"{have} have this metric, this run has not: {absent.rstrip('.')}."
-    return MetricComparison(run_id, definition, value, history, state, why)
+    return MetricComparison(run_id, definition, value, history, state, why, versions)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.detection import DetectorDefinition, detectors
+from perfreg_assets.methods import repeats
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.detectors import Detector, make_detector
 from perfreg_assets.methods.multiple_testing import combine, correct
@@ -109,6 +110,8 @@ class Measurement:
         series_count = sum(other.is_scored for other in family)
         score = correct(self._score(one), series_count, self._definition.run_rule)
         key = inputs.barycenter_id(one, self._settings) if one.has_course else None
+        if self._definition.scale == "score":
+            score = replace(score, evidence={**score.evidence, **_repeats(one, score)})
         return _filled(blank, replace(score, barycenter_id=key))
 
     def _blank(self, one: Comparison, input_hash: str) -> DistanceRow:
@@ -155,6 +158,13 @@ class Measurement:
             return _filled(whole, combine(scores, self._definition.run_rule))
         told = min(rows, key=lambda row: _RUN_STATES.index(row.state))
         return replace(blank, state=told.state, state_reason=told.state_reason)
+
+
+def _repeats(one: Comparison, score: Score) -> dict[str, float]:
+    """What the scores of several runs of a build are combined by, see `methods.repeats`."""
+    kept = one.history_size - int(score.evidence.get("history_set_aside", 0))
+    alike = repeats.correlation(score.history_distances, one.history_versions, kept)
+    return {"score_degrees": float(kept - 1), "repeat_correlation": alike}
 
 
 def _filled(blank: DistanceRow, score: Score) -> DistanceRow:

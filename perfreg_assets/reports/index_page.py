@@ -80,14 +80,14 @@ def _count(app: Mapping[str, Any], name: str) -> int:
 def _app(name: str, app: Mapping[str, Any]) -> dict[str, Any]:
     """The line that stands for an app."""
     newest = max(app["blocks"], key=lambda block: block["newest"] or 0)
-    version, runs, anomalous = newest["latest"]
+    version, runs, anomalous, state = newest["latest"]
     return {
         "app": name,
         "versions": _count(app, "count"),
         "runs": _count(app, "runs"),
         "anomalous": _count(app, "anomalous"),
         "is_judged": any(block["series"] for block in app["blocks"]),
-        "latest": {"version": version, "runs": runs, "anomalous": anomalous},
+        "latest": {"version": version, "runs": runs, "anomalous": anomalous, "state": state},
         "grew": newest.get("grew", []),
     }
 

@@ -42,6 +42,8 @@ class Regression:
     """The axes that are anomalous, the worst first."""
     causes: tuple[str, ...] = ()
     """What grew, a line each: in several runs of the version first, then in this run."""
+    version_verdict: str = ""
+    """What its version is found to be, all its runs together, in one sentence; it leads."""
     page: str = ""
     """Of the report, where it is not the run's own."""
 
@@ -64,7 +66,8 @@ def build_message(regression: Regression, *, reports_url: str, image_url: str | 
     worse = ", ".join(axis_label(axis) for axis in regression.axes)
     what = f"Performance regression ({_escape(worse)})" if worse else "Performance regression"
     title = f"{what}: {_escape(regression.app)} {_escape(regression.version_name)}"
-    summary = _escape(regression.explanation)[:HEADLINE_CHARACTERS]
+    lead = f"{regression.version_verdict} This run: " if regression.version_verdict else ""
+    summary = _escape(f"{lead}{regression.explanation}")[:HEADLINE_CHARACTERS]
     blocks: list[dict[str, Any]] = [
         {"type": "section", "text": {"type": "mrkdwn", "text": f"*{title}*"[:HEADLINE_CHARACTERS]}},
         {"type": "section", "text": {"type": "mrkdwn", "text": summary}},

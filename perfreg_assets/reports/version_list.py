@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from perfreg_assets.reports import shards, wording
 from perfreg_assets.reports.data import VersionRow
 from perfreg_assets.reports.loading_causes import told_version_causes
-from perfreg_assets.reports.loading_lists import load_versions
+from perfreg_assets.reports.loading_lists import load_settings, load_versions
 from perfreg_assets.reports.run_order import Placed, RunOrder
 from perfreg_assets.reports.site_state import SiteState
 from perfreg_assets.reports.templating import numbers
+from perfreg_assets.warehouse import version_verdicts
 from perfreg_assets.warehouse.causes import SEVERAL_RUNS
 from perfreg_assets.warehouse.connection import Reader
 
@@ -114,9 +115,13 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
             group |= set(everyone)
         fresh = load_versions(reader, {version: runs[version] for version in sorted(group & set(runs))})
         everything[block] = {version: row for version, row in before.items() if version not in group}, fresh
+    judged = _judged(reader, app, [version for _, fresh in everything.values() for version in fresh])
     grown = _grown(reader, app, [row for _, fresh in everything.values() for row in fresh.values()])
     for block, (rows, fresh) in everything.items():
-        rows |= {version: {**packed(row), **grown.get(version, {})} for version, row in fresh.items()}
+        rows |= {
+            version: {**packed(row), **judged.get(version, {}), **grown.get(version, {})}
+            for version, row in fresh.items()
+        }
         digest = shards.save(out_dir, name_of(known["number"], block), rows, blocks[block]["digest"])
         blocks[block] = {"digest": digest, **facts(rows)}
     if not any(one["count"] for one in blocks):
@@ -130,6 +135,17 @@ def _of_block(state: SiteState, order: RunOrder, app: str, block: int) -> dict[s
         if state.block_of_version(app, one.version_name) == block:
             found[one.version_name].append(one)
     return found
+
+
+def _judged(reader: Reader, app: str, versions: Sequence[str]) -> dict[str, Row]:
+    """Version → `state` and `told`: the current verdict on its runs together, of those that have one."""
+    detector, omega = load_settings(reader)
+    if detector is None or omega is None:
+        return {}
+    found = version_verdicts.of_versions(reader, [(app, version) for version in versions], omega, detector)
+    return {
+        version: {"state": rows[0]["state"], "told": rows[0]["explanation"]} for (_, version), rows in found.items()
+    }
 
 
 def _grown(reader: Reader, app: str, versions: Iterable[VersionRow]) -> dict[str, Row]:
@@ -156,7 +172,9 @@ def facts(rows: Mapping[str, Row]) -> dict[str, Any]:
         "runs": sum(row["runs"] for row in rows.values()),
         "anomalous": sum(row["anomalous"] for row in rows.values()),
         "newest": None if latest is None else rows[latest]["last"],
-        "latest": None if latest is None else [latest, rows[latest]["runs"], rows[latest]["anomalous"]],
+        "latest": None
+        if latest is None
+        else [latest, *(rows[latest].get(name) for name in ("runs", "anomalous", "state"))],
         "grew": [] if latest is None else rows[latest].get("grew", []),
         "series": sorted({series for row in rows.values() for series in row["cells"]}),
     }

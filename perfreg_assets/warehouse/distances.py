@@ -22,6 +22,8 @@ class DistanceRow:
         uncorrected_distance: the series' distance before the correction for the number of series; of the run ('*') the
             largest of its series'; None where the detector corrects nothing.
         missing_series: of the run only: judged series that it lacks although its history has them.
+        evidence: named numbers; of one series by a detector of scores also `score_degrees` and `repeat_correlation`, by
+            which marts.version_verdicts_at combines the runs of a build (`methods.repeats`).
     """
 
     run_id: str

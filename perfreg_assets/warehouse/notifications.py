@@ -38,6 +38,40 @@ def pending(reader: Reader) -> list[dict[str, Any]]:
     return reader.dicts(_PENDING)
 
 
+_PENDING_VERSIONS = """
+SELECT verdicts.app, verdicts.version_name, verdicts.explanation, runs.run_id,
+       'version/' || verdicts.app || '@' || verdicts.version_name || '/' || verdicts.detector AS notification_key,
+       coalesce(worse.axes, []) AS axes
+FROM marts.version_verdicts AS verdicts
+JOIN (
+    SELECT known.app, known.version_name, arg_max(known.run_id, known.started_at) AS run_id
+    FROM core.runs AS known WHERE NOT known.is_quarantined GROUP BY known.app, known.version_name
+) AS runs ON runs.app = verdicts.app AND runs.version_name = verdicts.version_name
+LEFT JOIN (
+    SELECT given.app, given.version_name, list(given.axis ORDER BY given.excess_ratio DESC NULLS LAST, given.axis) AS axes
+    FROM marts.version_verdicts AS given
+    WHERE given.is_current AND given.is_anomalous AND given.axis <> 'all'
+    GROUP BY given.app, given.version_name
+) AS worse ON worse.app = verdicts.app AND worse.version_name = verdicts.version_name
+WHERE verdicts.is_current AND verdicts.is_anomalous AND verdicts.axis = 'all' AND verdicts.anomalous_count = 0
+  AND NOT EXISTS (
+      SELECT 1 FROM core.runs AS told
+      WHERE told.app = verdicts.app AND told.version_name = verdicts.version_name
+        AND (told.run_id IN (SELECT sent.run_id FROM core.notifications AS sent)
+             OR told.run_id IN (SELECT seen.run_id FROM core.reviews AS seen))
+  )
+ORDER BY verdicts.app, verdicts.version_name
+"""
+
+
+def pending_versions(reader: Reader) -> list[dict[str, Any]]:
+    """Versions that are anomalous although none of their runs is by itself, of which nobody was told or said anything.
+
+    `run_id`: the latest run, that the notice is kept with; `axes`: the anomalous ones, the worst first.
+    """
+    return reader.dicts(_PENDING_VERSIONS)
+
+
 _PENDING_BENCHMARKS = """
 SELECT runs.benchmark_run_id, runs.app, runs.device, runs.variant, runs.runner, runs.version_name,
        runs.benchmark_run_id || '/' || any_value(verdicts.detector) AS notification_key,

@@ -158,6 +158,17 @@ def apps_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     )
 
 
+def versions_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
+    """run_id → its version, of those of some runs that are there and not quarantined."""
+    return dict(
+        reader.rows(
+            "SELECT run_id, version_name FROM core.runs "
+            "WHERE NOT is_quarantined AND run_id IN (SELECT unnest(?::VARCHAR[]))",
+            [list(run_ids)],
+        )
+    )
+
+
 def of_partition(reader: Reader, partition_key: str) -> list[RunRow]:
     """The partition's runs that are not quarantined, oldest first."""
     return load(reader, RUNS, "partition_key = ? AND NOT is_quarantined ORDER BY started_at, run_id", [partition_key])

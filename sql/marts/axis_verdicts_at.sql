@@ -1,5 +1,5 @@
 -- What the verdicts at any ω say about each axis (cpu, memory, …) of a run: SELECT * FROM marts.axis_verdicts_at(0.5). At NULL: those that were given.
--- depends: is_anomalous_state, is_over_threshold, verdicts_at
+-- depends: is_anomalous_state, is_over_threshold, series_axes, verdicts_at
 CREATE MACRO marts.axis_verdicts_at(omega) AS TABLE
 SELECT
     decided.run_id,
@@ -55,7 +55,7 @@ FROM (
             )
         ) AS decisive
     FROM (
-        SELECT entries.*, coalesce(axes.axis, own.axis, 'other') AS axis
+        SELECT entries.*, coalesce(axes.axis, 'other') AS axis
         FROM (
             SELECT
                 judged.run_id, judged.app, judged.version_name, judged.started_at, judged.detector, judged.omega,
@@ -81,17 +81,7 @@ FROM (
             ) AS lacking ON lacking.distance_id = judged.distance_id
             WHERE judged.series <> '*' OR lacking.series IS NOT NULL
         ) AS entries
-        LEFT JOIN (
-            SELECT names.series, known.axis
-            FROM (
-                SELECT measured.series FROM core.distances AS measured
-                UNION
-                SELECT unnest(whole.missing_series) FROM core.distances AS whole WHERE len(whole.missing_series) > 0
-            ) AS names
-            JOIN core.series_definitions AS known ON regexp_full_match(names.series, known.name_pattern)
-        ) AS axes ON axes.series = entries.series
-        -- What the app or its test reports of itself is in no catalogue.
-        LEFT JOIN (SELECT DISTINCT reported.metric, 'app' AS axis FROM core.measurements AS reported WHERE reported.subject_kind = 'run') AS own ON own.metric = entries.series
+        LEFT JOIN marts.series_axes AS axes ON axes.series = entries.series
     ) AS parts
     -- What was measured by earlier parameters is a verdict of its own.
     GROUP BY

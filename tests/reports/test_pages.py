@@ -302,7 +302,7 @@ def _app(count: int = 20, number: int = 0, **changes) -> dict:
     """Facts of the blocks of versions of an app."""
     plain = {
         "digest": "fedcba9876543210", "count": count, "runs": 2 * count, "anomalous": 2, "newest": 1_793_520_000,
-        "latest": ["1.9.0", 2, 1], "series": ["cpu_app", "cpu_total", "rss_app"],
+        "latest": ["1.9.0", 2, 1, "anomalous"], "series": ["cpu_app", "cpu_total", "rss_app"],
     }  # fmt: skip
     return {"number": number, "blocks": [{**plain, **changes}]}
 
@@ -336,10 +336,11 @@ def test_an_index_of_100000_runs_is_under_300_kb(builders):
 
 
 def test_an_app_is_told_in_a_line_by_its_latest_version_and_its_counts(builders):
-    earlier, later = _app(50, newest=5, latest=["1.0", 3, 0]), _app(7, newest=9, latest=["0.9-fix", 4, 1])
+    earlier = _app(50, newest=5, latest=["1.0", 3, 0, "normal"])
+    later = _app(7, newest=9, latest=["0.9-fix", 4, 1, "anomalous"])
     apps = {"com.rig.shop": {"number": 0, "blocks": earlier["blocks"] + later["blocks"]}}
     text = _visible(render_index(_index(builders, apps=apps)))
-    assert re.search(r"114 runs of 57 versions, 4 anomalous; latest 0\.9-fix ?: ▲ 1 of 4", text)
+    assert re.search(r"114 runs of 57 versions, 4 anomalous; latest 0\.9-fix ▲ Regression ?: ▲ 1 of 4", text)
 
 
 def test_with_many_apps_each_is_opened_when_it_is_asked_for(builders):
@@ -400,7 +401,7 @@ def test_names_on_the_index_are_text(builders):
     listed = ListedRun(evil, evil, evil, None, "normal", {evil: "normal"}, (evil,))
     facts = _index(
         builders,
-        apps={evil: _app(latest=[evil, 2, 1], series=[evil])},
+        apps={evil: _app(latest=[evil, 2, 1, None], series=[evil])},
         blocks=[_block(apps=[evil], series=[evil], axes=[f"{evil}.normal"])],
         first=[[evil, *run_list.packed(listed)]],
     )

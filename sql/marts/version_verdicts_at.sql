@@ -1,0 +1,234 @@
+-- Verdicts on versions as a whole at any ω, their runs combined: SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated.
+-- depends: current_value, critical_omega, excess_ratio_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at
+CREATE MACRO marts.version_verdicts_at(omega) AS TABLE
+SELECT
+    decided.app,
+    decided.version_name,
+    decided.axis,
+    decided.detector,
+    decided.omega,
+    decided.state,
+    marts.is_anomalous_state(decided.state) AS is_anomalous,
+    decided.run_count,
+    decided.judged_count,
+    decided.anomalous_count,
+    decided.score,
+    marts.threshold_at(decided.q1, decided.q3, decided.omega) AS threshold,
+    marts.excess_ratio_at(decided.score, decided.q1, decided.q3, decided.omega) AS excess_ratio,
+    decided.improvement,
+    decided.decisive.series AS series,
+    decided.decisive.correlation AS repeat_correlation,
+    concat(
+        CASE WHEN decided.axis = 'all' THEN 'The version as a whole' ELSE decided.axis END,
+        CASE decided.state
+            WHEN 'anomalous' THEN ' is anomalous: '
+            WHEN 'improved' THEN ' is improved: '
+            WHEN 'normal' THEN ' is normal: '
+            ELSE concat(
+                ' is not judged: ', decided.decisive.series, CASE decided.state
+                    WHEN 'series_missing' THEN ' is missing in all runs'
+                    WHEN 'incomplete_trace' THEN ' has no whole trace in any run'
+                    ELSE ' has too little history in every run'
+                END, CASE WHEN decided.score IS NULL THEN '' ELSE '; of the rest ' END
+            )
+        END,
+        CASE WHEN decided.score IS NULL THEN '' ELSE concat(
+            format(
+                '{} of {} judged {} together {} {:.4g}', decided.decisive.series, decided.judged_count,
+                CASE WHEN decided.judged_count = 1 THEN 'run' ELSE 'runs' END,
+                CASE WHEN decided.scale = 'score' THEN 'score' ELSE 'have the middle excess' END,
+                CASE WHEN decided.state = 'improved' THEN decided.improvement ELSE decided.score END
+            ),
+            CASE
+                WHEN decided.state = 'improved' OR marts.is_over_threshold(decided.score, decided.q1, decided.q3, decided.omega)
+                THEN ', above ' ELSE ', not above '
+            END,
+            format('{:.4g} at ω {:.4g}', marts.threshold_at(decided.q1, decided.q3, decided.omega), decided.omega),
+            format('; {} of them anomalous by itself', decided.anomalous_count)
+        ) END,
+        CASE
+            WHEN decided.judged_count > 0 AND decided.run_count > decided.judged_count
+            THEN format('; {} more not judged', decided.run_count - decided.judged_count) ELSE ''
+        END,
+        '.'
+    ) AS explanation,
+    (
+        decided.detector = marts.current_value('detector')
+        AND decided.omega = marts.current_value('omega')::DOUBLE
+    ) AS is_current
+FROM (
+    SELECT
+        parts.app,
+        parts.version_name,
+        parts.axis,
+        parts.detector,
+        parts.scale,
+        parts.omega,
+        CASE
+            WHEN bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)) THEN 'anomalous'
+            WHEN bool_or(parts.is_lacking) THEN 'series_missing'
+            WHEN bool_or(marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega))
+                AND NOT bool_or(coalesce(marts.is_over_threshold(parts.series_score, parts.q1, parts.q3, parts.omega), false)) THEN 'improved'
+            WHEN bool_or(parts.score IS NOT NULL) THEN 'normal'
+            ELSE min(parts.unjudged_state)  -- their order by letter is that of a run's axis
+        END AS state,
+        any_value(parts.run_count) AS run_count,
+        len(list_distinct(flatten(list(parts.judged)))) AS judged_count,
+        len(list_distinct(list_transform(
+            list_filter(flatten(list(parts.singles)), lambda one: one.critical_omega > parts.omega), lambda one: one.run_id
+        ))) AS anomalous_count,
+        max(parts.score) AS score,
+        max(parts.improvement) AS improvement,
+        any_value(parts.q1) AS q1,
+        any_value(parts.q3) AS q3,
+        arg_min(
+            {'series': parts.series, 'correlation': parts.repeat_correlation},
+            (
+                CASE
+                    WHEN marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega) THEN 1
+                    WHEN parts.is_lacking THEN 2
+                    WHEN parts.score IS NULL THEN 4
+                    ELSE 3
+                END,
+                CASE
+                    WHEN marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega) THEN least(-parts.improvement, -parts.score)
+                    ELSE coalesce(-parts.score, 0)
+                END,
+                parts.series
+            )
+        ) AS decisive
+    FROM (
+        SELECT
+            combined.*,
+            unnest([combined.own_axis, 'all']) AS axis,
+            chosen.omega,
+            CASE combined.scale
+                WHEN 'score' THEN marts.sidak_score(combined.series_score, combined.series_count)
+                ELSE combined.series_score
+            END AS score,
+            CASE combined.scale
+                WHEN 'score' THEN marts.sidak_score(combined.series_improvement, combined.series_count)
+            END AS improvement
+        FROM (
+            -- Of each series of a version: its runs' scores in one.
+            SELECT
+                grouped.*,
+                max(grouped.judged_series) OVER (PARTITION BY grouped.app, grouped.version_name, grouped.detector) AS series_count,
+                CASE
+                    WHEN grouped.scale <> 'score' THEN grouped.middle
+                    WHEN len(grouped.judged) = 1 THEN grouped.single_score
+                    ELSE marts.score_of_t(
+                        grouped.mean_t / sqrt(grouped.repeat_correlation + (1 - grouped.repeat_correlation) / len(grouped.judged)), grouped.degrees
+                    )
+                END AS series_score,
+                CASE
+                    WHEN len(grouped.judged) = 1 THEN grouped.single_improvement
+                    ELSE marts.score_of_t(
+                        grouped.mean_improvement_t / sqrt(grouped.repeat_correlation + (1 - grouped.repeat_correlation) / len(grouped.judged)),
+                        grouped.degrees
+                    )
+                END AS series_improvement
+            FROM (
+                SELECT
+                    entries.app,
+                    entries.version_name,
+                    entries.detector,
+                    entries.series,
+                    any_value(entries.scale) AS scale,
+                    any_value(entries.own_axis) AS own_axis,
+                    any_value(entries.run_count) AS run_count,
+                    max(entries.judged_series) AS judged_series,
+                    coalesce(list(entries.run_id) FILTER (WHERE entries.is_scored), []) AS judged,
+                    coalesce(list({'run_id': entries.run_id, 'critical_omega': entries.critical_omega}) FILTER (WHERE entries.is_scored), []) AS singles,
+                    bool_or(entries.is_lacking) AND NOT bool_or(entries.is_scored) AS is_lacking,
+                    min(entries.state) FILTER (WHERE NOT entries.is_scored) AS unjudged_state,
+                    CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q1) ELSE -1 END AS q1,
+                    CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q3) ELSE 0 END AS q3,
+                    -- More than half of the runs are above it: what a rule without a level can say of several.
+                    quantile_disc(CASE WHEN entries.is_scored THEN greatest(-1, least(1000, entries.critical_omega)) END, 0.5) FILTER (WHERE entries.is_scored) AS middle,
+                    any_value(entries.single) AS single_score,
+                    any_value(entries.single_improvement) AS single_improvement,
+                    avg(marts.t_of_score(entries.single_limited, entries.degrees)) AS mean_t,
+                    avg(marts.t_of_score(entries.improvement_limited, entries.degrees)) AS mean_improvement_t,
+                    min(entries.degrees) AS degrees,
+                    max(entries.repeat_correlation) AS repeat_correlation
+                FROM (
+                    SELECT
+                        given.*,
+                        -- Beside others one run alone neither carries nor hides a regression (methods/repeats.py).
+                        CASE WHEN given.single IS NOT NULL THEN
+                            greatest(
+                                least(-3, quantile_disc(given.single, 0.5) OVER of_build),
+                                least(greatest(3, quantile_disc(given.single, 0.5) OVER of_build), given.single)
+                            )
+                        END AS single_limited,
+                        CASE WHEN given.single_improvement IS NOT NULL THEN
+                            greatest(
+                                least(-3, quantile_disc(given.single_improvement, 0.5) OVER of_build),
+                                least(greatest(3, quantile_disc(given.single_improvement, 0.5) OVER of_build), given.single_improvement)
+                            )
+                        END AS improvement_limited
+                    FROM (
+                        SELECT
+                            runs.app,
+                            runs.version_name,
+                            measured.run_id,
+                            measured.detector,
+                            coalesce(lacking.series, measured.series) AS series,
+                            coalesce(axes.axis, 'other') AS own_axis,
+                            known.scale,
+                            lacking.series IS NOT NULL AS is_lacking,
+                            measured.state = 'scored' AND lacking.series IS NULL AS is_scored,
+                            CASE WHEN lacking.series IS NULL THEN measured.state ELSE 'series_missing' END AS state,
+                            measured.q1,
+                            measured.q3,
+                            marts.critical_omega(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed) AS critical_omega,
+                            CASE WHEN lacking.series IS NULL THEN coalesce(measured.uncorrected_distance, measured.distance) END AS single,
+                            CASE WHEN lacking.series IS NULL THEN marts.sidak_score(measured.improvement, 1 / measured.judged_series) END AS single_improvement,
+                            CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'score_degrees')::DOUBLE, 4) END AS degrees,
+                            CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'repeat_correlation')::DOUBLE, 1) END AS repeat_correlation,
+                            measured.judged_series,
+                            runs.run_count
+                        FROM (
+                            SELECT
+                                latest.*,
+                                greatest(1, count(*) FILTER (WHERE latest.state = 'scored' AND latest.series <> '*')
+                                    OVER (PARTITION BY latest.run_id, latest.detector)) AS judged_series
+                            FROM core.distances AS latest
+                            WHERE latest.is_latest
+                        ) AS measured
+                        -- Runs that a person left out, or found disturbed, say nothing about the build.
+                        JOIN (
+                            SELECT given.run_id, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
+                            FROM core.runs AS given
+                            LEFT JOIN (
+                                SELECT reviewed.run_id, arg_max(reviewed.status, reviewed.reviewed_at) AS status FROM core.reviews AS reviewed GROUP BY reviewed.run_id
+                            ) AS seen ON seen.run_id = given.run_id
+                            WHERE NOT given.is_quarantined AND NOT given.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
+                        ) AS runs ON runs.run_id = measured.run_id
+                        JOIN core.detectors AS known ON known.detector = measured.detector
+                        LEFT JOIN (
+                            SELECT whole.distance_id, unnest(whole.missing_series) AS series
+                            FROM core.distances AS whole
+                            WHERE whole.series = '*' AND len(whole.missing_series) > 0
+                        ) AS lacking ON lacking.distance_id = measured.distance_id
+                        LEFT JOIN marts.series_axes AS axes ON axes.series = coalesce(lacking.series, measured.series)
+                        WHERE measured.series <> '*' OR lacking.series IS NOT NULL
+                    ) AS given
+                    WINDOW of_build AS (PARTITION BY given.app, given.version_name, given.detector, given.series)
+                ) AS entries
+                GROUP BY entries.app, entries.version_name, entries.detector, entries.series
+            ) AS grouped
+        ) AS combined
+        CROSS JOIN (
+            SELECT omega::DOUBLE AS omega WHERE marts.is_omega(omega)
+            UNION
+            SELECT given.omega FROM core.verdicts AS given WHERE omega::DOUBLE IS NULL
+            UNION
+            SELECT marts.current_value('omega')::DOUBLE WHERE omega::DOUBLE IS NULL
+        ) AS chosen
+    ) AS parts
+    GROUP BY parts.app, parts.version_name, parts.axis, parts.detector, parts.scale, parts.omega
+) AS decided;
+
+COMMENT ON MACRO TABLE marts.version_verdicts_at IS 'Verdicts on versions at any ω, columns as marts.version_verdicts; nothing is stored. SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated, and the one in force.';

@@ -1,0 +1,176 @@
+"""marts.version_verdicts: the runs of a build in one verdict, the same at any ω as methods/repeats.py says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from perfreg_assets.methods.multiple_testing import sidak
+from perfreg_assets.methods.repeats import combined_score
+from perfreg_assets.warehouse import distances, notifications, reviews, runs, verdicts, version_verdicts
+from perfreg_assets.warehouse.connection import Warehouse, Writer
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+NORMAL = {"q1": -0.6744897501960817, "q3": 0.6744897501960817}
+BLANK = {"distance": None, "q1": None, "q3": None}
+
+
+@pytest.fixture
+def writer(memory: duckdb.DuckDBPyConnection) -> Iterator[Writer]:
+    """A warehouse in memory with runs a to j of version 2; what a test writes is rolled back."""
+    memory.execute("BEGIN TRANSACTION")
+    writer = Writer(memory)
+    rows = [
+        runs.RunRow(
+            run_id=name, folder_name=name, content_hash=name, app="app", version_name="2", config_hash="c",
+            started_at=NOON + timedelta(minutes=place),
+        )
+        for place, name in enumerate("abcdefghij")
+    ]  # fmt: skip
+    runs.upsert(writer, rows)
+    yield writer
+    memory.execute("ROLLBACK")
+
+
+def _scored(run_id: str, series: str, score: float, *, of: int, **changes: Any) -> distances.DistanceRow:
+    """A series' score as the pipeline stores it: corrected for `of` series, with what it was before."""
+    values = {
+        "distance": sidak(score, of), "improvement": sidak(-score, of), "uncorrected_distance": score, **NORMAL,
+        "evidence": {"score_degrees": 11.0, "repeat_correlation": 0.2}, **changes,
+    }  # fmt: skip
+    return distances.DistanceRow(
+        run_id=run_id, series=series, detector="default", parameters_hash="p", state="scored", **values
+    )
+
+
+def _judged(writer: Writer, scores: dict[str, list[float]], omega: float = 0.75) -> dict[str, dict[str, Any]]:
+    """Axis → the verdict on version 2, whose runs a, b, … have these scores."""
+    for place in range(max(map(len, scores.values()))):
+        there = {series: row[place] for series, row in scores.items() if place < len(row)}
+        rows = [_scored("abcdefghij"[place], series, score, of=len(there)) for series, score in there.items()]
+        worst = max(rows, key=lambda row: row.distance)
+        distances.upsert(
+            writer, [*rows, _scored(worst.run_id, "*", 0, of=1, distance=worst.distance, uncorrected_distance=None)]
+        )
+    verdicts.make_current(writer, omega=omega, detector="default")
+    return _current(writer)
+
+
+def _current(writer: Writer) -> dict[str, dict[str, Any]]:
+    found = writer.dicts("SELECT * FROM marts.version_verdicts WHERE is_current")
+    again = writer.dicts("SELECT * FROM marts.version_verdicts_at(marts.current_value('omega')::DOUBLE)")
+    assert {row["axis"]: row["state"] for row in found} == {row["axis"]: row["state"] for row in again}
+    return {row["axis"]: row for row in found}
+
+
+@pytest.mark.parametrize(
+    "scores", [[1.0], [1.3, 1.1, 1.5], [0.2, -0.4, 9.0, 0.1], [4.5, 5.0, 4.8], [-1.0, 0.4] * 5, [-2.0, -1.5]]
+)
+def test_the_warehouse_says_what_the_method_says(writer: Writer, scores: list[float]) -> None:
+    found = _judged(writer, {"rss_app": scores})
+    wanted = combined_score(np.array(scores), 11, 0.2)
+    assert found["all"]["score"] == pytest.approx(wanted, abs=1e-6)
+    assert found["memory"]["improvement"] == pytest.approx(combined_score(-np.array(scores), 11, 0.2), abs=1e-4)
+    assert found["all"]["is_anomalous"] == (wanted > found["all"]["threshold"])
+    assert found["all"]["run_count"] == 10
+    assert found["all"]["judged_count"] == len(scores)
+
+
+def test_runs_that_are_normal_each_may_be_a_regression_together_and_one_message_says_so(writer: Writer) -> None:
+    found = _judged(writer, {"rss_app": [1.5] * 5, "cpu_app": [0.1, -0.3, 0.2, 0.0, -0.1]})
+    assert [found[axis]["state"] for axis in ("all", "cpu", "memory")] == ["anomalous", "normal", "anomalous"]
+    assert found["all"]["anomalous_count"] == 0
+    assert found["all"]["series"] == "rss_app"
+    assert "rss_app of 5 judged runs together score" in found["all"]["explanation"]
+    (pending,) = notifications.pending_versions(writer)
+    assert (pending["version_name"], pending["axes"]) == ("2", ["memory"])
+    assert notifications.claim(writer, [(pending["notification_key"], pending["run_id"])])
+    assert notifications.pending_versions(writer) == []
+
+
+def test_a_version_is_corrected_for_its_series_so_one_run_keeps_its_verdict(writer: Writer) -> None:
+    found = _judged(writer, {"rss_app": [1.9], "cpu_app": [0.3], "cpu_total": [-0.4]})
+    assert found["all"]["score"] == pytest.approx(sidak(1.9, 3), abs=1e-6)
+    assert found["all"]["score"] == pytest.approx(
+        writer.value("SELECT distance FROM marts.run_verdicts WHERE is_current AND run_id = 'a'"), abs=1e-6
+    )
+
+
+def test_less_load_in_all_runs_is_an_improvement(writer: Writer) -> None:
+    assert _judged(writer, {"rss_app": [-2.0, -2.2, -1.9]})["all"]["state"] == "improved"
+
+
+def test_what_is_excluded_or_rejected_says_nothing_at_once(writer: Writer) -> None:
+    assert _judged(writer, {"rss_app": [4.0, 4.0, 0.0]})["all"]["state"] == "anomalous"
+    runs.exclude(writer, "a", "charging")
+    reviews.add(writer, "b", "rejected", note="battery saver", reviewer=None)
+    found = _current(writer)["all"]
+    assert (found["state"], found["run_count"], found["judged_count"]) == ("normal", 8, 1)
+
+
+def test_missing_data_is_never_normal(writer: Writer) -> None:
+    _judged(writer, {"cpu_app": [0.0, 0.1]})
+    for run_id in "ab":
+        missing = distances.DistanceRow(
+            run_id=run_id, series="rss_app", detector="default", parameters_hash="p", state="series_missing"
+        )
+        whole = _scored(run_id, "*", 0, of=1, uncorrected_distance=None, missing_series=("rss_app",))
+        distances.upsert(writer, [_scored(run_id, "cpu_app", 0.0, of=1), missing, whole])
+    verdicts.evaluate_current(writer)
+    found = _current(writer)
+    assert {axis: row["state"] for axis, row in found.items()} == {
+        "all": "series_missing", "cpu": "normal", "memory": "series_missing",
+    }  # fmt: skip
+    assert found["all"]["is_anomalous"] is None
+    assert "rss_app is missing in all runs" in found["all"]["explanation"]
+
+
+def test_nothing_judged_says_why(writer: Writer) -> None:
+    rows = [
+        distances.DistanceRow(
+            run_id="a", series=name, detector="default", parameters_hash="p", state="not_enough_history"
+        )
+        for name in ("*", "rss_app")
+    ]
+    distances.upsert(writer, rows)
+    verdicts.make_current(writer, omega=0.5, detector="default")
+    found = _current(writer)["all"]
+    assert (found["state"], found["judged_count"], found["score"]) == ("not_enough_history", 0, None)
+
+
+@pytest.mark.parametrize(("worse", "state"), [(2, "normal"), (3, "anomalous")])
+def test_by_a_rule_without_a_level_more_than_half_of_the_runs_decide(writer: Writer, worse: int, state: str) -> None:
+    for place, name in enumerate("abcd"):
+        value = 9.0 if place < worse else 1.0
+        rows = [
+            distances.DistanceRow(
+                run_id=name,
+                series=series,
+                detector="iqr",
+                parameters_hash="p",
+                state="scored",
+                distance=value,
+                q1=1,
+                q3=2,
+            )
+            for series in ("*", "rss_app")
+        ]
+        distances.upsert(writer, rows)
+    verdicts.make_current(writer, omega=1.5, detector="iqr")
+    assert _current(writer)["all"]["state"] == state
+
+
+def test_the_listing_is_in_the_order_of_versions_and_of_those_asked_for(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        rows = version_verdicts.listing(reader, app="com.example.shop")
+        asked = version_verdicts.of_versions(reader, [("com.example.shop", "1.2.0")], 1.5, "default")
+        some = version_verdicts.listing(reader, versions=["1.1.0"])
+    assert [row["version_name"] for row in rows if row["axis"] == "all"] == ["1.0.0", "1.1.0", "1.2.0"]
+    assert [row["axis"] for row in rows[:3]] == ["all", "cpu", "memory"]
+    assert list(asked) == [("com.example.shop", "1.2.0")]
+    assert {row["version_name"] for row in some} == {"1.1.0"}
