@@ -238,6 +238,23 @@ def test_verdicts_of_nothing_exit_with_4(filled):
     assert told.exit_code == 4
 
 
+def test_versions_come_first_and_by_version_rows_and_status_are_theirs(filled):
+    shown = run("verdicts", "--app", "com.example.shop", "--omega", "1.5", warehouse=filled)
+    assert shown.stdout.index("The version as a whole") < shown.stdout.index("run_id")
+    assert shown.exit_code == 3
+    told = run("verdicts", "--app", "com.example.shop", "--by", "version", "--format", "json", warehouse=filled)
+    rows = json.loads(told.stdout)
+    contract = {"app", "version_name", "axis", "state", "is_anomalous", "run_count", "judged_count", "score"}
+    assert all(contract | {"explanation", "is_current"} <= row.keys() for row in rows)
+    assert {row["axis"] for row in rows} == {"all", "cpu", "memory"}
+    assert told.exit_code == (3 if any(row["is_anomalous"] for row in rows) else 0)
+    calm = run(*("verdicts", "--by", "version", "--omega", "90", "--format", "csv"), warehouse=filled)
+    assert calm.exit_code == 0
+    assert calm.stdout.startswith("app,version_name,axis,detector,omega,state")
+    unjudged = run("verdicts", "--by", "version", "--app-version", "1.0.0", warehouse=filled)
+    assert unjudged.exit_code == 4
+
+
 @pytest.mark.parametrize(
     ("selection", "sentence"),
     [

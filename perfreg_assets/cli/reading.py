@@ -55,7 +55,7 @@ def verdicts(
     form: str,
 ) -> None:
     """Shows verdicts; as a table the versions first, their runs combined. Exit status: 0 something was judged and
-    nothing is anomalous, 3 a version, a run or a series is, 4 nothing could be judged, other: an error. How many runs
+    nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. How many runs
     are in which state is said on stderr."""
     chosen = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
     rows, versions = _verdict_rows(settings, **chosen), _version_rows(settings, **chosen)
@@ -70,9 +70,10 @@ def verdicts(
         terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
     states = Counter(row["state"] for row in rows if row["series"] == "*")
     terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
-    if any(row["is_anomalous"] for row in (*rows, *versions)):
+    deciding = versions if by == "version" else [*rows, *versions]
+    if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
-    if all(row["is_anomalous"] is None for row in rows):
+    if all(row["is_anomalous"] is None for row in deciding):
         sys.exit(NOTHING_JUDGED)
 
 

@@ -48,7 +48,8 @@ JOIN (
     FROM core.runs AS known WHERE NOT known.is_quarantined GROUP BY known.app, known.version_name
 ) AS runs ON runs.app = verdicts.app AND runs.version_name = verdicts.version_name
 LEFT JOIN (
-    SELECT given.app, given.version_name, list(given.axis ORDER BY given.excess_ratio DESC NULLS LAST, given.axis) AS axes
+    SELECT given.app, given.version_name,
+           list(given.axis ORDER BY given.excess_ratio DESC NULLS LAST, given.axis) AS axes
     FROM marts.version_verdicts AS given
     WHERE given.is_current AND given.is_anomalous AND given.axis <> 'all'
     GROUP BY given.app, given.version_name

@@ -340,7 +340,7 @@ def test_an_app_is_told_in_a_line_by_its_latest_version_and_its_counts(builders)
     later = _app(7, newest=9, latest=["0.9-fix", 4, 1, "anomalous"])
     apps = {"com.rig.shop": {"number": 0, "blocks": earlier["blocks"] + later["blocks"]}}
     text = _visible(render_index(_index(builders, apps=apps)))
-    assert re.search(r"114 runs of 57 versions, 4 anomalous; latest 0\.9-fix ▲ Regression ?: ▲ 1 of 4", text)
+    assert re.search(r"114 runs of 57 versions, 4 anomalous; latest 0\.9-fix ▲ Anomalous ?: ▲ 1 of 4", text)
 
 
 def test_with_many_apps_each_is_opened_when_it_is_asked_for(builders):
