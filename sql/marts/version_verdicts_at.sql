@@ -17,7 +17,7 @@ SELECT
     marts.excess_ratio_at(decided.score, decided.q1, decided.q3, decided.omega) AS excess_ratio,
     decided.improvement,
     decided.decisive.series AS series,
-    decided.decisive.correlation AS repeat_correlation,
+    decided.decisive.correlation AS repeat_correlation_ratio,
     concat(
         CASE WHEN decided.axis = 'all' THEN 'The version as a whole' ELSE decided.axis END,
         CASE decided.state
@@ -100,7 +100,7 @@ FROM (
     FROM (
         SELECT
             combined.*,
-            unnest([combined.own_axis, 'all']) AS axis,
+            CASE WHEN levels.is_whole THEN 'all' ELSE combined.own_axis END AS axis,
             chosen.omega,
             CASE combined.scale
                 WHEN 'score' THEN marts.sidak_score(combined.series_score, combined.series_count)
@@ -220,6 +220,7 @@ FROM (
                 GROUP BY entries.app, entries.version_name, entries.detector, entries.series
             ) AS grouped
         ) AS combined
+        CROSS JOIN (VALUES (true), (false)) AS levels (is_whole)
         CROSS JOIN (
             SELECT omega::DOUBLE AS omega WHERE marts.is_omega(omega)
             UNION
