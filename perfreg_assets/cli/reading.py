@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.warehouse.connection import Reader
 
 SOME_ANOMALOUS = 3
 NOTHING_JUDGED = 4
@@ -57,8 +60,14 @@ def verdicts(
     """Shows verdicts; as a table the versions first, their runs combined. Exit status: 0 something was judged and
     nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. How many runs
     are in which state is said on stderr."""
-    chosen = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
-    rows, versions = _verdict_rows(settings, **chosen), _version_rows(settings, **chosen)
+    chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
+    from perfreg_assets.warehouse import version_verdicts
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_selection
+
+    with Warehouse.of(settings).reading_caught_up() as reader:
+        require_selection(reader, app, app_version)
+        rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
     if by == "version" and form in FORMATS:
         raise ValueError(f"--format {form} shows runs; with --by version take table, json or csv")
     if by == "version" or form == "table":
@@ -77,21 +86,17 @@ def verdicts(
         sys.exit(NOTHING_JUDGED)
 
 
-def _verdict_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
+def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
     """Rows of marts.verdicts, chosen as by `warehouse.verdicts.listing`, with `axis`, the one of a series, and `axes`,
     all of the run with their states ('*')."""
     from perfreg_assets.warehouse import verdicts as table
-    from perfreg_assets.warehouse.connection import Warehouse
-    from perfreg_assets.warehouse.named import require_selection
 
-    with Warehouse.of(settings).reading_caught_up() as reader:
-        require_selection(reader, chosen.get("app"), chosen.get("version_name"))
-        rows = table.listing(reader, **chosen)
-        axes: dict[str, dict[str, str]] = {}
-        for one in rows[:1]:  # all rows are of one detector and ω
-            run_ids = {row["run_id"] for row in rows}
-            for found in table.axis_states(reader, run_ids, one["omega"], one["detector"]):
-                axes.setdefault(found["run_id"], {})[found["axis"]] = found["state"]
+    rows = table.listing(reader, **chosen)
+    axes: dict[str, dict[str, str]] = {}
+    for one in rows[:1]:  # all rows are of one detector and ω
+        run_ids = {row["run_id"] for row in rows}
+        for found in table.axis_states(reader, run_ids, one["omega"], one["detector"]):
+            axes.setdefault(found["run_id"], {})[found["axis"]] = found["state"]
     return [
         {
             **row,
@@ -102,30 +107,25 @@ def _verdict_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _version_rows(settings: Settings, **chosen: Any) -> list[dict[str, Any]]:
-    """Rows of marts.version_verdicts, chosen as by `warehouse.version_verdicts.listing`."""
-    from perfreg_assets.warehouse import version_verdicts as table
-    from perfreg_assets.warehouse.connection import Warehouse
-
-    with Warehouse.of(settings).reading_caught_up() as reader:
-        return table.listing(reader, **chosen)
-
-
 def _told(axes: dict[str, str] | None) -> str:
     return ", ".join(f"{axis} {state}" for axis, state in (axes or {}).items())
 
 
 def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     """A line for each version of some runs, and for each of them: what the verdict is, on which axis and why."""
-    rows = _verdict_rows(settings, series=RUN_LEVEL, run_ids=run_ids)
+    from perfreg_assets.warehouse import version_verdicts
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).reading_caught_up() as reader:
+        rows = _verdict_rows(reader, series=RUN_LEVEL, run_ids=run_ids)
+        of_runs = {(row["app"], row["version_name"]) for row in rows}
+        versions = [
+            row
+            for app in sorted({app for app, _ in of_runs})
+            for row in version_verdicts.listing(reader, app=app, versions=[name for one, name in of_runs if one == app])
+            if row["axis"] == version_verdicts.WHOLE
+        ]
     terminal.say()
-    of_runs = {(row["app"], row["version_name"]) for row in rows}
-    versions = [
-        row
-        for app in sorted({app for app, _ in of_runs})
-        for row in _version_rows(settings, app=app, versions=[version for name, version in of_runs if name == app])
-        if row["axis"] == "all"
-    ]
     terminal.table(versions, ("version_name", "state", "run_count", "judged_count", "score", "explanation"))
     terminal.say()
     shown = [{**row, "axes": _told(row["axes"])} for row in rows]

@@ -16,9 +16,7 @@ _LISTING = """
 SELECT judged.*
 FROM marts.version_verdicts_at($omega) AS judged
 JOIN marts.app_versions AS versions ON versions.app = judged.app AND versions.version_name = judged.version_name
-WHERE judged.detector = $detector
-  AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
-  AND ($versions IS NULL OR list_contains($versions, judged.version_name))
+WHERE {conditions}
 ORDER BY judged.app, versions.version_rank, judged.version_name, judged.axis <> 'all', judged.axis
 """
 
@@ -44,15 +42,21 @@ def listing(
     """
     current = settings_table.current(reader)
     chosen = Settings.checked("omega", float(current["omega"] if omega is None else omega))
-    named = {"detector": detector or current["detector"], "app": app, "version_name": version_name, "omega": chosen}
-    return reader.dicts(_LISTING, {**named, "versions": None if versions is None else list(versions)})
+    named = {"detector": detector or current["detector"], "app": app, "version_name": version_name}
+    known = {name: value for name, value in named.items() if value is not None}
+    conditions = [f"judged.{name} = ${name}" for name in known]
+    if versions is not None:
+        of, marks = _among(versions)
+        conditions.append(f"judged.{of}")
+        known |= marks
+    return reader.dicts(_LISTING.format(conditions=" AND ".join(conditions)), {**known, "omega": chosen})
 
 
 _OF_VERSIONS = """
 SELECT app, version_name, axis, state, is_anomalous, run_count, judged_count, score, series, explanation
 FROM marts.version_verdicts_at($omega)
-WHERE detector = $detector AND (app, version_name) IN (SELECT unnest($apps), unnest($versions))
-ORDER BY app, version_name, axis <> 'all', axis
+WHERE detector = $detector AND app = $app AND {of}
+ORDER BY version_name, axis <> 'all', axis
 """
 
 
@@ -60,10 +64,22 @@ def of_versions(
     reader: Reader, versions: Iterable[tuple[str, str]], omega: float, detector: str
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """(app, version) → its verdicts at ω, as a whole and then by axis, of those of some versions that have any."""
-    wanted = list(versions)
+    wanted: dict[str, list[str]] = {}
+    for app, version in dict.fromkeys(versions):
+        wanted.setdefault(app, []).append(version)
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    named = {"omega": float(omega), "detector": detector}
-    lists = {"apps": [app for app, _ in wanted], "versions": [version for _, version in wanted]}
-    for row in reader.dicts(_OF_VERSIONS, {**named, **lists}) if wanted else ():
-        found.setdefault((row["app"], row["version_name"]), []).append(row)
+    for app, names in wanted.items():
+        of, marks = _among(names)
+        named = {"omega": float(omega), "detector": detector, "app": app, **marks}
+        for row in reader.dicts(_OF_VERSIONS.format(of=of), named):
+            found.setdefault((row["app"], row["version_name"]), []).append(row)
     return found
+
+
+def _among(names: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """The condition that a version is one of these, and what its marks stand for.
+
+    Marks instead of a list: only they reach the tables below the mart, so that no other version is looked at.
+    """
+    marks = {f"version_{number}": name for number, name in enumerate(names)}
+    return f"version_name IN ({', '.join(f'${mark}' for mark in marks)})" if marks else "version_name IS NULL", marks

@@ -148,8 +148,8 @@ FROM (
                     quantile_disc(CASE WHEN entries.is_scored THEN greatest(-1, least(1000, entries.critical_omega)) END, 0.5) FILTER (WHERE entries.is_scored) AS middle,
                     any_value(entries.single) AS single_score,
                     any_value(entries.single_improvement) AS single_improvement,
-                    avg(marts.t_of_score(entries.single_limited, entries.degrees)) AS mean_t,
-                    avg(marts.t_of_score(entries.improvement_limited, entries.degrees)) AS mean_improvement_t,
+                    avg(marts.t_of_score(entries.single_limited, entries.degrees) ORDER BY entries.run_id) AS mean_t,
+                    avg(marts.t_of_score(entries.improvement_limited, entries.degrees) ORDER BY entries.run_id) AS mean_improvement_t,
                     min(entries.degrees) AS degrees,
                     max(entries.repeat_correlation) AS repeat_correlation
                 FROM (
@@ -170,8 +170,8 @@ FROM (
                         END AS improvement_limited
                     FROM (
                         SELECT
-                            runs.app,
-                            runs.version_name,
+                            measured.app,
+                            measured.version_name,
                             measured.run_id,
                             measured.detector,
                             coalesce(lacking.series, measured.series) AS series,
@@ -188,24 +188,28 @@ FROM (
                             CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'score_degrees')::DOUBLE, 4) END AS degrees,
                             CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'repeat_correlation')::DOUBLE, 1) END AS repeat_correlation,
                             measured.judged_series,
-                            runs.run_count
+                            measured.run_count
                         FROM (
+                            -- By version, too, so that a question about one looks at no other.
                             SELECT
                                 latest.*,
+                                runs.app,
+                                runs.version_name,
+                                runs.run_count,
                                 greatest(1, count(*) FILTER (WHERE latest.state = 'scored' AND latest.series <> '*')
-                                    OVER (PARTITION BY latest.run_id, latest.detector)) AS judged_series
+                                    OVER (PARTITION BY runs.app, runs.version_name, latest.run_id, latest.detector)) AS judged_series
                             FROM core.distances AS latest
+                            -- Runs that a person left out, or found disturbed, say nothing about the build.
+                            JOIN (
+                                SELECT given.run_id, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
+                                FROM core.runs AS given
+                                LEFT JOIN (
+                                    SELECT reviewed.run_id, arg_max(reviewed.status, reviewed.reviewed_at) AS status FROM core.reviews AS reviewed GROUP BY reviewed.run_id
+                                ) AS seen ON seen.run_id = given.run_id
+                                WHERE NOT given.is_quarantined AND NOT given.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
+                            ) AS runs ON runs.run_id = latest.run_id
                             WHERE latest.is_latest
                         ) AS measured
-                        -- Runs that a person left out, or found disturbed, say nothing about the build.
-                        JOIN (
-                            SELECT given.run_id, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
-                            FROM core.runs AS given
-                            LEFT JOIN (
-                                SELECT reviewed.run_id, arg_max(reviewed.status, reviewed.reviewed_at) AS status FROM core.reviews AS reviewed GROUP BY reviewed.run_id
-                            ) AS seen ON seen.run_id = given.run_id
-                            WHERE NOT given.is_quarantined AND NOT given.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
-                        ) AS runs ON runs.run_id = measured.run_id
                         JOIN core.detectors AS known ON known.detector = measured.detector
                         LEFT JOIN (
                             SELECT whole.distance_id, unnest(whole.missing_series) AS series

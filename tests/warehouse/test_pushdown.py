@@ -44,7 +44,7 @@ OF_RUN = (
 OF_VERSION = (
     *("also_grew", "cause_stacks", "cause_windows", "causes", "causes_by_version", "causes_from", "grown"),
     *("axis_verdicts", "discords", "distances", "history_sets", "run_verdicts", "runs"),
-    *("series_levels", "trends", "verdicts"),
+    *("series_levels", "trends", "verdicts", "version_verdicts"),
 )
 # Steps of the path, whose marts take a list apart above a join: see the data folder's own tests.
 LISTS_ABOVE_JOINS = {"run_paths", "time_series"}
@@ -105,6 +105,16 @@ def test_one_version_is_looked_up_without_the_others(many: Warehouse, mart: str)
         chosen = f"app = 'com.example.notes' AND version_name = '{_ids(reader)[1]}'"
         whole, one = (_work(reader, f"FROM marts.{mart}{which}") for which in ("", f" WHERE {chosen}"))
     assert one < whole / 3, (one, whole)
+
+
+@pytest.mark.parametrize("mart", ["trends", "version_verdicts"])
+def test_floats_are_summed_in_an_order(many: Warehouse, mart: str) -> None:
+    """Else the last digit is another one each time, as threads happen to share the work."""
+    told = []
+    for _ in range(3):
+        with many.reading() as reader:
+            told.append(sorted(map(repr, reader.rows(f"FROM marts.{mart}"))))
+    assert told[1:] == told[:1] * 2
 
 
 def test_no_list_is_taken_apart_above_a_join(many: Warehouse) -> None:
