@@ -8,7 +8,8 @@ How much builds differ is learned from the history's own groups, the runs of one
 A run's score stands for a value of Student's t (see `calibration`); the mean is taken of those, because the spread of
 the history, which all of them were divided by, is uncertain for all of them at once. A single run keeps its score. What
 several runs are given, one alone neither carries nor hides: a run counts for at most `LARGEST_REPEAT` either way,
-unless half of the runs are as far out.
+unless half of the runs are as far out. Repeats of one regression are found by their mean; a build of which most runs
+are anomalous, each in its own way, is found by their number (`majority_score`).
 
 The warehouse computes the same in SQL (marts.t_of_score, score_of_t, version_verdicts_at), from what is stored with
 each distance; that both agree is tested.
@@ -90,11 +91,22 @@ def combined_score(scores: Floats, degrees: float, repeat_correlation: float) ->
         raise ValueError("a build without a judged run has no score; at least one is needed")
     if len(scores) == 1:
         return float(scores[0])
-    middle = float(np.quantile(scores, 0.5, method="inverted_cdf"))
+    middle = majority_score(scores)
     limited = np.clip(scores, min(-LARGEST_REPEAT, middle), max(LARGEST_REPEAT, middle))
     mean = float(t_of_score(limited, degrees).mean())
     spread = math.sqrt(repeat_correlation + (1 - repeat_correlation) / len(scores))
     return float(np.clip(score_of_t(np.array([mean / spread]), degrees)[0], -LARGEST_SCORE, LARGEST_SCORE))
+
+
+def majority_score(scores: Floats) -> float:
+    """The score that more than half of some runs (n,) reach: above a limit exactly when most of them are.
+
+    Raises:
+        ValueError: there is no score.
+    """
+    if not len(scores):
+        raise ValueError("a build without a judged run has no score; at least one is needed")
+    return float(np.quantile(scores, 0.5, method="inverted_cdf"))
 
 
 def t_of_score(score: Floats, degrees: float) -> NDArray[np.float64]:

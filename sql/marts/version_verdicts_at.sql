@@ -21,7 +21,10 @@ SELECT
     concat(
         CASE WHEN decided.axis = 'all' THEN 'The version as a whole' ELSE decided.axis END,
         CASE decided.state
-            WHEN 'anomalous' THEN ' is anomalous: '
+            WHEN 'anomalous' THEN CASE
+                WHEN decided.is_over THEN ' is anomalous: '
+                ELSE format(' is anomalous: {} of {} judged runs are, each by itself; ', decided.anomalous_count, decided.judged_count)
+            END
             WHEN 'improved' THEN ' is improved: '
             WHEN 'normal' THEN ' is normal: '
             ELSE concat(
@@ -44,7 +47,8 @@ SELECT
                 THEN ', above ' ELSE ', not above '
             END,
             format('{:.4g} at ω {:.4g}', marts.threshold_at(decided.q1, decided.q3, decided.omega), decided.omega),
-            format('; {} of them anomalous by itself', decided.anomalous_count)
+            CASE WHEN decided.state = 'anomalous' AND NOT decided.is_over THEN ''
+                ELSE format('; {} of them anomalous by {}', decided.anomalous_count, CASE WHEN decided.anomalous_count = 1 THEN 'itself' ELSE 'themselves' END) END
         ) END,
         CASE
             WHEN decided.judged_count > 0 AND decided.run_count > decided.judged_count
@@ -64,19 +68,21 @@ FROM (
         parts.detector,
         parts.scale,
         parts.omega,
+        any_value(parts.run_count) AS run_count,
+        len(list_distinct(flatten(list(parts.judged)))) AS judged_count,
+        len(list_distinct(list_transform(
+            list_filter(flatten(list(parts.singles)), lambda one: one.critical_omega > parts.omega), lambda one: one.run_id
+        ))) AS anomalous_count,
+        -- Together, or most of them each by itself, which may be in different series.
+        coalesce(bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)), false) AS is_over,
         CASE
-            WHEN bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)) THEN 'anomalous'
+            WHEN is_over OR 2 * anomalous_count > judged_count THEN 'anomalous'
             WHEN bool_or(parts.is_lacking) THEN 'series_missing'
             WHEN bool_or(marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega))
                 AND NOT bool_or(coalesce(marts.is_over_threshold(parts.series_score, parts.q1, parts.q3, parts.omega), false)) THEN 'improved'
             WHEN bool_or(parts.score IS NOT NULL) THEN 'normal'
             ELSE min(parts.unjudged_state)  -- their order by letter is that of a run's axis
         END AS state,
-        any_value(parts.run_count) AS run_count,
-        len(list_distinct(flatten(list(parts.judged)))) AS judged_count,
-        len(list_distinct(list_transform(
-            list_filter(flatten(list(parts.singles)), lambda one: one.critical_omega > parts.omega), lambda one: one.run_id
-        ))) AS anomalous_count,
         max(parts.score) AS score,
         max(parts.improvement) AS improvement,
         any_value(parts.q1) AS q1,

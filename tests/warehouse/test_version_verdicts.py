@@ -93,6 +93,18 @@ def test_runs_that_are_normal_each_may_be_a_regression_together_and_one_message_
     assert notifications.pending_versions(writer) == []
 
 
+def test_when_most_runs_are_anomalous_each_in_its_own_way_the_version_is(writer: Writer) -> None:
+    """The demo's 1.5.0: three of five runs alarm, in CPU or memory, and the version was told as normal."""
+    found = _judged(writer, {"rss_app": [4.2, 2.7, -1.5, 0.2, -0.4], "cpu_app": [-1.2, -0.9, 3.1, 0.1, -1.0]})
+    assert [found[axis]["state"] for axis in ("all", "cpu", "memory")] == ["anomalous", "normal", "normal"]
+    assert found["all"]["score"] < found["all"]["threshold"]
+    assert "is anomalous: 3 of 5 judged runs are, each by itself; " in found["all"]["explanation"]
+
+
+def test_half_of_the_runs_are_not_most_of_them(writer: Writer) -> None:
+    assert _judged(writer, {"rss_app": [4.2, 2.7, -2.5, -2.2]})["all"]["state"] == "normal"
+
+
 def test_a_version_is_corrected_for_its_series_so_one_run_keeps_its_verdict(writer: Writer) -> None:
     found = _judged(writer, {"rss_app": [1.9], "cpu_app": [0.3], "cpu_total": [-0.4]})
     assert found["all"]["score"] == pytest.approx(sidak(1.9, 3), abs=1e-6)
