@@ -199,6 +199,7 @@ _CURRENT = {
     "verdicts": "is_current",
     "run_verdicts": "is_current",
     "axis_verdicts": "is_current",
+    "version_verdicts": "is_current",
     "distances": "is_latest",
     "false_alarm_rates": "is_current_setting",
 }

@@ -47,12 +47,12 @@ def test_windows_and_the_runs_own_distance_are_marked_only_when_anomalous(builde
 
 def test_a_box_plot_is_named_by_the_scale_and_says_whose_limit_it_shows(builders):
     series = builders.series("rss_app")  # judged by the default detector
-    by_distance = box_plot(series)
+    by_score = box_plot(series)
+    assert (by_score.title, by_score.limit_name) == ("score", "limit"), "of the detector that decided"
+    assert by_score.distance == series.distances[1].distance, "a score has no unit"
+    by_distance = box_plot(replace(series, distances=series.distances[:1]))
     assert (by_distance.title, by_distance.limit_name) == ("distance, MB", "iqr limit")
     assert by_distance.distance == pytest.approx(series.distances[0].distance / 1e6), "as the series is drawn"
-    by_score = box_plot(replace(series, distances=series.distances[1:]))
-    assert (by_score.title, by_score.limit_name) == ("score", "limit")
-    assert by_score.distance == series.distances[1].distance, "a score has no unit"
     forgotten = replace(series.distances[0], detector="of an earlier release")
     assert box_plot(replace(series, distances=(forgotten,))).title == "score"
     assert box_plot(replace(series, distances=())) is None
