@@ -49,13 +49,8 @@ def new_regressions(context: dg.SensorEvaluationContext, project: Project) -> dg
             table.release(writer, [key])
 
     of_runs = [
-        Regression(
-            notification_key=row["notification_key"],
-            run_id=row["run_id"],
-            app=row["app"],
-            version_name=row["version_name"],
-            explanation=row["explanation"],
-            axes=tuple(row["axes"]),
+        _of_judged(
+            row,
             version_verdict=_told(judged.get((row["app"], row["version_name"]), [])),
             causes=(*of_version[row["app"]][row["version_name"]], *of_run[row["run_id"]]),
         )
@@ -86,6 +81,11 @@ def _of_version(row: dict[str, Any]) -> Regression:
     named = "&".join(
         f"{key}={quote(row[name], safe='')}" for key, name in (("app", "app"), ("version", "version_name"))
     )
+    return _of_judged(row, page=f"index.html#{named}")
+
+
+def _of_judged(row: dict[str, Any], **more: Any) -> Regression:
+    """Of a row of `notifications.pending` or `pending_versions`."""
     return Regression(
         notification_key=row["notification_key"],
         run_id=row["run_id"],
@@ -93,7 +93,7 @@ def _of_version(row: dict[str, Any]) -> Regression:
         version_name=row["version_name"],
         explanation=row["explanation"],
         axes=tuple(row["axes"]),
-        page=f"index.html#{named}",
+        **more,
     )
 
 

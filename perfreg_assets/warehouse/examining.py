@@ -15,6 +15,7 @@ import duckdb
 from perfreg_assets.warehouse import migrations, recovering
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.data_folder import sync_directory
+from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.tidying import named_files
 
@@ -62,10 +63,9 @@ def examine(warehouse: Warehouse, *, timeout_s: float) -> tuple[Condition, Condi
 def _condition(path: Path) -> Condition:
     if recovering.is_lost(path):
         return Condition(EMPTY if path.exists() else MISSING)
-    place = str(path).replace("'", "''")
     try:
         with duckdb.connect() as connection:
-            connection.execute(f"ATTACH '{place}' AS {_NAME} (READ_ONLY)")
+            connection.execute(f"ATTACH {literal(str(path))} AS {_NAME} (READ_ONLY)")
             connection.execute(f"USE {_NAME}")
             tables = connection.execute(
                 "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'core'", [_NAME]

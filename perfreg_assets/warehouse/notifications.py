@@ -39,10 +39,13 @@ def pending(reader: Reader) -> list[dict[str, Any]]:
 
 
 _PENDING_VERSIONS = """
+WITH judged AS MATERIALIZED (
+    SELECT * FROM marts.version_verdicts_at(marts.current_value('omega')::DOUBLE) WHERE is_current AND is_anomalous
+)
 SELECT verdicts.app, verdicts.version_name, verdicts.explanation, runs.run_id,
        'version/' || verdicts.app || '@' || verdicts.version_name || '/' || verdicts.detector AS notification_key,
        coalesce(worse.axes, []) AS axes
-FROM marts.version_verdicts AS verdicts
+FROM judged AS verdicts
 JOIN (
     SELECT known.app, known.version_name, arg_max(known.run_id, known.started_at) AS run_id
     FROM core.runs AS known WHERE NOT known.is_quarantined GROUP BY known.app, known.version_name
@@ -50,11 +53,11 @@ JOIN (
 LEFT JOIN (
     SELECT given.app, given.version_name,
            list(given.axis ORDER BY given.excess_ratio DESC NULLS LAST, given.axis) AS axes
-    FROM marts.version_verdicts AS given
-    WHERE given.is_current AND given.is_anomalous AND given.axis <> 'all'
+    FROM judged AS given
+    WHERE given.axis <> 'all'
     GROUP BY given.app, given.version_name
 ) AS worse ON worse.app = verdicts.app AND worse.version_name = verdicts.version_name
-WHERE verdicts.is_current AND verdicts.is_anomalous AND verdicts.axis = 'all' AND verdicts.anomalous_count = 0
+WHERE verdicts.axis = 'all' AND verdicts.anomalous_count = 0
   AND NOT EXISTS (
       SELECT 1 FROM core.runs AS told
       WHERE told.app = verdicts.app AND told.version_name = verdicts.version_name

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,17 @@ from perfreg_assets.reports.site import build_site
 from perfreg_assets.run import PathStep
 from perfreg_assets.warehouse.connection import Warehouse
 
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 SCREENS = ("list", "note", "chart", "settings", "search")
 START_NS = 1_279_364_786_441
 NAUGHTY = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}\u202e\u2028&amp;"
@@ -196,6 +208,18 @@ def make_detail(kind: str = "anomalous", *, n: int = 180) -> RunDetail:
         )
         return RunDetail(run, None, (), (), None, None)
     raise ValueError(kind)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window; what asks for it is skipped where it or playwright is missing."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    with playwright.sync_playwright() as engine:
+        found = engine.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield found
+        found.close()
 
 
 @pytest.fixture

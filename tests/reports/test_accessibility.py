@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 STILL = ["benchmarks.html", "energy.html"]
 DRAWN = ["index.html", "omega.html", *(f"runs/notes-00{number}.html" for number in ("00", "14", "16", "20"))]
 """By their own scripts, which say when they are done."""
 MODES = {"light, wide": ("light", 1280), "dark, phone": ("dark", 390)}
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"{CHROMIUM} is not installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as engine:
-        found = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield found
-        found.close()
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("mode", MODES)

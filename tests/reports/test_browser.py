@@ -26,26 +26,10 @@ from perfreg_assets.reports.templating import asset_files
 from perfreg_assets.run import PathStep
 from perfreg_assets.settings import Settings
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-CHROMIUM = "/usr/bin/chromium"
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNiAAAABgADNjd8qAAAAABJRU5ErkJggg==")
 SESSION = Path(__file__).parents[1] / "data" / "sessions" / "notes-026"
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"{CHROMIUM} is not installed"),
-]
+pytestmark = pytest.mark.browser
 
 
 @dataclass(frozen=True)
@@ -55,14 +39,6 @@ class Served:
     run: str  # an anomalous run with a real trace
     window: tuple[int, int]  # of the run's worst series' surest discord, ns
     folder: Path  # of the site
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as engine:
-        found = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ from perfreg_assets.methods.service_times import service_times
 from perfreg_assets.reports.call_log_page import render_call_log_page
 from perfreg_assets.reports.templating import asset_files
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 D3_HIERARCHY_SHA256 = "971f374ce9fdbec711eb2358003e2bb755bff22ec6852dc5ebd59f987270db64"
 EVIL = "</script><img src=x onerror=alert(1)>\"'&\u2028"
 
@@ -90,17 +87,6 @@ def test_the_tables_say_what_grew_without_any_script():
     assert ">60<" in row
     assert "Compared with 1 earlier log." in html
     assert "No earlier log to compare with" in render(ROWS)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not Path(CHROMIUM).exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
-    with playwright.sync_playwright() as engine:
-        found = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield found
-        found.close()
 
 
 @pytest.fixture
