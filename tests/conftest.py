@@ -14,4 +14,4 @@ settings.load_profile("same")
 
 sys.path[:0] = [str(Path(__file__).parent / "device"), str(Path(__file__).parent)]
 
-pytest_plugins = ["standin_fixtures", "exchange_fixtures"]
+pytest_plugins = ["standin_fixtures", "exchange_fixtures", "template_fixtures"]

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class SqlFile:
     name: str
     text: str
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
@@ -212,6 +213,16 @@ def mart_files(folder: Path) -> list[SqlFile]:
 
 def _made_of(folder: Path) -> list[SqlFile]:
     """All that schema marts is made of, in order: views on large values, marts, and the descriptions of columns."""
+    return _made_of_release() if folder == sql_dir() else _read_made_of(folder)
+
+
+@cache
+def _made_of_release() -> list[SqlFile]:
+    """Of the installation: every write asks, and a hundred files that do not change need not be read again."""
+    return _read_made_of(sql_dir())
+
+
+def _read_made_of(folder: Path) -> list[SqlFile]:
     described = SqlFile(column_descriptions.FILE_NAME, (folder / column_descriptions.FILE_NAME).read_text("utf-8"))
     return [*_value_views(folder / "values"), *mart_files(folder / "marts"), described]
 

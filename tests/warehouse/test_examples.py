@@ -15,7 +15,7 @@ EXAMPLES = sorted((sql_dir() / "examples").glob("*.sql"))
 
 
 def test_examples_are_numbered_without_gaps() -> None:
-    assert [path.name[:3] for path in EXAMPLES] == [f"{number:02d}_" for number in range(1, 23)]
+    assert [path.name[:3] for path in EXAMPLES] == [f"{number:02d}_" for number in range(1, 24)]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -1,0 +1,164 @@
+"""marts.drifts: what gets a little worse with every version is told with rate and beginning, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from perfreg_assets.warehouse import runs
+from perfreg_assets.warehouse.connection import Writer
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+LONGEST, SHORTEST = 24, 5
+
+
+@pytest.fixture
+def writer(memory: duckdb.DuckDBPyConnection) -> Iterator[Writer]:
+    """A warehouse in memory; what a test writes is rolled back."""
+    memory.execute("BEGIN TRANSACTION")
+    yield Writer(memory)
+    memory.execute("ROLLBACK")
+
+
+def _store(
+    writer: Writer,
+    levels: dict[str, np.ndarray],
+    *,
+    config: str = "c",
+    growth: np.ndarray | None = None,
+    app: str = "app",
+) -> None:
+    """Series → the level of each version, three runs of each around it."""
+    count = len(next(iter(levels.values())))
+    ids = {(version, repeat): f"{app}-{config}-{version}-{repeat}" for version in range(count) for repeat in range(3)}
+    shared = {"folder_name": "f", "app": app, "config_hash": config, "device": f"device of {config}"}
+    runs.upsert(
+        writer,
+        [
+            runs.RunRow(
+                run_id=name, content_hash=name, version_name=f"v{version}",
+                started_at=NOON + timedelta(hours=version, minutes=repeat), **shared,
+            )
+            for (version, repeat), name in ids.items()
+        ],
+    )  # fmt: skip
+    rows = [
+        {
+            "run_id": ids[version, repeat],
+            "series": series,
+            "mean": float(value) * factor,
+            "growth_per_s": None if growth is None else float(growth[version]),
+        }
+        for series, values in levels.items()
+        for version, value in enumerate(values)
+        for repeat, factor in enumerate((0.9, 1.0, 1.2))
+    ]
+    writer.execute_with(
+        pa.Table.from_pylist(rows),
+        "INSERT INTO core.series_levels BY NAME SELECT *, 'bytes' AS unit, 40 AS sample_count, 40 AS duration_s, "
+        "0 AS minimum, 0 AS median, 0 AS percentile_95, 0 AS maximum FROM staged_rows",
+    )
+
+
+def _drifts(writer: Writer, where: str = "true") -> dict[tuple[str, str], dict[str, Any]]:
+    found = writer.dicts(f"SELECT * FROM marts.drifts WHERE {where} ORDER BY ALL")
+    return {(row["series"], row["measure"]): row for row in found}
+
+
+def _slowly(values: np.ndarray) -> tuple[float, int, float, float, float]:
+    """The definition, pair by pair: p, versions, slope, first and last value of the line."""
+    latest = values[-LONGEST:]
+    counts = range(SHORTEST, len(latest) + 1)
+    tested, fits = [], []
+    for count in counts:
+        s = sum(np.sign(later - earlier) for earlier, later in combinations(latest[-count:], 2))
+        tested.append(abs(s - np.sign(s)) / np.sqrt(count * (count - 1) * (2 * count + 5) / 18))
+        bent = np.maximum(0, np.arange(len(latest)) - (len(latest) - count))
+        fits.append((stats.linregress(bent, latest).rvalue ** 2, count))
+    count = max(fits)[1]
+    line = stats.theilslopes(latest[-count:])
+    p_value = min(1.0, 2 * stats.norm.sf(max(tested)) * len(tested))
+    return p_value, count, line.slope, line.intercept, line.intercept + line.slope * (count - 1)
+
+
+def test_it_is_what_the_definition_says_pair_by_pair(writer: Writer) -> None:
+    generator = np.random.default_rng(4)
+    levels = {
+        f"s{place}": 100 + generator.normal(size=30).cumsum() * generator.choice([0, 1]) + generator.normal(size=30)
+        for place in range(12)
+    }
+    _store(writer, levels)
+    found = _drifts(writer)
+    assert len(found) == len(levels)
+    for series, values in levels.items():
+        row = found[series, "level"]
+        p_value, count, slope, first, last = _slowly(values)
+        assert row["drift_p_value"] == pytest.approx(p_value, abs=1e-6)
+        assert (row["drift_version_count"], row["since_version_name"]) == (count, f"v{30 - count}")
+        assert (row["change_per_version_value"], row["fitted_first_value"], row["fitted_last_value"]) == pytest.approx(
+            (slope, first, last)
+        )
+        assert (row["version_count"], row["version_name"]) == (LONGEST, "v29")
+
+
+def test_one_percent_a_version_is_told_with_its_beginning_and_a_better_one_is_not_worse(writer: Writer) -> None:
+    generator = np.random.default_rng(5)
+    still, grows = 200e6 * np.ones(6), 200e6 * 1.01 ** np.arange(9)
+    memory = np.concatenate([still, grows]) * (1 + 0.001 * generator.normal(size=15))
+    _store(writer, {"rss_app": memory, "cpu_app": 0.5 - 0.01 * np.arange(15), "frames_app": 60.0 - np.arange(15)})
+    found = _drifts(writer)
+    memory_row = found["rss_app", "level"]
+    assert memory_row["drift_state"] == "worse"
+    assert memory_row["since_version_name"] in {"v4", "v5", "v6", "v7"}
+    assert memory_row["drift_change_ratio"] == pytest.approx(
+        1.01 ** (memory_row["drift_version_count"] - 1) - 1, abs=0.03
+    )
+    assert memory_row["explanation"].startswith("level of rss_app: +")
+    assert f"% a version since {memory_row['since_version_name']}, +" in memory_row["explanation"]
+    assert found["cpu_app", "level"]["drift_state"] == "better"
+    assert found["frames_app", "level"]["drift_state"] == "worse"  # fewer frames are worse
+
+
+def test_growth_of_a_leak_that_gets_faster_is_told_in_its_unit(writer: Writer) -> None:
+    _store(writer, {"rss_app": np.full(8, 200e6)}, growth=np.linspace(-1000, 6000, 8))
+    found = _drifts(writer)
+    assert found["rss_app", "level"]["drift_state"] == "steady"
+    growth = found["rss_app", "growth"]
+    assert (growth["drift_state"], growth["unit"], growth["drift_change_ratio"]) == ("worse", "bytes/s", None)
+    assert growth["explanation"] == (
+        "growth of rss_app: +1e+03 bytes/s a version since v0, +7e+03 bytes/s in all (8 versions, p = 0.0033)."
+    )
+
+
+def test_few_versions_are_a_state_of_their_own_and_another_device_is_no_drift(writer: Writer) -> None:
+    """Five devices in turn, each heavier than the last: under each configuration the app stays what it is."""
+    for place in range(3):
+        _store(writer, {"rss_app": np.array([1, 1.001, 0.999, 1.0]) * 100e6 * 1.5**place}, config=f"c{place}")
+    rows = writer.dicts("SELECT drift_state, version_count, drift_p_value, explanation FROM marts.drifts")
+    assert [row["drift_state"] for row in rows] == ["not_enough_versions"] * 3
+    assert {row["version_count"] for row in rows} == {4}
+    assert {row["drift_p_value"] for row in rows} == {None}
+    assert rows[0]["explanation"] == "level of rss_app: 4 of the 5 versions that a drift takes."
+
+
+@pytest.mark.parametrize("count", [5, 8, 24])
+def test_noise_between_versions_is_a_drift_in_five_percent_at_most(writer: Writer, count: int) -> None:
+    generator = np.random.default_rng(count)
+    _store(writer, {f"s{place}": 100 + generator.normal(size=count) for place in range(200)})
+    drifting = [row for row in _drifts(writer).values() if row["drift_state"] != "steady"]
+    assert len(drifting) <= stats.binom.ppf(0.99, 200, 0.05)
+
+
+def test_a_question_about_one_app_is_about_its_versions_alone(writer: Writer) -> None:
+    _store(writer, {"rss_app": 100 + np.arange(6.0)})
+    _store(writer, {"rss_app": 100 - np.arange(6.0)}, app="other")
+    assert _drifts(writer, "app = 'app'")["rss_app", "level"]["drift_state"] == "worse"
+    assert _drifts(writer, "app = 'other'")["rss_app", "level"]["drift_state"] == "better"
