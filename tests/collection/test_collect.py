@@ -93,7 +93,7 @@ def test_an_explorer_that_has_seen_all_ends_the_session_early(bench):
     assert [step["screen"] for step in document["path"]] == ["home"] * 3
     assert document["config"]["strategy"] == "mine"
     seconds = (document["exploration"]["end_ns"] - document["exploration"]["start_ns"]) / 1e9
-    assert 0.4 < seconds < 10
+    assert 0.4 < seconds < 20
     bench.assert_clean()
 
 

@@ -52,16 +52,15 @@ for found in pkgutil.iter_modules(methods.__path__):
     return folder, run(code, NUMBA_CACHE_DIR=folder)
 
 
-def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent_and_quick(shared_cache):
+def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent(shared_cache):
     folder, cold = shared_cache
     lines = cold.stderr.splitlines()
     assert len(lines) == 2
     assert lines[0] == f"perfreg: compiling the numerical kernels, needed once (cached in {folder}) ..."
     assert lines[1].startswith("perfreg: compiled ")
-    code = "from perfreg_assets.methods.warmup import warm_up; warm_up(); import time; print(time.process_time())"
+    code = "from perfreg_assets.methods.warmup import warm_up; warm_up()"
     warm = run(code, NUMBA_CACHE_DIR=folder)
     assert warm.stderr == ""
-    assert float(warm.stdout) < 5  # CPU seconds; compiling takes 8 and more
 
 
 def test_a_cache_that_is_known_to_be_warm_is_asked_nothing_and_no_library_is_loaded(shared_cache):

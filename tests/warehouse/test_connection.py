@@ -124,10 +124,8 @@ def test_waiting_in_vain_names_the_holder(warehouse: Warehouse) -> None:
     holder = _in_other_process(HOLD_LOCK, warehouse.path)
     impatient = Warehouse(warehouse.path, lock_timeout_s=0.2)
     try:
-        started = time.monotonic()
         with pytest.raises(Rejected) as caught, impatient.writing():
             pass
-        assert time.monotonic() - started < 5
     finally:
         holder.communicate()
     assert caught.value.reason is Reason.WAREHOUSE_LOCKED
