@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from perfreg_assets.warehouse import runs
+from perfreg_assets.warehouse import drifts, runs
 from perfreg_assets.warehouse.connection import Writer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -162,3 +162,12 @@ def test_a_question_about_one_app_is_about_its_versions_alone(writer: Writer) ->
     _store(writer, {"rss_app": 100 - np.arange(6.0)}, app="other")
     assert _drifts(writer, "app = 'app'")["rss_app", "level"]["drift_state"] == "worse"
     assert _drifts(writer, "app = 'other'")["rss_app", "level"]["drift_state"] == "better"
+
+
+def test_what_is_told_is_what_got_worse_in_the_series_asked_for(writer: Writer) -> None:
+    rising, falling = 100 + np.arange(8.0), 100 - np.arange(8.0)
+    _store(writer, {"rss_app": rising, "cpu_app": falling, "cpu_total": rising})
+    _store(writer, {"rss_app": rising}, app="other")
+    told = drifts.worth_telling(writer, {"app"}, ("rss_app", "cpu_app"))
+    assert [(row["app"], row["series"], row["drift_state"]) for row in told] == [("app", "rss_app", "worse")]
+    assert drifts.worth_telling(writer, set(), ("rss_app",)) == []
