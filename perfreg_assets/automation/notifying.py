@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.reports.benchmark_site import family_page
+from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.loading_causes import told_causes, told_version_causes
 from perfreg_assets.reports.notify import Regression, notify
 from perfreg_assets.warehouse import notifications as table
@@ -78,10 +78,7 @@ def _told(verdicts: Sequence[dict[str, Any]]) -> str:
 
 def _of_version(row: dict[str, Any]) -> Regression:
     """A message of its own where only the runs together show it."""
-    named = "&".join(
-        f"{key}={quote(row[name], safe='')}" for key, name in (("app", "app"), ("version", "version_name"))
-    )
-    return _of_judged(row, page=f"index.html#{named}")
+    return _of_judged(row, page=version_page(row["app"], row["version_name"]))
 
 
 def _of_judged(row: dict[str, Any], **more: Any) -> Regression:

@@ -25,6 +25,8 @@ from perfreg_assets.warehouse.connection import Reader
 
 GROUP = 1000
 """Pages looked at together."""
+SETTLED_NS = 50_000_000
+"""A folder that changed less than this ago may change again without its time stamp saying so."""
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ def find(
         *_beside(state, order, found),
         *(run_id for run_id in {*due, *known} if due.get(run_id) != known.get(run_id)),
     }
-    if state.head.runs_changed == 0 or runs_changed(out_dir) != state.head.runs_changed:
+    if state.head.runs_changed == 0 or folder_changed(out_dir / "runs") != state.head.runs_changed:
         pages = {f"{page_name(run_id)}.html": run_id for run_id, entry in state.items() if entry.page}
         there = {path.name for path in (out_dir / "runs").glob("*.html")}
         found.candidates |= {run_id for page, run_id in pages.items() if page not in there}
@@ -184,10 +186,10 @@ def noted(entry: Entry, run: Run, **changed: object) -> Entry:
     return Entry(**facts)  # type: ignore[arg-type]
 
 
-def runs_changed(out_dir: Path) -> int:
-    """When a page was last added to or taken from the folder of run pages, ns; 0 where there is no such folder."""
+def folder_changed(folder: Path) -> int:
+    """When a page was last added to or taken from a folder of pages, ns; 0 where there is no such folder."""
     try:
-        return (out_dir / "runs").stat().st_mtime_ns
+        return folder.stat().st_mtime_ns
     except FileNotFoundError:
         return 0
 

@@ -37,6 +37,7 @@ class Run(run.Run):
     has_trace: bool = False
     is_trace_reduced: bool = False
     duration_s: float | None = None
+    folder_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perfreg_assets.reports import run_list, wording
+from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.shards import list_blocks
 from perfreg_assets.reports.templating import embed_json, render
 
@@ -87,7 +88,13 @@ def _app(name: str, app: Mapping[str, Any]) -> dict[str, Any]:
         "runs": _count(app, "runs"),
         "anomalous": _count(app, "anomalous"),
         "is_judged": any(block["series"] for block in app["blocks"]),
-        "latest": {"version": version, "runs": runs, "anomalous": anomalous, "state": state},
+        "latest": {
+            "version": version,
+            "page": version_page(name, version),
+            "runs": runs,
+            "anomalous": anomalous,
+            "state": state,
+        },
         "grew": newest.get("grew", []),
     }
 

@@ -17,6 +17,8 @@ PERFETTO_REMOTE = "https://ui.perfetto.dev"
 
 _REGEX_SIGNS = re.compile(r"[\\^$.|?*+()\[\]{}/-]")  # of JavaScript: Python's own quoting also quotes what must not be
 _QUOTED = r"\\\g<0>"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # without @, which stands between app and version
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,19 @@ def page_name(run_id: str) -> str:
     if RUN_ID.fullmatch(run_id):
         return run_id
     return f"run-{hashlib.sha256(run_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+VERSIONS = "versions"
+"""Folder of the pages of versions."""
+
+
+def version_page(app: str, version_name: str) -> str:
+    """The page of a version of an app, relative to the site: named after both where that is a safe name and no other
+    version's, else by a hash; either way it stands in an address as it is."""
+    if _PLAIN.fullmatch(app) and _PLAIN.fullmatch(version_name) and len(app) + len(version_name) <= _LONGEST:
+        return f"{VERSIONS}/{app}@{version_name}.html"
+    key = "\0".join((app, version_name)).encode("utf-8", "surrogatepass")
+    return f"{VERSIONS}/version-{hashlib.sha256(key).hexdigest()[:16]}.html"
 
 
 def attachment_link(run_id: str, file_name: str) -> str:

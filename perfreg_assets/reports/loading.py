@@ -387,7 +387,7 @@ class _Tables:
             _distances(reader, ids),
             _barycenters(reader, ids),
             _profiles(reader, ids),
-            _discords(reader, ids),
+            load_discords(reader, ids),
             _places(reader, ids),
             load_explained(reader, ids),
         )
@@ -432,7 +432,8 @@ def _profiles(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Profile]:
     }
 
 
-def _discords(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Discord, ...]]:
+def load_discords(reader: Reader, ids: Sequence[str]) -> dict[tuple[str, str], tuple[Discord, ...]]:
+    """(run_id, series) → its suspicious windows in order of time."""
     found: dict[tuple[str, str], list[Discord]] = defaultdict(list)
     for row in reader.dicts(
         "SELECT run_id, series, start_s, end_s, peak_s, start_ns, end_ns, confidence, profile_value, screens "

@@ -5,8 +5,9 @@ Everything is asked of some runs or versions; only the figures of the ω page ar
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -226,6 +227,22 @@ def load_versions(reader: Reader, versions: dict[str, list[Placed]]) -> dict[str
             },
         )
         for version, runs in versions.items()
+    }
+
+
+def load_medians(
+    reader: Reader, versions: Mapping[str, Sequence[Placed]], series: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Version → series → its level as `load_versions` has it, of the series that are known of it."""
+    latest = {version: [one.run_id for one in runs[-SHOWN_RUNS:]] for version, runs in versions.items()}
+    _, means = _means(reader, sorted({run_id for ids in latest.values() for run_id in ids}), series)
+    return {
+        version: {
+            name: statistics.median(known)
+            for name in series
+            if (known := [means[run_id, name] for run_id in ids if (run_id, name) in means])
+        }
+        for version, ids in latest.items()
     }
 
 

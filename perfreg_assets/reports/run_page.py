@@ -14,7 +14,14 @@ from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.causes_table import cause_tables
 from perfreg_assets.reports.data import Attachment, AxisVerdict, Discord, Distances, History, Run, RunDetail, SeriesView
 from perfreg_assets.reports.energy_drawing import draw_power
-from perfreg_assets.reports.links import DEFAULT_SERVER, PerfettoLink, attachment_link, page_name, perfetto_link
+from perfreg_assets.reports.links import (
+    DEFAULT_SERVER,
+    PerfettoLink,
+    attachment_link,
+    page_name,
+    perfetto_link,
+    version_page,
+)
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
 from perfreg_assets.reports.templating import embed_json, numbers, render
@@ -52,6 +59,7 @@ def render_run_page(
             "run": _RunWithOffsets(detail),
             "previous": _page_link(detail.previous_run_id),
             "next": _page_link(detail.next_run_id),
+            "version_page": _version_page(run),
             "headline": wording.headline(detail),
             "axes": _axes(detail),
             "due": due,
@@ -112,6 +120,13 @@ def _offset(ts_ns: Any, start_ns: int | None) -> str | None:
 
 def _page_link(run_id: str | None) -> str | None:
     return f"{page_name(run_id)}.html" if run_id else None
+
+
+def _version_page(run: Run) -> str | None:
+    """None of a run that stands in no version: a quarantined one says nothing about it."""
+    if run.state == "quarantined" or not run.app or not run.version_name:
+        return None
+    return version_page(run.app, run.version_name)
 
 
 def _span_s(series: Sequence[SeriesView]) -> float:

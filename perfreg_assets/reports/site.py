@@ -1,4 +1,4 @@
-"""The report site: one page per run, the index with its lists, and the ω page. Only what changed is written again.
+"""The report site: a page per run and per version, the index with its lists, the ω page. Only what changed is written.
 
 What a build looks at is what changed since the last one (`changes`), so that one more run costs the same however many
 there are. A file is replaced by an atomic rename, so that a reader never sees half of one; one build at a time holds
@@ -12,7 +12,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from perfreg_assets.reports import benchmark_site, energy_site, loading, loading_lists, run_list, shards, version_list
+from perfreg_assets.reports import (
+    benchmark_site,
+    energy_site,
+    loading,
+    loading_lists,
+    run_list,
+    shards,
+    version_list,
+    version_site,
+)
 from perfreg_assets.reports import changes as change_finder
 from perfreg_assets.reports.benchmark_site import write_benchmark_pages
 from perfreg_assets.reports.changes import Changes, Late, noted
@@ -30,14 +39,11 @@ from perfreg_assets.warehouse.lock import file_lock
 
 OVERVIEW_PAGES = ("index.html", "omega.html")
 OVERVIEW = "overview"
-"""Stands for both, and for the pages of benchmarks and of versions by charge, where a run's id stands for its page."""
+"""Stands for all pages that are no run's, where a run's id stands for its page."""
 GROUP_SIZE = 20
 """Run pages loaded at once: about 20 × 12 series × 13 runs of arrays."""
 SAVED_EVERY_S = 30.0
 """A long build that is killed goes on from here."""
-SETTLED_NS = 50_000_000
-"""A folder that changed less than this ago may change again without its time stamp saying so."""
-
 LOCK_TIMEOUT_S = 600.0
 
 
@@ -74,7 +80,10 @@ def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAUL
     if not (out_dir / OVERVIEW_PAGES[0]).is_file():
         return build_site(reader, out_dir, server=server)
     with file_lock(out_dir / ".lock", timeout_s=LOCK_TIMEOUT_S, what=f"the report site {out_dir}"):
-        return write_benchmark_pages(reader, out_dir)
+        return [
+            *write_benchmark_pages(reader, out_dir),
+            *version_site.update_measured(reader, out_dir, server=server),
+        ]
 
 
 def due_pages(
@@ -103,6 +112,7 @@ def _due_pages(
         and _overview(reader) == state.head.overview
         and all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
         and _pieces(state) <= shards.there(out_dir)
+        and not version_site.is_due(reader, out_dir, state)
         and not benchmark_site.is_due(reader, out_dir)
         and not energy_site.is_due(reader, out_dir)
     )
@@ -165,7 +175,11 @@ class _Build:
                 self._remove(f"{page_name(run_id)}.html")
         for name in changes.strangers:
             self._remove(name)
-        self._update_lists(changes, {place for place in touched if place[0]})
+        touched = {place for place in touched if place[0]}
+        self._update_lists(changes, touched)
+        self._written += version_site.update(
+            self._reader, out_dir, self._state, self._order, touched, server=self._server
+        )
         self._save(changes)
         return self._written
 
@@ -230,6 +244,6 @@ class _Build:
         head = self._state.head
         head.checksum, head.latest, head.general = changes.totals.checksum, changes.totals.latest, changes.general
         head.due = {run_id: why for run_id, why in self._due.items() if self._state.get(run_id).page}
-        changed = change_finder.runs_changed(self._out_dir)
-        head.runs_changed = changed if time.time_ns() - changed > SETTLED_NS else 0
+        changed = change_finder.folder_changed(self._out_dir / "runs")
+        head.runs_changed = changed if time.time_ns() - changed > change_finder.SETTLED_NS else 0
         self._state.save()

@@ -19,7 +19,7 @@ from perfreg_assets.reports.files import write
 FOLDER = ".state"
 HEAD = f"{FOLDER}/head.json"
 """Written by every build that changed anything, last of all."""
-FORMAT = 2
+FORMAT = 3
 SHARDS = 256
 
 
@@ -42,6 +42,22 @@ class Entry:
     started: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class VersionEntry:
+    """What is known of a version of an app since the last build.
+
+    Attributes:
+        block: number of the block of the app's versions that it stands in; -1 where it stands in none.
+        page: hash of the text of its page; "" where it has none.
+        code, first: its place in the order of the app's versions (code only where all of them have one; ISO 8601).
+    """
+
+    block: int = -1
+    page: str = ""
+    code: int | None = None
+    first: str = ""
+
+
 @dataclass(slots=True)
 class Head:
     """What does not belong to a single run.
@@ -55,7 +71,9 @@ class Head:
         blocks: per list block its facts for the index, see `run_list`.
         apps: per app the facts of its blocks of versions, see `version_list`.
         first: the first page of the list of runs, by run, see `run_list`.
-        pages: hash of the text of the pages that are no run's.
+        pages: hash of the text of the pages that are no run's and no version's.
+        versions_changed: as `runs_changed`, of the folder of the pages of versions.
+        benchmarks: hash of all results of benchmarks, which pages of versions name.
         sizes: bytes of each file of runs, by its name.
     """
 
@@ -69,6 +87,8 @@ class Head:
     apps: dict[str, dict[str, Any]] = field(default_factory=dict)
     first: dict[str, list[Any]] = field(default_factory=dict)
     pages: dict[str, str] = field(default_factory=dict)
+    versions_changed: int = 0
+    benchmarks: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
 
 
@@ -79,7 +99,7 @@ class TornError(Exception):
 @dataclass(slots=True)
 class _Shard:
     runs: dict[str, Entry] = field(default_factory=dict)
-    versions: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, VersionEntry] = field(default_factory=dict)
 
 
 class SiteState:
@@ -111,20 +131,27 @@ class SiteState:
         if self._shard(run_id).runs.pop(run_id, None) is not None:
             self._touched.add(_number(run_id))
 
-    def block_of_version(self, app: str, version: str) -> int:
-        """Number of the block of the app's versions; -1 where it stands in none."""
+    def version(self, app: str, version: str) -> VersionEntry:
+        """A version that was never seen has an entry that says nothing."""
         name = _version_name(app, version)
-        return self._shard(name).versions.get(name, -1)
+        return self._shard(name).versions.get(name, VersionEntry())
 
-    def put_version(self, app: str, version: str, block: int) -> None:
-        """Remembers it; -1 forgets it."""
+    def put_version(self, app: str, version: str, entry: VersionEntry) -> None:
+        """Remembers it; an entry that says nothing forgets it."""
         name = _version_name(app, version)
         versions = self._shard(name).versions
-        if versions.get(name, -1) != block:
-            versions[name] = block
-            if block < 0:
+        if versions.get(name, VersionEntry()) != entry:
+            versions[name] = entry
+            if entry == VersionEntry():
                 del versions[name]
             self._touched.add(_number(name))
+
+    def versions(self) -> Iterator[tuple[str, str, VersionEntry]]:
+        """Every version with its entry: reads all files."""
+        for number in range(SHARDS):
+            for name, entry in list(self._numbered(number).versions.items()):
+                app, version = json.loads(name)
+                yield app, version, entry
 
     def items(self) -> Iterator[tuple[str, Entry]]:
         """Every run with its entry: reads all files."""
@@ -137,7 +164,8 @@ class SiteState:
         for number in sorted(self._touched):
             shard, path = self._shards[number], self._path(number)
             runs = {run_id: list(_values(entry)) for run_id, entry in sorted(shard.runs.items())}
-            content = {"format": FORMAT, "runs": runs, "versions": dict(sorted(shard.versions.items()))}
+            versions = {name: list(_values(entry)) for name, entry in sorted(shard.versions.items())}
+            content = {"format": FORMAT, "runs": runs, "versions": versions}
             write(path, json.dumps(content))
             self.head.sizes[path.name] = path.stat().st_size
         self._touched.clear()
@@ -165,7 +193,8 @@ class SiteState:
             except TornError:
                 known = _Shard()
             self._shards[number] = _Shard(
-                {run_id: replace(entry, stamp=0, block=-1) for run_id, entry in known.runs.items() if entry.page}
+                {run_id: replace(entry, stamp=0, block=-1) for run_id, entry in known.runs.items() if entry.page},
+                {name: replace(entry, block=-1) for name, entry in known.versions.items() if entry.page},
             )
 
     def _shard(self, name: str) -> _Shard:
@@ -187,7 +216,7 @@ class SiteState:
         try:
             assert found is not None
             runs = {run_id: Entry(*values) for run_id, values in found["runs"].items()}
-            return _Shard(runs, dict(found["versions"]))
+            return _Shard(runs, {name: VersionEntry(*values) for name, values in found["versions"].items()})
         except (AssertionError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise TornError(str(path)) from error
 
@@ -213,8 +242,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("format") == FORMAT else None
 
 
-def _values(entry: Entry) -> Iterator[Any]:
-    return (getattr(entry, spec.name) for spec in fields(Entry))
+def _values(entry: Entry | VersionEntry) -> Iterator[Any]:
+    return (getattr(entry, spec.name) for spec in fields(entry))
 
 
 def _version_name(app: str, version: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from perfreg_assets.reports import shards, wording
 from perfreg_assets.reports.data import VersionRow
+from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.loading_causes import told_version_causes
 from perfreg_assets.reports.loading_lists import load_settings, load_versions
 from perfreg_assets.reports.run_order import Placed, RunOrder
@@ -78,7 +80,7 @@ def update(
         gone = {block for block in range(len(known["blocks"])) if name_of(known["number"], block) in lost}
         if gone:
             versions = {one.version_name for one in order.runs_of(app)}
-            of_app[app] |= {version for version in versions if state.block_of_version(app, version) in gone}
+            of_app[app] |= {version for version in versions if state.version(app, version).block in gone}
     for app, versions in sorted(of_app.items()):
         _update_app(reader, out_dir, state, order, app, versions)
 
@@ -95,15 +97,16 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
             runs.setdefault(one.version_name, []).append(one)
     wanted: dict[int, set[str]] = defaultdict(set)
     for version in (*runs, *sorted(versions - set(runs))):  # new ones by their first run
-        block = state.block_of_version(app, version)
+        entry = state.version(app, version)
+        block = entry.block
         if version not in runs:
-            state.put_version(app, version, -1)
+            state.put_version(app, version, replace(entry, block=-1))
         elif block < 0:
             if not blocks or blocks[-1]["count"] >= BLOCK_SIZE:
                 blocks.append({"digest": "", "count": 0})
             block = len(blocks) - 1
             blocks[block]["count"] += 1
-            state.put_version(app, version, block)
+            state.put_version(app, version, replace(entry, block=block))
         if block >= 0:
             wanted[block].add(version)
     everything: dict[int, tuple[dict[str, Row], dict[str, VersionRow]]] = {}
@@ -119,7 +122,12 @@ def _update_app(reader: Reader, out_dir: Path, state: SiteState, order: RunOrder
     grown = _grown(reader, app, [row for _, fresh in everything.values() for row in fresh.values()])
     for block, (rows, fresh) in everything.items():
         rows |= {
-            version: {**packed(row), **judged.get(version, {}), **grown.get(version, {})}
+            version: {
+                "page": version_page(app, version),
+                **packed(row),
+                **judged.get(version, {}),
+                **grown.get(version, {}),
+            }
             for version, row in fresh.items()
         }
         digest = shards.save(out_dir, name_of(known["number"], block), rows, blocks[block]["digest"])
@@ -132,7 +140,7 @@ def _of_block(state: SiteState, order: RunOrder, app: str, block: int) -> dict[s
     """Version → its runs, of the versions of one block."""
     found: dict[str, list[Placed]] = defaultdict(list)
     for one in order.runs_of(app):
-        if state.block_of_version(app, one.version_name) == block:
+        if state.version(app, one.version_name).block == block:
             found[one.version_name].append(one)
     return found
 

@@ -122,7 +122,7 @@ def unexamined(stretches: Sequence[tuple[float, float]]) -> str | None:
     """That windows were not looked for in some stretches, as a sentence."""
     if not stretches:
         return None
-    told = _enumerate([f"{plain_seconds(start)} to {plain_seconds(end)} s" for start, end in stretches])
+    told = enumerate_names([f"{plain_seconds(start)} to {plain_seconds(end)} s" for start, end in stretches])
     return f"Not examined: {told}. Start and end differ in any two sessions."
 
 
@@ -181,7 +181,7 @@ def _judged(detail: RunDetail, whole: Verdict, judged: Sequence[View], version: 
         found = Headline("anomalous", text, _joined(whole.explanation, gap))
     elif whole.state == "series_missing":
         lacking = [s for s in detail.judged if detail.is_lacking(s)]
-        names = _enumerate([series_short(name) for name in whole.missing_series])
+        names = enumerate_names([series_short(name) for name in whole.missing_series])
         are, them = ("is", "it") if len(whole.missing_series) == 1 else ("are", "them")
         text = (
             f"{names} {are} missing from this run although its history has {them}, "
@@ -227,7 +227,7 @@ def _single(anomalous: Sequence[View], judged: Sequence[View]) -> str | None:
 
 
 def _subject(series: Sequence[View]) -> str:
-    return _enumerate([series_short(s.name) for s in series])
+    return enumerate_names([series_short(s.name) for s in series])
 
 
 def _is(series: Sequence[View]) -> str:
@@ -287,7 +287,8 @@ def _joined(*sentences: str | None) -> str | None:
     return " ".join(sentence for sentence in sentences if sentence) or None
 
 
-def _enumerate(names: list[str]) -> str:
+def enumerate_names(names: list[str]) -> str:
+    """`CPU, memory and I/O`."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"

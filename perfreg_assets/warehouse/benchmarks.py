@@ -457,6 +457,39 @@ def stamp(reader: Reader) -> str:
     )
 
 
+_STAMPS_OF_VERSIONS = """
+SELECT runs.app, runs.version_name,
+       bit_xor(hash(runs.benchmark_run_id, runs.imported_at, judged.input_hash, judged.measured_at))::VARCHAR
+FROM core.benchmark_runs AS runs
+LEFT JOIN core.benchmark_judged AS judged ON judged.benchmark_run_id = runs.benchmark_run_id
+GROUP BY runs.app, runs.version_name
+"""
+
+
+def stamps_of_versions(reader: Reader) -> dict[tuple[str, str], str]:
+    """(app, version) → what changes when its results or verdicts on them do, the settings in force apart."""
+    return {(app, version): stamp for app, version, stamp in reader.rows(_STAMPS_OF_VERSIONS)}
+
+
+_OF_VERSIONS = """
+SELECT version_name, device, variant, runner,
+       count(*) AS result_count,
+       count(is_anomalous) AS judged_count,
+       count(*) FILTER (WHERE is_anomalous) AS anomalous_count,
+       count(*) FILTER (WHERE state = 'improved') AS improved_count,
+       max(started_at) AS started_at
+FROM marts.benchmark_verdicts
+WHERE app = ? AND version_name IN ({marks})
+GROUP BY version_name, device, variant, runner
+ORDER BY version_name, device, variant, runner
+"""
+
+
+def counts_of_versions(reader: Reader, app: str, versions: Sequence[str]) -> list[dict[str, Any]]:
+    """By version and family: how many results have a verdict, and which."""
+    return reader.dicts(_OF_VERSIONS.format(marks=", ".join("?" * len(versions))), [app, *versions])
+
+
 def latest_partition(reader: Reader) -> str | None:
     """That of the benchmark run that was measured last."""
     found: str | None = reader.value("SELECT arg_max(partition_key, started_at) FROM core.benchmark_runs")

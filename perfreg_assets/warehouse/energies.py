@@ -304,7 +304,7 @@ SELECT
     median(spent.total_change_ratio) AS total_change_ratio
 FROM marts.energy_by_run AS spent
 JOIN core.energy_runs AS states ON states.run_id = spent.run_id
-WHERE list_contains($runs::VARCHAR[], spent.run_id)
+WHERE {of}
 GROUP BY spent.device, spent.profile_id, spent.version_name
 ORDER BY spent.device, spent.profile_id, min(spent.started_at), spent.version_name
 """
@@ -313,7 +313,12 @@ ORDER BY spent.device, spent.profile_id, min(spent.started_at), spent.version_na
 def versions(reader: Reader, app: str, *, most: int) -> list[dict[str, Any]]:
     """The last versions of an app as marts.energy_by_version has them, by device and profile in order of time."""
     runs = [run_id for (run_id,) in reader.rows(_LAST, {"app": app, "most": most})]
-    return reader.dicts(_VERSIONS, {"runs": runs})
+    return reader.dicts(_VERSIONS.format(of="list_contains($runs::VARCHAR[], spent.run_id)"), {"runs": runs})
+
+
+def versions_of_runs(reader: Reader, run_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """As `versions`, of the versions that these runs are of; without looking at other runs but their histories."""
+    return reader.dicts(_VERSIONS.format(of=f"spent.run_id IN ({', '.join('?' * len(run_ids))})"), list(run_ids))
 
 
 _FIGURES = """

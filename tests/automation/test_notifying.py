@@ -13,11 +13,13 @@ import dagster as dg
 import pytest
 
 from perfreg_assets.assets.project import Project
+from perfreg_assets.automation import notifying
 from perfreg_assets.automation.notifying import new_regressions
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
 from perfreg_assets.model import benchmarks
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reports import benchmark_site
+from perfreg_assets.reports.notify import build_message
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import benchmarks as benchmark_table
 from perfreg_assets.warehouse.connection import Warehouse
@@ -114,3 +116,12 @@ def test_slower_benchmarks_are_posted_once_per_file(tmp_path, webhook, monkeypat
         assert reader.rows("SELECT app, version_name FROM marts.notifications") == [("sh.measure", "7.0")]
     tick(settings)
     assert len(messages) == 1
+
+
+def test_the_message_about_a_version_leads_to_its_page():
+    row = {
+        "notification_key": "version/a.b@1.0/default", "run_id": "r1", "app": "a.b", "version_name": "1.0",
+        "explanation": "The version as a whole is anomalous.", "axes": ["cpu"],
+    }  # fmt: skip
+    message = build_message(notifying._of_version(row), reports_url="http://reports/")
+    assert "http://reports/versions/a.b@1.0.html" in message["text"]

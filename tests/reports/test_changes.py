@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from perfreg_assets import bundled
-from perfreg_assets.reports import changes, loading, loading_lists, run_list, site, site_state
+from perfreg_assets.reports import changes, loading, loading_lists, run_list, site, site_state, version_site
 from perfreg_assets.reports.files import digest
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.warehouse import (
@@ -179,8 +179,10 @@ def quick(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_after_any_changes_in_any_order_the_pages_to_write_are_those_of_the_full_comparison(
-    own_sample, tmp_path, quick, seed
+    own_sample, tmp_path, quick, monkeypatch, seed
 ):
+    monkeypatch.setattr(version_site, "load_version_views", lambda reader, app, versions, earlier: dict(versions))
+    monkeypatch.setattr(version_site, "render_version_page", lambda view, **options: "</html>")
     chance, out = random.Random(seed), tmp_path / "reports"
     everything = STEPS if seed % 2 else USUAL
     with own_sample.reading() as reader:
@@ -253,6 +255,10 @@ def test_the_checksum_of_all_is_that_of_the_stamps_of_all_runs(own_sample):
 
 
 # ---- lists -----------------------------------------------------------------------------------------------
+def _version_pages(out) -> dict[str, str]:
+    return {path.name: path.read_text("utf-8") for path in (out / "versions").glob("*.html")}
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_lists_that_grew_by_changes_hold_what_lists_made_at_once_hold(own_sample, tmp_path, quick, seed):
     chance, out = random.Random(seed), tmp_path / "reports"
@@ -271,6 +277,7 @@ def test_lists_that_grew_by_changes_hold_what_lists_made_at_once_hold(own_sample
         listed = {run_id: run_list.packed(one) for run_id, one in loading_lists.load_listed(reader, everyone).items()}
     grown, anew = ({kind: _rows(folder, kind) for kind in ("runs", "versions")} for folder in (out, tmp_path / "anew"))
     assert grown == anew
+    assert _version_pages(out) == _version_pages(tmp_path / "anew")
     assert grown["runs"] == listed
 
 

@@ -189,6 +189,16 @@ def test_functional_problems_and_reviews_are_shown(detail, builders):
     assert "“ warm-up ”" in text
 
 
+def test_a_quarantined_run_says_why_and_what_to_do(detail):
+    base = detail("quarantined")
+    text = render_run_page(replace(base, run=replace(base.run, folder_name="broken <copy>")))
+    first = text.partition("</section>")[0]
+    assert "run.json: started_at has no time zone." in first
+    for told in ("time_without_zone", "broken &lt;copy&gt;", "perfreg ingest PATH"):
+        assert f"<code>{told}" in first or f"<code><bdi>{told}" in first, told
+    assert "perfreg ingest" not in render_run_page(detail("normal"))
+
+
 def test_the_scenario_is_among_the_facts_of_a_run_that_names_one(detail):
     contents = detail("anomalous")
     assert "Scenario" not in _visible(render_run_page(contents))

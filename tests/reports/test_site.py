@@ -20,6 +20,9 @@ from perfreg_assets.reports.templating import asset_files
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Writer
 
+NOTES_1_1 = "versions/com.example.notes@1.1.0.html"
+"""The page of the version of notes-0008 to notes-0015."""
+
 
 def _stamps(folder: Path) -> dict[str, int]:
     return {
@@ -61,7 +64,7 @@ def test_every_registered_run_has_a_page_quarantined_ones_too(sample_site):
 
 def test_links_between_pages_lead_to_pages(sample_site):
     _, out = sample_site
-    for page in [out / "index.html", out / "omega.html", *(out / "runs").glob("*.html")]:
+    for page in [out / "index.html", out / "omega.html", *out.glob("runs/*.html"), *out.glob("versions/*.html")]:
         for address in re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', page.read_text("utf-8")):
             if address.startswith("../../runs/"):  # the sample's run folders are not there; see test_attachments
                 continue
@@ -152,8 +155,8 @@ def test_a_review_rewrites_that_run_and_the_overviews_only(own_sample, tmp_path)
     with own_sample.writing() as writer:
         reviews.add(writer, "notes-0010", "accepted", note="new cache")
     changed = _build(own_sample, out)
-    assert set(changed) <= {"runs/notes-0010.html", "index.html", "omega.html"}
-    assert "runs/notes-0010.html" in changed
+    assert set(changed) <= {"runs/notes-0010.html", NOTES_1_1, "index.html", "omega.html"}
+    assert {"runs/notes-0010.html", NOTES_1_1} <= set(changed)
     after = _stamps(out)
     assert {page for page in after if after[page] != before[page]} == {*changed, "data/runs-0.js"}
     assert "new cache" in (out / "runs" / "notes-0010.html").read_text("utf-8")
@@ -213,7 +216,7 @@ def test_changed_templates_rewrite_every_run_page(own_sample, tmp_path, monkeypa
     assert sum(page.startswith("runs/") for page in _build(own_sample, out)) == total
 
 
-DAMAGES = ["", "[]", '{"format": 99, "runs": {}}', '{"format": 2, "runs": 3}', None]
+DAMAGES = ["", "[]", '{"format": 99, "runs": {}}', '{"format": 3, "runs": 3}', None]
 
 
 @pytest.mark.parametrize(("which", "content"), [("head.json", "not json"), *(("runs", one) for one in DAMAGES)])
@@ -266,7 +269,9 @@ def test_a_deleted_piece_of_a_list_comes_back_and_a_damaged_one_when_it_changes(
 
 def _contents(out: Path) -> dict[str, str]:
     """What a reader of the site meets: pages, and the rows of the lists wherever they stand."""
-    pages = {str(p.relative_to(out)): p.read_text("utf-8") for p in (out / "runs").glob("*.html")}
+    pages = {
+        str(p.relative_to(out)): p.read_text("utf-8") for p in (*out.glob("runs/*.html"), *out.glob("versions/*.html"))
+    }
     return {**pages, "runs": _pieces(out, "runs"), "versions": _pieces(out, "versions")}
 
 
@@ -286,7 +291,12 @@ def test_a_run_more_rewrites_its_own_pieces_only(own_sample, tmp_path, monkeypat
         )  # fmt: skip
         runs.upsert(writer, [fresh])
     changed = _build(own_sample, out)
-    assert set(changed) - {"omega.html"} == {"runs/notes-9999.html", "runs/notes-0023.html", "index.html"}
+    assert set(changed) - {"omega.html"} == {
+        "runs/notes-9999.html",
+        "runs/notes-0023.html",
+        "versions/com.example.notes@9.9.9.html",
+        "index.html",
+    }
     after = _stamps(out)
     touched = {name for name in after if after[name] != before.get(name)}
     last = f"data/runs-{len(everyone) // 7}.js"
@@ -392,5 +402,6 @@ def test_with_hundreds_of_runs_the_index_stays_small_and_one_change_rewrites_one
     with warehouse.writing() as writer:
         reviews.add(writer, "notes-0100", "confirmed")
     changed = set(_build(warehouse, out))
-    assert "runs/notes-0100.html" in changed
-    assert changed <= {"runs/notes-0100.html", "index.html", "omega.html"}
+    version = "versions/com.example.notes@1.12.0.html"
+    assert {"runs/notes-0100.html", version} <= changed
+    assert changed <= {"runs/notes-0100.html", version, "index.html", "omega.html"}

@@ -182,7 +182,7 @@
     const heads = make("tr", {}, make("th", { scope: "col" }, make("span", { className: "visually-hidden" }, "Version")), make("th", { scope: "col" }, "Runs"),
       ...series.map(([key, , words]) => make("th", { scope: "col", title: key }, words)));
     return make("table", { className: "heat" }, make("thead", {}, groups, heads), make("tbody", {}, ...versions.map((version) => make("tr", {},
-      make("th", { scope: "row", title: version.told ?? "" }, name(version.name), version.state ? badge(version.state) : null),
+      make("th", { scope: "row", title: version.told ?? "" }, make("a", { href: version.page }, name(version.name)), version.state ? badge(version.state) : null),
       make("td", { className: "runs" }, make("a", { href: address({ app, version: version.name }) }, String(version.runs))),
       ...series.map(([key]) => cell(app, version, key))))));
   }

@@ -1,0 +1,230 @@
+"""A version's page, where a message or a build's check leads to: whether it got worse, where, why, and what to do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfreg_assets.reports import wording
+from perfreg_assets.reports.benchmark_site import family_page
+from perfreg_assets.reports.causes_wording import amount, cause_name, share
+from perfreg_assets.reports.data import ListedRun, SeriesLevel
+from perfreg_assets.reports.links import DEFAULT_SERVER, page_name, perfetto_link, version_page
+from perfreg_assets.reports.loading_version_pages import VersionView, Worst
+from perfreg_assets.reports.templating import render
+from perfreg_assets.reports.wording import axis_label, axis_place, series_short
+from perfreg_assets.warehouse.causes import SEVERAL_RUNS
+from perfreg_assets.warehouse.version_verdicts import WHOLE
+
+SHOWN_CAUSES = 10
+
+
+def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER) -> str:
+    """The page as HTML text."""
+    row = view.row
+    whole = next((one for one in view.verdicts if one["axis"] == WHOLE), None)
+    axes = _axes(view)
+    before = view.earlier[-1][0] if view.earlier else None
+    return render(
+        "version.html.j2",
+        {
+            "root": "../",
+            "page": "version",
+            "server": server,
+            "app": view.app,
+            "version": row.version_name,
+            "tone": whole["state"] if whole else "not_judged",
+            "headline": _headline(view, whole),
+            "explanation": whole["explanation"] if whole else None,
+            "left_out": row.run_count - whole["run_count"] if whole else 0,
+            "axes": axes,
+            "next": _next(view, whole, server),
+            "row": row,
+            "before": None if before is None else {"name": before, "page": version_page(view.app, before)},
+            "runs": [_run(run, [axis for axis, _ in _axis_columns(view.runs)]) for run in view.runs],
+            "axis_columns": _axis_columns(view.runs),
+            "hidden_runs": row.run_count - len(view.runs),
+            "grown": [_cause(one) for one in view.grown[:SHOWN_CAUSES]],
+            "hidden_causes": max(0, len(view.grown) - SHOWN_CAUSES),
+            "no_causes": _no_causes(view),
+            "levels": [_level(name, level, view) for name, level in sorted(row.levels.items())],
+            "earliest": view.earlier[0][0] if len(view.earlier) > 1 else None,
+            "earlier_count": len(view.earlier),
+            "energy": view.energy,
+            "benchmarks": [{**one, "page": _family(view.app, one)} for one in view.benchmarks],
+            "page_name": page_name,
+        },
+    )
+
+
+def _headline(view: VersionView, whole: Mapping[str, Any] | None) -> str:
+    """One sentence; what was not judged is never called normal."""
+    version = view.row.version_name
+    if whole is None:
+        return f"{version} has not been judged yet."
+    of = f"{whole['judged_count']} judged run{'s' if whole['judged_count'] != 1 else ''}"
+    if whole["state"] == "anomalous":
+        return _worse(view, whole, of)
+    told = {
+        "improved": f"{version} is better than comparable earlier runs ({of}).",
+        "normal": f"{version} stayed within what comparable earlier runs did ({of}).",
+        "series_missing": f"{version} is not judged as a whole: {series_short(whole['series'])} is missing in all "
+        "its runs.",
+        "not_enough_history": "Not judged: there are too few comparable earlier runs. This says nothing good or bad "
+        f"about {version}.",
+        "incomplete_trace": f"{version} cannot be judged: no run of it has a whole trace.",
+    }
+    return told.get(whole["state"], f"{version} was not judged.")
+
+
+def _worse(view: VersionView, whole: Mapping[str, Any], of: str) -> str:
+    version, count = view.row.version_name, whole["anomalous_count"]
+    axes = [axis_label(one["axis"]) for one in view.verdicts if one["axis"] != WHOLE and one["is_anomalous"]]
+    what = f"{wording.enumerate_names(axes)} of {version}" if axes else f"{version} as a whole"
+    if not count:
+        return f"{what} got worse than in comparable earlier runs: only its {of} together show it."
+    are = "is" if count == 1 else "are"
+    return f"{what} got worse than in comparable earlier runs: {count} of {of} {are} anomalous."
+
+
+def _axes(view: VersionView) -> list[dict[str, Any]]:
+    own = sorted((one for one in view.verdicts if one["axis"] != WHOLE), key=lambda one: axis_place(one["axis"]))
+    return [
+        {
+            "label": axis_label(one["axis"]),
+            "state": one["state"],
+            "series": series_short(one["series"]) if one["series"] else None,
+            "ratio": max(one["excess_ratio"], 0.0)
+            if one["excess_ratio"] is not None and one["state"] in ("anomalous", "normal")
+            else None,
+            "count": f"{one['anomalous_count']} of {one['judged_count']} runs" if one["judged_count"] else None,
+            "explanation": one["explanation"],
+        }
+        for one in own
+    ]
+
+
+def _next(view: VersionView, whole: Mapping[str, Any] | None, server: str) -> dict[str, Any]:
+    """What to do now: look into the worst run, beside the nearest of its history; or what it takes to judge."""
+    worst = view.worst
+    advice = _ADVICE.get(whole["state"], _UNKNOWN) if whole else _UNKNOWN
+    if worst is None or worst.verdict is None:
+        return {"advice": advice, "worst": None}
+    return {"advice": advice, "worst": _look(worst, server)}
+
+
+_ADVICE = {
+    "anomalous": "What to do next:",
+    "normal": "Nothing needs to be done. The run to look at first, if you want to:",
+    "improved": "Nothing needs to be done. The run to look at first, if you want to:",
+    "series_missing": "Record its runs with the data sources that its history has; perfreg inspect says what a trace "
+    "lacks.",
+    "incomplete_trace": "Record its runs again; each run's page says what is wrong with its trace.",
+    "not_enough_history": "Record more runs, of it and of versions before it, on the same paths; each run's page says "
+    "how many it takes.",
+}
+_UNKNOWN = "perfreg status says what is still to be computed, and why."
+
+
+def _look(worst: Worst, server: str) -> dict[str, Any]:
+    run, verdict, window, near = worst.run, worst.verdict, worst.window, worst.nearest
+    link, where = None, ""
+    if run.has_trace and window is not None:
+        link = perfetto_link(run.run_id, window.start_ns, window.end_ns, app=run.app, server=server)
+        where = f" at second {window.start_s:.0f}"
+    elif run.has_trace:
+        start, end = run.exploration_start_ns, run.exploration_end_ns
+        link = perfetto_link(run.run_id, start, end, app=run.app, server=server)
+    compare = None if near is None else shlex.join(["perfreg", "compare", near.run_id, run.run_id])
+    return {
+        "run_id": run.run_id,
+        "is_anomalous": bool(verdict and verdict.is_anomalous),
+        "is_reviewed": run.review_status is not None,
+        "series": series_short(verdict.series) if verdict else None,
+        "ratio": verdict.limit_ratio if verdict else None,
+        "window": window,
+        "cause": worst.cause,
+        "nearest": near,
+        "compare": compare,
+        "link": link,
+        "where": where,
+        "review": shlex.join(["perfreg", "review", run.run_id, "--status", "confirmed"]),
+    }
+
+
+def _axis_columns(runs: Sequence[ListedRun]) -> list[tuple[str, str]]:
+    return [(axis, axis_label(axis)) for axis in sorted({name for run in runs for name in run.axes}, key=axis_place)]
+
+
+def _run(run: ListedRun, axes: Sequence[str]) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "state": run.state,
+        "axes": [run.axes.get(axis) for axis in axes],
+        "flagged": ", ".join(series_short(name) for name in run.flagged),
+        "ratio": run.ratio,
+        "started_at": run.started_at,
+        "review": run.review,
+        "problems": run.problems,
+    }
+
+
+def _cause(row: Mapping[str, Any]) -> dict[str, Any]:
+    kind = row["kind"]
+    return {
+        "what": cause_name(kind, row["process"], row["thread"], row["name"]),
+        "is_new": row["is_new"],
+        "series": series_short(row["series"]),
+        "run_ids": row["run_ids"],
+        "before": amount(row["before_median"], kind),
+        "after": amount(row["after_median"], kind),
+        "growth": amount(row["growth_median"], kind, is_difference=True),
+        "share": share(row["growth_share_median"]),
+    }
+
+
+def _no_causes(view: VersionView) -> str:
+    """Why nothing stands under what grew."""
+    count = view.row.run_count
+    if not view.row.anomalous_count:
+        return "No run of this version is anomalous, so it was not asked what grew in them."
+    if count < SEVERAL_RUNS:
+        there = f"there {'is' if count == 1 else 'are'} {count}"
+        told = f"It takes {SEVERAL_RUNS} runs to say what grew in several of them; {there}."
+        return f"{told} What grew in each run stands on its page."
+    return f"Nothing grew in suspicious windows of {SEVERAL_RUNS} or more runs; what grew in one stands on its page."
+
+
+def _level(name: str, level: SeriesLevel, view: VersionView) -> dict[str, Any]:
+    """Level of a series, and how much it is more than in the version before, in its history and some versions ago."""
+    unit = wording.unit_of(name, level.unit)
+    known = [medians[name] for _, medians in view.earlier if name in medians]
+    before = view.earlier[-1][1].get(name) if view.earlier else None
+    cell = view.row.cells.get(name)
+    usual = None
+    if level.history_low is not None and level.history_high is not None:
+        low, high = (wording.number(one * unit.factor) for one in (level.history_low, level.history_high))
+        usual = f"{low} to {high}"
+    return {
+        "name": name,
+        "label": wording.series_label(name),
+        "level": level.median * unit.factor,
+        "unit": unit.axis,
+        "usual": usual,
+        "step": _change(level.median, before),
+        "slow": _change(level.median, known[0]) if len(known) > 1 else None,
+        "anomalous": cell.anomalous if cell else 0,
+        "judged": cell.judged if cell else 0,
+        "lacking": cell.lacking if cell else 0,
+        "ratio": cell.ratio if cell else None,
+    }
+
+
+def _change(now: float, before: float | None) -> float | None:
+    """As a share of what was before; None where that is nothing or not known."""
+    return now / before - 1 if before else None
+
+
+def _family(app: str, row: Mapping[str, Any]) -> str:
+    return family_page(app, row["device"], row["variant"], row["runner"])

@@ -1,0 +1,234 @@
+"""A version's page: what the marts say of it, states without data in words, and written exactly when it changes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from perfreg_assets.reports import site
+from perfreg_assets.reports.benchmark_site import family_page
+from perfreg_assets.reports.links import page_name, version_page
+from perfreg_assets.reports.loading_version_pages import load_version_views
+from perfreg_assets.reports.run_order import RunOrder
+from perfreg_assets.reports.version_page import render_version_page
+from perfreg_assets.warehouse import runs
+
+
+def _text(out, app, version) -> str:
+    return (out / version_page(app, version)).read_text("utf-8")
+
+
+def _shown(text: str) -> str:
+    """What is read: without tags, runs of blanks as one."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_there_is_a_page_per_version_and_it_says_what_the_marts_say(sample_site):
+    warehouse, out = sample_site
+    with warehouse.reading() as reader:
+        versions = reader.rows("SELECT app, version_name, run_count, anomalous_run_count FROM marts.app_versions")
+        verdicts = {
+            (app, version, axis): (state, explanation)
+            for app, version, axis, state, explanation in reader.rows(
+                "SELECT app, version_name, axis, state, explanation FROM marts.version_verdicts WHERE is_current"
+            )
+        }
+        of_runs = reader.rows(
+            "SELECT app, version_name, run_id, CASE WHEN state <> 'complete' THEN state ELSE run_verdict END "
+            "FROM marts.runs WHERE state <> 'quarantined'"
+        )
+        grown = reader.rows("SELECT app, version_name, run_ids FROM marts.causes_by_version")
+        energy = reader.rows("SELECT app, version_name, app_mah_per_h, run_count FROM marts.energy_by_version")
+        measured = reader.rows("SELECT app, version_name, device, variant, runner FROM marts.benchmark_runs")
+    assert {path.name for path in (out / "versions").glob("*.html")} == {
+        version_page(app, version).removeprefix("versions/") for app, version, *_ in versions
+    }
+    tones = {verdicts[app, version, "all"][0] for app, version, *_ in versions}
+    assert tones >= {"anomalous", "normal", "not_enough_history"}
+    for app, version, count, anomalous in versions:
+        text = _text(out, app, version)
+        state, explanation = verdicts[app, version, "all"]
+        assert f'<section class="verdict {state}"' in text
+        assert explanation in _shown(text)
+        assert f"Runs {count}, {anomalous} anomalous" in _shown(text)
+        assert ("got worse" in _shown(text)) == (state == "anomalous")
+        for (one, name, axis), (axis_state, why) in verdicts.items():
+            if (one, name) == (app, version) and axis != "all":
+                assert re.search(rf'<li class="{axis_state}"><a href="#series" title="{re.escape(why)}', text)
+    for app, version, run_id, state in of_runs:
+        row = re.search(
+            rf'<tr><td><a href="\.\./runs/{page_name(run_id)}\.html">.*?</tr>', _text(out, app, version), re.S
+        )
+        assert row is not None
+        assert f'<span class="badge {state}">' in row[0], run_id
+    assert grown
+    for app, version, run_ids in grown:
+        assert f"{len(run_ids)}: {', '.join(run_ids[:3])}".replace(", ", " , ") in _shown(_text(out, app, version))
+    assert energy
+    for app, version, charge, count in energy:
+        assert f"{count} {charge:.3g}" in _shown(_text(out, app, version))
+    assert measured
+    for app, version, *family in measured:
+        assert f'href="../{family_page(app, *family)}"' in _text(out, app, version)
+
+
+def test_the_change_to_the_version_before_and_the_slow_one_are_those_of_the_trends(sample_site):
+    warehouse, out = sample_site
+    with warehouse.reading() as reader:
+        steps = reader.rows(
+            "SELECT app, version_name, series, level_median / lag(level_median) OVER before - 1, "
+            "level_median / first_value(level_median) OVER before - 1, version_rank FROM marts.trends "
+            "WHERE series IN (SELECT series FROM marts.verdicts WHERE is_current) "
+            "WINDOW before AS (PARTITION BY app, series ORDER BY version_rank)"
+        )
+    assert len({version for _, version, *_ in steps}) == 3
+    for app, version, series, step, slow, rank in steps:
+        row = re.search(rf'<tr id="series-{series}">.*?</tr>', _text(out, app, version), re.S)
+        if row is None:  # nothing of it was judged
+            continue
+        told = [None if one is None else f"{one * 100:+.1f} %" for one in (step, slow if rank > 2 else None)]
+        assert _shown(row[0]).endswith(" ".join(one or "–" for one in told)), (version, series)
+
+
+def test_the_first_screen_leads_to_the_worst_second_its_cause_and_the_nearest_run(sample_site):
+    warehouse, out = sample_site
+    with warehouse.reading() as reader:
+        worst, app, version = reader.rows(
+            "SELECT run_id, app, version_name FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' "
+            "AND run_id NOT IN (SELECT run_id FROM marts.reviews WHERE status = 'rejected' AND is_in_force) "
+            "AND run_id IN (SELECT run_id FROM marts.runs WHERE run_verdict = 'anomalous') "
+            "ORDER BY app, distance / threshold DESC LIMIT 1"
+        )[0]
+        ((start, end),) = reader.rows(
+            "SELECT arg_max(d.start_ns, (v.critical_omega, d.confidence)), "
+            "arg_max(d.end_ns, (v.critical_omega, d.confidence)) FROM marts.discords AS d "
+            "JOIN marts.verdicts AS v ON v.run_id = d.run_id AND v.series = d.series AND v.is_current "
+            "WHERE d.run_id = ?",
+            [worst],
+        )
+        nearest = reader.value(
+            "SELECT arg_max(history_run_id, similarity_ratio) FROM marts.history_sets WHERE run_id = ?", [worst]
+        )
+        similarity = reader.value("SELECT max(similarity_ratio) FROM marts.history_sets WHERE run_id = ?", [worst])
+        ties = reader.rows(
+            "SELECT history_run_id FROM marts.history_sets WHERE run_id = ? AND similarity_ratio = ?",
+            [worst, similarity],
+        )
+    first = _text(out, app, version).partition("</section>")[0]
+    assert f"visStart={start}&amp;visEnd={end}" in first
+    assert f'run <a href="../runs/{worst}.html">' in first
+    near = re.search(r"perfreg compare (\S+) ([^<\s]+)<", first)
+    assert near is not None
+    assert near[2] == worst
+    assert near[1] in {one for (one,) in ties} | {nearest}
+    assert f"perfreg review {worst} --status confirmed" in first
+
+
+@pytest.fixture(scope="module")
+def view(sample_site):
+    """Of an anomalous version."""
+    with sample_site[0].reading() as reader:
+        order = RunOrder(reader)
+        own = [one for one in order.runs_of("com.example.notes") if one.version_name == "1.2.0"]
+        return load_version_views(reader, "com.example.notes", {"1.2.0": own}, {"1.2.0": {}})["1.2.0"]
+
+
+def test_what_there_is_nothing_of_is_said_in_words(view):
+    bare = replace(
+        view,
+        row=replace(view.row, cells={}, levels={}, anomalous_count=0),
+        verdicts=(), grown=(), energy=(), benchmarks=(), worst=None,
+    )  # fmt: skip
+    told = _shown(render_version_page(bare))
+    for sentence in (
+        "1.2.0 has not been judged yet.",
+        "perfreg status says what is still to be computed",
+        "No run of this version is anomalous",
+        "No series of this version has a verdict yet.",
+        "No run of this version has an estimate",
+        "No results of benchmarks were imported",
+    ):
+        assert sentence in told, sentence
+    assert 'class="verdict not_judged"' in render_version_page(bare)
+    few = replace(bare, row=replace(view.row, run_count=2, anomalous_count=1))
+    assert "It takes 3 runs to say what grew in several of them; there are 2." in _shown(render_version_page(few))
+
+
+def test_names_are_text(view, builders):
+    hostile = replace(view, app=builders.naughty, row=replace(view.row, version_name=builders.naughty))
+    assert "<script>alert" not in render_version_page(hostile)
+    assert "<img" not in re.sub(r'<img src="\.\./assets/icon\.svg"[^>]*>', "", render_version_page(hostile))
+
+
+def test_a_version_page_is_named_so_that_no_two_share_one():
+    pairs = [
+        ("a.b", "1.0"),
+        ("a.b", "1@0"),
+        ("a", "b@1.0"),
+        ("a.b", "1/0"),
+        ("a.b", "../x"),
+        ("a.b", ""),
+        ("a" * 300, "1"),
+    ]
+    pages = [version_page(*pair) for pair in pairs]
+    assert len(set(pages)) == len(pages)
+    assert pages[0] == "versions/a.b@1.0.html"
+    assert all(re.fullmatch(r"versions/[A-Za-z0-9._+@-]{1,220}\.html", page) for page in pages)
+
+
+def test_versions_are_in_the_order_of_the_mart_with_codes_and_without(own_sample):
+    def order(reader):
+        ranked = reader.rows(
+            "SELECT version_name FROM marts.app_versions WHERE app = 'com.example.notes' ORDER BY version_rank"
+        )
+        return [name for _, _, name in runs.versions_in_order(reader, "com.example.notes")], [
+            name for (name,) in ranked
+        ]
+
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.runs SET version_code = 300 - version_code WHERE app = 'com.example.notes'")
+        own, mart = order(writer)
+        assert own == mart == ["1.2.0", "1.1.0", "1.0.0"]
+        writer.execute("UPDATE core.runs SET version_code = NULL WHERE run_id = 'notes-0003'")
+        own, mart = order(writer)
+        assert own == mart == ["1.0.0", "1.1.0", "1.2.0"]
+
+
+def test_another_order_of_versions_and_a_lost_page_make_pages_due(own_sample, tmp_path):
+    out, anew = tmp_path / "reports", tmp_path / "anew"
+    with own_sample.reading() as reader:
+        site.build_site(reader, out)
+    lost = version_page("com.example.shop", "1.0.0")
+    (out / lost).unlink()
+    (out / "versions" / "stranger.html").write_text("of nobody")
+    with own_sample.reading() as reader:
+        assert site.due_pages(reader, out) == ([], True)
+        assert sorted(site.build_site(reader, out)) == sorted([lost, "versions/stranger.html"])
+        assert site.due_pages(reader, out) == ([], False)
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.runs SET version_code = NULL, version_name = '1.1.9' WHERE run_id = 'notes-0012'")
+    with own_sample.reading() as reader:
+        site.build_site(reader, out)
+        site.build_site(reader, anew)
+    assert {path.name: path.read_text("utf-8") for path in (out / "versions").iterdir()} == {
+        path.name: path.read_text("utf-8") for path in (anew / "versions").iterdir()
+    }
+    assert "the version before is 1.1.9" in _shown(_text(out, "com.example.notes", "1.2.0"))
+
+
+def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sample, tmp_path):
+    out = tmp_path / "reports"
+    with own_sample.writing():
+        """The first write of a copied warehouse makes its marts anew."""
+    with own_sample.reading() as reader:
+        site.build_site(reader, out)
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.benchmark_distances SET distance = 1000")
+        writer.execute("UPDATE core.benchmark_judged SET measured_at = measured_at + INTERVAL 1 SECOND")
+    with own_sample.reading() as reader:
+        written = site.build_benchmark_pages(reader, out)
+        assert [page for page in written if page.startswith("versions/")] == ["versions/com.example.notes@1.0.0.html"]
+        assert site.due_pages(reader, out) == ([], False)
