@@ -56,6 +56,7 @@ def render_index(facts: IndexFacts) -> str:
             "apps": names + [UNKNOWN] * any(block.get("nameless") for block in facts.blocks),
             "series": run_list.all_of(facts.blocks, "series"),
             "omega": facts.omega,
+            "effects": wording.REVIEW_EFFECTS,
             "payload": embed_json(_payload(facts, [axis for axis, _ in axes])),
         },
     )
@@ -69,6 +70,7 @@ def _sums(facts: IndexFacts) -> dict[str, int]:
         "runs": states.total(),
         "versions": sum(_count(app, "count") for app in facts.apps.values()),
         "anomalous": states["anomalous"],
+        "open": sum(block["open"] for block in facts.blocks),
         "calm": sum(states[state] for state in _CALM),
         "unjudged": sum(count for state, count in states.items() if state not in ("anomalous", *_CALM)),
     }
@@ -130,6 +132,7 @@ def _payload(facts: IndexFacts, axes: Sequence[str]) -> dict[str, Any]:
         ],
         "states": {state: [label, wording.STATE_SYMBOLS[state]] for state, label in wording.STATE_LABELS.items()},
         "reviews": wording.REVIEW_LABELS,
+        "effects": wording.REVIEW_EFFECTS,
         "unknown": UNKNOWN,
     }
 

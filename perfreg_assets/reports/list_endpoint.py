@@ -20,7 +20,7 @@ LONGEST_PAGE = 1000
 LONGEST_TEXT = 300
 """Of a filter: longer than any name of a run, app or version that a run folder may have."""
 _FIELDS = {
-    *("app", "version", "axis", "series", "part", "anomalous", "sort", "ascending", "offset", "limit"),
+    *("app", "version", "axis", "series", "part", "anomalous", "open", "sort", "ascending", "offset", "limit"),
     *("above", "upto"),
 }
 AT_ONCE = 2
@@ -75,6 +75,7 @@ def parse(given: Mapping[str, str]) -> ListQuery:
         series=given.get("series"),
         part=given.get("part"),
         is_anomalous=_flag(given, "anomalous"),
+        is_open=_flag(given, "open"),
         omega_above=_number(given, "above"),
         omega_upto=_number(given, "upto"),
         sort=sort,

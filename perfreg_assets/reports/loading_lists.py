@@ -94,7 +94,10 @@ def _state(state: str, verdict: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Which runs, in which order: `axis` and `axis_state` belong together; omegas: critical ω above and up to."""
+    """Which runs, in which order: `axis` and `axis_state` belong together; omegas: critical ω above and up to.
+
+    `is_open`: anomalous, and nobody reviewed it.
+    """
 
     app: str | None = None
     has_no_app: bool = False
@@ -104,6 +107,7 @@ class ListQuery:
     series: str | None = None
     part: str | None = None
     is_anomalous: bool = False
+    is_open: bool = False
     omega_above: float | None = None
     omega_upto: float | None = None
     sort: str = "started"
@@ -176,7 +180,9 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
         )
     if query.part:
         add("contains(lower(runs.run_id), lower(?))", query.part)
-    if query.is_anomalous:
+    if query.is_open:
+        add("runs.review_status IS NULL")
+    if query.is_anomalous or query.is_open:
         add("runs.state NOT IN ('quarantined', 'incomplete_trace', 'reduced') AND runs.run_verdict = 'anomalous'")
     if query.omega_above is not None:
         add("worst.critical_omega > ?", query.omega_above)

@@ -112,13 +112,15 @@ def _free_block(blocks: list[dict[str, Any]]) -> int:
 
 
 def facts(rows: Iterable[Row]) -> dict[str, Any]:
-    """What the index says of a block: `states` counts, `axes` as in the rows, and which apps and series there are."""
+    """What the index says of a block: `states` counts, `open` counts anomalous ones that
+    nobody reviewed, `axes` as in the rows, and which apps and series there are."""
     rows = list(rows)
     starts = [row[3] for row in rows if row[3] is not None]
     return {
         "count": len(rows),
         "newest": max(starts, default=None),
         "states": dict(sorted(Counter(row[4] for row in rows).items())),
+        "open": sum(row[4] == "anomalous" and row[8] is None for row in rows),
         "axes": sorted({axis for row in rows for axis in row[5].split()}),
         "apps": sorted({row[1] for row in rows if row[1] is not None}),
         "nameless": any(row[1] is None for row in rows),

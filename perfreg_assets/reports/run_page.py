@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -60,6 +61,7 @@ def render_run_page(
             "previous": _page_link(detail.previous_run_id),
             "next": _page_link(detail.next_run_id),
             "version_page": _version_page(run),
+            "reviews": _reviews(run),
             "headline": wording.headline(detail),
             "axes": _axes(detail),
             "due": due,
@@ -127,6 +129,21 @@ def _version_page(run: Run) -> str | None:
     if run.state == "quarantined" or not run.app or not run.version_name:
         return None
     return version_page(run.app, run.version_name)
+
+
+def _reviews(run: Run) -> list[dict[str, str]]:
+    """What a person can say of an alarm, as commands, and what each does; nothing of a run that raised none."""
+    if run.verdict != "anomalous" and run.review_status is None:
+        return []
+    return [
+        {
+            "key": status[0],
+            "status": status,
+            "command": shlex.join(["perfreg", "review", run.run_id, "--status", status, "--note", "why"]),
+            "effect": effect,
+        }
+        for status, effect in wording.REVIEW_EFFECTS.items()
+    ]
 
 
 def _span_s(series: Sequence[SeriesView]) -> float:

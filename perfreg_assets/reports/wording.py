@@ -59,6 +59,13 @@ REVIEW_LABELS = {
     "rejected": "False alarm",
     "accepted": "Accepted as the new normal",
 }
+REVIEW_EFFECTS = {
+    "confirmed": "A regression: the run stays out of the histories of later runs.",
+    "rejected": "A false alarm: it counts in the rate of false alarms, says nothing about its version any more, and "
+    "later runs may be compared with it.",
+    "accepted": "The new normal: later runs may be compared with it, and are no longer compared with earlier ones.",
+}
+"""What a review does, in the order of its keys c, r and a."""
 EXCLUSION_LABELS = {reason.code: reason.label for reason in Reason if reason.label}
 View = SeriesView | MetricView
 _OTHERS = re.compile(r"the \d+ comparable runs (.+)")

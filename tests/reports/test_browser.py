@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Attachment, Explained, Stack
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.serve import make_server, open_socket
@@ -261,6 +262,7 @@ ADDRESSES = {
     "series": "#series=cpu_app",
     "part of a name": "#q=ES-00",
     "anomalous": "#anomalous=1",
+    "not reviewed": "#open=1",
     "no app": "#app=(unknown)",
     "by run": "#sort=run&order=up",
     "by worst": "#sort=worst",
@@ -434,6 +436,44 @@ def test_sliders_flip_the_verdicts_that_sql_flips(page, served):
     assert found == expected
     page.locator('[data-omega="b"]').fill("1.5")
     assert page.get_by_text("Move a slider to see which verdicts change.").is_visible()
+
+
+def test_open_alarms_are_gone_through_with_the_keyboard_alone(page, served):
+    with served.warehouse.reading() as reader:
+        runs = [
+            run_id
+            for (run_id,) in reader.rows(
+                "SELECT run_id FROM marts.runs WHERE run_verdict = 'anomalous' AND review_status IS NULL "
+                "ORDER BY started_at DESC, run_id DESC"
+            )
+        ]
+    assert len(runs) > 2
+    _open(page, served.address)
+    page.get_by_role("link", name=f"{len(runs)} not reviewed").click()
+    _counted(page, len(runs))
+    said = page.locator("[data-said]")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("c")
+    assert said.inner_text() == "Choose a run first: j and k go through the list."
+    for key in ("j", "j", "k", "j", "r"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.textContent") == runs[1]
+    page.get_by_text("Copied").or_(page.get_by_text("Copy it from here")).wait_for()
+    assert said.locator("code").inner_text() == f"perfreg review {runs[1]} --status rejected --note why"
+    assert wording.REVIEW_EFFECTS["rejected"] in said.inner_text()
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog", name="Keys").is_visible()
+    page.get_by_label("Single keys are on").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    assert "rejected" in said.inner_text(), "they are off"
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/{runs[1]}.html")
+    page.wait_for_selector("body[data-ready=yes]")
+    page.get_by_text("Say what you found").click()
+    page.get_by_role("button", name="Copy accepted").click()
+    page.get_by_text("Copied").or_(page.get_by_text("Copy it from here")).wait_for()
+    assert f"perfreg review {runs[1]} --status accepted" in said.inner_text()
 
 
 @pytest.mark.parametrize("name", ["index.html", "omega.html", "runs/notes-0016.html"])

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from perfreg_assets.reports import run_list, version_list
+from perfreg_assets.reports import run_list, version_list, wording
 from perfreg_assets.reports.data import (
     AlarmCounts,
     HistoryMember,
@@ -30,6 +30,7 @@ from perfreg_assets.reports.omega_page import render_omega_page
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.templating import embed_json, limit_multiple, limit_step, numbers
 from perfreg_assets.run import PathStep
+from perfreg_assets.warehouse import reviews
 
 START_NS = 1_279_364_786_441  # of the fixture's run
 KINDS = ["anomalous", "normal", "not_enough_history", "incomplete_trace", "series_missing", "quarantined"]
@@ -199,6 +200,16 @@ def test_a_quarantined_run_says_why_and_what_to_do(detail):
     assert "perfreg ingest" not in render_run_page(detail("normal"))
 
 
+def test_an_alarm_says_how_to_answer_it_and_what_each_answer_does_to_histories(detail):
+    text = render_run_page(detail("anomalous"))
+    for status, effect in wording.REVIEW_EFFECTS.items():
+        assert f"perfreg review shop-040 --status {status} --note why</code>" in text
+        assert effect in text
+    assert set(wording.REVIEW_EFFECTS) == set(reviews.STATUSES)
+    assert len({status[0] for status in wording.REVIEW_EFFECTS}) == 3, "each has a key of its own"
+    assert "perfreg review" not in render_run_page(detail("normal"))
+
+
 def test_the_scenario_is_among_the_facts_of_a_run_that_names_one(detail):
     contents = detail("anomalous")
     assert "Scenario" not in _visible(render_run_page(contents))
@@ -303,7 +314,7 @@ def _block(count: int = 40, **changes) -> dict:
     plain = {
         "digest": "0123456789abcdef", "count": count, "newest": 1_793_520_000, "states": states,
         "axes": ["cpu.improved", "memory.anomalous", "memory.normal"], "apps": ["com.rig.shop"], "nameless": False,
-        "series": ["rss_app"],
+        "series": ["rss_app"], "open": 1,
     }  # fmt: skip
     return {**plain, **changes}
 

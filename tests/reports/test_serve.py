@@ -298,6 +298,7 @@ QUERIES = {
     "?app=(unknown)": "app IS NULL",
     "?axis=cpu.improved": "axis_states['cpu'] = 'improved'",
     "?anomalous=1": "state = 'complete' AND run_verdict = 'anomalous'",
+    "?open=1": "state = 'complete' AND run_verdict = 'anomalous' AND review_status IS NULL",
     "?part=ES-00": "run_id LIKE '%es-00%'",
     "?part=100%25": "false",
     "?app=%27%20OR%20true%20--": "false",

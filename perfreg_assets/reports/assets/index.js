@@ -27,7 +27,7 @@
   let order = { sort: "started", ascending: false }, page = 1, asked = 0;
   function wanted() {
     const found = Object.fromEntries(FIELDS.map((field) => [field, form.elements[field].value.trim()]));
-    return { app: found.app, version: found.version, axis: found.axis, series: found.series, part: found.q, anomalous: form.elements.anomalous.checked, ...order, offset: (page - 1) * PAGE, limit: PAGE };
+    return { app: found.app, version: found.version, axis: found.axis, series: found.series, part: found.q, anomalous: form.elements.anomalous.checked, open: form.elements.open.checked, ...order, offset: (page - 1) * PAGE, limit: PAGE };
   }
   async function show() {
     const mine = ++asked;
@@ -66,7 +66,7 @@
   function row(run) {
     const axes = new Map(run.axes.map((one) => { const at = one.lastIndexOf("."); return [one.slice(0, at), one.slice(at + 1)]; }));
     const notes = [run.review ? facts.reviews[run.review] ?? run.review : "", run.problems ? `${run.problems} functional problem${run.problems === 1 ? "" : "s"}` : ""];
-    return make("tr", {},
+    const line = make("tr", {},
       make("td", {}, make("a", { href: `runs/${run.page}.html` }, name(run.id))),
       make("td", {}, name(run.app ?? facts.unknown)),
       make("td", {}, name(run.version ?? facts.unknown)),
@@ -76,6 +76,8 @@
       make("td", { className: "num" }, run.ratio === null ? "" : `${multiple(run.ratio)}×`),
       make("td", {}, run.started === null ? "–" : `${new Date(run.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`),
       make("td", {}, notes.filter(Boolean).join("; ")));
+    line.dataset.run = run.id;
+    return line;
   }
   function badge(state) {
     const symbol = make("span", {}, stateSymbol(state));
@@ -93,7 +95,7 @@
   function toAddress() {
     const found = Object.fromEntries(FIELDS.map((field) => [field, form.elements[field].value.trim()]));
     const isUsual = order.sort === "started" && !order.ascending;
-    const hash = address({ ...found, anomalous: form.elements.anomalous.checked ? "1" : "", sort: isUsual ? "" : order.sort, order: isUsual ? "" : order.ascending ? "up" : "down", page: page > 1 ? String(page) : "" });
+    const hash = address({ ...found, anomalous: form.elements.anomalous.checked ? "1" : "", open: form.elements.open.checked ? "1" : "", sort: isUsual ? "" : order.sort, order: isUsual ? "" : order.ascending ? "up" : "down", page: page > 1 ? String(page) : "" });
     history.replaceState(null, "", hash === "#" ? location.pathname + location.search : hash);
   }
   function fromAddress() {
@@ -107,6 +109,7 @@
     for (const field of FIELDS) form.elements[field].value = values.get(field) || "";
     for (const field of ["app", "axis", "series"]) if (form.elements[field].selectedIndex < 0) form.elements[field].selectedIndex = 0;
     form.elements.anomalous.checked = values.get("anomalous") === "1";
+    form.elements.open.checked = values.get("open") === "1";
     const sort = values.get("sort");
     order = table.querySelector(`th[data-sort="${CSS.escape(sort ?? "")}"]`) ? { sort, ascending: values.get("order") === "up" } : { sort: "started", ascending: false };
     page = Math.max(1, Math.floor(Number(values.get("page"))) || 1);
@@ -182,7 +185,7 @@
     const heads = make("tr", {}, make("th", { scope: "col" }, make("span", { className: "visually-hidden" }, "Version")), make("th", { scope: "col" }, "Runs"),
       ...series.map(([key, , words]) => make("th", { scope: "col", title: key }, words)));
     return make("table", { className: "heat" }, make("thead", {}, groups, heads), make("tbody", {}, ...versions.map((version) => make("tr", {},
-      make("th", { scope: "row", title: version.told ?? "" }, make("a", { href: version.page }, name(version.name)), version.state ? badge(version.state) : null),
+      make("th", { scope: "row", title: version.told ?? "" }, make("a", { href: version.page }, name(version.name)), " ", version.state ? badge(version.state) : null),
       make("td", { className: "runs" }, make("a", { href: address({ app, version: version.name }) }, String(version.runs))),
       ...series.map(([key]) => cell(app, version, key))))));
   }

@@ -45,9 +45,9 @@
   }
   const fits = (run, q, unknown) => (!q.app || (run.app ?? unknown) === q.app) && (!q.version || run.version === q.version)
     && (!q.axis || run.axes.includes(q.axis)) && (!q.series || run.flagged.includes(q.series))
-    && (!q.part || run.id.toLowerCase().includes(q.part.toLowerCase())) && (!q.anomalous || run.state === "anomalous")
+    && (!q.part || run.id.toLowerCase().includes(q.part.toLowerCase())) && (!q.anomalous || run.state === "anomalous") && (!q.open || (run.state === "anomalous" && !run.review))
     && (q.above === undefined || (run.omega !== null && run.omega > q.above && run.omega <= q.upto));
-  const isPlain = (q) => !q.app && !q.version && !q.axis && !q.series && !q.part && !q.anomalous && q.above === undefined;
+  const isPlain = (q) => !q.app && !q.version && !q.axis && !q.series && !q.part && !q.anomalous && !q.open && q.above === undefined;
 
   async function fromPieces(facts, q) {
     const { offset, limit } = q;
