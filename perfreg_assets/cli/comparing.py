@@ -48,9 +48,7 @@ def compare(
     4: too few runs for a verdict; 1: nothing could be compared.
     """
     from perfreg_assets.cli.comparison_sides import side_of
-    from perfreg_assets.methods.side_comparison import compare_sides
-    from perfreg_assets.model.sides import courses_of, other_load, threads_grown
-    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.model.sides import other_load
 
     settings = _in_force(settings)
     with terminal.progress("compare") as show:
@@ -61,26 +59,57 @@ def compare(
     for side in (first, second):
         for run, reason in side.excluded:
             terminal.note(f"{side.name}: {run} is left out: {reason}")
-        if not side.runs:
-            raise Rejected(Reason.NOTHING_TO_COMPARE, f"no run of {side.name} is whole")
     if differing := other_load(first, second):
         terminal.note(
             f"only one side was recorded with {', '.join(sorted(differing))}, which changes the load by itself"
         )
-    courses = courses_of(first, second, settings)
-    found = compare_sides(courses)
-    if not found.series:
-        raise Rejected(Reason.NOTHING_TO_COMPARE, "no series is on both sides")
-    told = _told(
-        first, second, found, [vars(one) | {"difference": one.difference} for one in threads_grown(first, second)]
-    )
+    told, found, courses = _compared(first, second, settings)
     if page is not None:
-        _write_page(page, told, courses, settings)
+        page.write_text(_page(told, courses, settings), encoding="utf-8")
+        terminal.note(f"page       {page}")
     _show(told, form)
     if found.verdict == "anomalous":
         sys.exit(SOME_ANOMALOUS)
     if found.verdict == "not_enough_runs":
         sys.exit(NOTHING_JUDGED)
+
+
+def page_of_runs(settings: Settings, a: str, b: str, app: str | None) -> str:
+    """The page that sets B beside A, each a run or a version of the warehouse; nothing else is opened by these names.
+
+    Raises:
+        Rejected: RUN_UNKNOWN, APP_UNKNOWN, VERSION_UNKNOWN, COMPARISON_AMBIGUOUS, NOTHING_TO_COMPARE.
+    """
+    from perfreg_assets.cli.comparison_sides import side_of_warehouse
+
+    settings = _in_force(settings)
+    first, app = side_of_warehouse(settings, a, app, None)
+    second, _ = side_of_warehouse(settings, b, app, None)
+    told, _, courses = _compared(first, second, settings)
+    return _page(told, courses, settings)
+
+
+def _compared(
+    first: Side, second: Side, settings: Settings
+) -> tuple[dict[str, Any], SidesCompared, dict[str, Courses]]:
+    """What is told of both sides, what was found, and the courses of their series.
+
+    Raises:
+        Rejected: NOTHING_TO_COMPARE.
+    """
+    from perfreg_assets.methods.side_comparison import compare_sides
+    from perfreg_assets.model.sides import courses_of, threads_grown
+    from perfreg_assets.reasons import Reason, Rejected
+
+    for side in (first, second):
+        if not side.runs:
+            raise Rejected(Reason.NOTHING_TO_COMPARE, f"no run of {side.name} is whole")
+    courses = courses_of(first, second, settings)
+    found = compare_sides(courses)
+    if not found.series:
+        raise Rejected(Reason.NOTHING_TO_COMPARE, "no series is on both sides")
+    threads = [vars(one) | {"difference": one.difference} for one in threads_grown(first, second)]
+    return _told(first, second, found, threads), found, courses
 
 
 def _in_force(settings: Settings) -> Settings:
@@ -187,7 +216,7 @@ def _show_table(told: dict[str, Any]) -> None:
     terminal.say(told["explanation"])
 
 
-def _write_page(page: Path, told: dict[str, Any], courses: dict[str, Courses], settings: Settings) -> None:
+def _page(told: dict[str, Any], courses: dict[str, Courses], settings: Settings) -> str:
     from perfreg_assets.model.sides import mean_course
     from perfreg_assets.reports.comparison_page import Course, render_comparison_page
 
@@ -196,5 +225,4 @@ def _write_page(page: Path, told: dict[str, Any], courses: dict[str, Courses], s
         for name, one in courses.items()
         if one.is_judged
     ][:_DRAWN_MAX]
-    page.write_text(render_comparison_page(told, drawn), encoding="utf-8")
-    terminal.note(f"page       {page}")
+    return render_comparison_page(told, drawn)

@@ -27,7 +27,7 @@ def side_of(
     if path.exists():
         traces, app = _traces(settings, path, app, pattern)
         return sides.of_traces(name, traces, settings), app
-    return _of_warehouse(settings, name, app, scenario)
+    return side_of_warehouse(settings, name, app, scenario)
 
 
 def _traces(
@@ -67,7 +67,12 @@ def _likeliest(settings: Settings, trace: Path) -> str:
     return candidates[0].name
 
 
-def _of_warehouse(settings: Settings, name: str, app: str | None, scenario: str | None) -> tuple[Side, str | None]:
+def side_of_warehouse(settings: Settings, name: str, app: str | None, scenario: str | None) -> tuple[Side, str | None]:
+    """As `side_of`, of a run or a version of the warehouse.
+
+    Raises:
+        Rejected: RUN_UNKNOWN, APP_UNKNOWN, VERSION_UNKNOWN, COMPARISON_AMBIGUOUS.
+    """
     from perfreg_assets.model import sides
     from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.warehouse import runs

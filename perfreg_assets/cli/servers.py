@@ -164,6 +164,7 @@ def _end_group(group: int, processes: list[subprocess.Popen[bytes]]) -> None:
 )
 def serve(settings: Settings, port: int | None, reduced_dir: Path | None) -> None:
     """Shows the report pages, with the traces and Perfetto's UI beside them, on 127.0.0.1."""
+    from perfreg_assets.cli.comparing import page_of_runs
     from perfreg_assets.reports import serve as server
     from perfreg_assets.reports.site import build_site
     from perfreg_assets.warehouse.connection import Warehouse
@@ -182,4 +183,5 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None) -> Non
         on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"),
         fetch=fetch,
         reduced_dir=reduced_dir,
+        compare=functools.partial(page_of_runs, settings),
     )

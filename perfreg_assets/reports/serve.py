@@ -25,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.compare_endpoint import Compare, compare_route
 from perfreg_assets.reports.fetching import Fetch, Fetching
 from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.links import PERFETTO_REMOTE
@@ -186,13 +187,16 @@ def create_app(
     port: int,
     fetch: Fetch | None = None,
     reduced_dir: Path | None = None,
+    compare: Compare | None = None,
 ) -> ASGIApp:
-    """The application: `/` reports, `/lists/runs` the rows that the index shows, `/traces/<run_id>`,
-    `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/reduced/<folder>/<file>` reduced traces.
+    """The application: `/` reports, `/lists/runs` the rows that the index shows, `/compare` two of them,
+    `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/reduced/<folder>/<file>` reduced
+    traces.
 
     Args:
         reduced_dir: with a folder for each reduced trace; None: there is no such route.
         fetch: what brings runs here that lie elsewhere.
+        compare: what makes the pages of `/compare`; None: there is no such route.
 
     Raises:
         Rejected: PERFETTO_UI_MISSING.
@@ -211,6 +215,7 @@ def create_app(
             Route("/traces/{run_id}", _trace_route(runs_dir), methods=["GET", "HEAD", "OPTIONS"]),
             Route("/runs/{run_id}/{file_name:path}", _attachment_route(runs_dir), methods=["GET", "HEAD"]),
             Route("/lists/runs", list_route(warehouse), methods=["GET"]),
+            *([Route("/compare", compare_route(compare), methods=["GET"])] if compare is not None else []),
             Route("/perfetto", to_ui),
             *([Mount("/reduced", _Files(directory=reduced_dir))] if reduced_dir is not None else []),
             Mount("/perfetto", _PerfettoUi(directory=perfetto_ui_dir())),
@@ -240,7 +245,12 @@ def open_socket(port: int) -> socket.socket:
 
 
 def make_server(
-    settings: Settings, listener: socket.socket, *, fetch: Fetch | None = None, reduced_dir: Path | None = None
+    settings: Settings,
+    listener: socket.socket,
+    *,
+    fetch: Fetch | None = None,
+    reduced_dir: Path | None = None,
+    compare: Compare | None = None,
 ) -> uvicorn.Server:
     """The server for an open socket; `.run(sockets=[listener])` serves until interrupted."""
     port = listener.getsockname()[1]
@@ -251,6 +261,7 @@ def make_server(
         port=port,
         fetch=fetch,
         reduced_dir=reduced_dir,
+        compare=compare,
     )
     return uvicorn.Server(
         uvicorn.Config(
@@ -272,19 +283,20 @@ def serve(
     on_ready: Callable[[str], None] | None = None,
     fetch: Fetch | None = None,
     reduced_dir: Path | None = None,
+    compare: Compare | None = None,
 ) -> None:
     """Serves until interrupted; `on_ready` is given the address once the port is open.
 
     Args:
         fetch: what brings runs here that lie elsewhere.
-        reduced_dir: see `create_app`.
+        reduced_dir, compare: see `create_app`.
 
     Raises:
         Rejected: PORT_UNAVAILABLE, PERFETTO_UI_MISSING.
     """
     listener = open_socket(settings.serve_port if port is None else port)
     with listener:
-        server = make_server(settings, listener, fetch=fetch, reduced_dir=reduced_dir)
+        server = make_server(settings, listener, fetch=fetch, reduced_dir=reduced_dir, compare=compare)
         if on_ready is not None:
             on_ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/")
         server.run(sockets=[listener])

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from perfreg_assets.cli.comparing import page_of_runs
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Attachment, Explained, Stack
 from perfreg_assets.reports.run_page import render_run_page
@@ -100,7 +101,7 @@ def served(sample_site, tmp_path_factory) -> Iterator[Served]:
             [run],
         )
     with open_socket(0) as listener:
-        server = make_server(settings, listener)
+        server = make_server(settings, listener, compare=partial(page_of_runs, settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         while not server.started:
@@ -474,6 +475,25 @@ def test_open_alarms_are_gone_through_with_the_keyboard_alone(page, served):
     page.get_by_role("button", name="Copy accepted").click()
     page.get_by_text("Copied").or_(page.get_by_text("Copy it from here")).wait_for()
     assert f"perfreg review {runs[1]} --status accepted" in said.inner_text()
+
+
+def test_two_clicks_set_two_runs_or_versions_beside_each_other(page, served):
+    _open(page, f"{served.address}/#app=com.example.notes")
+    page.get_by_role("button", name="Compare run notes-0016").click()
+    assert "notes-0016 is chosen" in page.locator("[data-said]").inner_text()
+    page.get_by_role("button", name="Compare run notes-0010").click()
+    page.get_by_role("heading", name="B notes-0016 beside A notes-0010").wait_for()  # the earlier one is A
+    _open(page, f"{served.address}/#app=com.example.notes")
+    page.get_by_role("button", name="Compare run notes-0016").click()
+    for version in ("1.1.0", "1.2.0"):  # of another kind: the choice begins anew
+        page.locator('[data-app="com.example.notes"]').get_by_role("button", name=f"Compare version {version}").click()
+    page.get_by_role("heading", name="B 1.2.0 beside A 1.1.0").wait_for()
+    _open(page, f"{(served.folder / 'index.html').as_uri()}#app=com.example.notes")
+    for run in ("notes-0016", "notes-0010"):
+        page.get_by_role("button", name=f"Compare run {run}").click()
+    page.get_by_text("writes the page of their comparison").wait_for()
+    command = "perfreg compare notes-0010 notes-0016 --app com.example.notes --html comparison.html"
+    assert page.locator("[data-said] code").inner_text() == command
 
 
 @pytest.mark.parametrize("name", ["index.html", "omega.html", "runs/notes-0016.html"])

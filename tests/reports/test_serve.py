@@ -11,11 +11,13 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from perfreg_assets.cli.comparing import page_of_runs
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.serve import find_trace, make_server, open_socket, perfetto_ui_dir, serve
 from perfreg_assets.settings import Settings
@@ -281,7 +283,7 @@ def lists(sample_site, tmp_path_factory) -> Iterator[Lists]:
     warehouse, _ = sample_site
     settings = Settings(home=tmp_path_factory.mktemp("home"), warehouse=warehouse.path)
     with open_socket(0) as listener:
-        server = make_server(settings, listener)
+        server = make_server(settings, listener, compare=partial(page_of_runs, settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         while not server.started:
@@ -356,6 +358,42 @@ def test_lists_are_guarded_like_everything_else(lists):
     assert lists.site.ask("/lists/runs", method="POST")[0] == 405
     for path in ("/lists", "/lists/", "/lists/runs/x", "/.state/head.json"):
         assert lists.site.ask(path)[0] == 404
+
+
+def test_two_runs_or_versions_are_set_beside_each_other(lists):
+    for query in ("a=notes-0010&b=notes-0016", "a=1.1.0&b=1.2.0&app=com.example.notes"):
+        status, headers, body = lists.site.ask(f"/compare?{query}")
+        assert status == 200, body
+        assert headers["content-type"].startswith("text/html")
+        a, b = query.split("&")[:2]
+        assert f"<h1>B {b[2:]} beside A {a[2:]}</h1>" in body.decode()
+        assert "Memory of the app (RSS)" in body.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "told"),
+    [
+        ("", 400, "two different runs or versions"),
+        ("a=notes-0010&b=notes-0010", 400, "two different runs or versions"),
+        ("a=notes-0010&b=notes-0016&html=/tmp/x", 400, "a, b, app"),
+        (f"a=notes-0010&b={'x' * 301}", 400, "longer than 300"),
+        ("a=notes-0010&b=notes-9999", 404, "notes-9999"),
+        ("a=/etc&b=notes-0016", 404, "version '/etc'"),
+        ("a=1.1.0&b=1.2.0&app=none.such", 404, "none.such"),
+        ("a=1.1.0&b=1.2.0", 409, "--app"),
+        ("a=notes-0010&b=notes-0020", 409, "no run of notes-0020 is whole"),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_one_sentence(lists, query, expected, told):
+    status, headers, body = lists.site.ask(f"/compare?{query}")
+    assert (status, headers["content-type"]) == (expected, "text/plain; charset=utf-8")
+    assert told in body.decode()
+    assert body.count(b"\n") == 1
+
+
+def test_comparisons_are_guarded_like_everything_else(lists):
+    assert lists.site.ask("/compare?a=notes-0010&b=notes-0016", host="evil.example")[0] == 403
+    assert lists.site.ask("/compare?a=notes-0010&b=notes-0016", method="POST")[0] == 405
 
 
 def test_without_a_warehouse_there_is_no_list(site):

@@ -4,7 +4,7 @@
   const form = document.querySelector("[data-filters]");
   if (!form) { document.body.dataset.ready = "yes"; return; }
   const facts = JSON.parse(document.getElementById("index-data").textContent);
-  const { theme, config, layout, onThemeChange, lists } = window.perfreg;
+  const { theme, config, layout, onThemeChange, lists, compareButton } = window.perfreg;
   const PAGE = window.PAGE_SIZE ?? 100, TYPING_MS = 200;   // a smaller page is for tests
   const FIELDS = ["app", "version", "axis", "series", "q"];
   const label = Object.fromEntries(facts.series.map(([name, long]) => [name, long]));
@@ -67,7 +67,7 @@
     const axes = new Map(run.axes.map((one) => { const at = one.lastIndexOf("."); return [one.slice(0, at), one.slice(at + 1)]; }));
     const notes = [run.review ? facts.reviews[run.review] ?? run.review : "", run.problems ? `${run.problems} functional problem${run.problems === 1 ? "" : "s"}` : ""];
     const line = make("tr", {},
-      make("td", {}, make("a", { href: `runs/${run.page}.html` }, name(run.id))),
+      make("td", {}, make("a", { href: `runs/${run.page}.html` }, name(run.id)), " ", compareButton("run", run.id, run.app, run.started)),
       make("td", {}, name(run.app ?? facts.unknown)),
       make("td", {}, name(run.version ?? facts.unknown)),
       make("td", {}, badge(run.state)),
@@ -185,7 +185,7 @@
     const heads = make("tr", {}, make("th", { scope: "col" }, make("span", { className: "visually-hidden" }, "Version")), make("th", { scope: "col" }, "Runs"),
       ...series.map(([key, , words]) => make("th", { scope: "col", title: key }, words)));
     return make("table", { className: "heat" }, make("thead", {}, groups, heads), make("tbody", {}, ...versions.map((version) => make("tr", {},
-      make("th", { scope: "row", title: version.told ?? "" }, make("a", { href: version.page }, name(version.name)), " ", version.state ? badge(version.state) : null),
+      make("th", { scope: "row", title: version.told ?? "" }, make("a", { href: version.page }, name(version.name)), " ", version.state ? badge(version.state) : null, " ", compareButton("version", version.name, app, version.first)),
       make("td", { className: "runs" }, make("a", { href: address({ app, version: version.name }) }, String(version.runs))),
       ...series.map(([key]) => cell(app, version, key))))));
   }

@@ -106,5 +106,5 @@
     }
     return found.slice(0, count);
   }
-  window.perfreg.lists = { runs, versions };
+  window.perfreg.lists = { runs, versions, isServed: () => served };
 })();

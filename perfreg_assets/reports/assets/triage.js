@@ -21,6 +21,41 @@
     }
   }
 
+  // Two runs, or two versions of an app, beside each other: a click chooses the first, one on another sets them side by side.
+  let first = null;
+  const mark = () => {
+    for (const button of document.querySelectorAll("[data-compare]")) {
+      const isFirst = first && button.dataset.compare === first.key;
+      button.setAttribute("aria-pressed", String(Boolean(isFirst)));
+    }
+  };
+  function compareButton(kind, name, app, started) {
+    const key = JSON.stringify([kind, app, name]);
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "compare", textContent: "⇄", title: "Compare: choose two" });
+    button.dataset.compare = key;
+    button.setAttribute("aria-label", `Compare ${kind} ${name}`);
+    button.setAttribute("aria-pressed", String(first?.key === key));
+    button.addEventListener("click", () => {
+      const chosen = { kind, name, app, started, key };
+      if (first?.key === key) { first = null; said.hidden = true; mark(); return; }
+      if (!first || first.kind !== kind || first.app !== app) {
+        first = chosen;
+        said.textContent = `${name} is chosen: now choose another ${kind} of ${app ?? "the same app"} to set beside it.`;
+        said.hidden = false;
+        mark();
+        return;
+      }
+      const [a, b] = [first, chosen].sort((x, y) => (x.started ?? 0) - (y.started ?? 0));   // the earlier one is A
+      first = null;
+      mark();
+      const query = new URLSearchParams({ a: a.name, b: b.name, ...(app ? { app } : {}) });
+      if (window.perfreg.lists.isServed()) location.assign(`compare?${query}`);
+      else tell(["perfreg compare", quoted(a.name), quoted(b.name), ...(app ? ["--app", quoted(app)] : []), "--html comparison.html"].join(" "), "writes the page of their comparison; perfreg serve shows it at once.");
+    });
+    return button;
+  }
+  window.perfreg.compareButton = compareButton;
+
   const rows = () => [...list.tBodies[0].rows];
   const current = () => document.activeElement?.closest("[data-runs] tbody tr");
   function step(by) {
