@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import sys
 from collections import Counter
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
@@ -253,6 +255,26 @@ def test_versions_come_first_and_by_version_rows_and_status_are_theirs(filled):
     assert calm.stdout.startswith("app,version_name,axis,detector,omega,state")
     unjudged = run("verdicts", "--by", "version", "--app-version", "1.0.0", warehouse=filled)
     assert unjudged.exit_code == 4
+
+
+def test_a_comment_on_versions_links_pages_and_has_a_picture_beside_it(filled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERFREG_REPORTS_URL", "https://perf.example")
+    by_version = ("verdicts", "--app", "com.example.shop", "--by", "version")
+    comment = run(*by_version, "--format", "markdown", "--pictures", tmp_path / "pic tures", warehouse=filled)
+    rows = json.loads(run(*by_version, "--format", "json", warehouse=filled).stdout)
+    worse = {row["version_name"] for row in rows if row["axis"] == "all" and row["is_anomalous"]}
+    assert worse
+    assert comment.exit_code == 3
+    addresses = re.findall(r"!\[[^\]]+\]\(<(pic%20tures/[^>]+)>\)", comment.stdout)
+    assert len(addresses) == len(worse)
+    assert all((tmp_path / unquote(one)).read_bytes().startswith(b"\x89PNG") for one in addresses)
+    assert "](<https://perf.example/index.html#app=com.example.shop&version=" in comment.stdout
+    for form in ("github", "junit"):
+        told = run(*by_version, "--format", form, warehouse=filled)
+        assert (told.exit_code, "as a whole" in told.stdout) == (3, True)
+    refused = run(*by_version, "--format", "markdown", "--omega", "1", "--pictures", tmp_path, warehouse=filled)
+    assert (refused.exit_code, "neither --omega nor --detector" in refused.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

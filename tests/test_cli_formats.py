@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from perfreg_assets.cli import formats
+from perfreg_assets.cli import comparison_formats, formats, version_formats
 
 
 def row(run_id, state, series="*", explanation="cpu_app: uses 0.2 cores", **changes):
@@ -60,7 +60,86 @@ def test_junit_fails_what_is_anomalous_and_skips_what_was_not_judged():
     }  # fmt: skip
 
 
+def versions(version_name="1.5.0", state="anomalous", explanation="As a whole it is anomalous.", app="com.rig"):
+    given = {"all": state, "cpu": state, "memory": "normal"}
+    return [
+        {"app": app, "version_name": version_name, "axis": axis, "state": one, "explanation": explanation}
+        for axis, one in given.items()
+    ]
+
+
+def test_a_comment_on_versions_has_each_above_its_runs_with_links_where_pages_are_known():
+    runs = [
+        row("r1", "normal", app="com.rig"),
+        row("r/2", "anomalous", app="com.rig"),
+        row("r/2", "anomalous", "cpu_app", app="com.rig"),
+    ]
+    text = version_formats.versions_markdown(version_formats.Shown(versions(), runs))
+    assert text.startswith("### perfreg: 1.5.0 is anomalous (cpu)\n\n| | version and its runs |")
+    table = [line for line in text.splitlines() if line.startswith("|")][2:]
+    assert table == [
+        "| 🔴 | **1.5.0** of com.rig | anomalous | cpu anomalous, memory normal | As a whole it is anomalous. |",
+        "| 🔴 | ↳ r/2 | anomalous | cpu anomalous | cpu\\_app: uses 0.2 cores |",
+        "| ⚪ | ↳ r1 | normal | cpu normal | cpu\\_app: uses 0.2 cores |",
+    ]
+    shown = version_formats.Shown(
+        [*versions("1.4 b", "not_enough_history"), *versions()], runs,
+        {("com.rig", "1.5.0"): ("pictures/a%20b.png", "cpu_app of r1")}, "https://perf.example/",
+    )  # fmt: skip
+    text = version_formats.versions_markdown(shown)
+    assert text.startswith("### perfreg: 1 anomalous, 1 not_enough_history of 2 versions\n")
+    assert "[**1.5.0**](<https://perf.example/index.html#app=com.rig&version=1.5.0>) of com.rig" in text
+    assert "[r1](<https://perf.example/runs/r1.html>)" in text
+    assert "version=1.4%20b>)" in text
+    assert text.endswith("\n\n![cpu\\_app of r1](<pictures/a%20b.png>)\n")
+    assert version_formats.versions_markdown(version_formats.Shown([], [])) == "### perfreg: no versions\n\n"
+
+
+def test_annotations_and_junit_of_versions_are_by_version_and_axis():
+    shown = version_formats.Shown([*versions("1.4.0", "not_enough_history", "too few"), *versions()], [])
+    assert version_formats.versions_github(shown).splitlines() == [
+        "::error title=perfreg%3A 1.5.0 is anomalous::cpu: As a whole it is anomalous.",
+        "::warning title=perfreg%3A 1.4.0 is not_enough_history::too few",
+        "::notice title=perfreg::1 anomalous, 1 not_enough_history of 2 versions",
+    ]
+    root = ElementTree.fromstring(version_formats.versions_junit(shown))
+    assert [(one.get("name"), one.get("tests"), one.get("failures"), one.get("skipped")) for one in root] == [
+        ("com.rig 1.4.0", "3", "0", "2"), ("com.rig 1.5.0", "3", "2", "0"),
+    ]  # fmt: skip
+    cases = {(one.get("classname"), one.get("name")): [child.tag for child in one] for one in root.iter("testcase")}
+    assert cases["com.rig.1.4.0", "the version as a whole"] == ["skipped"]
+    assert (cases["com.rig.1.5.0", "cpu"], cases["com.rig.1.5.0", "memory"]) == (["failure"], [])
+
+
+def compared(name="branch", verdict="anomalous"):
+    one = {"series": "cpu_app", "unit": "cores", "is_judged": True, "mean_a": 1.0, "mean_b": 2.0, "difference": 1.0}
+    interval = (
+        {"low": 0.5, "high": 1.5, "p_value": 0.01}
+        if verdict == "anomalous"
+        else dict.fromkeys(("low", "high", "p_value"))
+    )
+    return {
+        "a": "main", "b": name, "verdict": verdict, "explanation": f"Worse in B: {name}",
+        "series": [{**one, **interval, "state": verdict}, {**one, **interval, "is_judged": False, "state": verdict}],
+        "threads": [{"thread": name, "difference": 0.5}],
+    }  # fmt: skip
+
+
+def test_a_comparison_is_an_annotation_and_a_case_per_judged_series():
+    assert comparison_formats.comparison_github(compared()) == (
+        "::error title=perfreg%3A branch beside main is anomalous::Worse in B: branch\n"
+    )
+    assert comparison_formats.comparison_github(compared(verdict="not_enough_runs")).startswith("::warning ")
+    assert comparison_formats.comparison_github(compared(verdict="improved")).startswith("::notice ")
+    for verdict, tag in (("anomalous", "failure"), ("not_enough_runs", "skipped")):
+        cases = ElementTree.fromstring(comparison_formats.comparison_junit(compared(verdict=verdict))).iter("testcase")
+        assert [(one.get("name"), one[0].tag) for one in cases] == [("the whole comparison", tag), ("cpu_app", tag)]
+
+
 NASTY = [
+    "@octocat please see #12",
+    "~~gone~~ https://evil.example www.evil.example",
+    "&lt;img src=x&gt; <img src=x onerror=1>",
     "a|b",
     "x</testcase><script>",
     "::error::boo",
@@ -69,6 +148,33 @@ NASTY = [
     "%0A::stop-commands::t",
     "é🙂",
 ]
+
+
+CALLS = re.compile(r"@\w|(?<!&)#\d|://|www\.|(?<!\\)[<>~`]|&(?!amp;|#)")
+"""What GitHub would make a mention, a link or an element of."""
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_names_from_outside_end_nothing_of_versions_and_comparisons(name):
+    shown = version_formats.Shown(versions(name, explanation=name, app=name),
+                                  [row(name, "anomalous", explanation=name, version_name=name, app=name)],
+                                  {(name, name): ("p.png", name)}, "https://perf.example")  # fmt: skip
+    answer, _, *table, _, picture = version_formats.versions_markdown(shown).splitlines()
+    own = re.compile(r"\(<[^<> ]*>\)")  # addresses of our own making
+    assert own.findall(picture) == ["(<p.png>)"]
+    assert len(table) == 4
+    for line in table[2:]:
+        assert len(re.findall(r"(?<!\\)\|", line)) == 6
+        assert len(own.findall(line)) == 1
+    assert not [line for line in (answer, *table, picture) if CALLS.search(own.sub("", line))]
+    assert len(version_formats.versions_github(shown).splitlines()) == 2
+    assert len(ElementTree.fromstring(version_formats.versions_junit(shown)).findall("testsuite/testcase/failure")) == 2
+    told = compared(name)
+    lines = comparison_formats.comparison_markdown(told).splitlines()
+    assert len(lines) == 9
+    assert not [line for line in lines if CALLS.search(line)]
+    assert comparison_formats.comparison_github(told).count("\n") == 1
+    assert len(ElementTree.fromstring(comparison_formats.comparison_junit(told)).findall("testsuite/testcase")) == 2
 
 
 @pytest.mark.parametrize("name", NASTY)

@@ -8,7 +8,7 @@ import dagster as dg
 from perfreg_assets.collection.registry import Registration
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.charts import markdown_image
-from perfreg_assets.reports.links import page_name
+from perfreg_assets.reports.links import run_page
 from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.templating import limit_multiple
 from perfreg_assets.settings import Settings
@@ -129,5 +129,5 @@ def picture(reader: Reader, run_ids: list[str], settings: Settings) -> dict[str,
         return {}
     return {
         "preview": dg.MetadataValue.md(f"**{worst.caption}**\n\n{markdown_image(worst.png, worst.caption)}"),
-        "report": dg.MetadataValue.url(f"{settings.reports_address}/runs/{page_name(worst.run_id)}.html"),
+        "report": dg.MetadataValue.url(f"{settings.reports_address}/{run_page(worst.run_id)}"),
     }

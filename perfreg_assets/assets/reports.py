@@ -7,7 +7,7 @@ from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.reports.links import page_name
+from perfreg_assets.reports.links import run_page
 from perfreg_assets.warehouse import runs as run_table
 
 
@@ -35,7 +35,7 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
         changed = write_pages(reader, settings)
     context.log.info("%d pages written: %s", len(changed), ", ".join(changed[:20]))
     for key, ids in run_ids.items():
-        pages = [f"runs/{page_name(run_id)}.html" for run_id in ids]
+        pages = [run_page(run_id) for run_id in ids]
         context.add_asset_metadata(
             {
                 "pages": len(pages),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.comparison_formats import COMPARISON_FORMATS
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
@@ -33,7 +34,11 @@ _DRAWN_MAX = 6
 @click.option("--scenario", help="Of versions: only runs of this scenario.")
 @click.option("--pattern", help="Which files of folders are traces, as in a shell: 'iter*.pb'.")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv", "markdown"]), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", *COMPARISON_FORMATS]),
+    default="table",
+    show_default=True,
 )
 @click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page there too.")
 def compare(
@@ -174,10 +179,8 @@ def _show(told: dict[str, Any], form: str) -> None:
         terminal.show_object(told)
     elif form == "csv":
         sys.stdout.write(terminal.as_csv(told["series"], _CSV))
-    elif form == "markdown":
-        from perfreg_assets.cli.formats import comparison_markdown
-
-        sys.stdout.write(comparison_markdown(told))
+    elif form in COMPARISON_FORMATS:
+        sys.stdout.write(terminal.printable(COMPARISON_FORMATS[form](told)))
     else:
         _show_table(told)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +13,10 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
 from perfreg_assets.cli.formats import FORMATS
+from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
+from perfreg_assets.cli.version_pictures import write_pictures
 from perfreg_assets.detection import detector_names
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
@@ -48,6 +51,11 @@ VERSION_COLUMNS = (
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv", *FORMATS]), default="table", show_default=True
 )
+@click.option(
+    "--pictures",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --by version --format markdown: put a picture of each anomalous version's worst series there.",
+)
 def verdicts(
     settings: Settings,
     app: str | None,
@@ -56,6 +64,7 @@ def verdicts(
     detector: str | None,
     by: str,
     form: str,
+    pictures: Path | None,
 ) -> None:
     """Shows verdicts; as a table the versions first, their runs combined. Exit status: 0 something was judged and
     nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. How many runs
@@ -65,17 +74,26 @@ def verdicts(
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import require_selection
 
+    if pictures is not None and (by, form, omega, detector) != ("version", "markdown", None, None):
+        raise ValueError(
+            "--pictures shows the verdicts in force in a comment: "
+            "give --by version --format markdown, and neither --omega nor --detector"
+        )
     with Warehouse.of(settings).reading_caught_up() as reader:
         require_selection(reader, app, app_version)
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
-    if by == "version" and form in FORMATS:
-        raise ValueError(f"--format {form} shows runs; with --by version take table, json or csv")
-    if by == "version" or form == "table":
-        terminal.show(versions, VERSION_COLUMNS if form == "table" or not versions else list(versions[0]), form)
-    if form in FORMATS:
+        drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
+    if form in FORMATS and by == "version":
+        from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown
+
+        shown = Shown(versions, rows, drawn, settings.reports_url)
+        sys.stdout.write(terminal.printable(VERSION_FORMATS[form](shown)))
+    elif form in FORMATS:
         sys.stdout.write(terminal.printable(FORMATS[form](rows)))
-    elif by == "run":
-        told = [{**row, "axis": row["axis"] or _told(row["axes"])} for row in rows] if form == "table" else rows
+    elif by == "version" or form == "table":
+        terminal.show(versions, VERSION_COLUMNS if form == "table" or not versions else list(versions[0]), form)
+    if by == "run" and form not in FORMATS:
+        told = [{**row, "axis": row["axis"] or axes_told(row["axes"])} for row in rows] if form == "table" else rows
         terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
     states = Counter(row["state"] for row in rows if row["series"] == "*")
     terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
@@ -107,10 +125,6 @@ def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _told(axes: dict[str, str] | None) -> str:
-    return ", ".join(f"{axis} {state}" for axis, state in (axes or {}).items())
-
-
 def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     """A line for each version of some runs, and for each of them: what the verdict is, on which axis and why."""
     from perfreg_assets.warehouse import version_verdicts
@@ -128,7 +142,7 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     terminal.say()
     terminal.table(versions, ("version_name", "state", "run_count", "judged_count", "score", "explanation"))
     terminal.say()
-    shown = [{**row, "axes": _told(row["axes"])} for row in rows]
+    shown = [{**row, "axes": axes_told(row["axes"])} for row in rows]
     terminal.table(shown, ("run_id", "version_name", "state", "axes", "explanation"))
 
 

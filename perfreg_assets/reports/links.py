@@ -49,6 +49,11 @@ def version_page(app: str, version_name: str) -> str:
     return f"{VERSIONS}/version-{hashlib.sha256(key).hexdigest()[:16]}.html"
 
 
+def run_page(run_id: str) -> str:
+    """Address of a run's page below the reports."""
+    return f"runs/{page_name(run_id)}.html"
+
+
 def attachment_link(run_id: str, file_name: str) -> str:
     """Address of a file of a registered run, from its page.
 

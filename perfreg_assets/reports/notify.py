@@ -18,7 +18,7 @@ import requests
 from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.reports.links import page_name
+from perfreg_assets.reports.links import run_page
 from perfreg_assets.reports.wording import axis_label
 
 LOG = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def build_message(regression: Regression, *, reports_url: str, image_url: str | 
 
     Names come from apps: `&`, `<` and `>` are escaped as Slack asks, so a name cannot mention people or forge a link.
     """
-    link = f"{reports_url.rstrip('/')}/{regression.page or f'runs/{page_name(regression.run_id)}.html'}"
+    link = f"{reports_url.rstrip('/')}/{regression.page or run_page(regression.run_id)}"
     worse = ", ".join(axis_label(axis) for axis in regression.axes)
     what = f"Performance regression ({_escape(worse)})" if worse else "Performance regression"
     title = f"{what}: {_escape(regression.app)} {_escape(regression.version_name)}"
