@@ -1,8 +1,8 @@
 """Every parameter: name, default, unit, allowed range, and the source of the default.
 
 `Settings` is one frozen value handed downwards; nothing else reads the environment. Precedence:
-explicit argument > environment variable `PERFREG_<NAME>` > default. The *current* ω and detector are kept
-in the warehouse (`perfreg settings set`), because runs launched by automation cannot carry run config.
+explicit argument > environment variable `PERFREG_<NAME>` > what the warehouse keeps (`perfreg settings set`, for what
+results depend on) > default. Detector, ω and localisation are always the warehouse's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 from urllib.parse import urlsplit
 
 from perfreg_assets import catalogue, detection, validation
@@ -62,6 +62,9 @@ def _parameter(
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """All parameters. Field metadata holds unit, range and source; `describe()` lists them."""
+
+    _names: ClassVar[frozenset[str]] = frozenset()
+    """Those that an argument or a variable named, whatever their value is."""
 
     # ---- places ----------------------------------------------------------------------------------
     warehouse: Path = _parameter(Path("perfreg.duckdb"), unit="path", source="contract 4")
@@ -383,7 +386,7 @@ class Settings:
             if environment.get(variable := ENVIRONMENT_PREFIX + spec.name.upper())
         }
         values.update({name: value for name, value in explicit.items() if value is not None})
-        return cls(**values)
+        return cls(**values)._named(frozenset(values))
 
     @classmethod
     def checked(cls, name: str, value: Any) -> Any:
@@ -405,8 +408,12 @@ class Settings:
         return _checked(spec, _parse(spec, text, name))
 
     def with_values(self, **values: Any) -> Settings:
-        """A copy with some values changed; checked again."""
-        return replace(self, **values)
+        """A copy with some values changed; checked again. What was given stays so."""
+        return replace(self, **values)._named(self._names)
+
+    def _named(self, names: frozenset[str]) -> Settings:
+        object.__setattr__(self, "_names", names)  # no field: two settings with the same values are equal
+        return self
 
     def hash_of(self, *names: str) -> str:
         """16 hex digits over the named parameters: rows with the same digits were made with the same values."""
@@ -461,8 +468,13 @@ class Settings:
 
     @property
     def given(self) -> set[str]:
-        """Parameters that differ from the release's defaults: an argument or a variable said so."""
-        return {spec.name for spec in fields(self) if getattr(self, spec.name) != spec.default}
+        """Parameters that an argument or a variable named, be it with the release's default, or that differ from it."""
+        return {spec.name for spec in fields(self) if getattr(self, spec.name) != spec.default} | self._names
+
+    def spelled(self, name: str) -> str:
+        """The value of a parameter as `parsed` takes it and the warehouse keeps it."""
+        value = getattr(self, name)
+        return ",".join(value) if isinstance(value, tuple) else str(value)
 
     def shown(self, name: str) -> Any:
         """The value of a parameter as it may be shown to whoever looks over a shoulder: of a secret URL the host."""

@@ -19,6 +19,7 @@ from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import main
 from perfreg_assets.methods.self_check import KernelCheck
 from perfreg_assets.model import health
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -316,6 +317,68 @@ def test_settings_that_cannot_be_are_refused_by_their_name(warehouse, name, valu
     assert told.exit_code == 1
     assert sentence in told.stderr
     assert "PERFREG_" not in told.stderr
+
+
+SIMILARITY = "path_similarity_minimum"
+
+
+def test_what_the_demo_set_stays_in_force_and_a_variable_that_says_otherwise_is_told(warehouse, monkeypatch):
+    def in_force():
+        with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+            return settings_table.in_force(reader, Settings.from_environment()).path_similarity_minimum
+
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        settings_table.change(writer, SIMILARITY, "0.6")
+    assert in_force() == 0.6
+    assert "PERFREG" not in run("verdicts", warehouse=warehouse).stderr
+    monkeypatch.setenv("PERFREG_PATH_SIMILARITY_MINIMUM", "0.8")  # the release's default is given, too, when it is said
+    assert in_force() == 0.8
+    told = run("verdicts", warehouse=warehouse).stderr.splitlines()
+    assert [line for line in told if "PERFREG" in line] == [
+        "PERFREG_PATH_SIMILARITY_MINIMUM=0.8 counts for this command; the warehouse has path_similarity_minimum = 0.6, "
+        "which counts for all that lack the variable (perfreg settings set path_similarity_minimum 0.8 keeps it)"
+    ]
+    monkeypatch.setenv("PERFREG_PATH_SIMILARITY_MINIMUM", "0.60")
+    assert "PERFREG" not in run("verdicts", warehouse=warehouse).stderr
+
+
+def test_a_variable_that_does_not_count_is_told_with_and_without_a_warehouse(filled, tmp_path, monkeypatch):
+    monkeypatch.setenv("PERFREG_OMEGA", "0.5")
+    before = run("verdicts", "--format", "json", warehouse=filled)
+    (line,) = (line for line in before.stderr.splitlines() if "PERFREG" in line)
+    assert line.startswith("PERFREG_OMEGA=0.5 does not count: omega is always the warehouse's, 1.5 (")
+    monkeypatch.setenv("PERFREG_HISTORY_SIZE", "8")  # nothing that it could disagree with
+    new = run("verdicts", warehouse=tmp_path / "none.duckdb").stderr
+    assert "PERFREG_OMEGA=0.5 does not count: omega is always the warehouse's, 0.75 (" in new
+    assert "PERFREG_HISTORY_SIZE" not in new
+    monkeypatch.delenv("PERFREG_OMEGA")
+    damaged = tmp_path / "perfreg.read.duckdb"
+    damaged.write_bytes(b"not a database")
+    told = run("verdicts", warehouse=tmp_path / "perfreg.duckdb")
+    assert told.exit_code == 1
+    assert "could not be held against the warehouse's settings" in told.stderr
+
+
+def test_settings_are_listed_with_where_each_is_from_and_who_set_it(warehouse, monkeypatch):
+    assert (
+        run("settings", "set", "history_size", "10", "--who", "ada", "--note", "a|b", warehouse=warehouse).exit_code
+        == 0
+    )
+    monkeypatch.setenv("PERFREG_HISTORY_MINIMUM", "4")
+    monkeypatch.setenv("PERFREG_OMEGA", "0.5")
+    as_json = run("settings", "list", "--format", "json", warehouse=warehouse)
+    rows = {row["name"]: row for row in json.loads(as_json.stdout)}
+    counting = ("history_size", "history_minimum", "omega")
+    assert {name: (rows[name]["value"], rows[name]["from"]) for name in counting} == {
+        "history_size": (10, "warehouse"), "history_minimum": (4, "variable"), "omega": (1.5, "warehouse"),
+    }  # fmt: skip
+    assert rows["interval_s"]["from"] == "default"
+    size = rows["history_size"]
+    assert (size["default"], size["in_warehouse"], size["changed_by"], size["note"]) == (12, "10", "ada", "a|b")
+    assert size["changed_at"].endswith("Z")
+    as_csv = run("settings", "list", "--format", "csv", warehouse=warehouse)
+    assert [row["name"] for row in csv.DictReader(io.StringIO(as_csv.stdout))] == list(rows)
+    assert "ada" in run("settings", "list", warehouse=warehouse).stdout
 
 
 def test_settings_list_keeps_a_secret(warehouse, monkeypatch):

@@ -28,6 +28,13 @@ def test_the_environment_sets_values_and_an_explicit_argument_wins():
     assert (settings.omega, settings.history_size, settings.judged_series) == (0.5, 9, ("rss_app", "cpu_app"))
 
 
+def test_what_a_variable_named_is_given_even_with_the_default_and_after_other_changes():
+    settings = Settings.from_environment({"PERFREG_HISTORY_SIZE": "12"})
+    assert settings == Settings()
+    assert settings.with_values(omega=0.5).given == {"history_size", "omega"}
+    assert Settings.parsed("judged_series", Settings().spelled("judged_series")) == Settings().judged_series
+
+
 @pytest.mark.parametrize(
     ("variable", "text"),
     [

@@ -30,7 +30,8 @@ def demo(settings: Settings) -> None:
     if name not in settings.given and not settings.published_warehouse.exists():
         # Sessions of 70 s: few actions, so that one detour makes a path dissimilar.
         with warehouse.writing() as writer:
-            settings_table.change(writer, name, DEMO_SIMILARITY, note="demo: its sessions are 70 s short")
+            note = "demo: its sessions are 70 s short"
+            settings_table.change(writer, name, DEMO_SIMILARITY, note, changed_by="perfreg demo")
         terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable in this warehouse (setting {name})")
 
     show_verdicts(settings, take_in(settings, [bundled.demo_runs_dir()]))

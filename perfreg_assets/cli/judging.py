@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.omega import OMEGA
+from perfreg_assets.cli.person import whoever_asks
 from perfreg_assets.cli.root import command, main
 from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages
 from perfreg_assets.detection import detector_names
@@ -23,6 +23,7 @@ from perfreg_assets.settings import Settings
 @click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
 @click.option("--make-current", is_flag=True, help="From now on this ω and detector are the current ones (logged).")
 @click.option("--note", help="Why; kept with the change.")
+@click.option("--who", default=whoever_asks, help="Who; kept with the change. Default: the user who asks.")
 def reevaluate(
     settings: Settings,
     omega: float | None,
@@ -30,6 +31,7 @@ def reevaluate(
     detector: str | None,
     make_current: bool,
     note: str | None,
+    who: str | None,
 ) -> None:
     """Gives the verdicts of the whole history at another ω: one SQL pass, nothing is measured again."""
     from perfreg_assets.methods.calibration import omega_of_level
@@ -48,7 +50,7 @@ def reevaluate(
         seconds = time.perf_counter() - begin
         flips = table.flips(writer, (current.detector, current.omega), (name, chosen))
         if make_current:
-            table.make_current(writer, omega=chosen, detector=name, note=note)
+            table.make_current(writer, omega=chosen, detector=name, note=note, changed_by=who)
     terminal.say(
         f"{count} verdicts at ω = {chosen:g} by {name} in {seconds:.3f} s; against ω = {current.omega:g} by "
         f"{current.detector}: {flips['appeared']} alarms more, {flips['vanished']} fewer"
@@ -64,26 +66,51 @@ def settings_group() -> None:
     """The current ω and detector, kept in the warehouse; and every parameter with its source."""
 
 
-@command("list", example="perfreg settings list", group=settings_group)
-def settings_list(settings: Settings) -> None:
-    """Lists every parameter: value, unit, allowed range, source, variable; and what the warehouse has in force."""
+@command("list", example="perfreg settings list --format json", group=settings_group)
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+def settings_list(settings: Settings, form: str) -> None:
+    """Lists every parameter: the value that counts here, where it is from (default, warehouse, variable), unit, allowed
+    range, source, variable; and of what the warehouse keeps its value, since when, by whom and why."""
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
-    rows = [{**row, "value": settings.shown(row["name"])} for row in Settings.describe()]
-    terminal.table(rows, ("name", "value", "unit", "allowed", "source", "variable"))
+    kept, counting = {}, settings
     if settings.published_warehouse.exists():
         with Warehouse.of(settings).reading_caught_up() as reader:
-            current = settings_table.current(reader)
+            kept, counting = settings_table.changes_in_force(reader), settings_table.in_force(reader, settings)
+    rows = []
+    for row in Settings.describe():
+        name = row["name"]
+        is_tried = name in settings.given and name not in (settings_table.ALWAYS_KEPT & kept.keys())
+        stored = kept.get(name, dict.fromkeys(("value", "changed_at", "changed_by", "note")))
+        rows.append(
+            {
+                "name": name,
+                "value": counting.shown(name),
+                "from": "variable" if is_tried else "warehouse" if name in kept else "default",
+                **{key: row[key] for key in ("default", "unit", "allowed", "source", "variable")},
+                "in_warehouse": stored["value"],
+                **{key: stored[key] for key in ("changed_at", "changed_by", "note")},
+            }
+        )
+    if form != "table":
+        terminal.show(rows, list(rows[0]), form)
+        return
+    terminal.table(rows, ("name", "value", "from", "unit", "allowed", "source", "variable"))
+    if kept:
         terminal.say()
-        terminal.table([{"in force": name, "value": value} for name, value in current.items()], ("in force", "value"))
+        terminal.table(
+            [{"in force": name, **change} for name, change in kept.items()],
+            ("in force", "value", "changed_at", "changed_by", "note"),
+        )
 
 
 @command("set", example='perfreg settings set omega 0.5 --note "fewer misses"', group=settings_group)
 @click.argument("name", type=click.Choice(Settings.kept_names()), metavar="NAME")
 @click.argument("value")
 @click.option("--note", help="Why; kept with the change.")
-def settings_set(settings: Settings, name: str, value: str, note: str | None) -> None:
+@click.option("--who", default=whoever_asks, help="Who; kept with the change. Default: the user who asks.")
+def settings_set(settings: Settings, name: str, value: str, note: str | None, who: str | None) -> None:
     """Changes a setting that results depend on: logged, in force for everybody who uses this warehouse, and everything
     that depends on it is computed again. Verdicts at other ω stay. `perfreg settings list` names them all."""
     from perfreg_assets.warehouse import settings_table
@@ -91,7 +118,7 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None) ->
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).writing() as writer:
-        changed = settings_table.change(writer, name, value, note)
+        changed = settings_table.change(writer, name, value, note, who)
         verdict_table.evaluate_current(writer)  # so that every run has a current verdict
     terminal.say(f"{name} = {value}" if changed else f"{name} was {value} already")
     bring_up_to_date(settings)
@@ -101,7 +128,7 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None) ->
 @click.argument("run_id")
 @click.option("--status", type=click.Choice(["confirmed", "rejected", "accepted"]), required=True)
 @click.option("--note")
-@click.option("--reviewer", default=lambda: os.environ.get("USER"))
+@click.option("--reviewer", default=whoever_asks, help="Who says so; default: the user who asks.")
 def review(settings: Settings, run_id: str, status: str, note: str | None, reviewer: str | None) -> None:
     """Says what a person found: confirmed (out of future histories), rejected (false alarm), accepted (new normal).
 

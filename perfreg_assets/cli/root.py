@@ -13,6 +13,7 @@ import click
 
 from perfreg_assets import __version__, terminal
 from perfreg_assets.cli import interruption
+from perfreg_assets.cli.variables import tell_disagreements
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
 
@@ -69,6 +70,7 @@ def command(
             settings: Settings | None = None
             try:
                 settings = Settings.from_environment(warehouse=warehouse)
+                tell_disagreements(settings)
                 body(settings, **options)
             except KeyboardInterrupt:
                 interruption.tell(*([interruption.OF_ITSELF] if ends_itself else []))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from perfreg_assets.settings import ENVIRONMENT_PREFIX, SettingError, Settings
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import now_utc
@@ -17,8 +20,8 @@ def current(reader: Reader) -> dict[str, str]:
 def in_force(reader: Reader, settings: Settings) -> Settings:
     """The settings with what the warehouse has in force put in.
 
-    Detector, ω and localisation are always the warehouse's. Of the others, a variable or argument of the process that
-    differs from the release's default goes before the warehouse: for trying something out.
+    Detector, ω and localisation are always the warehouse's. Of the others, what a variable or argument of the process
+    gives goes before the warehouse: for trying something out.
     """
     given = current(reader)
     variables = {ENVIRONMENT_PREFIX + name.upper(): value for name, value in given.items()}
@@ -27,8 +30,42 @@ def in_force(reader: Reader, settings: Settings) -> Settings:
     return settings.with_values(**{name: getattr(parsed, name) for name in given if name not in tried})
 
 
-def change(writer: Writer, name: str, value: str, note: str | None = None) -> bool:
-    """Puts a value in force and logs the change; False when it was in force already.
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A parameter that this process was given otherwise than the warehouse has it; both as `Settings.spelled`.
+
+    Attributes:
+        is_used: whether the given value counts for this process; else the warehouse's does.
+    """
+
+    name: str
+    given: str
+    kept: str
+    is_used: bool
+
+
+def disagreements(reader: Reader | None, settings: Settings) -> list[Disagreement]:
+    """Where what the process was given is not what the warehouse has in force; without one (None), what a new one
+    would not take over."""
+    kept = Settings() if reader is None else in_force(reader, Settings())
+    asked = settings.given & (ALWAYS_KEPT if reader is None else set(Settings.kept_names()))
+    return [
+        Disagreement(name, settings.spelled(name), kept.spelled(name), name not in ALWAYS_KEPT)
+        for name in sorted(asked)
+        if getattr(settings, name) != getattr(kept, name)
+    ]
+
+
+def changes_in_force(reader: Reader) -> dict[str, dict[str, Any]]:
+    """name → the change in force: `value`, `changed_at`, `changed_by`, `note`."""
+    rows = reader.dicts(
+        "SELECT name, value, changed_at, changed_by, note FROM marts.settings WHERE is_current ORDER BY name"
+    )
+    return {row.pop("name"): row for row in rows}
+
+
+def change(writer: Writer, name: str, value: str, note: str | None = None, changed_by: str | None = None) -> bool:
+    """Puts a value in force and logs the change, why and by whom; False when it was in force already.
 
     Raises:
         SettingError: the name is no setting, or the value is outside its type or range.
@@ -36,11 +73,11 @@ def change(writer: Writer, name: str, value: str, note: str | None = None) -> bo
     if name not in Settings.kept_names() or not value.strip():
         raise SettingError(f"{name} = {value!r}: not a setting that the warehouse keeps, with a value")
     parsed = Settings.parsed(name, value)
-    in_force(writer, Settings()).with_values(**{name: parsed})  # fits what the others are
-    text = ",".join(parsed) if isinstance(parsed, tuple) else str(parsed)
+    text = in_force(writer, Settings()).with_values(**{name: parsed}).spelled(name)  # fits what the others are
     if current(writer).get(name) == text:
         return False
     writer.execute(
-        "INSERT INTO core.settings (changed_at, name, value, note) VALUES (?, ?, ?, ?)", [now_utc(), name, text, note]
+        "INSERT INTO core.settings (changed_at, name, value, note, changed_by) VALUES (?, ?, ?, ?, ?)",
+        [now_utc(), name, text, note, changed_by],
     )
     return True

@@ -60,7 +60,12 @@ def evaluate_current(writer: Writer, run_ids: Iterable[str] | None = None) -> in
 
 
 def make_current(
-    writer: Writer, *, omega: float | None = None, detector: str | None = None, note: str | None = None
+    writer: Writer,
+    *,
+    omega: float | None = None,
+    detector: str | None = None,
+    note: str | None = None,
+    changed_by: str | None = None,
 ) -> int:
     """Changes the current ω or detector, logs it, and gives all verdicts there; the number of current verdicts.
 
@@ -68,9 +73,9 @@ def make_current(
         SettingError: a value is outside its range.
     """
     if omega is not None:
-        settings_table.change(writer, "omega", repr(float(omega)), note)
+        settings_table.change(writer, "omega", repr(float(omega)), note, changed_by)
     if detector is not None:
-        settings_table.change(writer, "detector", detector, note)
+        settings_table.change(writer, "detector", detector, note, changed_by)
     return evaluate_current(writer)
 
 

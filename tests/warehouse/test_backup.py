@@ -64,7 +64,7 @@ def test_marts_are_equal_after_a_restore_elsewhere(sample, kept, new_warehouse):
         name: rows for name, rows in marts(sample).items() if name != "storage"
     }
     with new_warehouse.writing() as writer:  # and it is one that goes on
-        writer.execute("INSERT INTO core.settings VALUES (now(), 'note', 'x', NULL)")
+        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', 'x')")
     assert not list(new_warehouse.path.parent.glob(".restoring-*"))
 
 
@@ -98,7 +98,10 @@ def test_backups_beside_a_writer_are_each_one_state(sample_copy, tmp_path):
             number += 1
             with sample_copy.writing() as writer:
                 for name in ("left", "right"):
-                    writer.execute("INSERT INTO core.settings VALUES (now(), ?, ?, NULL)", [name, str(number)])
+                    writer.execute(
+                        "INSERT INTO core.settings (changed_at, name, value) VALUES (now(), ?, ?)",
+                        [name, str(number)],
+                    )
 
     thread = threading.Thread(target=write)
     thread.start()

@@ -48,7 +48,7 @@ def _in_other_process(code: str, path: Path) -> subprocess.Popen[str]:
 
 def _note(warehouse: Warehouse, note: str) -> None:
     with warehouse.writing() as writer:
-        writer.execute("INSERT INTO core.settings VALUES (now(), 'note', ?, NULL)", [note])
+        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', ?)", [note])
 
 
 def _notes(warehouse: Warehouse) -> list[str]:
@@ -70,7 +70,7 @@ def test_nothing_of_a_block_that_fails_stays_or_is_published(warehouse: Warehous
 
     def fail() -> None:
         with warehouse.writing() as writer:
-            writer.execute("INSERT INTO core.settings VALUES (now(), 'note', 'two', NULL)")
+            writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', 'two')")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

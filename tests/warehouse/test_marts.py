@@ -178,7 +178,7 @@ def test_windows_are_shown_of_series_that_are_anomalous_now(sample_module: objec
             == []
         )
         # A stricter ω that was not evaluated yet has no current verdicts, and so no windows.
-        writer.execute("INSERT INTO core.settings VALUES (now(), 'omega', '1000', NULL)")
+        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'omega', '1000')")
         assert writer.value("SELECT count(*) FROM marts.discords") == 0
 
 

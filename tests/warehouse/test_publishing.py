@@ -127,7 +127,8 @@ def test_who_has_any_generation_open_sees_it_unchanged(warehouse: Warehouse, ope
     for i in range(7):
         with warehouse.writing() as writer:
             writer.execute(
-                "INSERT INTO core.settings SELECT now() + to_microseconds(n), 'note', ?, repeat(md5(n::VARCHAR), 9) "
+                "INSERT INTO core.settings (changed_at, name, value, note) "
+                "SELECT now() + to_microseconds(n), 'note', ?, repeat(md5(n::VARCHAR), 9) "
                 "FROM range(2000) AS numbers(n)",
                 [str(i)],
             )

@@ -22,7 +22,7 @@ def job(warehouse: Warehouse) -> Warehouse:
 
 def note(warehouse: Warehouse, text: str) -> None:
     with warehouse.writing() as writer:
-        writer.execute("INSERT INTO core.settings VALUES (now(), 'note', ?, NULL)", [text])
+        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', ?)", [text])
 
 
 def notes(warehouse: Warehouse) -> list[str]:
@@ -65,7 +65,7 @@ def test_what_a_killed_job_wrote_is_published_by_whoever_writes_or_publishes_nex
 
 def test_a_step_that_fails_leaves_nothing_to_read(warehouse, job):
     with pytest.raises(ZeroDivisionError), job.writing() as writer:  # noqa: PT012
-        writer.execute("INSERT INTO core.settings VALUES (now(), 'note', 'lost', NULL)")
+        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', 'lost')")
         raise ZeroDivisionError
     job.publish()
     assert notes(warehouse) == notes(job) == []

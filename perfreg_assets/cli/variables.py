@@ -1,0 +1,38 @@
+"""Variables of the environment that disagree with what the warehouse keeps: told once per command, never silently."""
+
+from __future__ import annotations
+
+from perfreg_assets import terminal
+from perfreg_assets.reasons import Rejected
+from perfreg_assets.settings import ENVIRONMENT_PREFIX, SettingError, Settings
+
+
+def tell_disagreements(settings: Settings) -> None:
+    """A line on stderr for each variable that would give other results than the warehouse's setting: both values, and
+    which one counts. Costs nothing where none is given."""
+    if not settings.given & set(Settings.kept_names()):
+        return
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    try:
+        if not settings.published_warehouse.is_file():
+            found = settings_table.disagreements(None, settings)
+        else:
+            with Warehouse.of(settings).reading() as reader:
+                found = settings_table.disagreements(reader, settings)
+    except (Rejected, SettingError, OSError) as error:
+        terminal.note(f"variables of the environment could not be held against the warehouse's settings: {error}")
+        return
+    for one in found:
+        variable = f"{ENVIRONMENT_PREFIX}{one.name.upper()}"
+        if one.is_used:
+            terminal.note(
+                f"{variable}={one.given} counts for this command; the warehouse has {one.name} = {one.kept}, "
+                f"which counts for all that lack the variable (perfreg settings set {one.name} {one.given} keeps it)"
+            )
+        else:
+            terminal.note(
+                f"{variable}={one.given} does not count: {one.name} is always the warehouse's, {one.kept} "
+                f"(perfreg settings set {one.name} {one.given} changes it)"
+            )
