@@ -7,8 +7,10 @@ import io
 import json
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +18,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+
+LINE_EVERY_S = 5.0
+SAME_LINE_EVERY_S = 30.0
 
 _STYLES = {
     "anomalous": "bold red",
@@ -66,10 +71,11 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[str], None]]:
-    """A spinner with the latest message on a terminal; nothing in a pipe."""
+def progress(title: str, *, lines: bool = False) -> Iterator[Callable[[str], None]]:
+    """A spinner with the latest message on a terminal; in a pipe nothing, or `lines`."""
     if not sys.stderr.isatty():
-        yield lambda _: None
+        with _lines(title) if lines else nullcontext(lambda _: None) as show:
+            yield show
         return
     display = Progress(
         SpinnerColumn(),
@@ -85,6 +91,32 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
             display.update(task, description=Text(f"{title}: {' '.join(message.split())[:100]}").plain)
 
         yield show
+
+
+@contextmanager
+def _lines(title: str) -> Iterator[Callable[[str], None]]:
+    """The latest message as a line of a log, every few seconds where it is another one; what is quick says nothing."""
+    latest, ended, begin = [""], threading.Event(), time.monotonic()
+
+    def write() -> None:
+        told, told_at = "", begin
+        while not ended.wait(LINE_EVERY_S):
+            message, now = latest[0], time.monotonic()
+            if message and (message != told or now - told_at >= SAME_LINE_EVERY_S):
+                sys.stderr.write(f"{title}: {message} ({now - begin:.0f} s)\n")
+                sys.stderr.flush()
+                told, told_at = message, now
+
+    def show(message: str) -> None:
+        latest[0] = printable(" ".join(message.split())[:200])
+
+    writer = threading.Thread(target=write, name="progress", daemon=True)
+    writer.start()
+    try:
+        yield show
+    finally:
+        ended.set()
+        writer.join()
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, title: str | None = None) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import pytest
 from click.testing import CliRunner
 
+from perfreg_assets import terminal
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import main
 from perfreg_assets.methods.self_check import KernelCheck
@@ -204,9 +205,15 @@ def test_ingest_counts_what_it_was_given_and_what_became_of_it(tmp_path, monkeyp
 
 def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):
     warehouse = tmp_path / "perfreg.duckdb"
+    monkeypatch.setattr(terminal, "LINE_EVERY_S", 0.05)
     result = run("ingest", demo_runs_dir() / "notes-000", warehouse=warehouse)
     assert result.exit_code == 0, result.output
-    assert "1 runs of 1 versions, 0 quarantined" in result.stdout
+    assert re.search(
+        r"^perfreg: step 3 of 10, traces and time series: 1 version \(\d+ s\)$", result.stderr, re.MULTILINE
+    )
+    before, answer = result.stdout.split("\n\n")[:2]
+    assert "1 runs of 1 versions, 0 quarantined" in before
+    assert answer.startswith("Nothing could be judged yet (1 not_enough_history)")
     told = run("verdicts", "--format", "json", warehouse=warehouse)
     rows = json.loads(told.stdout)
     assert {row["series"] for row in rows} == {"*", "cpu_app", "cpu_total", "rss_app"}

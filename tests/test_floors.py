@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 # floor do not import each other.
 FLOORS = (
     (
+        "advance",
         "catalogue",
         "detection",
         "near_names",

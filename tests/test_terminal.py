@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import sys
+import threading
 
 import pytest
 from hypothesis import given
@@ -36,6 +40,26 @@ def test_none_of_them_reaches_the_terminal(show, character, capsys):
     told = capsys.readouterr()
     assert character not in told.out + told.err
     assert r"\u" in told.out + told.err
+
+
+def test_in_a_pipe_long_work_says_in_plain_lines_where_it_is_and_short_work_nothing(monkeypatch):
+    class Log(io.StringIO):
+        written = threading.Event()
+
+        def write(self, text):
+            super().write(text)
+            self.written.set()
+
+    log = Log()
+    monkeypatch.setattr(sys, "stderr", log)
+    with terminal.progress("perfreg", lines=True) as show:
+        show("quick")
+    assert log.getvalue() == ""
+    monkeypatch.setattr(terminal, "LINE_EVERY_S", 0.01)
+    with terminal.progress("perfreg", lines=True) as show:
+        show("1 of 2\x1b runs")
+        assert log.written.wait(60)
+    assert re.fullmatch(r"perfreg: 1 of 2\\u001b runs \(\d+ s\)\n", log.getvalue())
 
 
 @given(st.text() | st.text(TRICKS))

@@ -11,11 +11,12 @@ from typing import Any
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
 
+from perfreg_assets.advance import watched
 from perfreg_assets.assets.named_places import given_by_a_command
 from perfreg_assets.assets.presentation import REFUSED
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
-from perfreg_assets.automation.progress import Progress, watched
+from perfreg_assets.automation.progress import Progress, planned
 from perfreg_assets.automation.run_launcher import host_tags
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
@@ -120,16 +121,19 @@ def _run_ranges(
     progress: Progress | None,
 ) -> Materialised:
     result = Materialised()
+    selection = None if assets is None else [dg.AssetKey(name) for name in assets]
+    steps = len((job if selection is None else job.get_subset(asset_selection=set(selection))).nodes)
     with _instance(home) as instance, watched(progress):
         instance.add_dynamic_partitions(DIMENSION, list(keys))
-        for first, last, _ in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
-            run = job.execute_in_process(
-                instance=instance,
-                run_config=config,
-                tags={**range_tags(first, last), **host_tags()},
-                asset_selection=None if assets is None else [dg.AssetKey(name) for name in assets],
-                raise_on_error=False,
-            )
+        for first, last, among in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
+            with planned(steps, f"{len(among)} version{'s' if len(among) > 1 else ''}"):
+                run = job.execute_in_process(
+                    instance=instance,
+                    run_config=config,
+                    tags={**range_tags(first, last), **host_tags()},
+                    asset_selection=selection,
+                    raise_on_error=False,
+                )
             for event in run.all_events:
                 if event.is_step_success:
                     spent = event.step_success_data.duration_ms / 1000

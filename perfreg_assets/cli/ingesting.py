@@ -72,14 +72,16 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     from perfreg_assets.partitions import to_key
 
     begin = time.perf_counter()
-    defs, project = project_of(settings)
-    ensure_compiled()
     done = Materialised()
     there = [Path(os.path.abspath(path)) for path in paths if os.path.lexists(path)]
     for path in paths:
         if not os.path.lexists(path):
             terminal.fail(f"{path} does not exist; give run folders, or folders that hold them")
-    with terminal.progress("perfreg") as show:
+    with terminal.progress("perfreg", lines=True) as show:
+        show("loading")
+        defs, project = project_of(settings)
+        ensure_compiled()
+        show("looking for run folders")
         by_key, unreadable = registry.sort_out(registry.find_run_folders(there), settings, to_key)
         runs = {str(run.folder): run for of_key in by_key.values() for run in of_key}
         outcomes = registry.register(unreadable, settings, project.open(), to_key) if unreadable else []

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.advance import counting
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
 from perfreg_assets.detection import detector_names
@@ -67,14 +68,14 @@ def evaluate(
         if keep or picture is not None:
             named = options["protocol"]
             raise ValueError(f"protocol {named} has no --picture and is not kept in the warehouse; use --out")
-        with terminal.progress("evaluate") as show, compilation_notice():
+        with terminal.progress("evaluate", lines=True) as show, compilation_notice():
             told = report.evaluate(
                 dataset,
                 settings=settings,
                 history=options["history"],
                 repeats=options["repeats"],
                 seed=options["seed"],
-                progress=lambda done, total, what: show(f"{done}/{total} {what}"),
+                progress=counting(show),
             )
         report.print_report(told, sys.stdout)
         if out is not None:
@@ -82,10 +83,8 @@ def evaluate(
         return
     given = {name: value for name, value in options.items() if value not in (None, ())}
     given.setdefault("omegas", tuple(sorted({*evaluation.OMEGAS, settings.omega})))
-    with terminal.progress("evaluate") as show, compilation_notice():
-        result = evaluation.evaluate(
-            dataset, settings=settings, progress=lambda done, total, what: show(f"{done}/{total} {what}"), **given
-        )
+    with terminal.progress("evaluate", lines=True) as show, compilation_notice():
+        result = evaluation.evaluate(dataset, settings=settings, progress=counting(show), **given)
     print_tables(result, sys.stdout)
     if out is not None:
         out.write_text(json.dumps(result, allow_nan=False, indent=1))

@@ -12,6 +12,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
+from perfreg_assets.cli.answer import answer
 from perfreg_assets.cli.formats import FORMATS
 from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
@@ -126,7 +127,8 @@ def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
 
 
 def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
-    """A line for each version of some runs, and for each of them: what the verdict is, on which axis and why."""
+    """What to do next in a sentence; then a line for each version of some runs, and for each of them: what the verdict
+    is, on which axis and why."""
     from perfreg_assets.warehouse import version_verdicts
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -139,6 +141,8 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
             for row in version_verdicts.listing(reader, app=app, versions=[name for one, name in of_runs if one == app])
             if row["axis"] == version_verdicts.WHOLE
         ]
+    terminal.say()
+    terminal.say(answer(rows, versions))
     terminal.say()
     terminal.table(versions, ("version_name", "state", "run_count", "judged_count", "score", "explanation"))
     terminal.say()

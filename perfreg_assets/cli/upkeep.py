@@ -22,8 +22,9 @@ def bring_up_to_date(settings: Settings) -> None:
     """Computes what is due and says what was done; exit status 1 when something failed."""
     from perfreg_assets.automation import upkeep
 
-    defs, project = project_of(settings)
-    with terminal.progress("perfreg") as show:
+    with terminal.progress("perfreg", lines=True) as show:
+        show("what is due")
+        defs, project = project_of(settings)
         result = upkeep.bring_up_to_date(defs, project, progress=show)
     tell_upkeep(result.done, result.left)
 

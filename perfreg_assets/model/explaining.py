@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
+from perfreg_assets.advance import Count
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.window_causes import Cause, Ranking
 from perfreg_assets.model import freshness, inputs
@@ -54,11 +55,12 @@ def explain_due(
         marks = states.explained_from(reader, wanted)
         hashes = inputs.causes_hashes(marks, settings)
         windows = table.suspicious(reader, wanted)
+        count = Count(len(hashes), "runs explained")
         with _looking(settings, read, has_runs=bool(hashes)) as look:
             for block in _blocks(list(hashes)):
                 with watch.measure("warehouse"):
                     ready = explainers(reader, block, settings)
-                for run_id in block:
+                for run_id in count.over(block):
                     made_from = table.RunRow(
                         run_id=run_id,
                         input_hash=hashes[run_id],

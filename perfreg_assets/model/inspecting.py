@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from perfreg_assets.advance import Count
 from perfreg_assets.model import freshness, profile_shelf, readings
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.profile_shelf import Shelf
@@ -77,12 +78,13 @@ def inspect_due(
         reduced = archive.reduced_runs(reader, [row.run_id for row in rows])
     rows = [row for row in rows if row.run_id not in reduced]
     found: dict[str, TraceHealth] = {}
+    count = Count(len(rows), "traces read")
     with Engines(settings) if rows and inspect is None else nullcontext() as engines:
         look = inspect or partial(read_trace, engines=engines, shelf=shelf)
         with ThreadPoolExecutor(usable_cores()) as pool:
             for block in _blocks(rows):
                 inspections = pool.map(lambda row: look(row, settings), block)
-                found |= _keep(warehouse, settings, watch, block, list(inspections))
+                found |= _keep(warehouse, settings, watch, block, list(count.over(inspections)))
     return Inspected(found)
 
 

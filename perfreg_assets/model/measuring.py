@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets.advance import Count
 from perfreg_assets.detection import DetectorDefinition, detectors
 from perfreg_assets.methods import repeats
 from perfreg_assets.methods.barycenter import Barycenter
@@ -63,8 +64,9 @@ def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
             for row in Measurement(definition, settings, store, averages).of_run(family, earlier)
         ]
 
+    count = Count(len(planned), "runs measured")
     with watch.measure("model"), ThreadPoolExecutor() as pool:
-        rows = [row for of_run in pool.map(measure, planned.values()) for row in of_run]
+        rows = [row for of_run in count.over(pool.map(measure, planned.values())) for row in of_run]
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.upsert(writer, rows)
     return Measured(rows)

@@ -1,0 +1,39 @@
+"""What came of some runs in one sentence that says what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_NAMED = 5
+
+
+def answer(runs: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[str, Any]]) -> str:
+    """Of the verdicts on whole runs, and on their versions as a whole.
+
+    Args:
+        runs: rows of marts.verdicts, one per run.
+        versions: rows of marts.version_verdicts, one per version.
+    """
+    worse = sorted(
+        (row for row in runs if row["is_anomalous"]), key=lambda row: row["excess_ratio"] or 0.0, reverse=True
+    )
+    if worse:
+        named = ", ".join(row["run_id"] for row in worse[:_NAMED])
+        more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
+        return (
+            f"{len(worse)} anomalous of {len(runs)} runs: look at {named}{more} "
+            f"(perfreg causes {worse[0]['run_id']} says what grew, perfreg serve shows it)"
+        )
+    if together := [row["version_name"] for row in versions if row["is_anomalous"]]:
+        return (
+            f"No run is anomalous by itself, but together those of {', '.join(together)} are: "
+            "look at perfreg verdicts --by version"
+        )
+    judged = sum(row["is_anomalous"] is not None for row in runs)
+    if judged:
+        return f"Nothing is anomalous: {judged} of {len(runs)} runs were judged"
+    states = Counter(row["state"] for row in runs)
+    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"Nothing could be judged yet ({told or 'no runs'}): the table says what each run lacks"
