@@ -277,7 +277,7 @@ def test_a_comment_on_versions_links_pages_and_has_a_picture_beside_it(filled, t
     addresses = re.findall(r"!\[[^\]]+\]\(<(pic%20tures/[^>]+)>\)", comment.stdout)
     assert len(addresses) == len(worse)
     assert all((tmp_path / unquote(one)).read_bytes().startswith(b"\x89PNG") for one in addresses)
-    assert "](<https://perf.example/index.html#app=com.example.shop&version=" in comment.stdout
+    assert "](<https://perf.example/versions/com.example.shop@" in comment.stdout
     for form in ("github", "junit"):
         told = run(*by_version, "--format", form, warehouse=filled)
         assert (told.exit_code, "as a whole" in told.stdout) == (3, True)

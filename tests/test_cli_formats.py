@@ -88,7 +88,7 @@ def test_a_comment_on_versions_has_each_above_its_runs_with_links_where_pages_ar
     )  # fmt: skip
     text = version_formats.versions_markdown(shown)
     assert text.startswith("### perfreg: 1 anomalous, 1 not_enough_history of 2 versions\n")
-    assert "[**1.5.0**](<https://perf.example/index.html#app=com.rig&version=1.5.0>) of com.rig" in text
+    assert "[**1.5.0**](<https://perf.example/versions/com.rig@1.5.0.html>) of com.rig" in text
     assert "[r1](<https://perf.example/runs/r1.html>)" in text
     assert "version=1.4%20b>)" in text
     assert text.endswith("\n\n![cpu\\_app of r1](<pictures/a%20b.png>)\n")
