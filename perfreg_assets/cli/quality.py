@@ -23,7 +23,7 @@ from perfreg_assets.settings import Settings
 @click.argument("dataset", type=click.Path(path_type=Path))
 @click.option(
     "--protocol",
-    type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance", "benchmarks", "versions"]),
+    type=click.Choice(["thesis", "aa", "chronological", "causes", "endurance", "benchmarks", "versions", "shifts"]),
     default="thesis",
     show_default=True,
 )
@@ -53,6 +53,9 @@ def evaluate(
 
     Protocol versions: false alarms and recall of verdicts on versions, by the number of their runs; DATASET is a
     labelled data set.
+
+    Protocol shifts: false alarms and recall where normal runs have bursts, another device or drift, or histories are
+    short; DATASET is the word held-out, or developers: the made-up apps that constants were chosen by.
     """
     import json
 
@@ -68,6 +71,7 @@ def evaluate(
         if keep or picture is not None:
             named = options["protocol"]
             raise ValueError(f"protocol {named} has no --picture and is not kept in the warehouse; use --out")
+        chosen = {"detectors": options["detectors"]} if options["protocol"] == "shifts" else {}
         with terminal.progress("evaluate", lines=True) as show, compilation_notice():
             told = report.evaluate(
                 dataset,
@@ -76,6 +80,7 @@ def evaluate(
                 repeats=options["repeats"],
                 seed=options["seed"],
                 progress=counting(show),
+                **chosen,
             )
         report.print_report(told, sys.stdout)
         if out is not None:
@@ -113,4 +118,8 @@ def _report(protocol: str) -> Any:
         from perfreg_assets.evaluation import versions
 
         return versions
+    if protocol == "shifts":
+        from perfreg_assets.evaluation import shifts
+
+        return shifts
     return None

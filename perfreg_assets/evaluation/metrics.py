@@ -65,6 +65,16 @@ def ranking_figures(cases: Labelled, *, seed: int, with_interval: bool) -> dict[
     return result
 
 
+def rate_interval(groups: NDArray[np.int64], hits: NDArray[np.bool_], *, seed: int) -> tuple[float, float]:
+    """Interval of the mean of hits (n,), bootstrapped over their groups (n,), whose members are not independent."""
+    _, index = np.unique(groups, return_inverse=True)
+    counts, sums = np.bincount(index).astype(float), np.bincount(index, weights=hits)
+    weights = np.random.default_rng(seed).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), BOOTSTRAPS)
+    rates = (weights @ sums) / (weights @ counts)
+    low, high = np.quantile(rates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    return float(low), float(high)
+
+
 def _roc_auc(cases: Labelled, weight: NDArray[np.int64] | None) -> float | None:
     """Probability that an anomalous case scores above a normal one; ties count half. Cases count `weight` times."""
     present = np.ones(len(cases.group), dtype=bool) if weight is None else weight > 0

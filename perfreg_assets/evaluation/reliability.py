@@ -10,7 +10,7 @@ import numpy as np
 
 from perfreg_assets import detection
 from perfreg_assets.evaluation.cases import Case
-from perfreg_assets.evaluation.metrics import BOOTSTRAPS, COVERAGE
+from perfreg_assets.evaluation.metrics import rate_interval
 from perfreg_assets.methods.calibration import omega_of_level
 from perfreg_assets.methods.omega_rule import is_anomalous
 from perfreg_assets.run import RUN_LEVEL
@@ -60,11 +60,7 @@ def _interval(cases: Sequence[Case], alarms: np.ndarray, seed: int) -> tuple[flo
     """Bootstrap over runs: the repeats of one run are not independent."""
     codes: dict[tuple[str, str], int] = {}
     index = np.array([codes.setdefault((case.app, case.run_id), len(codes)) for case in cases])
-    counts, hits = np.bincount(index).astype(float), np.bincount(index, weights=alarms)
-    weights = np.random.default_rng(seed).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), BOOTSTRAPS)
-    rates = (weights @ hits) / (weights @ counts)
-    low, high = np.quantile(rates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-    return float(low), float(high)
+    return rate_interval(index, alarms, seed=seed)
 
 
 def plot_reliability(results: Sequence[dict[str, Any]], path: Path) -> None:

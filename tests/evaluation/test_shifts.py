@@ -1,0 +1,94 @@
+"""`--protocol shifts`: made-up lives of apps, of which the two families share nothing."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfreg_assets.evaluation import shifts
+from perfreg_assets.evaluation.shift_streams import FAMILIES, RUNS_PER_VERSION, SHIFTS, TWINS_PER_VERSION, stream
+from perfreg_assets.reasons import Rejected
+from perfreg_assets.settings import Settings
+
+BASE, BURSTS, UNIT = SHIFTS[:3]
+
+
+@pytest.fixture(scope="module")
+def told():
+    return shifts.evaluate(
+        Path("developers"), settings=Settings(), history=12, repeats=3, seed=0, shifts=[replace(BASE, history=5), UNIT]
+    )
+
+
+def sessions(family, shift, **changes):
+    given = {"noise": 1.0, "seed": 0, "number": 0, **changes}
+    return [one for step in stream(family, shift, **given) for one in step.normal]
+
+
+def test_a_life_is_the_same_again_and_no_other_seed_app_or_family_has_it():
+    first = sessions("developers", BASE)[3].series["cpu_app"]
+    np.testing.assert_array_equal(first, sessions("developers", BASE)[3].series["cpu_app"])
+    others = [
+        ("held-out", {}),
+        ("developers", {"seed": 1}),
+        ("developers", {"number": 1}),
+        ("developers", {"noise": 2.0}),
+    ]
+    for family, changes in others:
+        other = sessions(family, BASE, **changes)[3].series["cpu_app"]
+        assert len(first) != len(other) or not np.allclose(first, other)
+    assert len({family.key for family in FAMILIES.values()}) == len(FAMILIES)
+
+
+def test_a_shift_is_in_the_normal_runs_and_a_regression_in_their_twins():
+    def level(shift):
+        return np.mean([np.median(one.series["rss_app"]) for one in sessions("developers", shift)])
+
+    assert level(UNIT) / level(BASE) == pytest.approx(1.08, abs=0.02)
+    step = next(stream("developers", UNIT, noise=1.0, seed=0, number=0))
+    assert len(step.history) == UNIT.history
+    history = np.mean([np.median(one.series["rss_app"]) for one in step.history])
+    judged = np.mean([np.median(one.series["rss_app"]) for one in step.normal])
+    assert judged / history == pytest.approx(1.08, abs=0.05)
+    for before, after in zip(step.normal, step.anomalous, strict=False):
+        grown = [name for name in before.series if after.series[name].sum() > 1.005 * before.series[name].sum()]
+        assert len(grown) == 1
+    drifted, still = (sessions("developers", replace(BASE, drift=drift))[-1] for drift in (0.01, 0.0))
+    ratios = drifted.series["rss_app"] / still.series["rss_app"]
+    np.testing.assert_allclose(ratios, 1.01**15, rtol=0.01)
+    assert {one.is_accepted for one in stream("held-out", SHIFTS[5], noise=1.0, seed=0, number=0)} == {True, False}
+
+
+def test_no_judged_run_is_in_its_own_history():
+    for step in stream("developers", BURSTS, noise=1.0, seed=0, number=0):
+        assert not {id(one) for one in step.normal} & {id(one) for one in step.history}
+
+
+def test_rows_are_the_products_verdicts_and_shifts_cost_false_alarms(told):
+    found = {(row["shift"], row["noise"], row["past"], row["level"]): row for row in told["rows"]}
+    everyone = found["base", 1.0, "all", 0.05]
+    assert everyone["normal_runs"] == 15 * RUNS_PER_VERSION
+    assert everyone["anomalous_runs"] == 15 * TWINS_PER_VERSION
+    parts = [found["base", 1.0, past, 0.05]["normal_runs"] for past in ("< 30", ">= 30")]
+    assert parts == [8 * RUNS_PER_VERSION, 7 * RUNS_PER_VERSION]
+    unit = found["unit", 1.0, "all", 0.05]
+    assert unit["false_positive_rate"] > everyone["false_positive_rate"]
+    low, high = unit["false_positive_interval"]
+    assert low <= unit["false_positive_rate"] <= high
+    # Its own recall: the threshold that is moved to its own false alarms is its own.
+    assert unit["default_recall"] == pytest.approx(unit["recall"], abs=0.1)
+    shown = io.StringIO()
+    shifts.print_report(told, shown)
+    assert "default: false alarms and recall of runs" in shown.getvalue()
+
+
+def test_the_threshold_is_moved_to_a_rate_of_false_alarms():
+    normal, worse = [0.1, 0.2, 0.3, 0.4], [0.25, 0.35, 0.5]
+    assert [shifts.recall_at(normal, worse, rate) for rate in (0.0, 0.25, 0.5, 1.0)] == [1 / 3, 2 / 3, 1.0, 1.0]
+
+
+def test_another_word_is_no_family():
+    with pytest.raises(Rejected, match="held-out"):
+        shifts.evaluate(Path("simulated"), settings=Settings(), history=12, repeats=1, seed=0)
