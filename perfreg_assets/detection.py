@@ -44,6 +44,12 @@ class LocalisationDefinition:
 SMALLEST_HISTORY = 3
 """Fewest runs of a history that every detector and every way of localising can work with."""
 
+EVALUATED_ONLY = (
+    *("calibrated", "calibrated-conformal", "calibrated-studentised", "calibrated-trimmed", "calibrated-smoothed"),
+    "peers",
+)
+"""What `perfreg evaluate --protocol shifts` measures beside the registered detectors; no verdict is given by them."""
+
 OF_DETECTOR = "detector"  # the setting that follows the detector
 
 _KNOWN: dict[str, DetectorDefinition] = {}

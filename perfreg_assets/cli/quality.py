@@ -12,7 +12,7 @@ from perfreg_assets import terminal
 from perfreg_assets.advance import counting
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
-from perfreg_assets.detection import detector_names
+from perfreg_assets.detection import EVALUATED_ONLY, detector_names
 from perfreg_assets.settings import Settings
 
 
@@ -34,7 +34,13 @@ from perfreg_assets.settings import Settings
 @click.option(
     "--level", "levels", type=float, multiple=True, help="Nominal false-alarm levels of the default detector."
 )
-@click.option("--detector", "detectors", type=click.Choice(detector_names()), multiple=True, help="Repeatable.")
+@click.option(
+    "--detector",
+    "detectors",
+    type=click.Choice((*detector_names(), *EVALUATED_ONLY)),
+    multiple=True,
+    help="Repeatable; those that are not registered only with protocol shifts.",
+)
 @click.option("--localisation-repeats", type=click.IntRange(0), help="Repeats that are localised as well; 0: none.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The result as JSON.")
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="The reliability curve as PNG.")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from perfreg_assets.catalogue import definition_of
+from perfreg_assets.catalogue import SeriesDefinition, definition_of
 from perfreg_assets.detection import RunRule
 from perfreg_assets.evaluation.shift_streams import INTERVAL_S, SERIES, VersionStep
-from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.multiple_testing import combine, correct
-from perfreg_assets.methods.samples import Score
+from perfreg_assets.methods.samples import Sample, Score
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ class ScoredVersion:
         """Of the runs that make the app's past."""
         return {series: scores[: len(self.step.normal)] for series, scores in self.scores.items()}
 
+    @property
+    def is_past(self) -> bool:
+        """Whether its normal runs tell later ones what is normal: not where people saw a change, and accepted it."""
+        return not self.step.is_accepted
+
 
 @dataclass(frozen=True)
 class JudgedRun:
@@ -45,7 +50,21 @@ class JudgedRun:
     score: Score
 
 
-def score_versions(steps: Sequence[VersionStep], detector: Detector) -> list[ScoredVersion]:
+class Scorer(Protocol):
+    """What judges series: a detector, or what it is compared with."""
+
+    def score_all(
+        self, history: Sequence[Sample], targets: Sequence[Sample], *, series: SeriesDefinition, interval_s: float
+    ) -> list[Score]:
+        """As `Detector.score_all`.
+
+        Raises:
+            ValueError: as there.
+        """
+        ...
+
+
+def score_versions(steps: Sequence[VersionStep], detector: Scorer) -> list[ScoredVersion]:
     """Every version beside its own history."""
     found = []
     for step in steps:
@@ -67,7 +86,7 @@ def judge_runs(versions: Sequence[ScoredVersion], app: int, run_rule: RunRule) -
     """The runs as wholes, but for those of versions whose change was accepted: their alarms are not false."""
     found, past = [], 0
     for version in versions:
-        if version.step.is_accepted:
+        if not version.is_past:
             continue
         normal = len(version.step.normal)
         for place in range(normal + len(version.step.anomalous)):

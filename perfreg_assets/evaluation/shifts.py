@@ -15,6 +15,8 @@ from rich.table import Table
 from perfreg_assets import detection
 from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.evaluation.metrics import rate_interval
+from perfreg_assets.evaluation.peers import PEERS
+from perfreg_assets.evaluation.recalibrating import NULLS, recalibrate
 from perfreg_assets.evaluation.shift_judging import JudgedRun, ScoredVersion, judge_runs, score_versions
 from perfreg_assets.evaluation.shift_streams import FAMILIES, SHIFTS, Shift, stream
 from perfreg_assets.methods.calibration import omega_of_level
@@ -29,6 +31,7 @@ YARDSTICK = "default"
 ENOUGH_PAST = 30
 PASTS = {"all": (0, None), f"< {ENOUGH_PAST}": (0, ENOUGH_PAST), f">= {ENOUGH_PAST}": (ENOUGH_PAST, None)}
 APPS_SHARE = 3
+ALL_PEERS = "peers"
 
 
 def evaluate(
@@ -48,7 +51,8 @@ def evaluate(
         dataset: a family of apps: developers (constants are chosen by it) or held-out.
         repeats: thirds of apps: 30 are ten apps per shift and noise.
         history: not looked at: each shift has its own.
-        detectors: default: the detector in force by default.
+        detectors: registered ones, ways of recalibrating (`recalibrating.NULLS`), `peers` for all of them; none:
+            the yardstick.
         shifts: the rows of the table.
 
     Returns:
@@ -65,7 +69,8 @@ def evaluate(
     family = dataset.name
     if family not in FAMILIES:
         raise Rejected(Reason.DATASET_INVALID, f"{family}: protocol shifts takes {' or '.join(FAMILIES)}")
-    names = tuple(detectors or (YARDSTICK,))
+    asked = tuple(detectors or (YARDSTICK,))
+    names = tuple(dict.fromkeys(one for name in asked for one in (PEERS if name == ALL_PEERS else (name,))))
     apps = max(1, round(repeats / APPS_SHARE))
     cells = [(shift, noise) for shift in shifts for noise in NOISES]
     rows = []
@@ -96,8 +101,16 @@ def _judged(
         steps = list(stream(family, shift, noise=noise, seed=seed, number=app))
         scored: dict[str, list[ScoredVersion]] = {}
         for name in dict.fromkeys((YARDSTICK, *names)):
-            scored[name] = score_versions(steps, make_detector(name, vars(settings)))
-            found[name] += judge_runs(scored[name], app, detection.definition_of(name).run_rule)
+            if name in PEERS:
+                versions, rule = score_versions(steps, PEERS[name]), PEERS[name].run_rule
+            elif name in NULLS:
+                versions = recalibrate(scored[YARDSTICK], NULLS[name])
+                rule = detection.definition_of(YARDSTICK).run_rule
+            else:
+                versions = score_versions(steps, make_detector(name, vars(settings)))
+                rule = detection.definition_of(name).run_rule
+            scored[name] = versions
+            found[name] += judge_runs(versions, app, rule)
     return found
 
 

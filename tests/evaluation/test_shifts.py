@@ -7,8 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perfreg_assets import detection
 from perfreg_assets.evaluation import shifts
+from perfreg_assets.evaluation.recalibrating import NULLS, Past, recalibrate
+from perfreg_assets.evaluation.shift_judging import ScoredVersion
 from perfreg_assets.evaluation.shift_streams import FAMILIES, RUNS_PER_VERSION, SHIFTS, TWINS_PER_VERSION, stream
+from perfreg_assets.methods.samples import Score
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 
@@ -92,3 +96,39 @@ def test_the_threshold_is_moved_to_a_rate_of_false_alarms():
 def test_another_word_is_no_family():
     with pytest.raises(Rejected, match="held-out"):
         shifts.evaluate(Path("simulated"), settings=Settings(), history=12, repeats=1, seed=0)
+
+
+def test_earlier_scores_judge_later_ones_and_accepted_versions_are_no_past():
+    shift = SHIFTS[5]
+    steps = [step for step in stream("developers", shift, noise=1.0, seed=0, number=0) if step.number <= 6]
+    score = Score(0.0, -1.0, 1.0, None, None, 0.5, "more", np.zeros(5))
+    versions = [
+        ScoredVersion(
+            step, {"cpu_app": [replace(score, distance=float(10 * step.number + place)) for place in range(6)]}
+        )
+        for step in steps
+    ]
+    seen = {}
+
+    def note(distance, past):
+        seen[distance] = past
+        return -distance
+
+    found = recalibrate(versions, note)
+    assert [one.distance for one in found[1].scores["cpu_app"]] == [-20.0, -21.0, -22.0, -23.0, -24.0, -25.0]
+    assert len(seen[10.0].scores) == 0
+    # Of version 6: the four normal runs each of 1, 2, 3 and 5, not 4, which was accepted, and not 6 itself.
+    assert sorted(seen[60.0].scores) == [10.0 * n + place for n in (1, 2, 3, 5) for place in range(4)]
+    assert sorted(set(seen[60.0].versions_ago)) == [1.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_every_way_of_recalibrating_lowers_what_was_usual_and_not_what_never_was(name):
+    past = Past(np.tile([-1.0, 0.0, 1.0, 2.5], 10), np.zeros(40), np.tile([-1.0, 0.0, 1.0, 2.5], 20))
+    usual, unusual = NULLS[name](2.0, past), NULLS[name](6.0, past)
+    assert usual < 1.9
+    assert unusual > usual
+
+
+def test_what_is_only_evaluated_is_known_to_the_command_line():
+    assert {*NULLS, shifts.ALL_PEERS} == set(detection.EVALUATED_ONLY)
