@@ -30,6 +30,8 @@ NOISES = (1.0, 2.0)
 YARDSTICK = "default"
 ENOUGH_PAST = 30
 PASTS = {"all": (0, None), f"< {ENOUGH_PAST}": (0, ENOUGH_PAST), f">= {ENOUGH_PAST}": (ENOUGH_PAST, None)}
+CURVE = (0, 4, 16, 30, 44)
+"""Fewest earlier runs of each point of a curve; each ends where the next one begins."""
 APPS_SHARE = 3
 ALL_PEERS = "peers"
 
@@ -59,7 +61,7 @@ def evaluate(
         JSON types only: dataset, protocol, repeats, seed, seconds and `rows`, each {shift, noise, detector, past,
         level, false_positive_rate, false_positive_interval, normal_runs, recall, recall_interval, anomalous_runs,
         default_recall}. The last one is what detector `default` finds with its threshold moved to the same measured
-        rate of false alarms.
+        rate of false alarms. `curve`: {shift, noise, detector, past_from, level, false_positive_rate, normal_runs}.
 
     Raises:
         Rejected: DATASET_INVALID, there is no such family.
@@ -73,15 +75,16 @@ def evaluate(
     names = tuple(dict.fromkeys(one for name in asked for one in (PEERS if name == ALL_PEERS else (name,))))
     apps = max(1, round(repeats / APPS_SHARE))
     cells = [(shift, noise) for shift in shifts for noise in NOISES]
-    rows = []
+    rows: list[dict[str, Any]] = []
+    curve: list[dict[str, Any]] = []
     for place, (shift, noise) in enumerate(cells):
         if progress:
             progress(place, len(cells), f"{shift.name}, noise {noise:g}")
         judged = _judged(family, shift, noise, seed, apps, names, settings)
         for name in names:
-            rows += _rows(
-                judged[name], judged[YARDSTICK], {"shift": shift.name, "noise": noise, "detector": name}, seed
-            )
+            told = {"shift": shift.name, "noise": noise, "detector": name}
+            rows += _rows(judged[name], judged[YARDSTICK], told, seed)
+            curve += _curve(judged[name], told)
     return {
         "dataset": family,
         "protocol": "shifts",
@@ -89,6 +92,7 @@ def evaluate(
         "seed": seed,
         "seconds": round(time.perf_counter() - begin, 3),
         "rows": rows,
+        "curve": curve,
     }
 
 
@@ -149,6 +153,19 @@ def _rows(
     return rows
 
 
+def _curve(judged: Sequence[JudgedRun], told: dict[str, Any]) -> list[dict[str, Any]]:
+    """How the false alarms change while the app's past grows."""
+    points = []
+    for least, most in zip(CURVE, (*CURVE[1:], np.inf), strict=True):
+        normal = [one.score for one in judged if not one.is_anomalous and least <= one.past < most]
+        for level in LEVELS:
+            alarms = [is_anomalous(score, omega_of_level(level)) for score in normal]
+            rate = float(np.mean(alarms))
+            told_here = {"past_from": least, "level": level, "false_positive_rate": rate, "normal_runs": len(normal)}
+            points.append({**told, **told_here})
+    return points
+
+
 def recall_at(normal: Sequence[float], anomalous: Sequence[float], rate: float) -> float:
     """What is found with the threshold moved to where at most this share of the normal runs is above it.
 
@@ -188,6 +205,21 @@ def print_report(told: dict[str, Any], file: IO[str] | None = None) -> None:
                 " / ".join(f"{row['default_recall']:.2f}" for row in rows),
             )
         console.print(table)
+        console.print(_drawn_curve([point for point in told["curve"] if point["detector"] == detector], detector))
+
+
+def _drawn_curve(points: Sequence[dict[str, Any]], detector: str) -> Table:
+    levels = " / ".join(f"{level:g}" for level in LEVELS)
+    table = Table(title=f"{detector}: false alarms at {levels} by earlier runs", title_justify="left")
+    for name in ("shift", "noise", *(f"from {least}" for least in CURVE)):
+        table.add_column(name, justify="left" if name in {"shift", "noise"} else "right")
+    cells: dict[tuple[str, float], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for point in points:
+        rate = f"{point['false_positive_rate']:.3f}"
+        cells[point["shift"], point["noise"]][point["past_from"]].append(rate)
+    for (shift, noise), by_past in cells.items():
+        table.add_row(shift, f"{noise:g}", *(" / ".join(by_past[least]) for least in CURVE))
+    return table
 
 
 def _with_interval(value: float, interval: Sequence[float]) -> str:

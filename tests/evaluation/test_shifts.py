@@ -81,11 +81,16 @@ def test_rows_are_the_products_verdicts_and_shifts_cost_false_alarms(told):
     assert unit["false_positive_rate"] > everyone["false_positive_rate"]
     low, high = unit["false_positive_interval"]
     assert low <= unit["false_positive_rate"] <= high
+    curve = [one for one in told["curve"] if (one["shift"], one["noise"], one["level"]) == ("unit", 1.0, 0.05)]
+    assert [one["normal_runs"] for one in curve] == [4, 12, 16, 12, 16]
+    rates = np.average([one["false_positive_rate"] for one in curve], weights=[4, 12, 16, 12, 16])
+    assert rates == pytest.approx(unit["false_positive_rate"])
     # Its own recall: the threshold that is moved to its own false alarms is its own.
     assert unit["default_recall"] == pytest.approx(unit["recall"], abs=0.1)
     shown = io.StringIO()
     shifts.print_report(told, shown)
     assert "default: false alarms and recall of runs" in shown.getvalue()
+    assert "by earlier runs" in shown.getvalue()
 
 
 def test_the_threshold_is_moved_to_a_rate_of_false_alarms():
