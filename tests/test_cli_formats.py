@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from perfreg_assets.cli import comparison_formats, formats, version_formats
+from perfreg_assets.reports.links import version_page
 
 
 def row(run_id, state, series="*", explanation="cpu_app: uses 0.2 cores", **changes):
@@ -90,9 +91,20 @@ def test_a_comment_on_versions_has_each_above_its_runs_with_links_where_pages_ar
     assert text.startswith("### perfreg: 1 anomalous, 1 not_enough_history of 2 versions\n")
     assert "[**1.5.0**](<https://perf.example/versions/com.rig@1.5.0.html>) of com.rig" in text
     assert "[r1](<https://perf.example/runs/r1.html>)" in text
-    assert "version=1.4%20b>)" in text
+    assert f"perf.example/{version_page('com.rig', '1.4 b')}>)" in text
     assert text.endswith("\n\n![cpu\\_app of r1](<pictures/a%20b.png>)\n")
     assert version_formats.versions_markdown(version_formats.Shown([], [])) == "### perfreg: no versions\n\n"
+
+
+def test_slow_changes_are_told_beside_the_verdicts_and_are_no_failure():
+    drifts = [{"app": "com.rig|x", "device": None, "explanation": "level of rss_app: +1.0 % a version since 1.1.0."}]
+    shown = version_formats.Shown(versions(), [], drifts=drifts)
+    assert version_formats.versions_markdown(shown).endswith(
+        "\n\nSlow changes, which raise no alarm by themselves:\n\n"
+        "* com.rig\\|x on a device not named: level of rss\\_app: +1.0 % a version since 1.1.0.\n"
+    )
+    assert "::notice title=com.rig|x%3A slow change::com.rig|x on" in version_formats.versions_github(shown)
+    assert "slow" not in version_formats.versions_junit(shown)
 
 
 def test_annotations_and_junit_of_versions_are_by_version_and_axis():

@@ -71,7 +71,8 @@ def verdicts(
     nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. How many runs
     are in which state is said on stderr."""
     chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
-    from perfreg_assets.warehouse import version_verdicts
+    from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
+    from perfreg_assets.warehouse import drifts, settings_table, version_verdicts
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import require_selection
 
@@ -84,10 +85,10 @@ def verdicts(
         require_selection(reader, app, app_version)
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
+        judged = settings_table.in_force(reader, settings).judged_series
+        slow = drifts.worth_telling(reader, {row["app"] for row in versions}, judged)
     if form in FORMATS and by == "version":
-        from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown
-
-        shown = Shown(versions, rows, drawn, settings.reports_url)
+        shown = Shown(versions, rows, drawn, settings.reports_url, slow)
         sys.stdout.write(terminal.printable(VERSION_FORMATS[form](shown)))
     elif form in FORMATS:
         sys.stdout.write(terminal.printable(FORMATS[form](rows)))
@@ -96,6 +97,9 @@ def verdicts(
     if by == "run" and form not in FORMATS:
         told = [{**row, "axis": row["axis"] or axes_told(row["axes"])} for row in rows] if form == "table" else rows
         terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
+    if form == "table":
+        for one in slow:
+            terminal.say(f"slow change, no alarm by itself: {drift_told(one)}")
     states = Counter(row["state"] for row in rows if row["series"] == "*")
     terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
     deciding = versions if by == "version" else [*rows, *versions]

@@ -26,12 +26,14 @@ class Shown:
         runs: rows of marts.verdicts, of which only those of whole runs are shown, with `axes`.
         pictures: of a version the picture's address and what it shows.
         reports_url: where others see the pages; None: nowhere that is known.
+        drifts: rows of marts.drifts: slow changes, which are told and decide nothing.
     """
 
     versions: Sequence[Row]
     runs: Sequence[Row]
     pictures: Mapping[Named, tuple[str, str]] = field(default_factory=dict)
     reports_url: str | None = None
+    drifts: Sequence[Row] = ()
 
     @property
     def whole(self) -> list[Row]:
@@ -53,6 +55,11 @@ def named(row: Row) -> Named:
     return row["app"], row["version_name"]
 
 
+def drift_told(drift: Row) -> str:
+    """A row of marts.drifts in a sentence that says where."""
+    return f"{drift['app']} on {drift['device'] or 'a device not named'}: {drift['explanation']}"
+
+
 def versions_markdown(shown: Shown) -> str:
     """A comment: the answer, one table with each version above its runs, and the worst series of anomalous ones."""
     lines = [f"### perfreg: {_answer(shown)}", ""]
@@ -68,6 +75,9 @@ def versions_markdown(shown: Shown) -> str:
         if picture := shown.pictures.get(named(whole)):
             address, caption = picture
             lines += ["", f"![{cell(caption)}](<{address}>)"]
+    if shown.drifts:
+        lines += ["", "Slow changes, which raise no alarm by themselves:", ""]
+        lines += [f"* {cell(drift_told(one))}" for one in shown.drifts]
     return "\n".join(lines) + "\n"
 
 
@@ -76,6 +86,7 @@ def versions_github(shown: Shown) -> str:
     lines = annotated(
         [(whole["version_name"], {**whole, "explanation": _with_axes(shown, whole)}) for whole in shown.whole]
     )
+    lines += [annotation("notice", f"{one['app']}: slow change", drift_told(one)) for one in shown.drifts]
     lines.append(annotation("notice", "perfreg", _summary(shown)))
     return "\n".join(lines) + "\n"
 
