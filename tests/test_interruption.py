@@ -59,6 +59,16 @@ def test_a_command_ends_with_one_line_whatever_is_made_of_it(tmp_path, body):
     assert ended.stderr.count("\n") == 1
 
 
+def test_a_command_that_is_done_and_waits_for_its_threads_ends_so_too(tmp_path):
+    late = "threading.Thread(target=lambda: (time.sleep(2), print('late', flush=True), time.sleep(500))).start()"
+    program = HEED + COMMAND.format(body=late)
+    arguments = [sys.executable, "-c", program, "deaf", "--warehouse", str(tmp_path / "perfreg.duckdb")]
+    ended = interrupted(arguments, lambda process: (process.stdout.readline(), process.stdout.readline()))
+    assert ended.returncode == 130
+    assert ended.stderr.startswith("perfreg: interrupted; what was done is kept")
+    assert ended.stderr.count("\n") == 1
+
+
 def test_ingest_goes_on_where_it_was_interrupted(tmp_path):
     warehouse = tmp_path / "perfreg.duckdb"
     folders = [str(demo_runs_dir() / name) for name in ("notes-000", "notes-001")]

@@ -40,8 +40,14 @@ def _leave(code: str | int | None) -> None:
 
     Everything that has to be done at an end is done: threads that are waited for, exit handlers, what was printed.
     """
-    if isinstance(code, str) or any(_is_waited_for(thread) for thread in threading.enumerate()):
+    if isinstance(code, str):
         sys.exit(code)
+    try:
+        # The interpreter's own wait, only here an interrupt is heard: there it is printed, and the status stays 0.
+        threading._shutdown()  # type: ignore[attr-defined]  # typeshed leaves it out
+    except KeyboardInterrupt:
+        interruption.tell()
+        os._exit(interruption.STATUS)
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
@@ -49,7 +55,3 @@ def _leave(code: str | int | None) -> None:
     except BrokenPipeError:  # whoever was to read it is gone; click ends so as well
         code = 1
     os._exit(code or 0)
-
-
-def _is_waited_for(thread: threading.Thread) -> bool:
-    return thread is not threading.main_thread() and not thread.daemon
