@@ -455,13 +455,18 @@ class SeriesCell:
 
 @dataclass(frozen=True, slots=True)
 class SeriesLevel:
-    """Level of a series in a version, in `unit`: median over its runs, range of their histories, a value per run."""
+    """Level of a series in a version, in `unit`: median over its runs, range of their histories, a value per run.
+
+    `ratios`: of each run its distance over its limit; `anomalous`: whether it is; None where it was not judged.
+    """
 
     unit: str
     median: float
     history_low: float | None
     history_high: float | None
     points: tuple[float | None, ...] = ()
+    ratios: tuple[float | None, ...] = ()
+    anomalous: tuple[bool | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

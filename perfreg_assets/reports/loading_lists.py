@@ -191,6 +191,8 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
 
 
 # ---- versions --------------------------------------------------------------------------------------
+OfRun = tuple[float | None, bool | None]
+"""Of a run and series: distance over limit, and whether it is anomalous; None where it was not judged."""
 _JUDGED = """
 SELECT run_id, series, state, is_anomalous, distance, threshold, missing_series
 FROM marts.verdicts WHERE is_current AND {of}
@@ -212,7 +214,8 @@ def load_versions(reader: Reader, versions: dict[str, list[Placed]]) -> dict[str
     marts.trends, over its latest runs.
     """
     latest = {version: [one.run_id for one in runs[-SHOWN_RUNS:]] for version, runs in versions.items()}
-    cells, anomalous = _judged(reader, {one.run_id: version for version, runs in versions.items() for one in runs})
+    version_of = {one.run_id: version for version, runs in versions.items() for one in runs}
+    cells, anomalous, of_run = _judged(reader, version_of)
     shown = [run_id for ids in latest.values() for run_id in ids]
     series = sorted({name for group in cells.values() for name in group})
     members = _members(reader, shown)
@@ -229,7 +232,7 @@ def load_versions(reader: Reader, versions: dict[str, list[Placed]]) -> dict[str
             levels={
                 name: level
                 for name in cells[version]
-                if (level := _level(name, units.get(name, ""), latest[version], members, means)) is not None
+                if (level := _level(name, units.get(name, ""), latest[version], members, means, of_run)) is not None
             },
         )
         for version, runs in versions.items()
@@ -252,9 +255,13 @@ def load_medians(
     }
 
 
-def _judged(reader: Reader, version_of: dict[str, str]) -> tuple[dict[str, dict[str, SeriesCell]], dict[str, int]]:
-    """Version → series → what its runs' verdicts say, and how many of its runs are anomalous as a whole."""
+def _judged(
+    reader: Reader, version_of: dict[str, str]
+) -> tuple[dict[str, dict[str, SeriesCell]], dict[str, int], dict[tuple[str, str], OfRun]]:
+    """Version → series → what its runs' verdicts say; how many of its runs are anomalous as a whole; (run, series) →
+    what its own verdict says."""
     anomalous: dict[str, int] = defaultdict(int)
+    of_run: dict[tuple[str, str], OfRun] = {}
     judged: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     lacking: dict[tuple[str, str], int] = defaultdict(int)
     for ids, _ in grouped(version_of):
@@ -266,10 +273,16 @@ def _judged(reader: Reader, version_of: dict[str, str]) -> tuple[dict[str, dict[
                     lacking[version, name] += 1
             else:
                 judged[version, series].append(tuple(facts))
+                of_run[run_id, series] = _ratio(facts[2], facts[3]), facts[1]
     found: dict[str, dict[str, SeriesCell]] = {version: {} for version in version_of.values()}
     for (version, series), verdicts in judged.items():
         found[version][series] = _cell(verdicts, lacking[version, series])
-    return found, anomalous
+    return found, anomalous, of_run
+
+
+def _ratio(distance: float | None, limit: float | None) -> float | None:
+    """A distance in multiples of its limit; None without either."""
+    return None if distance is None or limit is None or limit <= 0 else max(distance, 0.0) / limit
 
 
 def _cell(verdicts: Sequence[tuple[Any, ...]], lacking: int) -> SeriesCell:
@@ -277,7 +290,7 @@ def _cell(verdicts: Sequence[tuple[Any, ...]], lacking: int) -> SeriesCell:
     known = [one for one in verdicts if one[1] is not None]
     states = sorted({one[0] for one in verdicts if one[1] is None})
     return SeriesCell(
-        ratio=max((max(d, 0.0) / limit for _, _, d, limit in known if d is not None and limit > 0), default=None),
+        ratio=max((ratio for _, _, d, limit in known if (ratio := _ratio(d, limit)) is not None), default=None),
         anomalous=sum(bool(one[1]) for one in known),
         judged=len(known),
         lacking=lacking,
@@ -309,7 +322,12 @@ def _means(
 
 
 def _level(
-    series: str, unit: str, run_ids: Sequence[str], members: dict[str, list[str]], means: dict[tuple[str, str], float]
+    series: str,
+    unit: str,
+    run_ids: Sequence[str],
+    members: dict[str, list[str]],
+    means: dict[tuple[str, str], float],
+    of_run: dict[tuple[str, str], OfRun],
 ) -> SeriesLevel | None:
     points = tuple(means.get((run_id, series)) for run_id in run_ids)
     known = sorted(value for value in points if value is not None)
@@ -319,7 +337,16 @@ def _level(
     band = sorted(means[member, series] for member in history if (member, series) in means)
     middle = len(known) // 2
     median = known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
-    return SeriesLevel(unit, median, band[0] if band else None, band[-1] if band else None, points)
+    judged = [of_run.get((run_id, series), (None, None)) for run_id in run_ids]
+    return SeriesLevel(
+        unit,
+        median,
+        band[0] if band else None,
+        band[-1] if band else None,
+        points,
+        tuple(ratio for ratio, _ in judged),
+        tuple(anomalous for _, anomalous in judged),
+    )
 
 
 def load_axes(reader: Reader, series: Sequence[str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ def packed(row: VersionRow) -> Row:
     """A version as the scripts read it; times in s since 1970, levels in the unit that is shown.
 
     `cells`: series → [ratio, anomalous, judged, lacking, state]. `levels`: series → [median, low, high, a value for
-    each of `ids`, the unit].
+    each of `ids`, the unit, distance over limit for each, and a letter for each: a anomalous, j judged, u not].
     """
     levels = {}
     for series, level in row.levels.items():
@@ -39,7 +39,9 @@ def packed(row: VersionRow) -> Row:
             for value in (level.median, level.history_low, level.history_high, *level.points)
         ]
         median, low, high, *points = numbers((float("nan") if v is None else v for v in scaled), digits=4) or []
-        levels[series] = [median, low, high, points, unit.axis]
+        ratios = numbers((float("nan") if v is None else v for v in level.ratios), digits=3) or []
+        marks = "".join("u" if one is None else "a" if one else "j" for one in level.anomalous)
+        levels[series] = [median, low, high, points, unit.axis, ratios, marks]
     return {
         "runs": row.run_count,
         "anomalous": row.anomalous_count,

@@ -309,7 +309,13 @@ def test_the_list_is_sorted_and_turned_with_the_keyboard_alone(page, served):
     assert page.get_by_role("button", name="Next →").is_disabled()
 
 
-def test_trends_show_versions_and_single_runs_on_request(page, served):
+WORST = """
+SELECT max(greatest(distance, 0) / threshold), bool_or(is_anomalous), count(is_anomalous) > 0 FROM marts.verdicts
+WHERE is_current AND app = 'com.example.notes' AND series = 'cpu_app' AND version_name = ?
+"""
+
+
+def test_trends_are_on_the_scale_that_decides_and_show_units_and_single_runs_on_request(page, served):
     _open(page, served.address)
     section = page.locator("section[data-app='com.example.notes']")
     chart = section.locator(".trend").first
@@ -324,6 +330,23 @@ def test_trends_show_versions_and_single_runs_on_request(page, served):
         runs = reader.value(
             "SELECT count(*) FROM marts.series_levels WHERE app = 'com.example.notes' AND series = 'cpu_app'"
         )
+    names = ("1.0.0", "1.1.0", "1.2.0")
+    with served.warehouse.reading() as reader:
+        judged = {name: reader.rows(WORST, [name])[0] for name in names}
+    assert chart.evaluate("(chart) => chart.data[1].y") == pytest.approx(
+        [worst or 0 for worst, *_ in judged.values()], rel=2e-3
+    )
+    marks = ["triangle-up" if bad else "circle" if known else "circle-open" for _, bad, known in judged.values()]
+    assert "circle-open" in marks
+    assert chart.evaluate("(chart) => chart.data[1].marker.symbol") == marks
+    assert "not judged: " in chart.evaluate(points)[1]
+    band = [1 if known else None for _, _, known in judged.values()]  # normal is up to the limit
+    assert chart.evaluate("(chart) => chart.data[0].y") == band
+    section.get_by_role("button", name="Trends in units").click()
+    last = "[...document.querySelectorAll('.trend')].map((one) => one.data?.[1].y.at(-1))"
+    near = f"(level) => {last}.some((value) => Math.abs(value - level) < 0.01 * level)"
+    page.wait_for_function(near, arg=level)
+    chart = section.locator(".trend").first
     assert chart.evaluate(points)[0] == 3
     shown = chart.evaluate("(chart) => [chart.data[1].y.at(-1), chart.data[0].base.at(-1), chart.data[0].y.at(-1)]")
     assert shown == pytest.approx([level, low, high - low], rel=2e-3)

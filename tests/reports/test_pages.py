@@ -409,11 +409,15 @@ def test_a_version_is_packed_in_the_unit_that_is_shown():
     row = VersionRow(
         "1.0", 3, 1, start, start + timedelta(hours=2), ("a", "b", "c"),
         {"rss_app": SeriesCell(2.04567, 1, 2, 1, None), "cpu_app": SeriesCell(None, 0, 0, 0, "not_enough_history")},
-        {"rss_app": SeriesLevel("bytes", 2e8, None, 2.1e8, (1.9e8, None, 2.1e8))},
+        {
+            "rss_app": SeriesLevel(
+                "bytes", 2e8, None, 2.1e8, (1.9e8, None, 2.1e8), (2.04567, None, 0.5), (True, None, False)
+            )
+        },
     )  # fmt: skip
     packed = version_list.packed(row)
     assert packed["cells"] == {"cpu_app": [None, 0, 0, 0, "not_enough_history"], "rss_app": [2.046, 1, 2, 1, None]}
-    assert packed["levels"] == {"rss_app": [200, None, 210, [190, None, 210], "MB"]}
+    assert packed["levels"] == {"rss_app": [200, None, 210, [190, None, 210], "MB", [2.05, None, 0.5], "auj"]}
     assert (packed["runs"], packed["anomalous"], packed["last"] - packed["first"]) == (3, 1, 7200)
 
 

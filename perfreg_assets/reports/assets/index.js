@@ -163,7 +163,7 @@
     begun.add(section);
     const app = facts.apps[section.dataset.app];
     const versions = await lists.versions(app, Math.max(shown, TREND_VERSIONS));
-    const state = { singles: false, ...drawn.get(section), shown, versions };
+    const state = { singles: false, units: false, ...drawn.get(section), shown, versions };
     drawn.set(section, state);
     const some = versions.slice(0, shown);
     const has = new Set(some.flatMap((version) => Object.keys(version.cells)));
@@ -216,38 +216,44 @@
     place.replaceChildren(...series.map(([key]) => {
       const chart = make("div", { className: "trend" });
       chart.setAttribute("role", "img");
-      chart.setAttribute("aria-label", `${label[key]}: ${state.singles ? "mean of each run" : "level of each version"}, with the range of what it was compared with`);
+      chart.setAttribute("aria-label", `${label[key]}: ${state.units ? (state.singles ? "mean of each run" : "level of each version") : (state.singles ? "distance of each run" : "distance of each version's worst run")}, with the range of ${state.units ? "what it was compared with" : "what is normal"}`);
       charts.set(chart, { section, series: key });
       return make("div", {}, make("h3", {}, label[key]), chart);
     }));
-    const singles = section.querySelector("[data-singles]");
-    singles.hidden = series.length === 0;
-    singles.setAttribute("aria-pressed", String(state.singles));
+    for (const [what, pressed] of [["singles", state.singles], ["units", state.units]]) {
+      const button = section.querySelector(`[data-${what}]`);
+      button.hidden = series.length === 0;
+      button.setAttribute("aria-pressed", String(pressed));
+    }
     for (const [element, chart] of charts) if (chart.section === section) watcher.observe(element);
   }
+  // On the scale that decides, normal is from 0 to the limit, 1; in units, what the runs were compared with is the band.
+  const KINDS = { a: "bad", j: "judged", u: "unjudged" };
   function points(section, key) {
-    const { versions, singles } = drawn.get(section);
+    const { versions, singles, units } = drawn.get(section);
     const order = versions.filter((version) => key in version.levels).sort((a, b) => a.first - b.first || (a.name < b.name ? -1 : 1));
-    const found = { names: order.map((version) => version.name), low: [], high: [], x: [], y: [], text: [], bad: [], target: [], axis: "" };
+    const found = { names: order.map((version) => version.name), low: [], high: [], x: [], y: [], text: [], kind: [], target: [], axis: "" };
     order.forEach((version, i) => {
-      const [median, low, high, each, axis] = version.levels[key];
-      found.axis = axis;
-      found.low.push(low);
-      found.high.push(high);
-      const anomalous = version.cells[key]?.[1] ?? 0;
+      const [median, low, high, each, axis, ratios, marks] = version.levels[key];
+      const [worst, anomalous, judged, , state] = version.cells[key] ?? [null, 0, 0, 0, null];
+      found.axis = units ? axis : "× limit";
+      found.low.push(units ? low : judged ? 0 : null);
+      found.high.push(units ? high : judged ? 1 : null);
       if (!singles) {
-        found.x.push(i); found.y.push(median); found.bad.push(anomalous > 0); found.target.push(address({ app: section.dataset.app, version: version.name }));
-        found.text.push(`${escapeText(version.name)} · ${version.runs} run${version.runs === 1 ? "" : "s"}${anomalous ? `, ${anomalous} anomalous` : ""}`);
+        found.x.push(i); found.y.push(units ? median : worst ?? 0); found.kind.push(anomalous ? "bad" : judged ? "judged" : "unjudged");
+        found.target.push(address({ app: section.dataset.app, version: version.name }));
+        found.text.push(`${escapeText(version.name)} · ${version.runs} run${version.runs === 1 ? "" : "s"}${anomalous ? `, ${anomalous} anomalous` : judged ? "" : `, not judged${state ? `: ${escapeText(stateLabel(state))}` : ""}`}`);
       } else {
-        each.forEach((value, place) => {
-          if (value === null) return;
-          found.x.push(i - 0.4 + (0.8 * (place + 0.5)) / each.length); found.y.push(value); found.bad.push(false);
+        (units ? each : ratios).forEach((value, place) => {
+          const kind = KINDS[marks[place]];
+          if (units ? value === null : value === null && kind !== "unjudged") return;
+          found.x.push(i - 0.4 + (0.8 * (place + 0.5)) / each.length); found.y.push(value ?? 0); found.kind.push(kind);
           found.target.push(address({ app: section.dataset.app, version: version.name, q: version.ids[place] }));
-          found.text.push(`${escapeText(version.name)} · ${escapeText(version.ids[place])}`);
+          found.text.push(`${escapeText(version.name)} · ${escapeText(version.ids[place])}${kind === "bad" ? ", anomalous" : kind === "unjudged" ? ", not judged" : ""}`);
         });
       }
     });
-    return { ...found, singles };
+    return { ...found, singles, units };
   }
   function draw(element) {
     const { section, series } = charts.get(element);
@@ -256,7 +262,7 @@
     const t = theme();
     const axis = { gridcolor: t.line, linecolor: t.line, zeroline: false, fixedrange: true };
     const known = [...p.y, ...p.low, ...p.high].filter((v) => v !== null);
-    const top = Math.max(...known), bottom = Math.min(...known), margin = 0.08 * (top - bottom || Math.abs(top) || 1);
+    const top = Math.max(...known), bottom = p.units ? Math.min(...known) : 0, margin = 0.08 * (top - bottom || Math.abs(top) || 1);
     const many = Math.max(1, Math.ceil(p.names.length / 6));
     const ticks = p.names.map((_, i) => i).filter((i) => i % many === 0);
     return Plotly.react(element, [
@@ -264,8 +270,11 @@
       { type: "bar", x: p.names.map((_, i) => i), base: p.low, y: p.high.map((v, i) => (v === null ? null : v - p.low[i])), width: 1, marker: { color: t.band, line: { width: 0 } }, hoverinfo: "skip" },
       {
         x: p.x, y: p.y, text: p.text, mode: p.singles ? "markers" : "lines+markers", line: { color: t.run, width: 1 }, opacity: 1,
-        marker: { size: p.bad.map((bad) => (bad ? 9 : p.singles ? 3 : 4)), color: p.bad.map((bad) => (bad ? t.alert : t.run)), symbol: p.bad.map((bad) => (bad ? "triangle-up" : "circle")) },
-        hovertemplate: `%{text}<br>${p.singles ? "mean" : "median of means"} %{y:,.4~r} ${p.axis}<extra></extra>`,
+        marker: {
+          size: p.kind.map((kind) => (kind === "bad" ? 9 : kind === "unjudged" ? 6 : p.singles ? 3 : 4)), color: p.kind.map((kind) => (kind === "bad" ? t.alert : t.run)),
+          symbol: p.kind.map((kind) => (kind === "bad" ? "triangle-up" : kind === "unjudged" ? "circle-open" : "circle")),
+        },
+        hovertemplate: p.kind.map((kind) => `%{text}<br>${p.units ? `${p.singles ? "mean" : "median of means"} %{y:,.4~r} ${p.axis}` : kind === "unjudged" ? "" : `distance %{y:.2f}${p.axis}`}<extra></extra>`),
       },
     ], {
       ...layout(t), margin: { l: 48, r: 8, t: 8, b: 26 }, hovermode: "closest", dragmode: false, bargap: 0,
@@ -296,10 +305,12 @@
     const details = section.querySelector("details");
     details.addEventListener("toggle", () => { if (details.open && !begun.has(section)) fill(section, FIRST_VERSIONS).catch(told); });
     section.querySelector("[data-more]").addEventListener("click", () => fill(section, drawn.get(section).shown * 3).catch(told));
-    section.querySelector("[data-singles]").addEventListener("click", () => {
-      drawn.get(section).singles = !drawn.get(section).singles;
-      fill(section, drawn.get(section).shown).catch(told);
-    });
+    for (const what of ["singles", "units"]) {
+      section.querySelector(`[data-${what}]`).addEventListener("click", () => {
+        drawn.get(section)[what] = !drawn.get(section)[what];
+        fill(section, drawn.get(section).shown).catch(told);
+      });
+    }
   }
   (async () => {
     const open = sections.filter((section) => section.querySelector("details").open);
