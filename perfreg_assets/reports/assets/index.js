@@ -269,7 +269,7 @@
       // A bar per version, not an area: neighbouring versions may have quite different histories.
       { type: "bar", x: p.names.map((_, i) => i), base: p.low, y: p.high.map((v, i) => (v === null ? null : v - p.low[i])), width: 1, marker: { color: t.band, line: { width: 0 } }, hoverinfo: "skip" },
       {
-        x: p.x, y: p.y, text: p.text, mode: p.singles ? "markers" : "lines+markers", line: { color: t.run, width: 1 }, opacity: 1,
+        x: p.x, y: p.y, text: p.text, mode: p.singles || p.kind.includes("unjudged") ? "markers" : "lines+markers", line: { color: t.run, width: 1 }, opacity: 1,
         marker: {
           size: p.kind.map((kind) => (kind === "bad" ? 9 : kind === "unjudged" ? 6 : p.singles ? 3 : 4)), color: p.kind.map((kind) => (kind === "bad" ? t.alert : t.run)),
           symbol: p.kind.map((kind) => (kind === "bad" ? "triangle-up" : kind === "unjudged" ? "circle-open" : "circle")),
