@@ -157,6 +157,16 @@ def test_noise_between_versions_is_a_drift_in_five_percent_at_most(writer: Write
     assert len(drifting) <= stats.binom.ppf(0.99, 200, 0.05)
 
 
+@pytest.mark.parametrize(("count", "found"), [(8, 0.28), (12, 0.89), (16, 1.0)])
+def test_a_change_by_half_of_the_scatter_is_found_as_often_as_the_docs_say(
+    writer: Writer, count: int, found: float
+) -> None:
+    generator = np.random.default_rng(count)
+    _store(writer, {f"s{place}": 100 + 0.5 * np.arange(count) + generator.normal(size=count) for place in range(200)})
+    drifting = [row for row in _drifts(writer).values() if row["drift_state"] != "steady"]
+    assert len(drifting) / 200 == pytest.approx(found, abs=0.1)
+
+
 def test_a_question_about_one_app_is_about_its_versions_alone(writer: Writer) -> None:
     _store(writer, {"rss_app": 100 + np.arange(6.0)})
     _store(writer, {"rss_app": 100 - np.arange(6.0)}, app="other")
