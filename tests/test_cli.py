@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from perfreg_assets import terminal
 from perfreg_assets.bundled import demo_runs_dir
-from perfreg_assets.cli import main
+from perfreg_assets.cli import ingesting, main
 from perfreg_assets.methods.self_check import KernelCheck
 from perfreg_assets.model import health
 from perfreg_assets.settings import Settings
@@ -239,6 +239,26 @@ def test_verdicts_count_every_state_on_stderr_and_exit_with_0_when_something_was
     assert states["normal"] + states["improved"] > 0
     assert told.exit_code == 0
     assert told.stderr.strip() == ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+
+
+def test_the_demo_stays_out_of_a_warehouse_with_runs_of_somebodys_own(filled, tmp_path, monkeypatch):
+    before = filled.read_bytes()
+    refused = run("demo", warehouse=filled)
+    assert refused.exit_code == 1
+    assert "holds other runs than the demo's (" in refused.stderr
+    assert "perfreg demo --dir perfreg-demo" in refused.stderr
+    assert filled.read_bytes() == before
+    monkeypatch.setenv("PERFREG_HOME", str(tmp_path / "mine"))
+    taken = []
+    monkeypatch.setattr(ingesting, "take_in", lambda settings, _: taken.append(settings) or set())
+    folder = tmp_path / "a demo"
+    told = run("demo", "--dir", folder, warehouse=filled)
+    assert told.exit_code == 0, told.stderr
+    (settings,) = taken
+    assert (settings.warehouse, settings.home_dir) == (folder / "perfreg.duckdb", folder / ".perfreg")
+    assert f"perfreg serve --warehouse '{folder / 'perfreg.duckdb'}'" in told.stdout
+    assert not (tmp_path / "mine").exists()
+    assert filled.read_bytes() == before
 
 
 def test_verdicts_of_nothing_exit_with_4(filled):

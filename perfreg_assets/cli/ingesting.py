@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,19 +17,32 @@ from perfreg_assets.cli.root import command
 from perfreg_assets.cli.upkeep import project_of, tell_upkeep
 from perfreg_assets.settings import Settings
 
+if TYPE_CHECKING:
+    from perfreg_assets.warehouse.connection import Warehouse
+
 DEMO_SIMILARITY = "0.6"
 
 
-@command("demo", example="perfreg demo")
-def demo(settings: Settings) -> None:
+@command("demo", example="perfreg demo --dir perfreg-demo")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keeps warehouse and pages of the demo there, apart from all else; default: the warehouse of other commands.",
+)
+def demo(settings: Settings, folder: Path | None) -> None:
     """Runs the whole pipeline on the bundled recorded runs and shows what it found."""
     from perfreg_assets.reports.pictures import picture_of_worst
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
+    if folder is not None:
+        settings = settings.with_values(warehouse=folder.absolute() / "perfreg.duckdb", home=None, data=None)
     name = "path_similarity_minimum"
     warehouse = Warehouse.of(settings)
-    if name not in settings.given and not settings.published_warehouse.exists():
+    if settings.published_warehouse.exists():
+        _require_demo_alone(warehouse)
+    elif name not in settings.given:
         # Sessions of 70 s: few actions, so that one detour makes a path dissimilar.
         with warehouse.writing() as writer:
             note = "demo: its sessions are 70 s short"
@@ -42,9 +57,25 @@ def demo(settings: Settings) -> None:
     if worst is not None:
         picture.write_bytes(worst.png)
         terminal.say(f"picture    {picture}   ({worst.caption})")
-    terminal.say(f"report     {settings.reports_dir / 'index.html'}   (or: perfreg serve)")
-    terminal.say(f'DuckDB     {settings.published_warehouse}   (or: perfreg sql "FROM marts.verdicts")')
-    terminal.say("Dagster    perfreg ui")
+    there = "" if folder is None else f" --warehouse {shlex.quote(str(settings.warehouse))}"
+    terminal.say(f"report     {settings.reports_dir / 'index.html'}   (or: perfreg serve{there})")
+    terminal.say(f'DuckDB     {settings.published_warehouse}   (or: perfreg sql{there} "FROM marts.verdicts")')
+    terminal.say(f"Dagster    perfreg ui{there}")
+    if folder is not None:
+        terminal.say(f"all of it  {folder}   (delete the folder when you are done)")
+
+
+def _require_demo_alone(warehouse: Warehouse) -> None:
+    """Raises ValueError for a warehouse with anything but the demo's runs: they would stand among somebody's own."""
+    of_demo = [path.name for path in bundled.demo_runs_dir().iterdir()]
+    others = "SELECT min(run_id), count(*) FROM marts.runs WHERE NOT list_contains($known, run_id)"
+    with warehouse.reading_caught_up() as reader:
+        ((first, count),) = reader.rows(others, {"known": of_demo})
+    if count:
+        raise ValueError(
+            f"{warehouse.path} holds other runs than the demo's ({count} of them, {first} the first by name); "
+            "give the demo a warehouse of its own: perfreg demo --dir perfreg-demo"
+        )
 
 
 @command("ingest", example="perfreg ingest runs/ other/run-17")
