@@ -9,14 +9,16 @@ WITH points AS (
     SELECT * FROM (
         SELECT
             levels.*,
-            row_number() OVER (
+            -- row_number() <= 24 would be made into a list that is taken apart above joins, which DuckDB 2.0 fails on at times.
+            count(*) OVER (
                 PARTITION BY levels.app, levels.config_hash, levels.series, levels.measure ORDER BY levels.version_rank DESC
             ) AS place
         FROM (
             SELECT
                 grouped.app, grouped.config_hash, grouped.device, grouped.series, grouped.version_name, versions.version_rank,
-                measured.measure, measured.value,
-                CASE measured.measure WHEN 'level' THEN grouped.unit ELSE grouped.unit || '/s' END AS unit
+                measures.measure,
+                CASE measures.measure WHEN 'level' THEN grouped.level ELSE grouped.growth END AS value,
+                CASE measures.measure WHEN 'level' THEN grouped.unit ELSE grouped.unit || '/s' END AS unit
             FROM (
                 SELECT
                     runs.app, runs.config_hash, levels.series, runs.version_name, any_value(levels.unit) AS unit,
@@ -28,8 +30,8 @@ WITH points AS (
                 GROUP BY runs.app, runs.config_hash, levels.series, runs.version_name
             ) AS grouped
             JOIN marts.app_versions AS versions ON versions.app = grouped.app AND versions.version_name = grouped.version_name
-            CROSS JOIN LATERAL (VALUES ('level', grouped.level), ('growth', grouped.growth)) AS measured (measure, value)
-            WHERE isfinite(measured.value)
+            CROSS JOIN (VALUES ('level'), ('growth')) AS measures (measure)
+            WHERE isfinite(CASE measures.measure WHEN 'level' THEN grouped.level ELSE grouped.growth END)
         ) AS levels
     ) AS numbered
     WHERE numbered.place <= 24

@@ -35,7 +35,7 @@ class Site:
         self, path: str, method: str = "GET", host: str | None = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
         """One request with exactly this path, unnormalised."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         connection.putheader("Host", f"127.0.0.1:{self.port}" if host is None else host)
         for name, value in headers.items():
