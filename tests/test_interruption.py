@@ -33,6 +33,10 @@ BODIES = {
     "takes it for nothing": SLEEP + "pass",
     "has an error of its own": SLEEP + "raise type('Own', (BaseException,), {})",
     "does not hear it": "import ctypes; ctypes.PyDLL(None).sleep(500)",
+    "is within a callback": (
+        "\n    import weakref; one = type('One', (), {})()"
+        "\n    kept = weakref.ref(one, lambda _: time.sleep(500)); del one"
+    ),
     "waits for a thread": "threading.Thread(target=time.sleep, args=(500,)).start()",
 }
 # Who started the tests in the background of a shell has them ignore Ctrl-C, and their children with them.

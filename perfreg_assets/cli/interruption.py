@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -50,7 +51,14 @@ def begin() -> None:
     told.setblocking(False)
     signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)  # by the interpreter, whichever handler is in force
     _watch.ends = heard, told
+    sys.unraisablehook = _unraisable
     threading.Thread(target=_listen, args=(heard,), daemon=True, name="interruption").start()
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """Where an interrupt meets a callback of the interpreter's, it goes no further; our thread has heard it."""
+    if not issubclass(what.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(what)
 
 
 def happened() -> bool:
