@@ -17,7 +17,6 @@ from perfreg_assets.cli.formats import FORMATS
 from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
-from perfreg_assets.cli.version_pictures import write_pictures
 from perfreg_assets.detection import detector_names
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
@@ -72,6 +71,7 @@ def verdicts(
     are in which state is said on stderr."""
     chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
     from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
+    from perfreg_assets.cli.version_pictures import write_pictures
     from perfreg_assets.warehouse import drifts, settings_table, version_verdicts
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import require_selection
@@ -85,8 +85,10 @@ def verdicts(
         require_selection(reader, app, app_version)
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
-        judged = settings_table.in_force(reader, settings).judged_series
-        slow = drifts.worth_telling(reader, {row["app"] for row in versions}, judged)
+        slow = []
+        if form == "table" or (by == "version" and form in FORMATS):  # the others do not show it, and it reads all runs
+            judged = settings_table.in_force(reader, settings).judged_series
+            slow = drifts.worth_telling(reader, {row["app"] for row in versions}, judged)
     if form in FORMATS and by == "version":
         shown = Shown(versions, rows, drawn, settings.reports_url, slow)
         sys.stdout.write(terminal.printable(VERSION_FORMATS[form](shown)))

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from perfreg_assets.cli.version_formats import Named, named
+
 if TYPE_CHECKING:
     from perfreg_assets.warehouse.connection import Reader
 
 
 def write_pictures(
     reader: Reader, folder: Path, versions: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]
-) -> dict[tuple[str, str], tuple[str, str]]:
+) -> dict[Named, tuple[str, str]]:
     """Draws the worst series of each anomalous version by the verdicts in force.
 
     Args:
@@ -29,21 +31,15 @@ def write_pictures(
     from perfreg_assets.reports.links import page_name
     from perfreg_assets.reports.pictures import picture_of_worst
 
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+    found: dict[Named, tuple[str, str]] = {}
     folder.mkdir(parents=True, exist_ok=True)
-    for app, version_name in dict.fromkeys(
-        (row["app"], row["version_name"]) for row in versions if row["is_anomalous"]
-    ):
-        ids = sorted({row["run_id"] for row in runs if (row["app"], row["version_name"]) == (app, version_name)})
+    for version in dict.fromkeys(named(row) for row in versions if row["is_anomalous"]):
+        ids = sorted({row["run_id"] for row in runs if named(row) == version})
         picture = picture_of_worst(reader, ids)
         if picture is None:
             continue
         path = folder / f"{page_name(f'{picture.run_id}-{picture.series}')}.png"
         path.write_bytes(picture.png)
         address = quote(Path(os.path.relpath(path)).as_posix())
-        found[app, version_name] = address, f"{version_name}: {picture.caption}"
+        found[version] = address, f"{version[1]}: {picture.caption}"
     return found
-
-
-def _named(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["app"], row["version_name"]

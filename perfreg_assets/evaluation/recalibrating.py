@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfreg_assets.evaluation.shift_judging import ScoredVersion
-from perfreg_assets.methods.calibration import p_of_score, score_of_p
+from perfreg_assets.methods.calibration import MAD_TO_SD, p_of_score, score_of_p
 from perfreg_assets.methods.empirical_null import PRIOR_RUNS, calibrated_score
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Score
 
 KERNEL_SD = 0.3
-MAD_TO_SD = 1.4826
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from perfreg_assets.methods.lazy import LazyModule
 special = LazyModule("scipy.special")
 
 QUARTILE = 0.6744897501960817  # of the standard normal distribution, the upper one
+MAD_TO_SD = 1.4826  # of a normal distribution: its standard deviation over the median absolute deviation
 HEAVY_TAILS = 1.1  # normal runs scatter a little wider than a normal distribution (measured, see docs/quality.md)
 SMALLEST_LOG_SD = 0.02  # of the logarithm of a distance, range or value: 2 % more is never unusual
 DISTURBED_SD = 6.0
@@ -73,7 +74,7 @@ def inlier_mask(known: Sequence[Floats], smallest: float) -> NDArray[np.bool_]:
     kept = np.ones(len(known[0]), dtype=bool)
     for values in known:
         distance = np.abs(values - np.median(values))
-        kept &= distance <= max(DISTURBED_SD * 1.4826 * float(np.median(distance)), smallest)
+        kept &= distance <= max(DISTURBED_SD * MAD_TO_SD * float(np.median(distance)), smallest)
     return kept if (~kept).sum() <= LARGEST_DISTURBED_SHARE * len(kept) else np.ones_like(kept)
 
 

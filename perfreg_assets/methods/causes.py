@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from perfreg_assets.methods.calibration import MAD_TO_SD
 from perfreg_assets.methods.method_uses import Profile
 
 Z_MINIMUM = 3.0
@@ -21,7 +22,6 @@ USUAL_RATIO = 0.1
 """This share of the usual value counts as its spread even if all earlier recordings are equal."""
 METHOD_FLOOR_RATIO = 0.001
 """s₀ of a method: so much of its service's time per call."""
-_MAD_TO_STD = 1.4826
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def growth(values: NDArray[np.float64], history: NDArray[np.float64], floor: flo
         floor: s₀, above 0, in the unit of the values; of all alike or (n,) of each.
     """
     median = np.median(history, axis=0)
-    mad = _MAD_TO_STD * np.median(np.abs(history - median), axis=0)
+    mad = MAD_TO_SD * np.median(np.abs(history - median), axis=0)
     difference = values - median
     grown = np.maximum(difference, 0.0)
     spread = np.sqrt(mad**2 + (USUAL_RATIO * median) ** 2 + floor**2)

@@ -194,7 +194,7 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
 OfRun = tuple[float | None, bool | None]
 """Of a run and series: distance over limit, and whether it is anomalous; None where it was not judged."""
 _JUDGED = """
-SELECT run_id, series, state, is_anomalous, distance, threshold, missing_series
+SELECT run_id, series, state, is_anomalous, excess_ratio, missing_series
 FROM marts.verdicts WHERE is_current AND {of}
 """
 _MEMBERS = """
@@ -262,36 +262,31 @@ def _judged(
     what its own verdict says."""
     anomalous: dict[str, int] = defaultdict(int)
     of_run: dict[tuple[str, str], OfRun] = {}
-    judged: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+    judged: dict[tuple[str, str], list[tuple[str, OfRun]]] = defaultdict(list)
     lacking: dict[tuple[str, str], int] = defaultdict(int)
     for ids, _ in grouped(version_of):
-        for run_id, series, *facts, missing in reader.rows(_JUDGED.format(of=of(ids)), ids):
+        for run_id, series, state, is_anomalous, ratio, missing in reader.rows(_JUDGED.format(of=of(ids)), ids):
             version = version_of[run_id]
             if series == RUN_LEVEL:
-                anomalous[version] += bool(facts[1])
+                anomalous[version] += bool(is_anomalous)
                 for name in missing or ():
                     lacking[version, name] += 1
             else:
-                judged[version, series].append(tuple(facts))
-                of_run[run_id, series] = _ratio(facts[2], facts[3]), facts[1]
+                of_run[run_id, series] = own = None if ratio is None else max(ratio, 0.0), is_anomalous
+                judged[version, series].append((state, own))
     found: dict[str, dict[str, SeriesCell]] = {version: {} for version in version_of.values()}
     for (version, series), verdicts in judged.items():
         found[version][series] = _cell(verdicts, lacking[version, series])
     return found, anomalous, of_run
 
 
-def _ratio(distance: float | None, limit: float | None) -> float | None:
-    """A distance in multiples of its limit; None without either."""
-    return None if distance is None or limit is None or limit <= 0 else max(distance, 0.0) / limit
-
-
-def _cell(verdicts: Sequence[tuple[Any, ...]], lacking: int) -> SeriesCell:
-    """Of (state, is_anomalous, distance, threshold) of a version's runs."""
-    known = [one for one in verdicts if one[1] is not None]
-    states = sorted({one[0] for one in verdicts if one[1] is None})
+def _cell(verdicts: Sequence[tuple[str, OfRun]], lacking: int) -> SeriesCell:
+    """Of the states of a version's runs, with what is said of each."""
+    known = [own for _, own in verdicts if own[1] is not None]
+    states = sorted({state for state, own in verdicts if own[1] is None})
     return SeriesCell(
-        ratio=max((ratio for _, _, d, limit in known if (ratio := _ratio(d, limit)) is not None), default=None),
-        anomalous=sum(bool(one[1]) for one in known),
+        ratio=max((ratio for ratio, _ in known if ratio is not None), default=None),
+        anomalous=sum(bool(is_anomalous) for _, is_anomalous in known),
         judged=len(known),
         lacking=lacking,
         state=None if known else (states[0] if states else None),
