@@ -22,6 +22,7 @@ class DetectorDefinition:
     implementation: "module:class" of a `methods.detectors.Detector`; loaded when it is first used.
     parameters: the settings that its constructor takes, by name.
     localisation: the way of localising that belongs to it, by default.
+    has_empirical_null: whether a series' score is judged by what earlier runs of the app scored; of scale `score` only.
     """
 
     name: str
@@ -31,6 +32,7 @@ class DetectorDefinition:
     localisation: str
     implementation: str
     parameters: tuple[str, ...] = ()
+    has_empirical_null: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +47,12 @@ SMALLEST_HISTORY = 3
 """Fewest runs of a history that every detector and every way of localising can work with."""
 
 EVALUATED_ONLY = (
-    *("calibrated", "calibrated-conformal", "calibrated-studentised", "calibrated-trimmed", "calibrated-smoothed"),
+    *("calibrated", "calibrated-unseen", "calibrated-reviewed"),
+    *("calibrated-conformal", "calibrated-studentised", "calibrated-trimmed", "calibrated-smoothed"),
     "peers",
 )
-"""What `perfreg evaluate --protocol shifts` measures beside the registered detectors; no verdict is given by them."""
+"""What `perfreg evaluate --protocol shifts` measures beside the registered detectors. `default` stands for its theory
+there, and `calibrated` for what the product makes of it once an app has earlier scores."""
 
 OF_DETECTOR = "detector"  # the setting that follows the detector
 
@@ -67,10 +71,12 @@ def register(definition: DetectorDefinition) -> None:
     """Makes a detector known to everything.
 
     Raises:
-        ValueError: there is another one of that name.
+        ValueError: there is another one of that name, or it cannot have an empirical null.
     """
     if _KNOWN.get(definition.name, definition) != definition:
         raise ValueError(f"detector {definition.name!r} is registered already; choose another name")
+    if definition.has_empirical_null and definition.scale != "score":
+        raise ValueError(f"detector {definition.name!r}: an empirical null needs scale 'score'")
     _KNOWN[definition.name] = definition
 
 
@@ -117,6 +123,7 @@ register(
         run_rule="sidak",
         localisation="default",
         implementation="perfreg_assets.methods.calibrated_detector:CalibratedDetector",
+        has_empirical_null=True,
     )
 )
 register(

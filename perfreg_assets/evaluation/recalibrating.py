@@ -1,6 +1,8 @@
 """The scores of detector `default`, judged by the app's own earlier ones: what is kept and what it was compared with.
 
-`calibrated` is `methods.empirical_null`; the others stand here only, to be measured beside it.
+`calibrated` is what the product does where nobody reviews anything, `calibrated-unseen` the same where some of the
+earlier runs are regressions that nobody saw, and `calibrated-reviewed` where every false alarm was rejected. The others
+stand here only, to be measured beside them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 
 from perfreg_assets.evaluation.shift_judging import ScoredVersion
 from perfreg_assets.methods.calibration import MAD_TO_SD, p_of_score, score_of_p
-from perfreg_assets.methods.empirical_null import PRIOR_RUNS, calibrated_score
+from perfreg_assets.methods.empirical_null import PRIOR_RUNS, EmpiricalNull, is_usual
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Score
 
@@ -24,12 +26,15 @@ class Past:
     """Attributes:
     scores: (n,) of the judged series, of earlier normal runs.
     versions_ago: (n,) how old each is.
+    unseen, unseen_ago: the same of earlier runs with a regression, one of every other version.
     of_all_series: (n · series,) the same of every series.
     """
 
     scores: Floats
     versions_ago: Floats
     of_all_series: Floats
+    unseen: Floats
+    unseen_ago: Floats
 
 
 Null = Callable[[float, Past], float]
@@ -55,9 +60,18 @@ def _past(before: Sequence[ScoredVersion], version: ScoredVersion, series: str) 
     known = [
         (score.distance, version.step.number - one.step.number) for one in before for score in one.of_normal[series]
     ]
+    unseen = [
+        (one.scores[series][len(one.step.normal)].distance, version.step.number - one.step.number)
+        for one in before
+        if one.step.number % 2 and len(one.step.anomalous)
+    ]
     everything = [score.distance for one in before for scores in one.of_normal.values() for score in scores]
-    scores, ages = (np.array([pair[place] for pair in known], dtype=np.float64) for place in (0, 1))
-    return Past(scores, ages, np.array(everything))
+    return Past(*_columns(known), np.array(everything), *_columns(unseen))
+
+
+def _columns(pairs: Sequence[tuple[float, int]]) -> tuple[Floats, Floats]:
+    scores, ages = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    return scores, ages
 
 
 def _with(score: Score, distance: float) -> Score:
@@ -65,7 +79,21 @@ def _with(score: Score, distance: float) -> Score:
 
 
 def _calibrated(score: float, past: Past) -> float:
-    return calibrated_score(score, past.scores, past.versions_ago)
+    return _unreviewed(past.scores, past.versions_ago).judged(score)
+
+
+def _unseen(score: float, past: Past) -> float:
+    every, ages = np.concatenate([past.scores, past.unseen]), np.concatenate([past.versions_ago, past.unseen_ago])
+    return _unreviewed(every, ages).judged(score)
+
+
+def _unreviewed(scores: Floats, ages: Floats) -> EmpiricalNull:
+    usual = np.array([is_usual(float(one), None) for one in scores], dtype=bool)
+    return EmpiricalNull(scores[usual], ages[usual])
+
+
+def _reviewed(score: float, past: Past) -> float:
+    return EmpiricalNull(past.scores, past.versions_ago).judged(score)
 
 
 def _conformal(score: float, past: Past) -> float:
@@ -103,6 +131,8 @@ def _smoothed(score: float, past: Past) -> float:
 
 NULLS: dict[str, Null] = {
     "calibrated": _calibrated,
+    "calibrated-unseen": _unseen,
+    "calibrated-reviewed": _reviewed,
     "calibrated-conformal": _conformal,
     "calibrated-studentised": _studentised,
     "calibrated-trimmed": _trimmed,

@@ -13,13 +13,18 @@ Excesses are measured as e(z) = log(Q(u)/Q(z)), which under the theory is expone
 worth m/4 runs its predictive tail is (1 + e/S)^(-A), A = m/4 + k, S = m/4 + Σe of those above (Pareto II). Below u it
 is the theory's shape with the share left to it. Earlier scores count less with every version since.
 
-Without earlier scores p is the theory's. It falls as z rises and depends on no order. Bursts, drift and heavier devices
-cost recall then, not trust; what each variant costs is measured in docs/quality.md.
+With few earlier scores p is the theory's. It falls as z rises and depends on no order. Bursts, drift and heavier
+devices cost recall then, not trust; what each variant costs is measured in docs/quality.md.
+
+Earlier runs are taken for normal unless people say otherwise, and people do not look at every alarm. So a score that
+chance alone gives one run in 30,000 tells what is normal only where somebody called it a false alarm (`is_usual`):
+without that, regressions nobody looked at hide the next ones.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,6 +37,48 @@ TAIL_SHARE = 0.25
 """Of the theory's runs, above which the tail begins."""
 HALF_LIFE_VERSIONS = 12.0
 """After so many versions an earlier run counts half."""
+FEWEST_SCORES = 10
+"""Earlier scores with which they begin to count: as many as the theory is worth."""
+UNLIKELY_SCORE = 4.0
+"""Above, an earlier run is a regression or a fault until somebody rejects the alarm."""
+
+
+@dataclass(frozen=True, eq=False)
+class EmpiricalNull:
+    """What earlier runs scored on one series.
+
+    Attributes:
+        scores: (n,) standard-normal by theory, of those that tell what is normal (`is_usual`), in any order.
+        versions_ago: (n,) how many versions before the judged one each was, 0 or more.
+    """
+
+    scores: Floats
+    versions_ago: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def counts(self) -> bool:
+        """Whether there are enough of them; below, the theory stands."""
+        return len(self) >= FEWEST_SCORES
+
+    def judged(self, score: float) -> float:
+        """The score as it is worth here.
+
+        Raises:
+            ValueError: as `calibrated_score`.
+        """
+        return calibrated_score(score, self.scores, self.versions_ago) if self.counts else score
+
+
+def is_usual(score: float, review: str | None) -> bool:
+    """Whether an earlier run's score tells what is normal.
+
+    Args:
+        review: in force for the run: `rejected` is a false alarm; confirmed and accepted runs are no earlier runs here.
+    """
+    return score <= UNLIKELY_SCORE or review == "rejected"
 
 
 def calibrated_score(score: float, past: Floats, versions_ago: Floats, *, prior_runs: float = PRIOR_RUNS) -> float:

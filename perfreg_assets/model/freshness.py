@@ -20,6 +20,7 @@ from enum import IntEnum
 from perfreg_assets.detection import detectors
 from perfreg_assets.model import comparisons, inputs, trying_again
 from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.model.settled import Memory
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
@@ -160,16 +161,18 @@ def _barycenters(reader: Reader, planned: Planned, settings: Settings) -> _Found
 def _distances(reader: Reader, planned: Planned, settings: Settings) -> _Found:
     known = states.measured(reader, planned)
     found: _Found = {}
-    for run_id, family in planned.items():
-        for name, detector in detectors().items():
+    for name, detector in detectors().items():
+        past = PastScores(reader, planned, name) if detector.has_empirical_null and planned else None
+        others = "inputs, parameters, earlier scores or code" if past else "inputs, parameters or code"
+        for run_id, family in planned.items():
             before = known.get((run_id, name))
             if before is None:
                 found.setdefault(run_id, (Stage.DISTANCE, f"not measured by {name} yet"))
             elif before != (
-                inputs.run_hash(detector, family, settings),
+                inputs.run_hash(detector, family, settings, past),
                 inputs.measuring_parameters(detector, settings),
             ):
-                found.setdefault(run_id, (Stage.DISTANCE, f"measured by {name} from other inputs, parameters or code"))
+                found.setdefault(run_id, (Stage.DISTANCE, f"measured by {name} from other {others}"))
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from perfreg_assets.detection import DetectorDefinition, localisation_of
 from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import states
@@ -74,10 +75,19 @@ def measurement_hash(one: Comparison, detector: DetectorDefinition, family: Sequ
     return _digest([detector.name, one.content_hash, series_count, code_version("methods")])
 
 
-def run_hash(detector: DetectorDefinition, family: Sequence[Comparison], settings: Settings) -> str:
-    """Of the measurements of a whole run by one detector."""
+def run_hash(
+    detector: DetectorDefinition, family: Sequence[Comparison], settings: Settings, past: PastScores | None
+) -> str:
+    """Of the measurements of a whole run by one detector.
+
+    Args:
+        past: where the detector has an empirical null: scores of earlier runs.
+    """
     parameters = measuring_parameters(detector, settings)
-    return _digest([parameters, *(measurement_hash(one, detector, family) for one in family)])
+    judged = [one.series for one in family if one.has_course]
+    known = past.hash_of(family[0].run_id, judged) if past is not None and judged else ""
+    parts = [known] if known else []
+    return _digest([parameters, *(measurement_hash(one, detector, family) for one in family), *parts])
 
 
 def localisation_parameters(settings: Settings) -> str:

@@ -14,11 +14,13 @@ from perfreg_assets.detection import DetectorDefinition, detectors
 from perfreg_assets.methods import repeats
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.detectors import Detector, make_detector
-from perfreg_assets.methods.multiple_testing import combine, correct
+from perfreg_assets.methods.empirical_null import EmpiricalNull
+from perfreg_assets.methods.multiple_testing import combine, correct, with_distance
 from perfreg_assets.methods.samples import Score
 from perfreg_assets.model import comparisons, freshness, inputs
 from perfreg_assets.model.comparisons import SCORED, Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
 from perfreg_assets.run import RUN_LEVEL
@@ -29,6 +31,7 @@ from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.barycenters import BarycenterRow
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.distances import DistanceRow
+from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE
 
 # When no series of a run can be judged, the run's own state is the first of these that occurs.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
@@ -56,17 +59,24 @@ def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
         courses = [one for one in everything if one.has_course]
         averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in courses})
         earlier = {(row.run_id, row.series, row.detector): row for row in table.find(reader, wanted)}
+        past = {
+            one.name: PastScores(reader, planned, one.name) for one in detectors().values() if one.has_empirical_null
+        }
+    measurements = [Measurement(one, settings, store, averages) for one in detectors().values()]
 
-    def measure(family: Sequence[Comparison]) -> list[DistanceRow]:
-        return [
-            row
-            for definition in detectors().values()
-            for row in Measurement(definition, settings, store, averages).of_run(family, earlier)
-        ]
+    def measure(family: Sequence[Comparison]) -> list[list[DistanceRow]]:
+        return [one.of_series(family, earlier) for one in measurements]
 
     count = Count(len(planned), "runs measured")
     with watch.measure("model"), ThreadPoolExecutor() as pool:
-        rows = [row for of_run in count.over(pool.map(measure, planned.values())) for row in of_run]
+        by_theory = list(count.over(pool.map(measure, planned.values())))
+        rows: list[DistanceRow] = []
+        for place, one in enumerate(measurements):
+            before = past.get(one.detector)
+            if before is not None:
+                before.learn(theoretical_scores(row for of_run in by_theory for row in of_run[place]))
+            for family, of_run in zip(planned.values(), by_theory, strict=True):
+                rows += one.of_run(family, of_run[place], before)
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.upsert(writer, rows)
     return Measured(rows)
@@ -90,16 +100,41 @@ class Measurement:
         parameters = {name: getattr(settings, name) for name in definition.parameters}
         self._detector: Detector = make_detector(definition.name, parameters)
 
-    def of_run(self, family: Sequence[Comparison], earlier: Earlier) -> list[DistanceRow]:
-        """Each judged series of one run, and the run itself ('*')."""
-        rows: list[DistanceRow] = []
-        scores: dict[str, Score] = {}
-        for one in family:
-            row = self._row(one, family, earlier)
-            rows.append(row)
-            if one.is_scored:
-                scores[one.series] = _score_of(row)
-        return [*rows, self._run_level(family, rows, scores)] if rows else []
+    @property
+    def detector(self) -> str:
+        return self._definition.name
+
+    def of_series(self, family: Sequence[Comparison], earlier: Earlier) -> list[DistanceRow]:
+        """Each judged series of one run; where it has an empirical null, by theory or as it was judged before."""
+        return [self._row(one, family, earlier) for one in family]
+
+    def of_run(
+        self, family: Sequence[Comparison], measured: Sequence[DistanceRow], past: PastScores | None
+    ) -> list[DistanceRow]:
+        """The series beside the app's earlier scores, and the run itself ('*').
+
+        Args:
+            measured: of `of_series`.
+            past: where the detector has an empirical null: scores of earlier runs.
+        """
+        rows = [
+            self._beside(row, past.null(row.run_id, row.series), family) if past is not None and one.has_course else row
+            for one, row in zip(family, measured, strict=True)
+        ]
+        scores = {row.series: _score_of(row) for one, row in zip(family, rows, strict=True) if one.is_scored}
+        return [*rows, self._run_level(family, rows, scores, past)] if rows else []
+
+    def _beside(self, row: DistanceRow, null: EmpiricalNull, family: Sequence[Comparison]) -> DistanceRow:
+        evidence = row.evidence or {}
+        if not null.counts and THEORETICAL_SCORE not in evidence:
+            return row
+        theory, of_row = _theoretical_score(row), _score_of(row)
+        series_count = sum(other.is_scored for other in family)
+        score = with_distance(of_row, null.judged(theory), series_count, self._definition.run_rule)
+        known = {name: value for name, value in score.evidence.items() if name not in (THEORETICAL_SCORE, PAST_RUNS)}
+        if null.counts:
+            known |= {THEORETICAL_SCORE: theory, PAST_RUNS: float(len(null))}
+        return _filled(row, replace(score, evidence=known))
 
     def _row(self, one: Comparison, family: Sequence[Comparison], earlier: Earlier) -> DistanceRow:
         input_hash = inputs.measurement_hash(one, self._definition, family)
@@ -147,10 +182,14 @@ class Measurement:
         )
 
     def _run_level(
-        self, family: Sequence[Comparison], rows: Sequence[DistanceRow], scores: Mapping[str, Score]
+        self,
+        family: Sequence[Comparison],
+        rows: Sequence[DistanceRow],
+        scores: Mapping[str, Score],
+        past: PastScores | None,
     ) -> DistanceRow:
         blank = replace(
-            self._blank(family[0], inputs.run_hash(self._definition, family, self._settings)),
+            self._blank(family[0], inputs.run_hash(self._definition, family, self._settings, past)),
             series=RUN_LEVEL,
             missing_series=tuple(one.series for one in family if one.is_missing_in_run),
         )
@@ -160,6 +199,21 @@ class Measurement:
             return _filled(whole, combine(scores, self._definition.run_rule))
         told = min(rows, key=lambda row: _RUN_STATES.index(row.state))
         return replace(blank, state=told.state, state_reason=told.state_reason)
+
+
+def theoretical_scores(rows: Iterable[DistanceRow]) -> dict[str, dict[str, float]]:
+    """run_id → series → score before earlier ones were asked, of the rows that have one."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        scores = found.setdefault(row.run_id, {})
+        if row.state == SCORED:
+            scores[row.series] = _theoretical_score(row)
+    return found
+
+
+def _theoretical_score(row: DistanceRow) -> float:
+    assert row.uncorrected_distance is not None
+    return (row.evidence or {}).get(THEORETICAL_SCORE, row.uncorrected_distance)
 
 
 def _repeats(one: Comparison, score: Score) -> dict[str, float]:

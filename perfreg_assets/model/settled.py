@@ -164,6 +164,7 @@ class Memory:
             detector=self._settings.detector,
             omega=self._settings.omega,
             with_verdicts=self._settings.history_excludes_anomalous,
+            with_null=[one.name for one in detectors().values() if one.has_empirical_null],
         )
 
     # ---- files -------------------------------------------------------------------------------------

@@ -100,6 +100,10 @@ class Distances:
     code_version: str | None = None
     series_count: float | None = None
     """How many series and metrics of the run the distance is corrected for."""
+    uncorrected_distance: float | None = None
+    theoretical_score: float | None = None
+    """Before earlier runs of the app were asked; None where they were not, as the next."""
+    past_runs: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

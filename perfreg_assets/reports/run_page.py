@@ -287,7 +287,8 @@ def _explanation(series: SeriesView) -> str | None:
     if not text:
         return None
     text = text[0].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    ended = text if text.endswith((".", "!", "?")) else f"{text}."
+    return " ".join(filter(None, (ended, wording.beside_past_runs(distances) if distances else None)))
 
 
 def _window_link(run: Run, window: Discord, server: str) -> PerfettoLink | None:

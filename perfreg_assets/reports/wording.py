@@ -13,7 +13,7 @@ from perfreg_assets.catalogue import AXES, DisplayUnit, definition_of, display_u
 from perfreg_assets.methods.patterns import period_of
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports.causes_table import main_cause
-from perfreg_assets.reports.data import MetricView, RunDetail, SeriesView, Verdict
+from perfreg_assets.reports.data import Distances, MetricView, RunDetail, SeriesView, Verdict
 
 STATE_LABELS = {
     "anomalous": "Anomalous",
@@ -309,6 +309,16 @@ def describe_change(series: View) -> str | None:
     if seen is not None:
         return seen + _where(series)
     return _compare(series)
+
+
+def beside_past_runs(distances: Distances) -> str | None:
+    """What the app's own earlier scores make of a series' score, in one sentence; None where they were not asked."""
+    if distances.theoretical_score is None or distances.uncorrected_distance is None or not distances.past_runs:
+        return None
+    return (
+        f"Beside its history alone it scores {distances.theoretical_score:.2f}; what {distances.past_runs:.0f} earlier "
+        f"runs of the app scored beside theirs makes that {distances.uncorrected_distance:.2f}."
+    )
 
 
 def _evidence(series: View) -> str | None:

@@ -23,7 +23,8 @@ class DistanceRow:
             largest of its series'; None where the detector corrects nothing.
         missing_series: of the run only: judged series that it lacks although its history has them.
         evidence: named numbers; of one series by a detector of scores also `score_degrees` and `repeat_correlation`, by
-            which marts.version_verdicts_at combines the runs of a build (`methods.repeats`).
+            which marts.version_verdicts_at combines the runs of a build (`methods.repeats`), and where earlier runs of
+            the app were asked `theoretical_score` and `past_runs` (`past_scores`).
     """
 
     run_id: str

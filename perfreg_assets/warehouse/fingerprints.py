@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import duckdb
 
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.past_scores import theoretical_score
 from perfreg_assets.warehouse.recorded import MEMORY_KINDS
 from perfreg_assets.warehouse.stamps import grouped
 
@@ -60,6 +61,13 @@ profiles AS (
     SELECT run_id, bit_xor(hash(file_name, kind, sha256)) AS mark
     FROM core.attachments WHERE kind IN ('method_trace', 'call_stacks') AND {of_run} GROUP BY run_id
 ),
+scores AS (
+    SELECT latest.run_id, bit_xor(hash(latest.detector, latest.series, {theory})) AS mark
+    FROM core.distances AS latest
+    WHERE latest.is_latest AND list_contains($with_null::VARCHAR[], latest.detector) AND latest.state = 'scored'
+    AND latest.series <> '*' AND {of_latest}
+    GROUP BY latest.run_id
+),
 reviewed AS (
     SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews WHERE {of_run} GROUP BY run_id
 )
@@ -72,7 +80,7 @@ SELECT
         runs.run_id, runs.app, runs.is_quarantined, runs.version_name, runs.config_hash, list_sort(traces.load_sources),
         epoch_us(runs.started_at), runs.path_hash, runs.content_hash, runs.functional_problem_count > 0,
         traces.is_complete, reviewed.status, runs.is_excluded, judged.is_anomalous, series.mark, metrics.mark,
-        times.values_hash, times.reason_code, slices.values_hash, traces.trace_sha256,
+        scores.mark, times.values_hash, times.reason_code, slices.values_hash, traces.trace_sha256,
         profiles.mark
     )
 FROM core.runs AS runs
@@ -82,6 +90,7 @@ LEFT JOIN core.slice_uses AS slices USING (run_id)
 LEFT JOIN series USING (run_id)
 LEFT JOIN metrics USING (run_id)
 LEFT JOIN judged USING (run_id)
+LEFT JOIN scores USING (run_id)
 LEFT JOIN reviewed USING (run_id)
 LEFT JOIN profiles USING (run_id)
 WHERE {of_registered}
@@ -104,18 +113,21 @@ def parts(
     detector: str,
     omega: float,
     with_verdicts: bool,
+    with_null: Sequence[str],
 ) -> dict[str, Part]:
     """run_id → its part, of those of some runs (None: all) that are there.
 
     Args:
         detector, omega: those in force.
         with_verdicts: whether the current verdict decides who may be in a history.
+        with_null: detectors by whose scores later runs are judged.
     """
     bound = {
         "judged": [*judged_series, *MEMORY_KINDS],
         "detector": detector,
         "omega": omega,
         "with_verdicts": with_verdicts,
+        "with_null": list(with_null),
     }
     if run_ids is None:
         return _read(reader, "", bound)
@@ -134,4 +146,5 @@ def _read(reader: Reader, chosen: str, bound: dict[str, object]) -> dict[str, Pa
         "of_registered": "runs.run_id",
     }
     conditions = {name: f"{column} {chosen}" if chosen else "true" for name, column in columns.items()}
-    return {run_id: Part(*facts) for run_id, *facts in reader.rows(_SQL.format(**conditions), bound)}
+    sql = _SQL.format(theory=theoretical_score("latest"), **conditions)
+    return {run_id: Part(*facts) for run_id, *facts in reader.rows(sql, bound)}

@@ -125,11 +125,21 @@ def test_earlier_scores_judge_later_ones_and_accepted_versions_are_no_past():
     # Of version 6: the four normal runs each of 1, 2, 3 and 5, not 4, which was accepted, and not 6 itself.
     assert sorted(seen[60.0].scores) == [10.0 * n + place for n in (1, 2, 3, 5) for place in range(4)]
     assert sorted(set(seen[60.0].versions_ago)) == [1.0, 3.0, 4.0, 5.0]
+    # And of those with an odd number the first run with a regression, which nobody saw.
+    assert sorted(seen[60.0].unseen) == [10.0 * n + 4 for n in (1, 3, 5)]
+    assert sorted(seen[60.0].unseen_ago) == [1.0, 3.0, 5.0]
+
+
+def test_a_far_score_is_usual_only_where_somebody_rejected_it():
+    past = Past(np.append(np.zeros(19), 5.0), np.zeros(20), np.zeros(0), np.full(5, 5.0), np.zeros(5))
+    score = {name: NULLS[name](4.5, past) for name in ("calibrated", "calibrated-unseen", "calibrated-reviewed")}
+    assert score["calibrated"] == score["calibrated-unseen"] > score["calibrated-reviewed"] + 0.3
 
 
 @pytest.mark.parametrize("name", NULLS)
 def test_every_way_of_recalibrating_lowers_what_was_usual_and_not_what_never_was(name):
-    past = Past(np.tile([-1.0, 0.0, 1.0, 2.5], 10), np.zeros(40), np.tile([-1.0, 0.0, 1.0, 2.5], 20))
+    scores, ages = np.tile([-1.0, 0.0, 1.0, 2.5], 10), np.zeros(40)
+    past = Past(scores, ages, np.tile(scores, 2), np.array([3.0]), np.zeros(1))
     usual, unusual = NULLS[name](2.0, past), NULLS[name](6.0, past)
     assert usual < 1.9
     assert unusual > usual

@@ -1,0 +1,74 @@
+"""An app's own earlier scores, gathered for the runs that are judged: their empirical nulls, and hashes of these.
+
+A null rests on scores by theory, which rest on no null: so a run is measured by theory first, whatever the order, and
+judged beside those that lie before it afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from perfreg_assets.methods.empirical_null import EmpiricalNull, is_usual
+from perfreg_assets.warehouse import past_scores as table
+from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.past_scores import WINDOW_RUNS, PastRun
+
+
+class PastScores:
+    """What runs scored before others, by one detector.
+
+    Args:
+        run_ids: the runs that are judged.
+    """
+
+    def __init__(self, reader: Reader, run_ids: Iterable[str], detector: str) -> None:
+        self._judged, self._past = table.find(reader, run_ids, detector)
+        self._places = {like: [run.place for run in runs] for like, runs in self._past.items()}
+
+    def learn(self, scores: Mapping[str, Mapping[str, float]]) -> None:
+        """Takes run_id → series → score by theory for what the warehouse does not say yet, or said before."""
+        for like, runs in self._past.items():
+            self._past[like] = [
+                run._replace(scores=dict(scores[run.place[1]])) if run.place[1] in scores else run for run in runs
+            ]
+
+    def null(self, run_id: str, series: str) -> EmpiricalNull:
+        """Of one series of a judged run: scores of comparable earlier runs of other versions."""
+        judged = self._judged.get(run_id)
+        known = []
+        if judged is not None:
+            ages = _ages(self._before(run_id))
+            known = [
+                (run.scores[series], ages[run.version_name])
+                for run in self._before(run_id)
+                if series in run.scores and is_usual(run.scores[series], run.review)
+            ]
+        scores, versions_ago = np.array(known, dtype=np.float64).reshape(-1, 2).T
+        return EmpiricalNull(scores, versions_ago)
+
+    def hash_of(self, run_id: str, series: Iterable[str]) -> str:
+        """Of the nulls of some series of a judged run; empty as long as none of them counts."""
+        parts = []
+        for name in sorted(series):
+            null = self.null(run_id, name)
+            if null.counts:
+                order = np.lexsort((null.versions_ago, null.scores))
+                pairs = np.stack([null.scores[order], null.versions_ago[order]])
+                parts.append(f"{name}:{hashlib.sha256(pairs.tobytes()).hexdigest()}")
+        return "|".join(parts)
+
+    def _before(self, run_id: str) -> list[PastRun]:
+        judged = self._judged[run_id]
+        runs = self._past.get(judged.recorded_like, [])
+        end = bisect_left(self._places.get(judged.recorded_like, []), judged.place)
+        return [run for run in runs[max(0, end - WINDOW_RUNS) : end] if run.version_name != judged.version_name]
+
+
+def _ages(runs: list[PastRun]) -> dict[str, int]:
+    """version → 1 for the one that was run last, 2 for the one before, …"""
+    names = dict.fromkeys(run.version_name for run in reversed(runs))
+    return {name: age for age, name in enumerate(names, 1)}

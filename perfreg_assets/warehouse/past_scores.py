@@ -1,0 +1,112 @@
+"""What earlier runs of an app scored by theory: what an empirical null is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from perfreg_assets.warehouse.connection import Reader
+
+WINDOW_RUNS = 200
+"""So many comparable runs before a run are looked at; older ones would hardly count."""
+
+THEORETICAL_SCORE = "theoretical_score"
+"""In the evidence of a series' measurement: its score before earlier ones were asked."""
+
+PAST_RUNS = "past_runs"
+"""In the same evidence: how many earlier runs the score was judged by."""
+
+Place = tuple[datetime, str]
+"""(started_at, run_id): where a run stands in time."""
+
+
+class JudgedRun(NamedTuple):
+    """A run that is judged beside earlier ones. `recorded_like` is equal for runs that are comparable: app,
+    configuration, sources that change the load, scenario."""
+
+    place: Place
+    version_name: str
+    recorded_like: str
+
+
+class PastRun(NamedTuple):
+    """An earlier run that may tell what is normal, and what its series scored by theory; `review` is in force."""
+
+    place: Place
+    version_name: str
+    review: str | None
+    scores: dict[str, float]
+
+
+# As in a history: whole, of nothing known to be wrong, neither a regression nor the day of an accepted change.
+_RUNS = """
+WITH
+apps AS (SELECT DISTINCT app FROM core.runs WHERE run_id IN (SELECT unnest($judged::VARCHAR[]))),
+reviewed AS (SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id),
+known AS (
+    SELECT
+        runs.run_id, runs.started_at, runs.version_name, reviewed.status,
+        hash(
+            runs.app, runs.config_hash, runs.scenario, list_sort(traces.load_sources)
+        )::VARCHAR AS recorded_like,
+        list_contains($judged::VARCHAR[], runs.run_id) AS is_judged,
+        traces.is_complete AND NOT runs.is_excluded AND coalesce(runs.functional_problem_count = 0, false)
+        AND coalesce(reviewed.status, 'rejected') = 'rejected' AS is_past
+    FROM core.runs AS runs
+    JOIN core.traces AS traces USING (run_id)
+    LEFT JOIN reviewed USING (run_id)
+    WHERE runs.app IN (FROM apps) AND NOT runs.is_quarantined
+),
+placed AS (
+    -- How many possible earlier runs lie before each.
+    SELECT *,
+        count(*) FILTER (is_past) OVER (PARTITION BY recorded_like ORDER BY started_at, run_id) - is_past::INTEGER
+            AS past_before
+    FROM known
+    WHERE is_judged OR is_past
+),
+asked AS (
+    SELECT recorded_like, min(past_before) AS first_before, max(past_before) AS last_before
+    FROM placed WHERE is_judged GROUP BY recorded_like
+)
+SELECT run_id, started_at, version_name, status, recorded_like, is_judged, is_past
+FROM placed JOIN asked USING (recorded_like)
+WHERE is_judged OR (past_before >= first_before - $window_runs AND past_before < last_before)
+ORDER BY started_at, run_id
+"""
+
+
+def theoretical_score(row: str) -> str:
+    """SQL: of a row of core.distances the series' score before earlier ones were asked."""
+    return f"coalesce(({row}.evidence ->> '{THEORETICAL_SCORE}')::DOUBLE, {row}.uncorrected_distance)"
+
+
+_SCORES = f"""
+SELECT rows.run_id, rows.series, {theoretical_score("rows")}
+FROM core.distances AS rows
+WHERE rows.is_latest AND rows.detector = $detector AND rows.state = 'scored' AND rows.series <> '*'
+AND list_contains($runs::VARCHAR[], rows.run_id)
+"""
+
+
+def find(
+    reader: Reader, run_ids: Iterable[str], detector: str
+) -> tuple[dict[str, JudgedRun], dict[str, list[PastRun]]]:
+    """(run_id → the judged run, `recorded_like` → earlier runs, oldest first: at least the `WINDOW_RUNS` before each of
+    the judged ones, and those between them)."""
+    judged: dict[str, JudgedRun] = {}
+    past: dict[str, list[PastRun]] = {}
+    found = reader.rows(_RUNS, {"judged": list(run_ids), "window_runs": WINDOW_RUNS})
+    scores: dict[str, dict[str, float]] = {}
+    asked = {"detector": detector, "runs": [row[0] for row in found if row[6]]}
+    for run_id, series, score in reader.rows(_SCORES, asked):
+        if score is not None:
+            scores.setdefault(run_id, {})[series] = score
+    for run_id, started_at, version_name, review, recorded_like, is_judged, is_past in found:
+        place = (started_at, run_id)
+        if is_judged:
+            judged[run_id] = JudgedRun(place, version_name, recorded_like)
+        if is_past:
+            past.setdefault(recorded_like, []).append(PastRun(place, version_name, review, scores.get(run_id, {})))
+    return judged, past

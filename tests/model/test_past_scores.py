@@ -1,0 +1,180 @@
+"""An app's own earlier scores judge its later runs: which of them count, and that no order of events changes it."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from synthetic import Project, reader_of, row, snapshot
+
+from perfreg_assets.methods import empirical_null
+from perfreg_assets.methods.empirical_null import EmpiricalNull, calibrated_score
+from perfreg_assets.model.past_scores import PastScores
+from perfreg_assets.warehouse import past_scores as table
+
+# From version 2 on runs are judged; made-009 is far beyond what chance gives.
+RUNS = [row(number, version=str(number // 3)) for number in range(18)]
+REGRESSIONS = {"made-009": ("cpu_app", 9.0)}
+THEORY = "SELECT run_id, coalesce((evidence ->> 'theoretical_score')::DOUBLE, uncorrected_distance) AS score"
+
+
+@pytest.fixture(autouse=True)
+def few_are_enough(monkeypatch):
+    monkeypatch.setattr(empirical_null, "FEWEST_SCORES", 4)
+    monkeypatch.setattr(empirical_null, "UNLIKELY_SCORE", 3.0)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def make(tmp_path):
+    def build(name, **settings):
+        return Project(tmp_path / name, reader_of(REGRESSIONS), **settings)
+
+    return build
+
+
+@pytest.fixture
+def settled(make):
+    project = make("settled")
+    project.arrive(*RUNS)
+    project.settle()
+    return project
+
+
+def evidence(project, series="cpu_app", detector="default"):
+    """run → (score by theory, score, how many earlier runs it was judged by)."""
+    rows = project.rows(
+        f"{THEORY}, uncorrected_distance AS judged, (evidence ->> 'past_runs')::DOUBLE AS count FROM marts.distances "
+        f"WHERE is_latest AND state = 'scored' AND series = '{series}' AND detector = '{detector}' ORDER BY run_id"
+    )
+    return {one["run_id"]: (one["score"], one["judged"], one["count"]) for one in rows}
+
+
+def by_hand(known, run_id, *, leaving_out=()):
+    """The slow way: all judged runs of other versions before this one, with the age of their version."""
+    number, version = int(run_id[-3:]), int(run_id[-3:]) // 3
+    past = [
+        (theory, version - int(other[-3:]) // 3)
+        for other, (theory, _, _) in known.items()
+        if int(other[-3:]) < number and int(other[-3:]) // 3 != version and other not in leaving_out
+    ]
+    return [one for one, _ in past], [float(age) for _, age in past]
+
+
+def test_later_runs_are_judged_by_the_scores_of_earlier_versions(settled):
+    known = evidence(settled)
+    far = known["made-009"][0]
+    assert far > empirical_null.UNLIKELY_SCORE
+    counted = 0
+    for run_id, (theory, judged, count) in known.items():
+        scores, ages = by_hand(known, run_id, leaving_out=("made-009",))
+        if len(scores) < 4:
+            assert (judged, count) == (theory, None)
+        else:
+            counted += 1
+            assert count == len(scores)
+            assert judged == pytest.approx(calibrated_score(theory, scores, ages))
+            assert judged != theory
+    assert counted >= 6
+    assert {count for _, _, count in evidence(settled, detector="iqr").values()} == {None}
+
+
+def test_a_far_score_counts_once_somebody_calls_it_a_false_alarm(settled):
+    before = evidence(settled)
+    settled.review("made-009", "rejected")
+    later = {run.run_id for run in RUNS if run.version_name > "3"}
+    assert later <= {one.run_id for one in settled.due()}
+    settled.settle()
+    after = evidence(settled)
+    for run_id, (theory, judged, count) in after.items():
+        if run_id in later:
+            scores, ages = by_hand(after, run_id)
+            assert count == len(scores)
+            assert judged == pytest.approx(calibrated_score(theory, scores, ages))
+        else:
+            assert before[run_id] == (theory, judged, count)
+    settled.review("made-009", "confirmed")
+    settled.settle()
+    counts = {run_id: count for run_id, (_, _, count) in evidence(settled).items()}
+    assert counts == {run_id: count for run_id, (_, _, count) in before.items()}
+
+
+def test_a_metric_of_one_value_and_the_run_as_a_whole_follow_the_series(settled):
+    rows = settled.rows(
+        "SELECT whole.run_id, whole.distance AS run, max(parts.distance) AS worst FROM marts.distances AS whole "
+        "JOIN marts.distances AS parts USING (run_id, detector) WHERE whole.is_latest AND parts.is_latest "
+        "AND whole.series = '*' AND parts.series <> '*' AND detector = 'default' AND whole.distance IS NOT NULL "
+        "GROUP BY ALL"
+    )
+    assert len(rows) > 6
+    assert all(one["run"] == one["worst"] for one in rows)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_order_of_arrivals_and_reviews_changes_what_is_judged(make, seed):
+    fresh = make("fresh")
+    for run in RUNS:
+        fresh.arrive(run)
+        if run.run_id[-1] in "28":
+            fresh.settle()
+    fresh.review("made-009", "rejected")
+    fresh.review("made-007", "confirmed")
+    fresh.settle()
+    chance, mixed = random.Random(seed), make("mixed")
+    runs = chance.sample(RUNS, len(RUNS))
+    for place, run in enumerate(runs):
+        mixed.arrive(run)
+        if place % 5 == 4:
+            mixed.settle()
+        if run.run_id in ("made-009", "made-007"):
+            mixed.review(run.run_id, "rejected" if run.run_id == "made-009" else "confirmed")
+    mixed.settle()
+    found = []
+    for project in (mixed, fresh):
+        with project.warehouse.reading() as reader:
+            found.append(snapshot(reader))
+    assert any(count for _, _, count in evidence(mixed).values())
+    for name, rows in found[1].items():
+        assert found[0][name] == rows, name
+
+
+def test_only_so_many_runs_before_a_run_are_asked_whoever_else_is_judged(settled, monkeypatch):
+    monkeypatch.setattr(table, "WINDOW_RUNS", 5)
+    monkeypatch.setattr("perfreg_assets.model.past_scores.WINDOW_RUNS", 5)
+    last, other = RUNS[-1].run_id, RUNS[10].run_id
+    with settled.warehouse.reading() as reader:
+        alone = PastScores(reader, [last], "default")
+        together = PastScores(reader, [last, other], "default")
+        assert alone.hash_of(last, ["cpu_app"]) == together.hash_of(last, ["cpu_app"])
+        assert len(alone.null(last, "cpu_app")) == len(together.null(last, "cpu_app")) == 3  # two are of its version
+        assert len(together.null(other, "cpu_app")) == 4  # one is of its version
+        assert len(alone.null("not-there", "cpu_app")) == 0
+
+
+def test_runs_that_could_be_in_no_history_say_nothing_about_normal(make):
+    project = make("unfit")
+    changed = {
+        4: {"functional_problem_count": 1},
+        5: {"functional_problem_count": None},
+        6: {"config_hash": "another"},
+        7: {"scenario": "cold"},
+    }
+    project.arrive(*(row(number, version=str(number // 3), **changed.get(number, {})) for number in range(18)))
+    project.settle()
+    with project.warehouse.reading() as reader:
+        before = PastScores(reader, [RUNS[-1].run_id], "default")._before(RUNS[-1].run_id)
+    assert [run.place[1] for run in before] == [run.run_id for run in RUNS[:15] if int(run.run_id[-3:]) not in changed]
+
+
+def test_ten_scores_are_needed(monkeypatch):
+    monkeypatch.undo()
+    few, enough = (EmpiricalNull(np.full(count, 2.5), np.ones(count)) for count in (9, 10))
+    assert few.judged(2.0) == 2.0
+    assert enough.judged(2.0) == calibrated_score(2.0, enough.scores, enough.versions_ago) < 2.0
