@@ -84,6 +84,14 @@ def test_later_runs_are_judged_by_the_scores_of_earlier_versions(settled):
             assert judged != theory
     assert counted >= 6
     assert {count for _, _, count in evidence(settled, detector="iqr").values()} == {None}
+    whole = settled.rows(
+        "SELECT whole.run_id, whole.distance AS run, max(parts.distance) AS worst FROM marts.distances AS whole "
+        "JOIN marts.distances AS parts USING (run_id, detector) WHERE whole.is_latest AND parts.is_latest "
+        "AND whole.series = '*' AND parts.series <> '*' AND detector = 'default' AND whole.distance IS NOT NULL "
+        "GROUP BY ALL"
+    )
+    assert len(whole) == len(known)
+    assert all(one["run"] == one["worst"] for one in whole)
 
 
 def test_a_far_score_counts_once_somebody_calls_it_a_false_alarm(settled):
@@ -106,19 +114,7 @@ def test_a_far_score_counts_once_somebody_calls_it_a_false_alarm(settled):
     assert counts == {run_id: count for run_id, (_, _, count) in before.items()}
 
 
-def test_a_metric_of_one_value_and_the_run_as_a_whole_follow_the_series(settled):
-    rows = settled.rows(
-        "SELECT whole.run_id, whole.distance AS run, max(parts.distance) AS worst FROM marts.distances AS whole "
-        "JOIN marts.distances AS parts USING (run_id, detector) WHERE whole.is_latest AND parts.is_latest "
-        "AND whole.series = '*' AND parts.series <> '*' AND detector = 'default' AND whole.distance IS NOT NULL "
-        "GROUP BY ALL"
-    )
-    assert len(rows) > 6
-    assert all(one["run"] == one["worst"] for one in rows)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_no_order_of_arrivals_and_reviews_changes_what_is_judged(make, seed):
+def test_no_order_of_arrivals_and_reviews_changes_what_is_judged(make):
     fresh = make("fresh")
     for run in RUNS:
         fresh.arrive(run)
@@ -127,7 +123,7 @@ def test_no_order_of_arrivals_and_reviews_changes_what_is_judged(make, seed):
     fresh.review("made-009", "rejected")
     fresh.review("made-007", "confirmed")
     fresh.settle()
-    chance, mixed = random.Random(seed), make("mixed")
+    chance, mixed = random.Random(1), make("mixed")
     runs = chance.sample(RUNS, len(RUNS))
     for place, run in enumerate(runs):
         mixed.arrive(run)
