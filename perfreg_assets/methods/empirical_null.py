@@ -37,8 +37,8 @@ TAIL_SHARE = 0.25
 """Of the theory's runs, above which the tail begins."""
 HALF_LIFE_VERSIONS = 12.0
 """After so many versions an earlier run counts half."""
-FEWEST_SCORES = 10
-"""Earlier scores with which they begin to count: as many as the theory is worth."""
+FEWEST_SCORES = 4
+"""Earlier scores with which they begin to count."""
 UNLIKELY_SCORE = 4.0
 """Above, an earlier run is a regression or a fault until somebody rejects the alarm."""
 

@@ -26,8 +26,7 @@ THEORY = "SELECT run_id, coalesce((evidence ->> 'theoretical_score')::DOUBLE, un
 
 
 @pytest.fixture(autouse=True)
-def few_are_enough(monkeypatch):
-    monkeypatch.setattr(empirical_null, "FEWEST_SCORES", 4)
+def three_is_far(monkeypatch):
     monkeypatch.setattr(empirical_null, "UNLIKELY_SCORE", 3.0)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
@@ -169,8 +168,7 @@ def test_runs_that_could_be_in_no_history_say_nothing_about_normal(make):
     assert [run.place[1] for run in before] == [run.run_id for run in RUNS[:15] if int(run.run_id[-3:]) not in changed]
 
 
-def test_ten_scores_are_needed(monkeypatch):
-    monkeypatch.undo()
-    few, enough = (EmpiricalNull(np.full(count, 2.5), np.ones(count)) for count in (9, 10))
+def test_four_scores_are_needed():
+    few, enough = (EmpiricalNull(np.full(count, 2.5), np.ones(count)) for count in (3, 4))
     assert few.judged(2.0) == 2.0
     assert enough.judged(2.0) == calibrated_score(2.0, enough.scores, enough.versions_ago) < 2.0
