@@ -24,8 +24,8 @@ from perfreg_assets.evaluation.dataset import Dataset, injected_excess, read_dat
 from perfreg_assets.evaluation.protocol import Draw, random_draws
 from perfreg_assets.methods.calibration import QUARTILE, omega_of_level
 from perfreg_assets.methods.detectors import make_detector
-from perfreg_assets.methods.multiple_testing import sidak
-from perfreg_assets.methods.repeats import combined_score, correlation, majority_score
+from perfreg_assets.methods.multiple_testing import series_scores, version_score
+from perfreg_assets.methods.repeats import correlation
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.settings import Settings
 
@@ -143,15 +143,8 @@ class _Combiner:
     def scores(self, runs: Sequence[dict[str, Case]]) -> dict[str, float]:
         """Series → score of the build that these are the runs of; '*': as a whole."""
         own = {series: np.array([one[series].score.distance for one in runs]) for series in self._degrees}
-        found = {
-            series: max(combined_score(scores, self._degrees[series], self._alike[series]), majority_score(scores))
-            for series, scores in own.items()
-        }
-        worst = np.array(
-            [max(sidak(float(one), len(own)) for one in of_run) for of_run in zip(*own.values(), strict=True)]
-        )
-        together = max(sidak(score, len(found)) for score in found.values())
-        return {**found, RUN_LEVEL: max(together, majority_score(worst))}
+        found = series_scores(own, self._degrees, self._alike)
+        return {**found, RUN_LEVEL: version_score(own, self._degrees, self._alike)}
 
 
 def _rows(builds: Sequence[Build], runs: int) -> list[dict[str, Any]]:

@@ -14,9 +14,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
+import numpy as np
+
 from perfreg_assets.detection import RunRule
 from perfreg_assets.methods.calibration import LARGEST_SCORE, p_of_score, score_of_p, special
+from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.omega_rule import critical_omega, state
+from perfreg_assets.methods.repeats import combined_score, majority_score
 from perfreg_assets.methods.samples import Score
 
 
@@ -85,6 +89,35 @@ def combine(scores: Mapping[str, Score], run_rule: RunRule) -> Score:
     if state(run, omega=0.0) == "improved":
         return replace(run, sentence=of_best, direction=scores[best].direction)
     return replace(run, sentence="; ".join(filter(None, (run.sentence, of_best))))
+
+
+def version_score(scores: Mapping[str, Floats], degrees: Mapping[str, float], alike: Mapping[str, float]) -> float:
+    """Standard-normal score of a build as a whole, as marts.version_verdicts_at decides it: its runs together, or most
+    of them each in its own way.
+
+    Args:
+        scores: series → (n,) uncorrected scores of its runs, in one order.
+        degrees, alike: series → what `repeats.combined_score` takes.
+
+    Raises:
+        ValueError: no series, or one without a run.
+    """
+    if not scores:
+        raise ValueError("a build without a judged series has no verdict; at least one score is needed")
+    of_series = series_scores(scores, degrees, alike)
+    worst = [max(sidak(float(one), len(scores)) for one in of_run) for of_run in zip(*scores.values(), strict=True)]
+    together = max(sidak(score, len(of_series)) for score in of_series.values())
+    return max(together, majority_score(np.array(worst)))
+
+
+def series_scores(
+    scores: Mapping[str, Floats], degrees: Mapping[str, float], alike: Mapping[str, float]
+) -> dict[str, float]:
+    """Series → score of a build by it alone, uncorrected; as `version_score`."""
+    return {
+        series: max(combined_score(of_runs, degrees[series], alike[series]), majority_score(of_runs))
+        for series, of_runs in scores.items()
+    }
 
 
 def sidak(score: float, count: int) -> float:

@@ -28,6 +28,8 @@ def add(writer: Writer, result: dict[str, Any]) -> str:
 
 
 def latest(reader: Reader) -> dict[str, Any] | None:
-    """The result measured last; None when there is none."""
-    text = reader.value("SELECT result::VARCHAR FROM core.evaluations ORDER BY evaluated_at DESC LIMIT 1")
+    """The result measured last on a labelled data set; None when there is none."""
+    text = reader.value(
+        "SELECT result::VARCHAR FROM core.evaluations WHERE protocol <> 'power' ORDER BY evaluated_at DESC LIMIT 1"
+    )
     return None if text is None else json.loads(text)

@@ -1,0 +1,109 @@
+"""Regressions injected into an app's own normal runs, judged by what judges its real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from scipy.stats import binomtest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from synthetic import APP, Project, reader_of, row
+
+from perfreg_assets.cli import main
+from perfreg_assets.cli.power import sentences
+from perfreg_assets.model import detection_power
+from perfreg_assets.model.detection_power import _wilson, measure
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import judged_runs
+
+REGRESSIONS = {"made-010": ("cpu_app", 9.0)}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        project = Project(tmp_path_factory.mktemp("power") / "project", reader_of(REGRESSIONS))
+        project.arrive(*(row(number, version=str(number // 3)) for number in range(12)))
+        project.settle()
+    return project
+
+
+@pytest.fixture(autouse=True)
+def few_sizes(monkeypatch):
+    monkeypatch.setattr(detection_power, "SIZES", {"memory": (0.001, 200.0), "load": (0.01, 300.0)})
+    monkeypatch.setattr(detection_power, "VERSIONS_DRAWN", 20)
+
+
+def normal_runs(project):
+    with project.warehouse.reading() as reader:
+        return judged_runs.normal(reader, APP, limit=50)
+
+
+def test_only_judged_runs_that_nobody_takes_for_a_regression_are_injected(project):
+    judged = project.rows("SELECT run_id, run_verdict FROM marts.runs ORDER BY run_id DESC")
+    assert normal_runs(project) == [one["run_id"] for one in judged if one["run_verdict"] in ("normal", "improved")]
+    assert "made-010" not in normal_runs(project)
+
+
+def test_nearly_nothing_is_as_good_as_nothing_and_much_is_always_found(project):
+    with project.warehouse.reading() as reader:
+        told = measure(reader, project.settings, APP, onsets=1)
+        again = measure(reader, project.settings, APP, onsets=1)
+    assert told == again
+    assert told["runs"] == len(normal_runs(project)) >= 3
+    assert told["missing"] == {}
+    share = {(one["kind"], one["size"], one["repeats"]): one["share"] for one in told["rows"]}
+    for (kind, size, repeats), found in share.items():
+        if size < 1:
+            assert found == 0, (kind, repeats)  # these runs were normal
+        elif kind != "sawtooth":
+            assert found == 1, (kind, repeats)
+    assert {repeats for _, _, repeats in share} == {1, 3} | ({5} if told["runs"] >= 5 else set())
+    assert all(one["low"] <= one["share"] <= one["high"] for one in told["rows"])
+    assert "leak: from 200 MB/min in 8 of 10 and from 200 MB/min in 9 of 10 runs" in sentences(told)[0]
+
+
+def test_the_thesis_rule_is_measured_run_by_run_and_what_is_not_judged_is_named(project, monkeypatch):
+    monkeypatch.setattr(detection_power.settings_table, "in_force", lambda reader, settings: settings)
+    settings = project.settings.with_values(judged_series=("cpu_app",))
+    with project.warehouse.reading() as reader:
+        told = measure(reader, settings.with_values(detector="iqr"), APP, onsets=1)
+    assert told["detector"] == "iqr"
+    assert {one["repeats"] for one in told["rows"]} == {1}
+    assert told["missing"] == dict.fromkeys(("leak", "sawtooth"), "none of rss_app is judged in these runs")
+
+
+def test_too_few_runs_are_a_named_refusal(project):
+    with project.warehouse.reading() as reader, pytest.raises(Rejected) as refused:
+        measure(reader, project.settings, "com.rig.other", onsets=1)
+    assert refused.value.reason is Reason.NOT_ENOUGH_HISTORY
+
+
+def test_the_command_keeps_what_it_tells(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("PERFREG_HISTORY_MINIMUM", "3")
+    monkeypatch.setenv("PERFREG_HISTORY_SIZE", "4")
+    chosen = ["power", "--app", APP, "--onsets", "1", "--warehouse", str(project.settings.warehouse)]
+    done = CliRunner().invoke(main, [*chosen, "--format", "json", "--picture", str(tmp_path / "power.png")])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    kept = project.rows("SELECT * FROM marts.detection_power WHERE is_latest_of_app")
+    assert len(kept) == len(told["rows"])
+    assert {one["found_ratio"] for one in kept} == {one["share"] for one in told["rows"]}
+    assert project.rows("SELECT * FROM marts.evaluations") == []
+    assert (tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
+    shown = CliRunner().invoke(main, chosen)
+    assert f"{APP}: {told['runs']} normal runs" in shown.stdout
+    assert CliRunner().invoke(main, ["power", "--app", "com.rig.mad"]).exit_code == 1
+
+
+def test_the_interval_is_wilsons():
+    for found, cases in [(0, 7), (3, 10), (10, 10)]:
+        theirs = binomtest(found, cases).proportion_ci(method="wilson")
+        assert _wilson(found / cases, cases) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
