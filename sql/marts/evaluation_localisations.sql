@@ -25,7 +25,7 @@ FROM (
         measured.evaluated_at = max(measured.evaluated_at) OVER () AS is_latest_evaluation,
         unnest(from_json(measured.result -> '$.localisation', '["JSON"]')) AS entry
     FROM core.evaluations AS measured
-    WHERE measured.protocol <> 'power'  -- marts.detection_power
+    WHERE measured.protocol <> 'power'
 ) AS entries;
 
 COMMENT ON VIEW marts.evaluation_localisations IS 'A row is how well a detector found the place of the anomalies in a labelled data set.';

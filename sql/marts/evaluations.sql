@@ -40,7 +40,7 @@ FROM (
         (measured.result ->> '$.seed')::BIGINT AS seed,
         unnest(from_json(measured.result -> '$.rows', '["JSON"]')) AS entry
     FROM core.evaluations AS measured
-    WHERE measured.protocol <> 'power'  -- marts.detection_power
+    WHERE measured.protocol <> 'power'
 ) AS entries;
 
 COMMENT ON VIEW marts.evaluations IS 'A row is the measured quality of a detector on a labelled data set, for one ω or level, series, kind and severity of anomaly (all: pooled).';
