@@ -121,6 +121,10 @@ class Reason(StrEnum):
         "profile_not_of_time",
         "The samples stand for events, not for time; record with -e cpu-clock or -e task-clock.",
     )
+    PROFILE_CLOCKS_DIFFER = (
+        "profile_clocks_differ",
+        "Method traces by the clock thread-cpu and by wall time tell different things; record all by one clock.",
+    )
     TRACE_TOO_SHORT = (
         "trace_too_short",
         "The trace covers less time than the exploration it belongs to; record it again.",

@@ -201,7 +201,10 @@ def explain_details(
         source: [
             name
             for name in names[1:]
-            if name in found and told[name].missing[source] is None and found[name].problem(source) is None
+            if name in found
+            and told[name].missing[source] is None
+            and found[name].problem(source) is None
+            and (source != METHOD_TRACES or found[name].details.method_clock == own.details.method_clock)
         ]
         for source in wanted
         if missing[source] is None
