@@ -486,6 +486,11 @@ class Reason(StrEnum):
         "profile_misfit",
         "The power profile is of another chip than the trace; take the one of the device itself.",
     )
+    PROFILE_UNCONFIRMED = (
+        "profile_unconfirmed",
+        "Nothing confirms that the power profile in the run's folder is of this device, so what is estimated by it is "
+        "shown and not judged; confirm it with `perfreg profiles add FILE --device NAME`.",
+    )
     RAILS_MISSING = (
         "rails_missing",
         "There is no run with an estimate and measured rails of its cores to calibrate by; collect some with power_rails.",
