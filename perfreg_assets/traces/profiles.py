@@ -18,8 +18,9 @@ from perfreg_assets.traces.engine import TraceSession, open_trace
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.method_traces import method_times
 from perfreg_assets.traces.names import Names
-from perfreg_assets.traces.profile_files import HEAD_BYTES, PERF_MAGIC, ProfileFile
+from perfreg_assets.traces.profile_files import HEAD_BYTES, PERF_MAGIC, TEXT_MAGICS, ProfileFile
 from perfreg_assets.traces.simpleperf import Report, read_report
+from perfreg_assets.traces.simpleperf_text import read_text_report
 from perfreg_assets.traces.slices import SLICE_SCHEMA, Range
 from perfreg_assets.traces.stacks import CLOCKS, SECONDS, STACK_SCHEMA, stack_times
 from perfreg_assets.traces.statements import statement
@@ -110,6 +111,8 @@ class _Reading:
             self._add_methods()
         elif self._head().startswith(PERF_MAGIC):
             self._add_perf_data()
+        elif self._head().startswith(TEXT_MAGICS):
+            self._add_report(read_text_report(self._chunks(), self.file.name))
         else:
             self._add_report(read_report(self._chunks(), self.file.name))
 

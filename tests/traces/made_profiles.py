@@ -123,6 +123,25 @@ def report(samples: Iterable[Sample], *, event: str = "cpu-clock:u", period: int
     return b"SIMPLEPERF" + struct.pack("<H", 1) + body + struct.pack("<I", 0)
 
 
+def text_report(
+    samples: Iterable[Sample], *, event: str = "cpu-clock:u", period: int = 1_000_000, app: str = ""
+) -> bytes:
+    """As `report`, without --protobuf."""
+    given = list(samples)
+    lines = ["meta_info:", "  trace_offcpu: false", f"  event_type: {event}"]
+    lines += [f"  app_package_name: {app}"] if app else []
+    for at, thread, names in given:
+        lines += ["sample:", f"  event_type: {event}", f"  time: {at}", f"  event_count: {period}"]
+        lines += [f"  thread_id: {thread}", f"  thread_name: thread-{thread}"]
+        for depth, name in enumerate(names):
+            lines += ["  callchain:"] if depth == 1 else []
+            blanks = "    " if depth else "  "
+            lines += [f"{blanks}vaddr_in_file: 10", f"{blanks}file: /data/lib/libapp.so"]
+            lines += [f"{blanks}symbol: {'unknown' if name == '?' else name}"]
+    lines += ["lost_situation:", f"  sample_count: {len(given)}", "  lost_count: 0", ""]
+    return "\n".join(lines).encode()
+
+
 def _varint(number: int) -> bytes:
     number &= (1 << 64) - 1
     out = bytearray()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from made_profiles import LOAD, ON_CREATE, method_blocks, method_trace, perf_data, report
+from made_profiles import LOAD, ON_CREATE, method_blocks, method_trace, perf_data, report, text_report
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces import window_details as details
@@ -25,6 +25,7 @@ from perfreg_assets.traces.clock_snapshots import ClockSnapshots
 from perfreg_assets.traces.method_traces import method_times
 from perfreg_assets.traces.profile_files import HEAD_BYTES, ProfileFile, profile_kind
 from perfreg_assets.traces.simpleperf import read_report
+from perfreg_assets.traces.simpleperf_text import read_text_report
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -184,11 +185,12 @@ def test_a_damaged_method_trace_is_read_or_refused(form, at, value, cut):
         method_times(bytes(content[: len(content) - cut % 40]), "a.trace", APP, [(START_NS, START_NS + SECOND)])
 
 
-def test_stacks_of_a_report_by_thread_of_the_trace(look):
+@pytest.mark.parametrize("written", [report, text_report], ids=["protobuf", "text"])
+def test_stacks_of_a_report_by_thread_of_the_trace(look, written):
     moments = [25 * SECOND - AHEAD + k * MS for k in range(200)]
     samples = [(at, 11, ["inner", "?", "outer"]) for at in moments] + [(at, 21, ["idle"]) for at in moments[:50]]
     samples += [(moments[0], 99, ["outer"]), (moments[0], 11, [])]
-    found = look({"simpleperf.trace": report(samples)})
+    found = look({"simpleperf.trace": written(samples)})
     told = {
         (row["range"], row["is_app"], row["process"], row["thread"], tuple(row["path"])): (
             row["count"],
@@ -206,8 +208,9 @@ def test_stacks_of_a_report_by_thread_of_the_trace(look):
     assert found.covered == {"call_stacks": [(25 * SECOND, 25 * SECOND + 199 * MS)]}
 
 
-def test_a_report_of_the_app_knows_whose_unknown_threads_are(look):
-    found = look({"r": report([(25 * SECOND - AHEAD, 99, ["run"])], app=APP)})
+@pytest.mark.parametrize("written", [report, text_report], ids=["protobuf", "text"])
+def test_a_report_of_the_app_knows_whose_unknown_threads_are(look, written):
+    found = look({"r": written([(25 * SECOND - AHEAD, 99, ["run"])], app=APP)})
     (row,) = found.stacks.to_pylist()
     assert (row["is_app"], row["process"], row["thread"]) == (True, APP, "thread-#")
 
@@ -288,6 +291,27 @@ def test_a_report_that_is_cut_is_refused(look, cut):
         read_report([whole.replace(b"SIMPLEPERF\1", b"SIMPLEPERF\2")], "r")
 
 
+@pytest.mark.parametrize("cut", [30, 60, 170, 250, -1, -20])
+def test_a_text_report_that_is_cut_is_refused(cut):
+    whole = text_report([(25 * SECOND - AHEAD, 11, ["run", "outer"])])
+    with pytest.raises(Rejected) as caught:
+        read_text_report([whole[: cut if cut != -1 else whole.index(b"lost_situation")]], "r")
+    assert caught.value.reason is Reason.PROFILE_DAMAGED
+
+
+def test_a_text_report_names_what_is_wrong():
+    whole = text_report([(7, 11, ["a::b(int): c", "outer"])])
+    assert read_text_report([whole[:50], whole[50:]], "r").symbols == {0: ["a::b(int): c", "outer"]}
+    assert read_text_report([whole.replace(b"\n", b"\r\n")], "r").app == ""
+    for old, new, words in (
+        (b"  time: 7", b"  time: soon", "lacks"), (b"  time: 7\n", b"", "lacks 'time'"),
+        (b"  time: 7", b"  time: 99999999999999999999", "out of range"), (b"  time: 7", b"nonsense", "'nonsense'"),
+        (b"  vaddr_in_file: 10\n", b"", "before an address"),
+    ):  # fmt: skip
+        with pytest.raises(Rejected, match=words):
+            read_text_report([whole.replace(old, new, 1)], "r")
+
+
 @hypothesis.settings(deadline=None)
 @given(st.lists(st.integers(1, 40), max_size=20))
 def test_a_report_in_any_pieces_is_the_same(lengths):
@@ -342,6 +366,9 @@ def test_moments_of_the_clock_and_back(steps, moments):
         (b"SLOW\xf3\0", "method_trace"),
         (b"SIMPLEPERF\1\0", "call_stacks"),
         (b"PERFILE2", "call_stacks"),
+        (text_report([])[:HEAD_BYTES], "call_stacks"),
+        (text_report([(1, 2, ["a"])]).partition(b"sample:")[2].join([b"sample:", b""]), "call_stacks"),
+        (b"sample: of text", None),
         (gzip.compress(b"SLOW" + bytes(9_000), mtime=0)[:HEAD_BYTES], "method_trace"),
         (b"\x1f\x8bnonsense", None),
         (b"", None),
