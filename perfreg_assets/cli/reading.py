@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,9 +86,7 @@ def verdicts(
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
         grown = {}
-        if (
-            by == "version" and form == "markdown" and omega is None and detector is None
-        ):  # causes are of the verdicts in force
+        if (by, form, omega, detector) == ("version", "markdown", None, None):  # causes are of the verdicts in force
             grown = _grown(reader, versions)
         slow = []
         if form == "table" or (by == "version" and form in FORMATS):  # the others do not show it, and it reads all runs
