@@ -6,7 +6,7 @@ No profile is needed for the times themselves, so that any may be put on them la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -51,6 +51,9 @@ class CoreStates:
     awake: tuple[np.ndarray, np.ndarray, np.ndarray] | None
     late_ratio: float
     available: Callable[[], Mapping[int, np.ndarray]] = dict
+    _sampled: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray, np.ndarray]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def has_idle_states(self) -> bool:
@@ -58,14 +61,17 @@ class CoreStates:
 
     def samples(self, first_cores: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(cluster, kHz, how often) of the frequencies that were sampled, (n,) each."""
-        found: dict[tuple[int, int], int] = {}
-        for core, clock in self.clocks.items():
-            number = cluster_of(core, first_cores)
-            for khz, count in zip(*np.unique(clock.khz, return_counts=True), strict=True):
-                found[number, int(khz)] = found.get((number, int(khz)), 0) + int(count)
-        rows = [(*key, count) for key, count in sorted(found.items())]
-        clusters, khz, counts = np.array(rows, np.int64).reshape(-1, 3).T
-        return clusters, khz, counts
+        key = tuple(first_cores)
+        if key not in self._sampled:
+            self._sampled[key] = self._samples(key)
+        return self._sampled[key]
+
+    def _samples(self, first_cores: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        owners = [cluster_of(core, first_cores) for core in self.clocks]
+        clusters = np.repeat(owners, [len(clock.khz) for clock in self.clocks.values()]).astype(np.int64)
+        khz = np.concatenate([np.empty(0), *(clock.khz for clock in self.clocks.values())]).astype(np.int64)
+        keys, counts = np.unique(clusters << _KHZ_BITS | khz, return_counts=True)
+        return keys >> _KHZ_BITS, keys & ((1 << _KHZ_BITS) - 1), counts
 
     def frequencies(self, first_cores: Sequence[int]) -> list[np.ndarray]:
         """Of each cluster (n,) the frequencies seen, ascending."""
