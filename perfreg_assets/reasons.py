@@ -121,6 +121,10 @@ class Reason(StrEnum):
         "profile_not_of_time",
         "The samples stand for events, not for time; record with -e cpu-clock or -e task-clock.",
     )
+    PROFILE_CLOCKS_DIFFER = (
+        "profile_clocks_differ",
+        "Method traces by the clock thread-cpu and by wall time tell different things; record all by one clock.",
+    )
     TRACE_TOO_SHORT = (
         "trace_too_short",
         "The trace covers less time than the exploration it belongs to; record it again.",
@@ -481,6 +485,11 @@ class Reason(StrEnum):
     PROFILE_MISFIT = (
         "profile_misfit",
         "The power profile is of another chip than the trace; take the one of the device itself.",
+    )
+    PROFILE_UNCONFIRMED = (
+        "profile_unconfirmed",
+        "Nothing confirms that the power profile in the run's folder is of this device, so what is estimated by it is "
+        "shown and not judged; confirm it with `perfreg profiles add FILE --device NAME`.",
     )
     RAILS_MISSING = (
         "rails_missing",

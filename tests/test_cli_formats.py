@@ -96,6 +96,18 @@ def test_a_comment_on_versions_has_each_above_its_runs_with_links_where_pages_ar
     assert version_formats.versions_markdown(version_formats.Shown([], [])) == "### perfreg: no versions\n\n"
 
 
+def test_a_comment_says_first_what_grew_in_several_runs_of_a_version():
+    (name, *_) = {version_formats.named(row) for row in versions()}
+    grown = {name: ("in 3 runs of 1.5.0, cpu_app: thread main of com.rig.shop <b>|",), ("other", "1"): ("unseen",)}
+    text = version_formats.versions_markdown(version_formats.Shown(versions(), [], grown=grown))
+    lines = text.splitlines()
+    (place,) = (k for k, line in enumerate(lines) if line.startswith("* in 3 runs of 1.5.0"))
+    assert lines[place - 2 : place] == ["What grew:", ""]
+    assert place < next(k for k, line in enumerate(lines) if line.startswith("| |"))
+    assert "unseen" not in text
+    assert "<b>" not in text
+
+
 def test_slow_changes_are_told_beside_the_verdicts_and_are_no_failure():
     drifts = [{"app": "com.rig|x", "device": None, "explanation": "level of rss_app: +1.0 % a version since 1.1.0."}]
     shown = version_formats.Shown(versions(), [], drifts=drifts)

@@ -157,6 +157,9 @@ def test_what_grew_in_three_runs_of_a_version(run):
     assert (first["run_count"], first["run_ids"]) == (3, list(WORSE))
     assert first["growth"] == pytest.approx(1.0, abs=0.1)
     assert f"{APP} · a;b" in run("causes", "--app-version", "2").stdout
+    comment = run("verdicts", "--app-version", "2", "--by", "version", "--format", "markdown").stdout
+    assert comment.splitlines()[2] == "What grew:"
+    assert comment.index("in 3 runs of 2") < comment.index("| |")
     other = run("causes", "--app-version", "1", "--format", "json")
     assert told(other) == []
     assert "nothing grew in the suspicious windows of three runs or more" in other.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,12 +85,15 @@ def verdicts(
         require_selection(reader, app, app_version)
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
+        grown = {}
+        if (by, form, omega, detector) == ("version", "markdown", None, None):  # causes are of the verdicts in force
+            grown = _grown(reader, versions)
         slow = []
         if form == "table" or (by == "version" and form in FORMATS):  # the others do not show it, and it reads all runs
             judged = settings_table.in_force(reader, settings).judged_series
             slow = drifts.worth_telling(reader, {row["app"] for row in versions}, judged)
     if form in FORMATS and by == "version":
-        shown = Shown(versions, rows, drawn, settings.reports_url, slow)
+        shown = Shown(versions, rows, drawn, settings.reports_url, slow, grown)
         sys.stdout.write(terminal.printable(VERSION_FORMATS[form](shown)))
     elif form in FORMATS:
         sys.stdout.write(terminal.printable(FORMATS[form](rows)))
@@ -109,6 +112,20 @@ def verdicts(
         sys.exit(SOME_ANOMALOUS)
     if all(row["is_anomalous"] is None for row in deciding):
         sys.exit(NOTHING_JUDGED)
+
+
+def _grown(reader: Reader, versions: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """(app, version) → what grew in several of its runs, a line each."""
+    from perfreg_assets.reports.loading_causes import told_version_causes
+
+    names: dict[str, set[str]] = {}
+    for row in versions:
+        names.setdefault(row["app"], set()).add(row["version_name"])
+    return {
+        (app, version): lines
+        for app, wanted in names.items()
+        for version, lines in told_version_causes(reader, app, wanted).items()
+    }
 
 
 def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:

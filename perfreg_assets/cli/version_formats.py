@@ -27,6 +27,7 @@ class Shown:
         pictures: of a version the picture's address and what it shows.
         reports_url: where others see the pages; None: nowhere that is known.
         drifts: rows of marts.drifts: slow changes, which are told and decide nothing.
+        grown: of a version what grew in several of its runs, a line each.
     """
 
     versions: Sequence[Row]
@@ -34,6 +35,7 @@ class Shown:
     pictures: Mapping[Named, tuple[str, str]] = field(default_factory=dict)
     reports_url: str | None = None
     drifts: Sequence[Row] = ()
+    grown: Mapping[Named, Sequence[str]] = field(default_factory=dict)
 
     @property
     def whole(self) -> list[Row]:
@@ -61,8 +63,11 @@ def drift_told(drift: Row) -> str:
 
 
 def versions_markdown(shown: Shown) -> str:
-    """A comment: the answer, one table with each version above its runs, and the worst series of anomalous ones."""
+    """A comment: the answer, what grew in several runs of a version, one table with each version above its runs, and
+    the worst series of anomalous ones."""
     lines = [f"### perfreg: {_answer(shown)}", ""]
+    if grown := [line for whole in shown.whole for line in shown.grown.get(named(whole), ())]:
+        lines += ["What grew:", "", *(f"* {cell(line)}" for line in grown), ""]
     if shown.whole:
         lines += ["| | version and its runs | state | axes | why |", "|--|--|--|--|--|"]
     for whole in shown.whole:

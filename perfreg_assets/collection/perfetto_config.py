@@ -76,7 +76,9 @@ def _cpufreq(options: PerfettoOptions) -> str | None:
     if options.is_plain:
         return None
     # Without polling the frequency of a core is unknown until it first changes (docs/data-sources/cpu-freq.md).
-    return _source("linux.sys_stats", "    sys_stats_config {\n      cpufreq_period_ms: 500\n    }\n", _MAIN)
+    polled = _source("linux.sys_stats", "    sys_stats_config {\n      cpufreq_period_ms: 500\n    }\n", _MAIN)
+    # Once, the frequencies that there are: by them a power profile of another chip is known.
+    return polled + _source("linux.system_info", buffer=_NAMES)
 
 
 def _atrace(options: PerfettoOptions) -> list[str]:

@@ -32,7 +32,7 @@ from perfreg_assets.methods.window_causes import (
     rank_named,
 )
 from perfreg_assets.model.inspecting import usable_cores
-from perfreg_assets.model.trace_places import profiles_of, state_of, trace_of
+from perfreg_assets.model.trace_places import profiles_of, states_of, trace_of
 from perfreg_assets.model.windows import Window
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -124,7 +124,7 @@ class Detailed:
 class LeftOut:
     """Attributes:
     file_name: relative to the run's folder; None where no file was looked at. file_state: what it was then, see
-        `state_of`. is_profile: it is one beside the trace.
+        `states_of`. is_profile: it is one beside the trace.
     """
 
     run_id: str
@@ -201,7 +201,10 @@ def explain_details(
         source: [
             name
             for name in names[1:]
-            if name in found and told[name].missing[source] is None and found[name].problem(source) is None
+            if name in found
+            and told[name].missing[source] is None
+            and found[name].problem(source) is None
+            and (source != METHOD_TRACES or found[name].details.method_clock == own.details.method_clock)
         ]
         for source in wanted
         if missing[source] is None
@@ -276,7 +279,8 @@ class _Looks:
             profiles=profiles,
         )  # fmt: skip
         trace_file = row.trace_file or ""
-        states = {name: state_of(row.run_id, name, self.settings) for name in (trace_file, *(p.name for p in profiles))}
+        files = (trace_file, *(one.name for one in profiles))
+        states = {name: state for (_, name), state in states_of([(row, one) for one in files], self.settings).items()}
         try:
             if self.engines is None:
                 details = read()

@@ -132,9 +132,9 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
                 row
                 for member in members.get(run_id, ())
                 for row in [hashes.get((member, name))]
-                if row is not None and row.values_hash is not None
+                if row is not None and row.is_there
             ]
-            is_in_run = target is not None and target.values_hash is not None
+            is_in_run = target is not None and target.is_there
             if name not in settings.judged_series and not is_in_run and not having:
                 continue
             same_grid = tuple(row for row in having if target is not None and row.interval_s == target.interval_s)
@@ -200,7 +200,7 @@ def _unready(selection: histories.HistoryRow | None) -> tuple[str, str | None] |
 
 
 def _missing(target: series_table.SeriesHash | None) -> tuple[str, str | None] | None:
-    if target is not None and target.values_hash is not None and target.sample_count > 0:
+    if target is not None and target.is_there and target.sample_count > 0:
         return None
     return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
 

@@ -110,7 +110,7 @@ def _explained(
         tuple(causes),
         tuple(_source_rows(run_id, explainer, details)),
         tuple(replace(row, position=place) for place, row in enumerate(stacks)),
-        details.unread_of(run_id) if not settings.exchange else (),  # of workers each has other files
+        details.unread_of(run_id),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from perfreg_assets.model import handover
-from perfreg_assets.objects import Objects
+from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.profile_files import ProfileFile
@@ -75,12 +75,37 @@ def _beside(row: RunRow, file_name: str, settings: Settings) -> Iterator[Path]:
 
 
 GONE = "gone"
+_FEW_FOLDERS = 20
 
 
-def state_of(run_id: str, file_name: str, settings: Settings) -> str:
-    """What a file in a registered run's folder is at this moment: another text as soon as it is another file."""
+def states_of(wanted: Iterable[tuple[RunRow, str]], settings: Settings) -> dict[tuple[str, str], str]:
+    """(run_id, file name) → what a file of a registered run is at this moment, in its folder here or else in the
+    exchange: another text as soon as it is another file.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE.
+    """
+    files = {(row.run_id, name): row for row, name in wanted}
+    found = {key: _state_here(settings.runs_dir / key[0] / key[1]) for key in files}
+    elsewhere = {key: row for key, row in files.items() if found[key] == GONE}
+    if settings.exchange and elsewhere:
+        kept = _kept(Objects(settings.exchange), {handover.archive_name(row) for row in elsewhere.values()})
+        for (run_id, name), row in elsewhere.items():
+            stored = kept.get(f"{handover.archive_name(row)}/{name}")
+            if stored is not None:
+                found[run_id, name] = f"{stored.size} bytes, {stored.tag} in the exchange"
+    return found
+
+
+def _kept(objects: Objects, folders: set[str]) -> dict[str, Stored]:
+    """Files of some archived runs; of many they come from one look at all, as each costs the store a question."""
+    asked = sorted(folders) if len(folders) <= _FEW_FOLDERS else [handover.RUNS]
+    return {one.name: one for folder in asked for one in objects.listing(folder)}
+
+
+def _state_here(path: Path) -> str:
     try:
-        facts = (settings.runs_dir / run_id / file_name).stat()
+        facts = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return GONE
     except OSError as error:

@@ -21,7 +21,7 @@ _INTERVALS_MAX = 1_000_000  # eleven days of seconds: more comes from a corrupt 
 class Series:
     """One series on the grid, or the reason why there is none (then `values` is None).
 
-    `reason_code` is None exactly when there are values.
+    `reason_code` is None exactly when there are values that may be judged; `missing_reason` is in words.
     """
 
     name: str
@@ -31,6 +31,10 @@ class Series:
     values: np.ndarray | None
     missing_reason: str | None = None
     reason_code: str | None = None
+
+    def not_judged(self, reason: Reason, detail: str) -> Series:
+        """The same values, to be shown and not compared."""
+        return replace(self, missing_reason=f"{detail}: {reason.sentence}", reason_code=reason.code)
 
     def without_values(self, reason: Reason, detail: str) -> Series:
         return replace(self, values=None, missing_reason=detail, reason_code=reason.code)

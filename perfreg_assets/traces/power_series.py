@@ -14,7 +14,7 @@ from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.power_profile import layout
 from perfreg_assets.methods.power_states import SCOPES, StateTimes, levels
-from perfreg_assets.reasons import Rejected
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.power_times import CoreStates, core_states, times_of
 from perfreg_assets.traces.profile_choice import Chosen
@@ -116,7 +116,7 @@ def power_series(scope: Scope) -> list[Series]:
     np.add.at(summed, found.bins, of_segments)
     app, others, wakeups = (summed[:, :, place].sum(axis=(1, 2)) for place in range(len(SCOPES)))
     clusters = found.times.states.cluster
-    return [
+    series = [
         grid.series(APP, app * factor),
         grid.series(TOTAL, (app + others + wakeups) * factor),
         *(
@@ -128,3 +128,6 @@ def power_series(scope: Scope) -> list[Series]:
             for number in range(len(found.first_cores))
         ),
     ]
+    if found.chosen is not None and found.chosen.is_unconfirmed:
+        return [one.not_judged(Reason.PROFILE_UNCONFIRMED, found.chosen.doubt or "") for one in series]
+    return series

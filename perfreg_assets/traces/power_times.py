@@ -5,8 +5,9 @@ No profile is needed for the times themselves, so that any may be put on them la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class CoreStates:
         seen_clusters: first core of each group of neighbours whose frequency always changed together.
         awake: (ts, core, is out of idle) of each change, (n,) each; None where the trace does not tell.
         late_ratio: share of the cores' time before the first sample of their frequency, whose value is held backwards.
+        available: asks the trace: core → kHz (n,) ascending that it can run at; empty where it does not tell.
     """
 
     cores: tuple[int, ...]
@@ -48,6 +50,10 @@ class CoreStates:
     seen_clusters: tuple[int, ...]
     awake: tuple[np.ndarray, np.ndarray, np.ndarray] | None
     late_ratio: float
+    available: Callable[[], Mapping[int, np.ndarray]] = dict
+    _sampled: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray, np.ndarray]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def has_idle_states(self) -> bool:
@@ -55,19 +61,34 @@ class CoreStates:
 
     def samples(self, first_cores: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(cluster, kHz, how often) of the frequencies that were sampled, (n,) each."""
-        found: dict[tuple[int, int], int] = {}
-        for core, clock in self.clocks.items():
-            number = cluster_of(core, first_cores)
-            for khz, count in zip(*np.unique(clock.khz, return_counts=True), strict=True):
-                found[number, int(khz)] = found.get((number, int(khz)), 0) + int(count)
-        rows = [(*key, count) for key, count in sorted(found.items())]
-        clusters, khz, counts = np.array(rows, np.int64).reshape(-1, 3).T
-        return clusters, khz, counts
+        key = tuple(first_cores)
+        if key not in self._sampled:
+            self._sampled[key] = self._samples(key)
+        return self._sampled[key]
+
+    def _samples(self, first_cores: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        owners = [cluster_of(core, first_cores) for core in self.clocks]
+        clusters = np.repeat(owners, [len(clock.khz) for clock in self.clocks.values()]).astype(np.int64)
+        khz = np.concatenate([np.empty(0), *(clock.khz for clock in self.clocks.values())]).astype(np.int64)
+        keys, counts = np.unique(clusters << _KHZ_BITS | khz, return_counts=True)
+        return keys >> _KHZ_BITS, keys & ((1 << _KHZ_BITS) - 1), counts
 
     def frequencies(self, first_cores: Sequence[int]) -> list[np.ndarray]:
         """Of each cluster (n,) the frequencies seen, ascending."""
         clusters, khz, _ = self.samples(first_cores)
         return [np.unique(khz[clusters == number]).astype(np.float64) for number in range(len(first_cores))]
+
+    def available_frequencies(self, first_cores: Sequence[int]) -> list[np.ndarray]:
+        """Of each cluster (n,) the frequencies that its cores can run at, ascending; empty where the trace does not
+        tell them of every cluster."""
+        found: list[np.ndarray] = []
+        available = self.available()
+        for number in range(len(first_cores)):
+            own = [khz for core, khz in available.items() if cluster_of(core, first_cores) == number]
+            if not own:
+                return []
+            found.append(np.unique(np.concatenate(own)))
+        return found
 
     def fit(self, profile: PowerProfile) -> float:
         """Share of the frequency samples that the profile's tables have; 0 where it has other cores."""
@@ -100,7 +121,18 @@ def core_states(scope: Scope) -> CoreStates | str:
     clocks = {core: clocks[core] for core in cores}
     span = max(1, scope.grid.end_ns - scope.grid.start_ns)
     late = [min(max(0, int(clock.ts[0]) - scope.grid.start_ns), span) for clock in clocks.values()]
-    return CoreStates(cores, clocks, _seen_clusters(clocks), _awake(scope), sum(late) / (span * len(cores)))
+    late_ratio = sum(late) / (span * len(cores))
+    return CoreStates(cores, clocks, _seen_clusters(clocks), _awake(scope), late_ratio, partial(_available, scope))
+
+
+def _available(scope: Scope) -> dict[int, np.ndarray]:
+    try:
+        rows = scope.session.query(statement("cpu_available_frequencies"), {"cpu": "int64", "khz": "int64"})
+    except QueryError:  # an engine of another release
+        return {}
+    return {
+        core: np.unique(rows["khz"][rows["cpu"] == core]).astype(np.float64) for core in np.unique(rows["cpu"]).tolist()
+    }
 
 
 def _seen_clusters(clocks: dict[int, Clock]) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from perfreg_assets.methods.power_profile import (
     same_frequencies,
 )
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces.chips import of_same_chip
 from perfreg_assets.traces.power_profile import parse_profile, read_profile
 
 RUN_FOLDER, SETTING, WAREHOUSE, BUNDLED = "run_folder", "setting", "warehouse", "bundled"
@@ -39,6 +40,8 @@ class SeenCores(Protocol):
     def seen_clusters(self) -> tuple[int, ...]: ...
 
     def fit(self, profile: PowerProfile) -> float: ...
+
+    def available_frequencies(self, first_cores: Sequence[int]) -> list[np.ndarray]: ...
 
     def frequencies(self, first_cores: Sequence[int]) -> list[np.ndarray]: ...
 
@@ -59,6 +62,7 @@ class Chosen:
     fit_ratio: share of the frequency samples that it has.
     is_foreign: it was forced, and does not fit or is another device's.
     doubt: why it may be a sibling chip's all the same; None where nothing speaks for that.
+    is_unconfirmed: nothing confirms that it is of the device's chip: what is made of it is told, and never judged.
     """
 
     profile: PowerProfile
@@ -66,6 +70,7 @@ class Chosen:
     fit_ratio: float
     is_foreign: bool
     doubt: str | None = None
+    is_unconfirmed: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,27 +133,53 @@ class Profiles:
         if is_forced:
             return Chosen(profile, offered, fit, is_other or fit < FIT_MINIMUM)
         _refuse_slower_chip(profile, offered.name, seen)
-        doubt = self._doubt(profile, offered.name, device) if offered.origin == RUN_FOLDER else None
-        return Chosen(profile, offered, fit, False, doubt)
+        if offered.origin != RUN_FOLDER:
+            return Chosen(profile, offered, fit, False)
+        doubt, is_confirmed = self._doubt(profile, offered.name, device, seen)
+        return Chosen(profile, offered, fit, False, doubt, not is_confirmed)
 
-    def _doubt(self, profile: PowerProfile, name: str, device: str) -> str | None:
-        """Why a file that fits may be a sibling chip's all the same; None where nothing speaks for that.
+    def _doubt(self, profile: PowerProfile, name: str, device: str, seen: SeenCores) -> tuple[str | None, bool]:
+        """Why a file that fits may be a sibling chip's all the same, None where nothing speaks for that; and whether
+        something confirms that it is of the device's chip.
 
         Raises:
             Rejected: PROFILE_MISFIT: what is known of the device says so.
         """
         if profile.source != "profile" or not profile.has_frequencies:
-            return None
+            return None, True
         if self.fetched_sha256 == profile.profile_id:
-            return None
+            return None, True
         known = self._known_of(device)
-        if known is None:
-            return f"no profile of {device or 'a device that the trace does not name'} is known to compare it with"
-        if not same_frequencies(profile, known):
+        if known is not None and not same_frequencies(profile, known):
             raise Rejected(
                 Reason.PROFILE_MISFIT, f"{name} has other frequencies than {device}'s cores, by the profile known of it"
             )
-        return None if same_charges(profile, known) else f"the profile known of {device} states other values"
+        if known is not None:
+            return (
+                None if same_charges(profile, known) else f"the profile known of {device} states other values"
+            ), True
+        sibling, related = self._known_of_chip(device)
+        if related is not None:
+            if not same_frequencies(profile, related):
+                raise Rejected(
+                    Reason.PROFILE_MISFIT,
+                    f"{name} has other frequencies than {device}'s cores, by the profile of {sibling}, of its chip",
+                )
+            return None, True
+        first_cores = layout(profile, seen.cores, seen.seen_clusters) or ()
+        of_run = [np.array(sorted(self.frequencies_khz.get(core, ())), np.float64) for core in first_cores]
+        available = seen.available_frequencies(first_cores) or (of_run if all(map(len, of_run)) else [])
+        if _by_the_kernel(profile, name, available):
+            return None, True
+        return f"no profile of {device or 'a device that the trace does not name'} is known to compare it with", False
+
+    def _known_of_chip(self, device: str) -> tuple[str, PowerProfile | None]:
+        """What is known of another device of the same chip, and its code name."""
+        for sibling in sorted(of_same_chip(device) - {device}):
+            found = self._known_of(sibling)
+            if found is not None:
+                return sibling, found
+        return "", None
 
     def _known_of(self, device: str) -> PowerProfile | None:
         """What is known of a device besides what its runs bring along; None for nothing with frequencies."""
@@ -192,3 +223,27 @@ def _refuse_slower_chip(profile: PowerProfile, name: str, seen: SeenCores) -> No
                 Reason.PROFILE_MISFIT,
                 f"{name} ends at {table[-1] / 1e3:.0f} MHz, a core of cluster {number} ran at {khz[-1] / 1e3:.0f}",
             )
+
+
+def _by_the_kernel(profile: PowerProfile, name: str, available: Sequence[np.ndarray]) -> bool:
+    """Whether the kernel told which frequencies the cores can run at, and those are the profile's.
+
+    Args:
+        available: kHz of each cluster (n,), ascending; empty where it is not known.
+
+    Raises:
+        Rejected: PROFILE_MISFIT: a cluster's highest is another one, which no two chips of a family share.
+    """
+    is_same = bool(available)
+    for number, khz in enumerate(available):
+        table = profile.cluster(number).khz
+        if table is None:
+            return False
+        if abs(table[-1] - khz[-1]) > khz[-1] * _TOP_TOLERANCE:
+            raise Rejected(
+                Reason.PROFILE_MISFIT,
+                f"{name} ends at {table[-1] / 1e3:.0f} MHz, the kernel says that cores of cluster {number} reach "
+                f"{khz[-1] / 1e3:.0f}",
+            )
+        is_same = is_same and np.array_equal(table, khz)
+    return is_same

@@ -18,11 +18,13 @@ ProfileKind = Literal["method_trace", "call_stacks"]
 HEAD_BYTES = 512
 """So much of a file tells its kind, gzip or not."""
 REPORT_MAGIC, PERF_MAGIC = b"SIMPLEPERF", b"PERFILE2"
+TEXT_MAGICS = (b"meta_info:\n  trace_offcpu:", b"sample:\n  event_type:")
 _KINDS: dict[bytes, ProfileKind] = {
     b"*version\n": "method_trace",  # Debug.startMethodTracing, am profile start
     b"SLOW": "method_trace",  # the same, streamed
     REPORT_MAGIC: "call_stacks",  # simpleperf report-sample --protobuf
     PERF_MAGIC: "call_stacks",  # perf.data of simpleperf record
+    **dict.fromkeys(TEXT_MAGICS, "call_stacks"),  # simpleperf report-sample
 }
 _GZIP_WINDOW = 31
 

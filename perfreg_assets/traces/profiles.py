@@ -18,8 +18,9 @@ from perfreg_assets.traces.engine import TraceSession, open_trace
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.method_traces import method_times
 from perfreg_assets.traces.names import Names
-from perfreg_assets.traces.profile_files import HEAD_BYTES, PERF_MAGIC, ProfileFile, profile_kind
+from perfreg_assets.traces.profile_files import HEAD_BYTES, PERF_MAGIC, TEXT_MAGICS, ProfileFile
 from perfreg_assets.traces.simpleperf import Report, read_report
+from perfreg_assets.traces.simpleperf_text import read_text_report
 from perfreg_assets.traces.slices import SLICE_SCHEMA, Range
 from perfreg_assets.traces.stacks import CLOCKS, SECONDS, STACK_SCHEMA, stack_times
 from perfreg_assets.traces.statements import statement
@@ -45,12 +46,14 @@ class Profiles:
     methods: as `slices.SLICE_SCHEMA`. stacks: as `stacks.STACK_SCHEMA`. Both by ranges of the trace.
     covered: kind of profile → stretches of the trace's time that files of the kind tell of.
     unread: those that cannot be used.
+    method_clock: what `methods` tell, `wall` time or time on a core (`thread-cpu`); empty without any.
     """
 
     methods: pa.Table = field(default_factory=SLICE_SCHEMA.empty_table)
     stacks: pa.Table = field(default_factory=STACK_SCHEMA.empty_table)
     covered: dict[str, list[Range]] = field(default_factory=dict)
     unread: list[UnreadProfile] = field(default_factory=list)
+    method_clock: str = ""
     clipped_count: int = 0
     sample_count: int = 0
     without_stack_count: int = 0
@@ -108,13 +111,19 @@ class _Reading:
             self._add_methods()
         elif self._head().startswith(PERF_MAGIC):
             self._add_perf_data()
+        elif self._head().startswith(TEXT_MAGICS):
+            self._add_report(read_text_report(self._chunks(), self.file.name))
         else:
             self._add_report(read_report(self._chunks(), self.file.name))
 
     def _add_methods(self) -> None:
-        self._must_be("method_trace")
-        with self._open() as session:
-            times, covered = method_times(session, self.app, self._moments())
+        content = b"".join(self._chunks())
+        times, covered, clock = method_times(content, self.file.name, self.app, self._moments())
+        if self.found.method_clock not in ("", clock):
+            raise Rejected(
+                Reason.PROFILE_CLOCKS_DIFFER, f"{self.file.name} tells {clock}, another one {self.found.method_clock}"
+            )
+        self.found.method_clock = clock
         self.found.methods = pa.concat_tables([self.found.methods, times.rows])
         self.found.clipped_count += times.clipped_count
         self._cover(*covered)
@@ -188,10 +197,6 @@ class _Reading:
 
     def _head(self) -> bytes:
         return next(self._chunks(), b"")[:HEAD_BYTES]
-
-    def _must_be(self, kind: str) -> None:
-        if profile_kind(self._head()) != kind:
-            raise Rejected(Reason.PROFILE_DAMAGED, f"{self.file.name} is no method trace of ART")
 
     def _open(self) -> TraceSession:
         return open_trace(self.path, self.settings, self.engines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -98,15 +98,26 @@ def slice_times(
             continue
         found = nested(table, names.contents.end_ns)
         for member in members:
-            lo, hi = ranges[member]
-            own = self_times(found.start_ns, found.end_ns, found.parent, lo, hi)
-            clipped_count += int((own < 0).sum())
-            self_ns = np.bincount(found.code, np.maximum(own, 0), len(found.paths))
-            begins = (found.start_ns >= lo) & (found.start_ns < hi)
-            count = np.bincount(found.code[begins], minlength=len(found.paths))
-            parts.append(_slice_rows(member, names, found.paths, self_ns, count))
-    rows = pa.concat_tables(parts) if parts else SLICE_SCHEMA.empty_table()
-    return SliceTimes(_merged(rows), clipped_count)
+            rows, clipped = rows_of_range(found, member, ranges[member], names.thread)
+            parts.append(rows)
+            clipped_count += clipped
+    return SliceTimes(merged(parts), clipped_count)
+
+
+def rows_of_range(
+    found: Nested, member: int, one: Range, owner: Callable[[int], tuple[bool, str, str]]
+) -> tuple[pa.Table, int]:
+    """Rows as `SLICE_SCHEMA` of one range, not yet `merged`, and how many slices were clipped.
+
+    Args:
+        member: the range's position. owner: utid → whose it is, see `Names.thread`.
+    """
+    lo, hi = one
+    own = self_times(found.start_ns, found.end_ns, found.parent, lo, hi)
+    self_ns = np.bincount(found.code, np.maximum(own, 0), len(found.paths))
+    begins = (found.start_ns >= lo) & (found.start_ns < hi)
+    count = np.bincount(found.code[begins], minlength=len(found.paths))
+    return _slice_rows(member, owner, found.paths, self_ns, count), int((own < 0).sum())
 
 
 def clusters(ranges: Sequence[Range]) -> Iterator[tuple[int, int, list[int]]]:
@@ -130,7 +141,7 @@ def nested(table: Table, end_ns: int) -> Nested:
     """The rows of a statement with `SLICE_COLUMNS`, in the order of depth."""
     ts, dur = table["ts"], table["dur"]
     parent = _positions(table["id"], table["parent_id"].values, table["parent_id"].is_null)
-    code, paths = _paths(table["depth"], parent, table["name"], table["utid"])
+    code, paths = numbered_paths(table["depth"], parent, table["name"], table["utid"])
     return Nested(ts, np.where(dur < 0, end_ns, ts + dur), parent, code, paths)
 
 
@@ -142,7 +153,7 @@ def _positions(ids: np.ndarray, wanted: np.ndarray, is_null: np.ndarray) -> np.n
     return np.where(is_null | (ids[found] != wanted), -1, found)
 
 
-def _paths(
+def numbered_paths(
     depth: np.ndarray, parent: np.ndarray, names: np.ndarray, utid: np.ndarray
 ) -> tuple[np.ndarray, list[_Path]]:
     """For each slice the number of its path, and the paths; level by level, as parents come before their children."""
@@ -170,9 +181,15 @@ def _paths(
     return code, paths
 
 
-def _slice_rows(member: int, names: Names, paths: Sequence[_Path], self_ns: np.ndarray, count: np.ndarray) -> pa.Table:
+def _slice_rows(
+    member: int,
+    owner: Callable[[int], tuple[bool, str, str]],
+    paths: Sequence[_Path],
+    self_ns: np.ndarray,
+    count: np.ndarray,
+) -> pa.Table:
     present = np.flatnonzero((self_ns > 0) | (count > 0)).tolist()
-    owners = [names.thread(paths[k][0]) for k in present]
+    owners = [owner(paths[k][0]) for k in present]
     return pa.table(
         [
             [member] * len(present),
@@ -188,8 +205,9 @@ def _slice_rows(member: int, names: Names, paths: Sequence[_Path], self_ns: np.n
     )
 
 
-def _merged(rows: pa.Table) -> pa.Table:
+def merged(parts: Sequence[pa.Table]) -> pa.Table:
     """Threads of one name become one, in an order that does not depend on numbers of threads."""
+    rows = pa.concat_tables(parts) if parts else SLICE_SCHEMA.empty_table()
     sums: dict[tuple[object, ...], list[float]] = {}
     for row in rows.to_pylist():
         key = (row["range"], row["is_app"], row["process"], row["thread"], tuple(row["path"]), row["is_lock"])

@@ -56,6 +56,10 @@ class TickedCores:
         ]
         return sum(found) / len(found) if found else 0.0
 
+    def available_frequencies(self, first_cores: Sequence[int]) -> list[np.ndarray]:
+        """As `frequencies`: the kernel counts those that it never used, too."""
+        return self.frequencies(first_cores)
+
     def frequencies(self, first_cores: Sequence[int]) -> list[np.ndarray]:
         """Of each cluster (n,) the frequencies that the kernel knows, ascending."""
         return [np.array(sorted(seconds), np.float64) for seconds in self.seconds]

@@ -49,7 +49,7 @@ class WindowDetails:
         slices: see `SliceTimes`. stacks: see `StackTimes`. frames: see `frame_times`. memory: see `memory_growth`.
         clipped_count, sample_count, without_stack_count: see there.
         methods: see `method_times`.
-        covered, unread: of what came from profiles beside the trace, see `Profiles`.
+        covered, unread, method_clock: of what came from profiles beside the trace, see `Profiles`.
     """
 
     slices: pa.Table
@@ -62,6 +62,7 @@ class WindowDetails:
     methods: pa.Table = field(default_factory=SLICE_SCHEMA.empty_table)
     covered: Mapping[str, Sequence[Range]] = field(default_factory=dict)
     unread: Sequence[UnreadProfile] = ()
+    method_clock: str = ""
 
 
 _TABLES = ("slices", "frames", "stacks", "memory", "methods")
@@ -159,6 +160,7 @@ def _with_profiles(
         methods=told.methods,
         covered=told.covered,
         unread=tuple(told.unread),
+        method_clock=told.method_clock,
         clipped_count=found.clipped_count + told.clipped_count,
         sample_count=found.sample_count + told.sample_count,
         without_stack_count=found.without_stack_count + told.without_stack_count,
@@ -197,7 +199,7 @@ def _read(path: Path) -> WindowDetails | None:
 
 def _write(path: Path, details: WindowDetails) -> None:
     """A cache that cannot be written costs time, nothing else."""
-    counts = {name: json.dumps(getattr(details, name)) for name in (*_COUNTS, "covered")}
+    counts = {name: json.dumps(getattr(details, name)) for name in (*_COUNTS, "covered", "method_clock")}
     out = io.BytesIO()
     for name in _TABLES:
         table = getattr(details, name).replace_schema_metadata(counts if name == _TABLES[0] else None)

@@ -20,7 +20,8 @@ from perfreg_assets.warehouse.rows import Table, delete_runs, load, now_utc, rep
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesRow:
-    """A row of core.time_series: `values` (n,) in `unit`, or None with the reason why the series is missing.
+    """A row of core.time_series: `values` (n,) in `unit`, or None; `reason` says why the series is missing, or why its
+    values are not judged.
 
     Attributes:
         sample_count, not_finite_count, values_file: filled in when the row is stored.
@@ -59,6 +60,11 @@ class SeriesHash:
     values_hash: str | None
     path_hash: str
     reason: str | None
+
+    @property
+    def is_there(self) -> bool:
+        """It has values, and nothing is said against comparing them."""
+        return self.values_hash is not None and self.reason is None
 
     @property
     def content(self) -> str:

@@ -15,7 +15,7 @@ class UnreadRow:
 
     Attributes:
         run_id: whose causes were looked for. member_id: whose file it is: the same run, or one of its history.
-        file_name: relative to the run's folder. file_state: what the file was then, see `trace_places.state_of`.
+        file_name: relative to the run's folder. file_state: what the file was then, see `trace_places.states_of`.
     """
 
     run_id: str

@@ -35,7 +35,7 @@ def sources(config):
 def test_the_default_records_switches_memory_and_frequencies_and_neither_system_calls_nor_atrace():
     config = parsed(DEFAULT_SOURCES)
     found = sources(config)
-    assert set(found) == {"linux.ftrace", "linux.process_stats", "linux.sys_stats"}
+    assert set(found) == {"linux.ftrace", "linux.process_stats", "linux.sys_stats", "linux.system_info"}
     ftrace = found["linux.ftrace"].ftrace_config
     assert ftrace.compact_sched.enabled
     assert {"sched/sched_switch", "power/cpu_frequency"} <= set(ftrace.ftrace_events)

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +31,26 @@ def test_the_binary_form_says_what_the_text_says(name):
     for own, their in zip(found.clusters, wanted.clusters, strict=True):
         assert np.array_equal(own.khz, their.khz)
         assert np.array_equal(own.charge_ma, their.charge_ma)
+
+
+OVERLAYS = sorted((Path(__file__).parents[1] / "data" / "power-profiles").glob("*.apk"))
+
+
+@pytest.mark.parametrize("path", OVERLAYS, ids=lambda path: path.stem)
+def test_what_androids_own_compilers_make_of_it_says_the_same(path):
+    """Overlays as `aapt package` and `aapt2 compile` and `link` make them of a device's power_profile.xml."""
+    _, device, _ = path.stem.replace("__", "_").split("_")
+    with zipfile.ZipFile(path) as apk:
+        content = apk.read("res/xml/power_profile.xml")
+    assert not content.lstrip().startswith(b"<")
+    found = parse_profile(as_text(content).encode(), device, nominal_voltage_v=3.85)
+    wanted = parse_profile(FILES[device].encode(), device, nominal_voltage_v=3.85)
+    assert (found.dialect, found.first_cores, found.active_ma) == (wanted.dialect, wanted.first_cores, wanted.active_ma)
+    assert (found.base_ma, found.capacity_mah) == (wanted.base_ma, wanted.capacity_mah)
+    for own, their in zip(found.clusters, wanted.clusters, strict=True):
+        assert np.array_equal(own.khz, their.khz)
+        assert np.array_equal(own.charge_ma, their.charge_ma)
+        assert own.cluster_ma == their.cluster_ma
 
 
 def test_text_stays_as_it_is_and_what_is_neither_is_refused():

@@ -21,8 +21,10 @@ from synthetic import APP, SAMPLES, Project, reader_of, row
 from perfreg_assets.cli import main
 from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.methods.window_causes import Entity, rank_named
+from perfreg_assets.model import handover, trying_again
 from perfreg_assets.model.cause_details import explain_details
 from perfreg_assets.model.windows import Window
+from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.memory_growth import MEMORY_SCHEMA
 from perfreg_assets.traces.profiles import UnreadProfile
@@ -72,8 +74,8 @@ def project(tmp_path_factory):
 class Traces:
     """Stands for what reads traces: a slice that takes as much per second as its run says."""
 
-    def __init__(self, slow=frozenset({SLOW}), broken=frozenset(), covered=None, unread=()):
-        self.slow, self.broken, self.asked = slow, broken, []
+    def __init__(self, slow=frozenset({SLOW}), broken=frozenset(), covered=None, unread=(), clocks=None):
+        self.slow, self.broken, self.asked, self.clocks = slow, broken, [], clocks or {}
         self.covered, self.unread = covered or {}, unread
 
     def __call__(self, trace, sha256, app, ranges, settings, *, profiles=()):
@@ -105,7 +107,8 @@ class Traces:
             return found
         bad = [UnreadProfile(one.name, one.kind, "damaged") for one in profiles if sha256 in self.unread]
         covered = {} if bad else {"method_trace": [self.covered.get(sha256, (0, SAMPLES * S))]}
-        return replace(found, methods=found.slices, covered=covered, unread=tuple(bad))
+        clock = self.clocks.get(sha256, "wall")
+        return replace(found, methods=found.slices, covered=covered, unread=tuple(bad), method_clock=clock)
 
 
 def explain(project, read, *windows):
@@ -222,6 +225,13 @@ def test_a_method_that_grew(profiled):
     assert (slow.value, slow.history_median) == pytest.approx((0.4, 0.1))
 
 
+def test_methods_by_another_clock_count_for_nothing(profiled):
+    details = explain(profiled, Traces(clocks={SLOW: "thread-cpu", "made-004": "thread-cpu"}), WINDOW)
+    assert details.history_counts["method_traces"] == 1
+    slow = next(one for one in methods_of(details).causes if one.name == "inflate")
+    assert (slow.value, slow.history_count) == (pytest.approx(0.4), 1)
+
+
 def test_methods_are_stored_with_causes_and_stacks(profiled):
     rows = profiled.rows(
         f"SELECT DISTINCT kind, name FROM marts.causes WHERE run_id = '{SLOW}' AND source = 'method_traces'"
@@ -299,6 +309,36 @@ def test_a_trace_that_could_not_be_read_is_tried_again_when_the_file_is_another(
     assert project.rows("SELECT * FROM core.unread_traces") == []
     (source,) = project.rows(f"SELECT * FROM marts.cause_sources WHERE run_id = '{SLOW}' AND source = 'slices'")
     assert (source["is_present"], source["history_count"]) == (True, 4)
+
+
+def test_a_trace_is_tried_again_when_the_exchange_has_it(tmp_path):
+    project = Project(tmp_path, reader(), exchange=str(tmp_path / "exchange"))
+    project.read = Traces(broken={SLOW})
+    runs = [row(number, version="1" if number < 6 else "2") for number in range(9)]
+    project.arrive(*runs)
+    project.settle()
+    assert project.rows("SELECT member_id, file_state FROM core.unread_traces") == [
+        {"member_id": SLOW, "file_state": "gone"}
+    ]
+    assert project.due() == []
+    (slow,) = (one for one in runs if one.run_id == SLOW)
+    Objects(project.settings.exchange).write(f"{handover.archive_name(slow)}/trace", b"whole")
+    assert [(one.run_id, one.stage.name) for one in project.due()] == [(SLOW, "CAUSE")]
+    project.read = Traces()
+    project.settle()
+    assert project.rows("SELECT * FROM core.unread_traces") == []
+    assert project.due() == []
+
+
+def test_an_exchange_that_does_not_answer_says_nothing_of_what_it_keeps(tmp_path, caplog):
+    project = Project(tmp_path, reader(), exchange=str(tmp_path / "exchange"))
+    project.read = Traces(broken={SLOW})
+    project.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(9)))
+    project.settle()
+    away = project.settings.with_values(exchange="nowhere-at-all://x")
+    with project.warehouse.reading() as one:
+        assert trying_again.readable_again(one, away) == {}
+    assert "is not known" in caplog.text
 
 
 # ---- by itself -----------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from synthetic import row
 
-from perfreg_assets.model import handover
-from perfreg_assets.model.trace_places import GONE, profiles_of, state_of
+from perfreg_assets.model import handover, trace_places
+from perfreg_assets.model.trace_places import GONE, profiles_of, states_of
+from perfreg_assets.objects import Objects
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import attachments, runs
 from perfreg_assets.warehouse.connection import Warehouse
@@ -58,18 +59,45 @@ def test_a_profile_that_is_not_here_is_brought_from_the_exchange(run, settings, 
     assert _content(run, settings) == "here"
 
 
+def _state(run, name, settings):
+    ((key, state),) = states_of([(run, name)], settings).items()
+    assert key == (run.run_id, name)
+    return state
+
+
 def test_a_file_is_another_when_its_content_moment_or_mode_is(run, settings):
     path = settings.runs_dir / run.run_id / "trace"
-    seen = [state_of(run.run_id, "trace", settings)]
+    seen = [_state(run, "trace", settings)]
     assert seen == [GONE]
     path.parent.mkdir(parents=True)
     path.write_bytes(b"one")
     os.utime(path, ns=(1, 1))
-    seen.append(state_of(run.run_id, "trace", settings))
-    assert state_of(run.run_id, "trace", settings) == seen[-1]
+    seen.append(_state(run, "trace", settings))
+    assert _state(run, "trace", settings) == seen[-1]
     for change in (lambda: path.write_bytes(b"two"), lambda: path.chmod(0o600), path.unlink):
         change()
-        seen.append(state_of(run.run_id, "trace", settings))
+        seen.append(_state(run, "trace", settings))
     assert len({*seen}) == 4
     assert seen[-1] == GONE
-    assert state_of(run.run_id, "trace/below", settings) == GONE
+    assert _state(run, "trace/below", settings) == GONE
+
+
+@pytest.mark.parametrize("few", [0, 20], ids=["one look at all", "a look at each"])
+def test_a_file_in_the_exchange_is_another_when_its_content_is(run, settings, place, few, monkeypatch):
+    monkeypatch.setattr(trace_places, "_FEW_FOLDERS", few)
+    settings = settings.with_values(exchange=place)
+    exchange, name = Objects(place), f"{handover.archive_name(run)}/trace"
+    seen = [_state(run, "trace", settings)]
+    exchange.write(name, b"one")
+    seen.append(_state(run, "trace", settings))
+    assert _state(run, "trace", settings) == seen[-1]
+    exchange.write(name, b"other")
+    seen.append(_state(run, "trace", settings))
+    here = settings.runs_dir / run.run_id / "trace"
+    here.parent.mkdir(parents=True)
+    here.write_bytes(b"one")
+    seen.append(_state(run, "trace", settings))
+    assert len({*seen}) == 4
+    here.unlink()
+    exchange.delete([name])
+    assert seen[0] == _state(run, "trace", settings) == GONE

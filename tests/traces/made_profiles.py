@@ -20,11 +20,13 @@ def _events(calls: Iterable[Call]) -> list[tuple[int, int, int, int]]:
     return [(at, thread, method, action) for at, _, _, thread, method, action in sorted([*enters, *exits])]
 
 
-def method_trace(start_us: int, calls: Iterable[Call], *, clock: str = "dual", streamed: bool = False) -> bytes:
-    """As `Debug.startMethodTracing` writes it, version 3 (2 where wall time alone is told)."""
+def method_trace(
+    start_us: int, calls: Iterable[Call], *, clock: str = "dual", streamed: bool = False, elapsed_us: int = 1
+) -> bytes:
+    """As `Debug.startMethodTracing` writes it, version 3 (2 where one clock is told: `wall` or `thread-cpu`)."""
     is_dual = clock == "dual"
     version, size = (3, 14) if is_dual else (2, 10)
-    options = [f"clock={clock}", "data-file-overflow=false", "elapsed-time-usec=1", "num-method-calls=1", "vm=art"]
+    options = [f"clock={clock}", "data-file-overflow=false", f"elapsed-time-usec={elapsed_us}", "num-method-calls=1"]
     threads = [f"{number}\t{name}" for number, name in THREADS.items()]
     methods = [f"{number:#x}\t{method}" for number, method in METHODS.items()]
     summary = "\n".join(["*version", str(version), *options, "*threads", *threads, "*methods", *methods, "*end", ""])
@@ -43,6 +45,56 @@ def method_trace(start_us: int, calls: Iterable[Call], *, clock: str = "dual", s
         for line in (f"{number:#x}\t{method}" for number, method in METHODS.items())
     ]
     return head + b"".join([*told, *records]) + struct.pack("<HBI", 0, 3, len(summary)) + summary.encode()
+
+
+def _sleb(number: int) -> bytes:
+    out = bytearray()
+    while True:
+        byte, number = number & 127, number >> 7
+        if (number, byte & 64) in ((0, 0), (-1, 64)):
+            return bytes([*out, byte])
+        out.append(byte | 128)
+
+
+def method_blocks(
+    start_ns: int, calls: Iterable[Call], *, clock: str = "dual", rate_hz: int = 0, elapsed_ns: int = 1
+) -> bytes:
+    """As ART writes versions 4 (one clock) and 5: a block of each thread; with a rate moments are counted."""
+    both, base = clock == "dual", 0x7000_1234_5000
+    out = [struct.pack("<4sHQQQ2x", b"SLOW", (5 if both else 4) | 0xF0, start_ns, 77 if rate_hz else 0, rate_hz)]
+    out += [struct.pack("<BIH", 0, number, len(name)) + name.encode() for number, name in THREADS.items()]
+    for number, line in METHODS.items():
+        out.append(struct.pack("<BQH", 1, base + number, len(line) + 1) + f"{line}\n".encode())
+    events = _events(calls)
+    for thread in THREADS:
+        records, before = [], [0, 0, 0]
+        own = [(at, method, action) for at, of, method, action in events if of == thread]
+        for at_us, method, action in own:
+            at = at_us * rate_hz // 1_000_000 if rate_hz else at_us * 1000
+            now = [(at << 2 | action) if rate_hz else (base + method | action), at if not rate_hz else 0, at // 2]
+            step = [new - old for new, old in zip(now, before, strict=True)]
+            if rate_hz:
+                entered = base + method if action == 0 else before[1]
+                record = _sleb(step[0]) + (_sleb(step[2]) if both else b"")
+                record += _sleb(entered - before[1]) if action == 0 else b""
+                now[1] = entered
+            else:
+                record = _sleb(step[0]) + _varint(step[1]) + (_varint(step[2]) if both else b"")
+            records.append(record)
+            before = now
+        body = b"".join(records)
+        out.append(struct.pack("<BI", 2, thread) + len(own).to_bytes(3, "little") + struct.pack("<I", len(body)) + body)
+    lines = [
+        "*version",
+        "5" if both else "4",
+        f"clock={clock}",
+        f"elapsed-time-nsec={elapsed_ns}",
+        "vm=art",
+        "*end",
+        "",
+    ]
+    summary = "\n".join(lines)
+    return b"".join(out) + struct.pack("<BH", 3, len(summary)) + summary.encode()
 
 
 # ---- simpleperf report-sample --protobuf -------------------------------------------------------------
@@ -69,6 +121,25 @@ def report(samples: Iterable[Sample], *, event: str = "cpu-clock:u", period: int
     ]
     body = b"".join(struct.pack("<I", len(one)) + one for one in records)
     return b"SIMPLEPERF" + struct.pack("<H", 1) + body + struct.pack("<I", 0)
+
+
+def text_report(
+    samples: Iterable[Sample], *, event: str = "cpu-clock:u", period: int = 1_000_000, app: str = ""
+) -> bytes:
+    """As `report`, without --protobuf."""
+    given = list(samples)
+    lines = ["meta_info:", "  trace_offcpu: false", f"  event_type: {event}"]
+    lines += [f"  app_package_name: {app}"] if app else []
+    for at, thread, names in given:
+        lines += ["sample:", f"  event_type: {event}", f"  time: {at}", f"  event_count: {period}"]
+        lines += [f"  thread_id: {thread}", f"  thread_name: thread-{thread}"]
+        for depth, name in enumerate(names):
+            lines += ["  callchain:"] if depth == 1 else []
+            blanks = "    " if depth else "  "
+            lines += [f"{blanks}vaddr_in_file: 10", f"{blanks}file: /data/lib/libapp.so"]
+            lines += [f"{blanks}symbol: {'unknown' if name == '?' else name}"]
+    lines += ["lost_situation:", f"  sample_count: {len(given)}", "  lost_count: 0", ""]
+    return "\n".join(lines).encode()
 
 
 def _varint(number: int) -> bytes:

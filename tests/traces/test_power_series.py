@@ -15,6 +15,7 @@ from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.energies import energies
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.grid import Grid
+from perfreg_assets.traces.power_profile import parse_profile
 from perfreg_assets.traces.power_series import code_name, drawn, power_series
 from perfreg_assets.traces.power_times import core_states
 from perfreg_assets.traces.profile_choice import BUNDLED, RUN_FOLDER, SETTING, Offered, Profiles
@@ -337,25 +338,88 @@ def test_the_right_file_fits_and_every_foreign_chips_does_not(real, tmp_path, na
             assert caught.value.reason is Reason.PROFILE_MISFIT, other
 
 
-def test_a_faster_siblings_file_on_an_unknown_device_is_told_to_be_uncertain_and_a_slower_ones_is_refused(
-    real, tmp_path
-):
-    """Nothing in a Pixel 6's trace tells that its chip ends below a Pixel 7's; a Pixel 7's trace does."""
+def states_of(real, name):
+    session, contents = real(next(one for one in DEVICES if one.startswith(name)))
+    return core_states(Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none"))
+
+
+def test_a_siblings_file_is_refused_by_what_is_known_of_the_chip(real, tmp_path):
+    """A Pixel 6 Pro has no profile here, a Pixel 6 and 6a of the same chip have; a 7's ends above it."""
     own = tmp_path / "power_profile.xml"
-    for name, other, fits in (("pixel6a", "cheetah", True), ("pixel7pro_60s", "bluejay", False)):
-        session, contents = real(next(one for one in DEVICES if one.startswith(name)))
-        seen = core_states(Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none"))
-        own.write_bytes(INSTALLED[other].content)
-        if fits:
-            assert "no profile of raven is known" in Profiles(own=own, of_devices=INSTALLED).choose("raven", seen).doubt
-        else:
-            with pytest.raises(Rejected, match="ends at 2253 MHz"):
-                Profiles(own=own).choose("", seen)
+    for name, device, right, wrong in (
+        ("pixel6a", "raven", "oriole", "cheetah"), ("pixel7pro_60s", "panther", "lynx", "bluejay"),
+    ):  # fmt: skip
+        seen = states_of(real, name)
+        own.write_bytes(INSTALLED[right].content.replace(b"12.37", b"12.38"))
+        found = Profiles(own=own, of_devices=INSTALLED).choose(device, seen)
+        assert (found.fit_ratio, found.doubt, found.is_unconfirmed) == (1.0, None, False)
+        own.write_bytes(INSTALLED[wrong].content)
+        with pytest.raises(Rejected) as caught:
+            Profiles(own=own, of_devices=INSTALLED).choose(device, seen)
+        assert caught.value.reason is Reason.PROFILE_MISFIT
+    with pytest.raises(Rejected, match="ends at 2253 MHz"):
+        Profiles(own=own).choose("", states_of(real, "pixel7pro_60s"))
+
+
+def test_a_siblings_file_is_refused_by_the_frequencies_that_the_trace_names(real, tmp_path):
+    """The Pixel 7 Pro's trace has what the kernel told (linux.system_info); of no device is anything known here."""
+    own = tmp_path / "power_profile.xml"
+    own.write_bytes(INSTALLED["cheetah"].content)
+    session, contents = real(next(one for one in DEVICES if one.startswith("pixel7pro_60s")))
+    grid = Grid.covering(*contents.recorded_ns, 0.25)
+    seen = core_states(Scope(session, contents, grid, "none", Profiles(own=own)))
+    assert [len(one) for one in seen.available_frequencies((0, 4, 6))] == [11, 15, 18]
+    found = Profiles(own=own).choose("unheard", seen)
+    assert (found.doubt, found.is_unconfirmed) == (None, False)
+    # What a 6a's trace shows is in a 7's tables; that its cores end below is in the trace from now on.
+    low = states_of(real, "pixel6a")
+    table = {core: khz[khz < 2_810_000][:-1] for core, khz in seen.available().items()}
+    with pytest.raises(Rejected, match="ends at 1803 MHz, the kernel says that cores of cluster 0 reach 1704"):
+        Profiles(own=own).choose("unheard", replace(low, available=lambda: table))
+
+
+def test_a_siblings_file_is_refused_by_the_frequencies_that_the_collection_noted(real, tmp_path):
+    own = tmp_path / "power_profile.xml"
+    seen = states_of(real, "pixel6a")
+    noted = dict(zip((0, 4, 6), _tables("bluejay"), strict=True))
+    own.write_bytes(INSTALLED["bluejay"].content)
+    assert not Profiles(own=own, frequencies_khz=noted).choose("unheard", seen).is_unconfirmed
+    own.write_bytes(INSTALLED["cheetah"].content)
+    with pytest.raises(Rejected, match="the kernel says that cores of cluster 1 reach 2253"):
+        Profiles(own=own, frequencies_khz=noted).choose("unheard", seen)
+    short = noted | {4: noted[4][1:]}
+    own.write_bytes(INSTALLED["bluejay"].content)
+    assert Profiles(own=own, frequencies_khz=short).choose("unheard", seen).is_unconfirmed, "not all of them"
+
+
+def _tables(device):
+    profile = parse_profile(INSTALLED[device].content, device, nominal_voltage_v=3.85)
+    return [one.khz.tolist() for one in profile.clusters]
+
+
+def test_a_file_that_nothing_confirms_is_told_and_not_judged(real, tmp_path):
+    own = tmp_path / "power_profile.xml"
+    own.write_bytes(INSTALLED["cheetah"].content)
+    found = Profiles(own=own, of_devices=INSTALLED).choose("unheard", states_of(real, "pixel6a"))
+    assert "no profile of unheard is known" in found.doubt
+    assert found.is_unconfirmed
+    session, contents = real(next(one for one in DEVICES if one.startswith("pixel6a")))
+    known = {name: one for name, one in INSTALLED.items() if name not in ("oriole", "bluejay")}
+    profiles = Profiles(own=own, of_devices=known)
+    for one in power_series(Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none", profiles)):
+        assert one.values is not None
+        assert one.reason_code == Reason.PROFILE_UNCONFIRMED.code
+        assert "no profile of bluejay is known" in one.missing_reason
+
+
+def test_other_values_of_the_same_chip_are_doubted_and_those_of_the_device_itself_are_not(real, tmp_path):
+    own = tmp_path / "power_profile.xml"
     own.write_bytes(INSTALLED["bluejay"].content.replace(b"12.37", b"12.38"))
-    session, contents = real("pixel6a_api32_startup_warm")
-    seen = core_states(Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none"))
+    seen = states_of(real, "pixel6a")
     changed = Profiles(own=own, of_devices=INSTALLED)
-    assert "states other values" in changed.choose("bluejay", seen).doubt
+    found = changed.choose("bluejay", seen)
+    assert "states other values" in found.doubt
+    assert not found.is_unconfirmed
     fetched = replace(changed, fetched_sha256=changed.own_sha256)
     assert fetched.choose("bluejay", seen).doubt is None
 
