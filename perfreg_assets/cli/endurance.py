@@ -50,7 +50,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     watches: list[TraceWatch] = []
 
     def watching(folder: Path, lag_s: float) -> TraceWatch:
-        watches.append(TraceWatch(folder, settings, learned, lag_s=lag_s))
+        watches.append(TraceWatch(folder, settings, learned, lag_s=lag_s, app=config.app))
         return watches[0]
 
     with terminal.progress("collect") as show, compilation_notice():

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets.methods.app_load import REACH_S
 from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
@@ -26,7 +27,6 @@ from perfreg_assets.traces import event_types, reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.event_types import EventWindows, Survey
 from perfreg_assets.traces.gate import FileFacts
-from perfreg_assets.traces.second_use import SecondUse
 from perfreg_assets.traces.spool import Spool, new_spool
 
 COMPLETE = "complete"
@@ -52,12 +52,15 @@ class StoredFile:
 class TraceWatch:
     """Judges what comes: by `step` what was appended to `spool`, by `take_file` a recording of its own."""
 
-    def __init__(self, folder: Path, settings: Settings, learned: Learned | None, *, lag_s: float) -> None:
+    def __init__(
+        self, folder: Path, settings: Settings, learned: Learned | None, *, lag_s: float, app: str | None = None
+    ) -> None:
         """
         Args:
             folder: is made, and gets the stored files.
             learned: None: the recording's own beginning is the reference.
             lag_s: so long after an event the recording holds all that came with it.
+            app: whose load counts, where the recording's beginning is the reference.
         """
         folder.mkdir(parents=True)  # its name is the collection's own
         self.folder = folder
@@ -66,6 +69,7 @@ class TraceWatch:
         self.read_bytes = 0
         self.finished: tuple[Reduced, dict[str, Any]] | None = None
         self._settings, self._learned, self._lag_ns = settings, learned, round(lag_s * 1e9)
+        self._app = app
         self._judge: Judge | None = None
         self._events: EventWindows | None = None
         self._scores = Scores.unknown(0)
@@ -221,7 +225,7 @@ class TraceWatch:
         whole = event_types.count_events(path, settings.trace_max_bytes, found, (), width)
         if not is_last and whole.end_ns - self._lag_ns < found.start_ns + reference_ns:
             return None
-        return learn_from(path, found, settings)[0]
+        return learn_from(path, found, settings, app=self._app)[0]
 
     def _add(self, counted: EventWindows, *, is_last: bool, is_behind: bool) -> None:
         """Appends the complete windows to those of before, and judges them."""
@@ -236,11 +240,10 @@ class TraceWatch:
         count = len(counted.counts) if is_last else min(complete, len(counted.counts))
         before = len(self._scores.kl)
         seconds = -(-count * width // _SECOND_NS)
-        use = SecondUse(counted.use.running_s[:seconds], counted.use.rss_bytes[:seconds])
         until = counted.end_ns if is_last else counted.start_ns + count * width - 1
         fresh = replace(
             counted, counts=counted.counts[:count], is_lossy=counted.is_lossy[:count],
-            is_suspended=counted.is_suspended[:count], end_ns=until, use=use,
+            is_suspended=counted.is_suspended[:count], end_ns=until, use=counted.use.first(seconds),
         )  # fmt: skip
         self._events = fresh if self._events is None else _joined(self._events, fresh)
         self._scores = self._scores.longer(count)
@@ -278,7 +281,7 @@ class TraceWatch:
         boundary, settings = self._boundary(), self._settings
         assert boundary is not None
         assert self._events is not None
-        reach = OF_WINDOWS * self._events.window_ns
+        reach = max(OF_WINDOWS * self._events.window_ns, (REACH_S + 1) * _SECOND_NS)
         return boundary - reach - round((settings.reduction_rim_s + settings.reduction_gap_s) * 1e9)
 
     def _kept(self) -> Spans:
@@ -331,7 +334,7 @@ def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
         bundles=fresh.bundles,
         unplaced_count=0,  # those before the boundary, which were counted before
         broken_count=max(before.broken_count, fresh.broken_count),
-        use=SecondUse(before.use.running_s + fresh.use.running_s, before.use.rss_bytes + fresh.use.rss_bytes),
+        use=before.use + fresh.use,
     )
 
 
