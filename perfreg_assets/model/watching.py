@@ -19,6 +19,7 @@ import numpy as np
 
 from perfreg_assets.methods.app_load import REACH_S
 from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
+from perfreg_assets.model.recording_parts import PartReader
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
 from perfreg_assets.reasons import Reason, Rejected
@@ -53,7 +54,14 @@ class TraceWatch:
     """Judges what comes: by `step` what was appended to `spool`, by `take_file` a recording of its own."""
 
     def __init__(
-        self, folder: Path, settings: Settings, learned: Learned | None, *, lag_s: float, app: str | None = None
+        self,
+        folder: Path,
+        settings: Settings,
+        learned: Learned | None,
+        *,
+        lag_s: float,
+        app: str | None = None,
+        parts: PartReader | None = None,
     ) -> None:
         """
         Args:
@@ -61,6 +69,7 @@ class TraceWatch:
             learned: None: the recording's own beginning is the reference.
             lag_s: so long after an event the recording holds all that came with it.
             app: whose load counts, where the recording's beginning is the reference.
+            parts: reads series of what comes, before any of it is dropped.
         """
         folder.mkdir(parents=True)  # its name is the collection's own
         self.folder = folder
@@ -69,7 +78,7 @@ class TraceWatch:
         self.read_bytes = 0
         self.finished: tuple[Reduced, dict[str, Any]] | None = None
         self._settings, self._learned, self._lag_ns = settings, learned, round(lag_s * 1e9)
-        self._app = app
+        self._app, self.parts = app, parts
         self._judge: Judge | None = None
         self._events: EventWindows | None = None
         self._scores = Scores.unknown(0)
@@ -88,6 +97,16 @@ class TraceWatch:
         if self._spool is None:
             self._spool = new_spool(self.folder)
         return self._spool
+
+    def explore_from(self, start_ns: int) -> None:
+        """When the exploration began, on the recording's clock."""
+        if self.parts is not None:
+            self.parts.explore_from(start_ns)
+
+    def explore_until(self, end_ns: int) -> None:
+        """When it ended."""
+        if self.parts is not None:
+            self.parts.explore_until(end_ns)
 
     # ---- what comes --------------------------------------------------------------------------------
     def append(self, data: bytes) -> None:
@@ -109,11 +128,12 @@ class TraceWatch:
         counted = self._take_in(self.spool.path, self._known_bundles, self._sequences, is_last, is_behind)
         if counted is None or self._events is None:
             return self._said()
+        needed_ns = self._read_part(self.spool.path, counted, is_last=is_last)
         limit = counted.end_ns + 1 if is_last else self._settled_until()
         pending = _minus(_until(self._kept(), limit), self._stored)
         ready = [one for one in pending if is_last or one[1] < limit or one[1] - one[0] >= _LONGEST_OPEN_NS]
         self._store(self.spool.path, ready, counted)
-        left = min([limit, *(begin for begin, _ in _minus(pending, ready))])
+        left = min([limit, needed_ns, *(begin for begin, _ in _minus(pending, ready))])
         if not is_last:
             cut = self.spool.replace(
                 lambda write: cut_trace(
@@ -147,8 +167,18 @@ class TraceWatch:
             within = _until(self._kept(), counted.end_ns + 1)
             ready = [(max(a, begin), b) for a, b in _minus(within, self._stored) if b > begin]
             self._store(path, ready, counted)
+            self._read_part(path, counted, is_last=False, is_whole=True)
         self.tell("recording")
         return self._said()
+
+    def _read_part(self, path: Path, counted: EventWindows, *, is_last: bool, is_whole: bool = False) -> int:
+        """Reads series of what is new in a file; until when nothing of it may be dropped yet."""
+        if self.parts is None:
+            return _FOREVER
+        # What follows on a recording that is whole begins before its end.
+        settled = counted.end_ns if is_last else counted.end_ns - (_SECOND_NS if is_whole else self._lag_ns)
+        self.parts.read(path, settled, is_last=is_last or is_whole)
+        return self.parts.needed_from_ns - _SECOND_NS
 
     def finish(
         self, state: str, *, source: str, run: Mapping[str, Any] | None = None
