@@ -27,7 +27,6 @@ from perfreg_assets.evaluation.recorded_causes import NORMAL, TRUTH, Progress
 from perfreg_assets.methods import reduction
 from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Mode, learn
-from perfreg_assets.model.references import load_within
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
@@ -328,7 +327,7 @@ def _judged_sessions(
     windows = [every.within(one.span) for one, every in zip(sessions, whole, strict=True)]
     reference = np.concatenate([windows[number].counts for number in sorted(chosen)]).astype(np.float64)
     limits = {
-        app: limits_of(app, [load_within(whole[one], app, sessions[one].span) for one in sorted(chosen)])
+        app: limits_of(app, [whole[one].load(app, sessions[one].span) for one in sorted(chosen)])
         for app in sorted({sessions[number].app for number in chosen})
     }
     sums: dict[tuple[str, str, float], NDArray[np.float64]] = {}

@@ -175,6 +175,15 @@ class Judge:
         self._rim = rim_windows
         self._held = 0
 
+    @property
+    def held(self) -> int:
+        """So many of the windows that follow are stored with an anomalous one."""
+        return self._held
+
+    def take_up(self, past: Floats, held: int) -> None:
+        """Goes on where another one was."""
+        self.past, self._held = np.array(past, np.float64), held
+
     def judge(self, counts: Floats, *, scores_all: bool = False) -> Judgement:
         """Counts (m, d) of the next windows.
 

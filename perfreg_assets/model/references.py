@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfreg_assets.methods.app_load import Load, LoadLimits, limits_of
+from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES
 from perfreg_assets.model.window_judging import Learned, combined, learn, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
-from perfreg_assets.traces.event_types import EventType, EventWindows
+from perfreg_assets.traces.event_types import EventType
 from perfreg_assets.traces.gate import check_file
 from perfreg_assets.warehouse import references as table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.references import ReferenceRow
-
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
             raise Rejected(Reason.REFERENCE_LOSSY, str(one.path))
         windows.append(counted.within(one.span))
         if first.app is not None:
-            loads.append(load_within(counted, first.app, one.span))
+            loads.append(counted.load(first.app, one.span))
     counts = combined(windows)
     learn(counts, MODES[settings.reduction_mode], name)
     limits = limits_of(first.app, loads) if first.app is not None else None
@@ -105,7 +103,7 @@ def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, 
     limits = None
     if row.app is not None and row.core_seconds_maximum is not None:
         limits = LoadLimits(row.app, row.core_seconds_maximum, _or_nan(row.rise_bytes_maximum))
-    return Learned(reference, types, round(row.window_s * 1e9), name=name, limits=limits), row
+    return Learned(reference, types, round(row.window_s * 1e9), name=name, limits=limits, counts=row.counts), row
 
 
 def require_fit(row: ReferenceRow, source: Source) -> None:
@@ -120,15 +118,6 @@ def require_fit(row: ReferenceRow, source: Source) -> None:
                 Reason.REFERENCE_OTHER,
                 f"reference {row.reference_name} is of {of_row}, {source.path} of {_told(source)}",
             )
-
-
-def load_within(counted: EventWindows, app: str, span: tuple[int, int] | None) -> Load:
-    """What an app uses in the whole seconds that lie in a span; None: in all."""
-    load = counted.use.load(app)
-    if span is None:
-        return load
-    first, last = -(-(span[0] - counted.start_ns) // _SECOND_NS), (span[1] - counted.start_ns) // _SECOND_NS
-    return load.within(first, max(last, 0))
 
 
 def _known(value: float) -> float | None:

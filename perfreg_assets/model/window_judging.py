@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,7 @@ class Learned:
         name: of a stored reference; None: the trace's own beginning.
         window_count: windows of the trace itself, from its start, that were learned from.
         limits: what the app uses at most; None where no app is named, or too little is known of it.
+        counts: (windows, types + 1) that were learned from.
     """
 
     reference: Reference
@@ -43,6 +44,7 @@ class Learned:
     name: str | None = None
     window_count: int = 0
     limits: LoadLimits | None = None
+    counts: NDArray[np.uint16] = field(default_factory=lambda: np.empty((0, 0), np.uint16), repr=False)
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,11 @@ def learn_from(
     count = min(len(events.counts), -(-reference_ns // width))
     usable = ~(events.is_lossy[:count] | events.is_suspended[:count])
     mode = MODES[settings.reduction_mode]
-    own = learn(events.counts[:count][usable], mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
+    counts = events.counts[:count][usable]
+    own = learn(counts, mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
     seconds = count * width // _SECOND_NS
     limits = limits_of(app, [events.use.load(app).within(0, seconds)]) if app is not None else None
-    return Learned(own, types, width, window_count=count, limits=limits), events
+    return Learned(own, types, width, window_count=count, limits=limits, counts=counts), events
 
 
 def judged(events: EventWindows, learned: Learned, settings: Settings) -> Windows:
