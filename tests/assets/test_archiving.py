@@ -176,7 +176,7 @@ def test_the_schedule_starts_one_run_for_many_versions(site, monkeypatch):
     monkeypatch.setattr("perfreg_assets.automation.archiving.due_runs", lambda *_: list(of_runs))
 
     def asked(known):
-        with dg.DagsterInstance.ephemeral() as instance:
+        with dg.instance_for_test() as instance:
             instance.add_dynamic_partitions(DIMENSION, known)
             resources = {"project": Project.of(site.settings)}
             at = datetime(2026, 1, 2, 4, 7, tzinfo=UTC)
