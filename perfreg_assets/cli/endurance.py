@@ -85,7 +85,11 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
             resume_all(settings)
             raise
     _tell(settings, watches[0])
-    run_id = endurance_runs.register(watches[0], settings, Warehouse.of(settings))
+    try:
+        run_id = endurance_runs.register(watches[0], settings, Warehouse.of(settings))
+    except Rejected:
+        _record(settings, dataclasses.replace(result.record, run_id=None))
+        raise
     _record(settings, result.record)
     resume_all(settings)  # what the device had of an earlier one was fetched before this one began
     bring_up_to_date(settings)
@@ -115,9 +119,15 @@ def _places(settings: Settings) -> list[Path]:
 
 def resume_all(settings: Settings) -> None:
     """Judges what was fetched of killed collections and was not judged; what cannot be judged stays, and is told."""
+    from perfreg_assets.collection.journal import unfinished_journals
+    from perfreg_assets.collection.sweep import journal_dir
     from perfreg_assets.model.resuming import left_over, resume
 
+    debts = [debt for journal in unfinished_journals(journal_dir(settings)) for debt in journal.debts]
+    awaited = {debt.arguments[1] for debt in debts if debt.kind == "recording"}  # some of it is on a device yet
     for folder in left_over(dict.fromkeys(_places(settings))):
+        if str(folder) in awaited:
+            continue
         try:
             watch = resume(folder, settings)
         except Rejected as error:

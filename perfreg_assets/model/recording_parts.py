@@ -79,7 +79,7 @@ class PartReader:
             )
         except Rejected as error:  # no engine on this machine: the recording goes on, and the run says it
             found = Inspection(TraceHealth(is_complete=False, reason=error.reason, detail=error.detail), [], [])
-        self._parts.append(_Part(span, found))
+        self._parts.append(_Part(span, _unless_short(found, span, count)))
         self._next = span[1]
 
     def joined(self, unseen: Sequence[Span], *, file_bytes: int, sha256: str) -> Inspection:
@@ -134,6 +134,16 @@ class PartReader:
             window_ns=(first, last),
             seconds=_sums([one.seconds for one in healths]),
         )
+
+
+def _unless_short(found: Inspection, span: Span, count: int) -> Inspection:
+    """The same, but incomplete where the file does not hold all of the span: what follows would be at wrong times."""
+    if not found.health.is_complete or all(one.values is None or len(one.values) == count for one in found.series):
+        return found
+    window = found.health.window_ns or (0, 0)
+    held_s = max(0, min(window[1], span[1]) - max(window[0], span[0])) / 1e9
+    detail = f"of {(span[1] - span[0]) / 1e9:.1f} s {held_s:.1f} s were recorded"
+    return Inspection(replace(found.health, is_complete=False, reason=Reason.TRACE_DATA_LOSS, detail=detail), [], [])
 
 
 def _series(found: Sequence[Inspection]) -> list[Series]:

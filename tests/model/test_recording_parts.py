@@ -104,3 +104,14 @@ def test_a_recording_in_which_the_app_is_not_and_one_of_nothing_say_so(run, reco
     parts.read(recording, start + 12 * SECOND)
     assert parts.needed_from_ns == start + 12 * SECOND
     assert parts.joined([], file_bytes=0, sha256="").health.reason is Reason.PACKAGE_MISSING
+
+
+def test_a_part_of_which_the_beginning_is_lacking_is_not_joined_at_a_wrong_time(run, recording):
+    start = run["exploration"]["start_ns"]
+    parts = PartReader(run["app"], SETTINGS.with_values(duration_tolerance_ratio=0.5), part_s=10.0)
+    parts.explore_from(start - 8 * SECOND)  # the recording began later
+    parts.read(recording, start + 32 * SECOND)
+    lost = parts.joined([], file_bytes=0, sha256="")
+    assert lost.health.reason is Reason.TRACE_DATA_LOSS
+    assert "of 40.0 s" in lost.health.detail
+    assert lost.series == []
