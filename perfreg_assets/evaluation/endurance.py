@@ -34,7 +34,7 @@ from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
 
 STREAMS = "streams"
 """In place of a data set: simulated streams."""
-KINDS = {"every 3 min": (2000, 180), "every 30 min": (3900, 1800)}
+KINDS = {"every 3 min": (2000, 180), "every 30 min": (3900, 1800), "every 60 min": (7500, 3600)}
 """Name → seconds of the stream, and of the period at whose end 20 s are perturbed."""
 LENGTH_S = 20
 _CLEAN_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
