@@ -69,6 +69,7 @@ def collect(
     **options: Any,
 ) -> None:  # fmt: skip
     """Explores an app on a device while Perfetto records; leaves run folders, and nothing on the device."""
+    from perfreg_assets.cli.endurance import resume_all
     from perfreg_assets.collection.sweep import sweep
 
     if sweep_only:
@@ -77,6 +78,7 @@ def collect(
             terminal.say(f"cleaned    {text}")
         for text in (*swept.remaining, *swept.unlisted):
             terminal.say(f"remaining  {text}")
+        resume_all(settings)
         sys.exit(1 if swept.remaining or swept.unlisted else 0)
     if endurance is not None:
         _endure(settings, serial, endurance, reference_name, **options)

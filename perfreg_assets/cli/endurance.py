@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfreg_assets import terminal
+from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 PAGE = "perfreg.reduction.html"
+_PLACES = "collections/endurance-places"
 
 
 def seconds_of(text: str) -> float:
@@ -31,18 +34,29 @@ def seconds_of(text: str) -> float:
 
 
 def endure(settings: Settings, config: CollectionConfig, reference_name: str | None, out: Path | None) -> None:
-    """Collects once and tells what is stored where.
+    """Collects once, judges the run and tells what is stored where.
 
     Raises:
-        Rejected: REFERENCE_UNKNOWN; as `collect_endurance`, of which the warehouse has a row then.
+        Rejected: REFERENCE_UNKNOWN; as `collect_endurance`, of which the warehouse has a row then; as
+            `endurance_runs.register`.
     """
+    from perfreg_assets.assets import endurance_runs
+    from perfreg_assets.cli.reading import show_verdicts
+    from perfreg_assets.cli.upkeep import bring_up_to_date
     from perfreg_assets.collection.endurance import collect_endurance
     from perfreg_assets.collection.errors import CollectionError
     from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.model.recording_parts import PartReader
     from perfreg_assets.model.references import learned_of
     from perfreg_assets.model.watching import TraceWatch
+    from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
+    out = (out or default_out(settings)).absolute()
+    note_place(settings, out)
+    if Warehouse.of(settings).published.exists():
+        with Warehouse.of(settings).reading_caught_up() as reader:
+            settings = settings_table.in_force(reader, settings)
     learned = None
     if reference_name is not None:
         with Warehouse.of(settings).reading_caught_up() as reader:
@@ -50,7 +64,8 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     watches: list[TraceWatch] = []
 
     def watching(folder: Path, lag_s: float) -> TraceWatch:
-        watches.append(TraceWatch(folder, settings, learned, lag_s=lag_s))
+        parts = PartReader(config.app, settings)
+        watches.append(TraceWatch(folder, settings, learned, lag_s=lag_s, app=config.app, parts=parts))
         return watches[0]
 
     with terminal.progress("collect") as show, compilation_notice():
@@ -58,7 +73,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
             result = collect_endurance(
                 config,
                 settings=settings,
-                out=(out or settings.home_dir / "endurance").absolute(),
+                out=out,
                 watching=watching,
                 has_reference=learned is not None,
                 progress=lambda progress: show(str(progress)),
@@ -67,9 +82,58 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
             _record(settings, error.record)
             if watches:
                 terminal.note(f"what was stored until then: {watches[0].folder}")
+            resume_all(settings)
             raise
-    _record(settings, result.record)
     _tell(settings, watches[0])
+    try:
+        run_id = endurance_runs.register(watches[0], settings, Warehouse.of(settings))
+    except Rejected:
+        _record(settings, dataclasses.replace(result.record, run_id=None))
+        raise
+    _record(settings, result.record)
+    resume_all(settings)  # what the device had of an earlier one was fetched before this one began
+    bring_up_to_date(settings)
+    show_verdicts(settings, {run_id})
+
+
+def default_out(settings: Settings) -> Path:
+    """Where folders of collections go that are told no other place."""
+    return settings.home_dir / "endurance"
+
+
+def note_place(settings: Settings, out: Path) -> None:
+    """Remembers where collections were told to go: what is left over of a killed one is looked for there."""
+    places = _places(settings)
+    if out not in places:
+        path = settings.home_dir / _PLACES
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(str(out))}\n")
+
+
+def _places(settings: Settings) -> list[Path]:
+    path = settings.home_dir / _PLACES
+    told = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return [default_out(settings), *(Path(one) for one in told)]
+
+
+def resume_all(settings: Settings) -> None:
+    """Judges what was fetched of killed collections and was not judged; what cannot be judged stays, and is told."""
+    from perfreg_assets.collection.journal import unfinished_journals
+    from perfreg_assets.collection.sweep import journal_dir
+    from perfreg_assets.model.resuming import left_over, resume
+
+    debts = [debt for journal in unfinished_journals(journal_dir(settings)) for debt in journal.debts]
+    awaited = {debt.arguments[1] for debt in debts if debt.kind == "recording"}  # some of it is on a device yet
+    for folder in left_over(dict.fromkeys(_places(settings))):
+        if str(folder) in awaited:
+            continue
+        try:
+            watch = resume(folder, settings)
+        except Rejected as error:
+            terminal.fail(f"{folder}: what was fetched is not judged and stays as it is: [{error.reason.code}] {error}")
+            continue
+        _tell(settings, watch)
 
 
 def _record(settings: Settings, record: Any) -> None:

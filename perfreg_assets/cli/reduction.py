@@ -66,7 +66,7 @@ def reduce(
             try:
                 if row is not None:
                     require_fit(row, source)
-                made.append(reduce_trace(source.path, out / name, settings, learned))
+                made.append(reduce_trace(source.path, out / name, settings, learned, app=source.app))
             except Rejected as error:
                 refused += 1
                 terminal.fail(f"{name} [{error.reason.code}] {error}")

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from perfreg_assets.collection.clock import TraceClock
 from perfreg_assets.collection.collect import (
     EXPECTED_BYTES_PER_MINUTE,
     Collection,
@@ -21,8 +22,9 @@ from perfreg_assets.collection.collect import (
     ProgressCallback,
 )
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts
-from perfreg_assets.collection.errors import CollectionError, CollectionRecord
+from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts, host_boot_s
+from perfreg_assets.collection.errors import CollectionError
+from perfreg_assets.collection.exploration import Explorer
 from perfreg_assets.collection.journal import Journal
 from perfreg_assets.collection.perfetto_session import TRACE_DIR, FetchedTrace, PerfettoSession
 from perfreg_assets.collection.run_document import TRACE_NAME, run_id_of
@@ -53,6 +55,12 @@ class Watch(Protocol):
     @property
     def spool(self) -> Spool:
         """Of a recording that grows."""
+
+    def explore_from(self, start_ns: int) -> None:
+        """When the exploration began, on the trace's clock: what follows is what the run is judged by."""
+
+    def explore_until(self, end_ns: int) -> None:
+        """When it ended."""
 
     def append(self, data: bytes) -> None:
         """The next bytes."""
@@ -102,6 +110,7 @@ class _Endurance(Collection):
         self._watch: Watch | None = None
         self._way: _Way | None = None
         self._next = 0.0
+        self._explored = 0, 0
 
     # ---- the parts that differ from a short collection ---------------------------------------------
     def _record_with(self, device: Device, journal: Journal, facts: DeviceFacts) -> tuple[PerfettoSession, bool]:
@@ -115,6 +124,20 @@ class _Endurance(Collection):
         self._next = time.monotonic() + first_s
         self._tell(f"{self._way.name}, {self._watch.folder}")
         return self._way.session, plain
+
+    def _explore(self, device: Device, explorer: Explorer, perfetto: PerfettoSession, pid: int) -> str:
+        assert self._watch is not None
+        assert self._first_clock is not None
+        # Series are read long before the clocks are compared a second time: its begin and end are by the first time.
+        clock = TraceClock(self._first_clock, self._first_clock)
+        start_ns = clock.from_host_boot(host_boot_s())
+        self._watch.explore_from(start_ns)
+        try:
+            return super()._explore(device, explorer, perfetto, pid)
+        finally:
+            end_ns = clock.from_host_boot(host_boot_s())
+            self._watch.explore_until(end_ns)
+            self._explored = start_ns, end_ns
 
     def _watch_recording(self, device: Device, perfetto: PerfettoSession) -> int:
         assert self._way is not None
@@ -144,7 +167,8 @@ class _Endurance(Collection):
             if name != TRACE_NAME:  # what is kept of the recording lies there already
                 place_file(path, self._watch.folder / name)
         for key in ("trace", "trace_bytes", "trace_sha256"):
-            del document[key]
+            del document[key]  # of the whole, which is not there any more: who registers the run says them
+        document["exploration"] = {"start_ns": self._explored[0], "end_ns": self._explored[1]}
         self._watch.finish(COMPLETE, source=self._source, run=document)
         return self._watch.folder
 
@@ -153,9 +177,6 @@ class _Endurance(Collection):
             with suppress(OSError):  # a disk that is full: the stored files tell
                 self._watch.finish(reason.code, source=self._source)
         return super()._failure(reason, detail)
-
-    def _record(self, run_id: str | None, reason: Reason | None, detail: str | None) -> CollectionRecord:
-        return super()._record(None, reason, detail)  # no run: it is never judged by a history
 
     def _wanted_bytes(self) -> int:
         return self._config.min_free_bytes

@@ -25,15 +25,16 @@ from rich.table import Table
 from perfreg_assets.evaluation.endurance_stream import WINDOW_S, WINDOWS_PER_S, Stream, simulate
 from perfreg_assets.evaluation.recorded_causes import NORMAL, TRUTH, Progress
 from perfreg_assets.methods import reduction
+from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Mode, learn
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
-from perfreg_assets.traces.event_types import EventType, Survey
+from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
 
 STREAMS = "streams"
 """In place of a data set: simulated streams."""
-KINDS = {"every 3 min": (2000, 180), "every 30 min": (3900, 1800)}
+KINDS = {"every 3 min": (2000, 180), "every 30 min": (3900, 1800), "every 60 min": (7500, 3600)}
 """Name → seconds of the stream, and of the period at whose end 20 s are perturbed."""
 LENGTH_S = 20
 _CLEAN_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -41,6 +42,7 @@ _ALPHAS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 
 Bools = NDArray[np.bool_]
 _CLEAN = "(clean)"
+_DEFAULT, _LOAD = "default", "load"
 
 
 def evaluate(
@@ -50,8 +52,9 @@ def evaluate(
 
     Returns:
         JSON types only: dataset, protocol, repeats, history, seed, seconds, rows, curve (of streams precision and
-        recall by share of the calibrated threshold, of sessions the share of injected windows above the threshold that
-        takes a share of the clean ones), localisation (empty).
+        recall by share of the calibrated threshold, of sessions what is kept of injected and clean seconds by the same
+        share, and the share of injected windows above the threshold that takes a share of the clean ones),
+        localisation (empty).
 
     Raises:
         Rejected: the data set is not usable.
@@ -209,6 +212,7 @@ class Session:
     """A recorded run: its trace, when it was explored, and when something was injected, on the trace's clock."""
 
     path: Path
+    app: str
     label: str
     span: tuple[int, int]
     intervals: tuple[tuple[int, int], ...]
@@ -239,7 +243,7 @@ def read_sessions(folder: Path, settings: Settings, progress: Progress | None = 
         exploration = run["exploration"]["start_ns"], run["exploration"]["end_ns"]
         intervals = tuple((part["t0_ns"], part["t1_ns"]) for part in told["intervals"])
         totals = event_types.type_totals(path, limit, surveyed, exploration[1] - surveyed.start_ns)
-        sessions.append(Session(path, told["label"], exploration, intervals, surveyed, totals))
+        sessions.append(Session(path, run["app"], told["label"], exploration, intervals, surveyed, totals))
     return sessions
 
 
@@ -257,7 +261,7 @@ def evaluate_sessions(
     if len(normal) <= history:
         raise Rejected(Reason.DATASET_TOO_SMALL, f"{len(normal)} normal runs, {history} are the reference")
     rng = np.random.default_rng(seed)
-    sums: dict[tuple[str, str], NDArray[np.float64]] = {}
+    sums: dict[tuple[str, str, float], NDArray[np.float64]] = {}
     scores: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for repeat in range(repeats):
         if progress is not None:
@@ -265,19 +269,27 @@ def evaluate_sessions(
         chosen = set(rng.choice(normal, history, replace=False).tolist())
         for key, values in _judged_sessions(sessions, chosen, settings, scores).items():
             sums[key] = sums.get(key, np.zeros(4)) + values
-    rows = []
-    for (label, mode), (injected, injected_kept, clean, clean_kept) in sorted(sums.items()):
+    rows, by_threshold = [], []
+    for (label, mode, factor), (injected, injected_kept, clean, clean_kept) in sorted(sums.items()):
+        shares = {
+            "injected_kept": injected_kept / injected if injected else None,
+            "clean_kept": clean_kept / clean if clean else None,
+        }
+        if label == "all":
+            by_threshold.append({"label": label, "mode": mode, "alpha_factor": factor, **shares})
+        if factor != 1.0:
+            continue
         rows.append(
             {
                 "label": label,
                 "mode": mode,
                 "injected_s": round(injected / repeats, 1),
-                "injected_kept": injected_kept / injected if injected else None,
+                "injected_kept": shares["injected_kept"],
                 "clean_s": round(clean / repeats, 1),
-                "clean_kept": clean_kept / clean if clean else None,
+                "clean_kept": shares["clean_kept"],
             }
         )
-    return rows, _session_curve(scores)
+    return rows, [*by_threshold, *_session_curve(scores)]
 
 
 def _session_curve(scores: Mapping[tuple[str, str], Sequence[NDArray[np.float64]]]) -> list[dict[str, Any]]:
@@ -301,46 +313,62 @@ def _judged_sessions(
     chosen: set[int],
     settings: Settings,
     scores: dict[tuple[str, str], list[NDArray[np.float64]]],
-) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """(label, mode) → seconds injected, of them kept, clean, of them kept; to `scores` is added, of each mode, those of
-    injected windows by label and of clean ones."""
+) -> dict[tuple[str, str, float], NDArray[np.float64]]:
+    """(label, mode, threshold in parts of the calibrated one) → seconds injected, of them kept, clean, of them
+    kept. To `scores` is added, of each mode, those of injected windows by label and of clean ones."""
     width_s = settings.reduction_window_s
     totals: dict[EventType, int] = {}
     for number in chosen:
         for kind, count in sessions[number].totals.items():
             totals[kind] = totals.get(kind, 0) + count
     types = event_types.most_frequent(totals)
-    windows = [
-        event_types.count_events(one.path, settings.trace_max_bytes, one.survey, types, round(width_s * 1e9)).within(
-            one.span
-        )
-        for one in sessions
-    ]
+    limit = settings.trace_max_bytes
+    whole = [event_types.count_events(one.path, limit, one.survey, types, round(width_s * 1e9)) for one in sessions]
+    windows = [every.within(one.span) for one, every in zip(sessions, whole, strict=True)]
     reference = np.concatenate([windows[number].counts for number in sorted(chosen)]).astype(np.float64)
-    sums: dict[tuple[str, str], NDArray[np.float64]] = {}
+    limits = {
+        app: limits_of(app, [whole[one].load(app, sessions[one].span) for one in sorted(chosen)])
+        for app in sorted({sessions[number].app for number in chosen})
+    }
+    sums: dict[tuple[str, str, float], NDArray[np.float64]] = {}
     for mode in MODES.values():
         judge = Judge(learn(reference, mode), rim_windows=round(settings.reduction_rim_s / width_s))
         for number, (one, own) in enumerate(zip(sessions, windows, strict=True)):
             if number in chosen:
                 continue
             judgement = judge.judge(own.counts.astype(np.float64), scores_all=True)
-            found = judgement.is_anomalous
-            flagged = reduction.voted(found) if mode.has_votes else found
-            kept = kept_windows(flagged, width_s, settings.reduction_rim_s, settings.reduction_gap_s)
+            alpha, theta = judge.reference.alpha, judge.reference.theta
+            score = np.nan_to_num(judgement.score, nan=0.0)  # no event at all
+            excess = _excess(whole[number], own, limits.get(one.app)) if mode.has_load else np.zeros(len(score))
             starts = own.starts_ns()
-            injected = np.zeros(len(kept), np.bool_)
+            injected = np.zeros(len(score), np.bool_)
             for begin, end in one.intervals:
                 injected |= (starts < end) & (starts + own.window_ns > begin)
-            score = np.nan_to_num(judgement.score, nan=0.0)  # no event at all
-            scores.setdefault((_CLEAN, mode.name), []).append(score[~injected])
-            if injected.any():
+            told = {mode.name: score, **({_LOAD: excess} if mode.name == _DEFAULT else {})}
+            for name, values in told.items():
+                scores.setdefault((_CLEAN, name), []).append(values[~injected])
+                for label in (one.label, "all") if injected.any() else ():
+                    scores.setdefault((label, name), []).append(values[injected])
+            for factor in _ALPHAS:
+                found = judgement.is_anomalous if factor == 1.0 else (judgement.kl > theta) & (score >= factor * alpha)
+                flagged = reduction.voted(found) if mode.has_votes else found
+                kept = kept_windows(
+                    flagged | (excess > factor), width_s, settings.reduction_rim_s, settings.reduction_gap_s
+                )
+                parts = [injected.sum(), (injected & kept).sum(), (~injected).sum(), (~injected & kept).sum()]
                 for label in (one.label, "all"):
-                    scores.setdefault((label, mode.name), []).append(score[injected])
-            parts = [injected.sum(), (injected & kept).sum(), (~injected).sum(), (~injected & kept).sum()]
-            for label in (one.label, "all"):
-                key = label, mode.name
-                sums[key] = sums.get(key, np.zeros(4)) + np.array(parts) * width_s
+                    key = label, mode.name, factor
+                    sums[key] = sums.get(key, np.zeros(4)) + np.array(parts) * width_s
     return sums
+
+
+def _excess(whole: EventWindows, own: EventWindows, limits: LoadLimits | None) -> NDArray[np.float64]:
+    """By what factor the app uses more than in the reference, of the windows `own` of a recording."""
+    if limits is None:
+        return np.zeros(len(own.counts))
+    excess = limits.excess(whole.use.load(limits.app))
+    found: NDArray[np.float64] = excess[(own.starts_ns() - whole.start_ns) // 1_000_000_000]
+    return found
 
 
 def print_report(result: Mapping[str, Any], file: IO[str] | None = None) -> None:
@@ -348,10 +376,13 @@ def print_report(result: Mapping[str, Any], file: IO[str] | None = None) -> None
     console = Console(file=file, width=150 if file else None)
     console.print(_table("What is kept", result["rows"]))
     if result["curve"]:
-        title = "By threshold, in parts of the calibrated one, without votes and rim"
-        if "auc" in result["curve"][0]:
+        shares = [row for row in result["curve"] if "auc" in row]
+        points = [row for row in result["curve"] if "auc" not in row]
+        rim = "with" if shares else "without"
+        console.print(_table(f"By threshold, in parts of the calibrated one, {rim} votes and rim", points))
+        if shares:
             title = "Share of injected windows above the threshold that takes a share of the clean ones"
-        console.print(_table(title, result["curve"]))
+            console.print(_table(title, shares))
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -1,4 +1,5 @@
-"""Atrace marks in bundles of kernel events, and which of them a part of a trace cannot be understood without.
+"""Atrace marks in bundles of kernel events, and which of them a part of a trace cannot be understood without; and the
+events by which processes and threads begin, end and get their names.
 
 A section is a begin mark and an end mark, which may lie in bundles of different cores: of a thread (`B|…`, `E`), or
 named with a cookie (`S|…`, `F|…`; `G|…`, `H|…` on a track). A counter (`C|…`) holds its value until the next mark.
@@ -16,6 +17,8 @@ from perfreg_assets.methods.packet_scanner import AT, LENGTH, PRINT, bundle_head
 
 _B, _E, _S, _F, _G, _H, _C, _BAR, _NEWLINE = 66, 69, 83, 70, 71, 72, 67, 124, 10
 BEGIN, END, VALUE, OTHER = 1, 2, 3, 0
+LIFE = 4  # of a process or thread; is no mark, and paired with nothing
+_FIRST_LIFE, _LAST_LIFE = 235, 240  # ftrace_event.proto: task_newtask to sched_process_free
 TIME, KEY, KIND, BUNDLE, ORDINAL, FIRST, BEHIND = range(7)
 """Columns of a mark: time; what it belongs to; kind (above); number of the bundle, and of the mark in it; where its
 field begins (its tag) and ends in the data."""
@@ -79,6 +82,7 @@ def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) ->
                 time = np.int64(-1)
                 tid = np.int64(0)
                 text, behind = 0, 0
+                is_life = False
                 inner = value
                 while inner < stop:
                     n, w, v, s = field_at(data, inner, stop)
@@ -88,6 +92,8 @@ def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) ->
                         time = v
                     elif n == 2 and w == 0:
                         tid = v
+                    elif _FIRST_LIFE <= n <= _LAST_LIFE:
+                        is_life = True
                     elif n == PRINT and w == 2:
                         place = v
                         while place < s:
@@ -98,9 +104,9 @@ def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) ->
                                 text, behind = pv, ps
                             place = ps
                     inner = s
-                if behind > text and time >= 0:
+                if (behind > text or is_life) and time >= 0:
                     if count < rows.shape[0]:
-                        kind, key = _key(data, text, behind, tid)
+                        kind, key = (LIFE, np.uint64(0)) if is_life else _key(data, text, behind, tid)
                         row = rows[count]
                         row[TIME] = time + shift
                         row[KEY] = np.int64(key)
@@ -149,7 +155,7 @@ def _pair(
     count = 0
     for i in range(marks.shape[0]):
         kind = marks[i, KIND]
-        if kind == OTHER:
+        if kind in (OTHER, LIFE):
             continue
         slot = _slot(keys, used, marks[i, KEY])
         if not used[slot]:

@@ -48,6 +48,7 @@ class Mode:
         is_floored: no distance counts as less than one event.
         alpha: anomalous from this score on; None: calibrated.
         has_votes: a window counts only where VOTES of OF_WINDOWS consecutive ones are anomalous.
+        has_load: a window counts as well where the app uses more than in the reference (`app_load`).
     """
 
     name: str
@@ -56,14 +57,17 @@ class Mode:
     is_floored: bool
     alpha: float | None
     has_votes: bool
+    has_load: bool
 
 
 MODES = {
     mode.name: mode
     for mode in (
-        Mode("default", is_factor=True, is_root=True, is_floored=True, alpha=None, has_votes=True),
-        Mode("knn", is_factor=False, is_root=True, is_floored=True, alpha=None, has_votes=True),
-        Mode("seed", is_factor=True, is_root=False, is_floored=False, alpha=SEED_ALPHA, has_votes=False),
+        Mode("default", is_factor=True, is_root=True, is_floored=True, alpha=None, has_votes=True, has_load=True),
+        Mode("knn", is_factor=False, is_root=True, is_floored=True, alpha=None, has_votes=True, has_load=True),
+        Mode(
+            "seed", is_factor=True, is_root=False, is_floored=False, alpha=SEED_ALPHA, has_votes=False, has_load=False
+        ),
     )
 }
 
@@ -170,6 +174,15 @@ class Judge:
         self.past = reference.past.copy()
         self._rim = rim_windows
         self._held = 0
+
+    @property
+    def held(self) -> int:
+        """So many of the windows that follow are stored with an anomalous one."""
+        return self._held
+
+    def take_up(self, past: Floats, held: int) -> None:
+        """Goes on where another one was."""
+        self.past, self._held = np.array(past, np.float64), held
 
     def judge(self, counts: Floats, *, scores_all: bool = False) -> Judgement:
         """Counts (m, d) of the next windows.

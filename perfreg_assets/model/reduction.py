@@ -23,8 +23,13 @@ from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.gate import FileFacts, check_file
 
 
-def reduce_trace(path: Path, folder: Path, settings: Settings, learned: Learned | None = None) -> Reduced:
+def reduce_trace(
+    path: Path, folder: Path, settings: Settings, learned: Learned | None = None, *, app: str | None = None
+) -> Reduced:
     """Writes a folder with the reduced trace and what was dropped; a trace that was gzip stays so.
+
+    Args:
+        app: whose load counts, where the trace's own beginning is the reference.
 
     Raises:
         Rejected: as `judge_trace`; TRACE_REDUCED: it is one already; REDUCTION_EXISTS; HOST_NO_SPACE.
@@ -35,7 +40,7 @@ def reduce_trace(path: Path, folder: Path, settings: Settings, learned: Learned 
     target = folder / path.name
     if target.exists():
         raise Rejected(Reason.REDUCTION_EXISTS, str(target))
-    windows = judge_trace(path, settings, learned)
+    windows = judge_trace(path, settings, learned, app=app)
     folder.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     try:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets import __version__
+from perfreg_assets.methods.app_load import LoadLimits
 from perfreg_assets.model.window_judging import Windows
 from perfreg_assets.traces import event_types, reduced
 from perfreg_assets.traces.cutting import Cut
@@ -60,6 +61,7 @@ def document(made: Reduced) -> dict[str, Any]:
         "alpha": reference.alpha,
         "reference": learned.name,
         "reference_windows": reference.window_count,
+        "load_limits": _limits(learned.limits) if reference.mode.has_load else None,
         "code_version": __version__,
         "stretches": [{"start_ns": begin, "end_ns": end} for begin, end in windows.stretches],
         "windows": [
@@ -142,6 +144,14 @@ def share_kept(windows: Windows) -> float:
     """Kept time of all time."""
     total = windows.events.end_ns + 1 - windows.events.start_ns
     return sum(end - begin for begin, end in windows.stretches) / total
+
+
+def _limits(limits: LoadLimits | None) -> dict[str, Any] | None:
+    if limits is None:
+        return None
+    return {
+        "app": limits.app, "core_seconds": _number(limits.core_seconds), "rise_bytes": _number(limits.rise_bytes)
+    }  # fmt: skip
 
 
 def _number(value: float) -> float | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES
 from perfreg_assets.model.window_judging import Learned, combined, learn, window_ns
 from perfreg_assets.reasons import Reason, Rejected
@@ -62,14 +64,17 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
         for kind, count in event_types.type_totals(one.path, settings.trace_max_bytes, found, whole).items():
             totals[kind] = totals.get(kind, 0) + count
     types = event_types.most_frequent(totals)
-    windows = []
+    windows, loads = [], []
     for one, found in zip(sources, surveys, strict=True):
         counted = event_types.count_events(one.path, settings.trace_max_bytes, found, types, window_ns(settings))
         if counted.is_lossy.any():
             raise Rejected(Reason.REFERENCE_LOSSY, str(one.path))
         windows.append(counted.within(one.span))
+        if first.app is not None:
+            loads.append(counted.load(first.app, one.span))
     counts = combined(windows)
     learn(counts, MODES[settings.reduction_mode], name)
+    limits = limits_of(first.app, loads) if first.app is not None else None
     return ReferenceRow(
         reference_name=name,
         app=first.app,
@@ -79,6 +84,8 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
         event_types=[[one.what, one.process, one.thread] for one in types],
         counts=counts,
         trace_sha256s=tuple(sha256s),
+        core_seconds_maximum=_known(limits.core_seconds) if limits else None,
+        rise_bytes_maximum=_known(limits.rise_bytes) if limits else None,
     )
 
 
@@ -93,7 +100,10 @@ def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, 
         raise Rejected(Reason.REFERENCE_UNKNOWN, name)
     types = tuple(EventType(*one) for one in row.event_types)
     reference = learn(row.counts, MODES[settings.reduction_mode], name)
-    return Learned(reference, types, round(row.window_s * 1e9), name=name), row
+    limits = None
+    if row.app is not None and row.core_seconds_maximum is not None:
+        limits = LoadLimits(row.app, row.core_seconds_maximum, _or_nan(row.rise_bytes_maximum))
+    return Learned(reference, types, round(row.window_s * 1e9), name=name, limits=limits, counts=row.counts), row
 
 
 def require_fit(row: ReferenceRow, source: Source) -> None:
@@ -108,6 +118,14 @@ def require_fit(row: ReferenceRow, source: Source) -> None:
                 Reason.REFERENCE_OTHER,
                 f"reference {row.reference_name} is of {of_row}, {source.path} of {_told(source)}",
             )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _told(source: Source) -> str:

@@ -17,8 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets.methods.app_load import REACH_S
 from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
+from perfreg_assets.model import watch_state
+from perfreg_assets.model.recording_parts import PartReader
 from perfreg_assets.model.reduction_document import Reduced, document
+from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -29,7 +33,9 @@ from perfreg_assets.traces.gate import FileFacts
 from perfreg_assets.traces.second_use import SecondUse
 from perfreg_assets.traces.spool import Spool, new_spool
 
-COMPLETE = "complete"
+COMPLETE, KILLED = "complete", "killed"
+_SETTINGS = (*("reduction_window_s", "reduction_reference_s", "reduction_rim_s", "reduction_gap_s", "reduction_mode"),)
+"""Those that the rest of a recording has to be judged with as well."""
 STATUS = "perfreg.endurance.json"
 """Lies in the folder from the first moment: how far the recording was read and judged, and what is stored."""
 _SECOND_NS = 1_000_000_000
@@ -52,20 +58,34 @@ class StoredFile:
 class TraceWatch:
     """Judges what comes: by `step` what was appended to `spool`, by `take_file` a recording of its own."""
 
-    def __init__(self, folder: Path, settings: Settings, learned: Learned | None, *, lag_s: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        learned: Learned | None,
+        *,
+        lag_s: float,
+        app: str | None = None,
+        parts: PartReader | None = None,
+        is_known: bool = False,
+    ) -> None:
         """
         Args:
             folder: is made, and gets the stored files.
             learned: None: the recording's own beginning is the reference.
             lag_s: so long after an event the recording holds all that came with it.
+            app: whose load counts, where the recording's beginning is the reference.
+            parts: reads series of what comes, before any of it is dropped.
+            is_known: the folder is there already, see `resumed`.
         """
-        folder.mkdir(parents=True)  # its name is the collection's own
+        folder.mkdir(parents=True, exist_ok=is_known)  # its name is the collection's own
         self.folder = folder
         self._spool: Spool | None = None
         self.files: list[StoredFile] = []
         self.read_bytes = 0
         self.finished: tuple[Reduced, dict[str, Any]] | None = None
         self._settings, self._learned, self._lag_ns = settings, learned, round(lag_s * 1e9)
+        self._app, self.parts = app, parts
         self._judge: Judge | None = None
         self._events: EventWindows | None = None
         self._scores = Scores.unknown(0)
@@ -76,7 +96,88 @@ class TraceWatch:
         self._known_bundles = 0
         self._digest = hashlib.sha256()
         self._cuts: list[Cut] = []
-        self.tell("recording")
+        self._judged = Judged(folder)
+        self._saved_windows = 0
+        self._late: Spans = []
+        if not is_known:
+            self.tell("recording")
+
+    @classmethod
+    def resumed(cls, folder: Path, settings: Settings) -> TraceWatch:
+        """Goes on where another process was killed or gave up: `take_rest`, `take_file` judge what was fetched since.
+
+        Of the SHA-256 of the recording only what was read is known: what is told then is that of it and the rest.
+
+        Raises:
+            OSError, ValueError: what is there cannot be read.
+        """
+        saved = watch_state.read(folder)
+        if saved is None:
+            return cls(folder, settings, None, lag_s=0.0, is_known=True)
+        watch = cls(folder, settings.with_values(**saved.settings), saved.learned, lag_s=0.0, is_known=True)
+        watch._take_up(saved)
+        return watch
+
+    def _take_up(self, saved: Saved) -> None:
+        told = saved.told
+        self.read_bytes = told["read_bytes"]
+        self._digest = hashlib.sha256(told["sha256"].encode())
+        self._known_bundles = told["known_bundles"]
+        self._sequences = set(told["sequences"])
+        self.files = [_stored(one) for one in told["files"]]
+        self._stored = _plus([], [span for one in self.files for span in one.stretches])
+        self._judge = judge_of(saved.learned, self._settings)
+        for step in saved.steps:
+            fresh = _events_of(step, saved.learned)
+            self._events = fresh if self._events is None else _joined(self._events, fresh)
+            parts = (step["kl"], step["score"], step["unusual"], step["silent"], step["unasked"])
+            both = zip(self._scores.parts(), parts, strict=True)
+            self._scores = Scores(*(np.concatenate([own, more]) for own, more in both))
+            self._judge.take_up(step["past"], int(step["held"][0]))
+        self._saved_windows = len(self._scores.kl)
+        self._judged = Judged(self.folder, steps=told["steps"])
+        for begin, end in told["late"]:
+            self._scores.unasked[begin:end] = True
+        assert self._events is not None
+        for begin, end in told["unseen"]:
+            self._unseen.append((begin, end))
+            self._forgive_silence(begin, end)
+        self._windows = decided(self._events, saved.learned, self._scores, self._settings)
+
+    def _save(self) -> None:
+        """Writes what was judged since the last time, before any of it is dropped."""
+        if self._events is None or self._judge is None or self._learned is None:
+            return
+        told = self._state()
+        first, count = self._saved_windows, len(self._scores.kl)
+        if count == first:
+            self._judged.state(told)
+            return
+        if first == 0:
+            own = {name: getattr(self._settings, name) for name in _SETTINGS}
+            self._judged.learned(self._learned, own)
+        events = self._events
+        seconds = first * events.window_ns // _SECOND_NS
+        use = [list(one[seconds:]) for one in (events.use.running_s, events.use.rss_bytes, events.use.rise_bytes)]
+        kl, score, unusual, silent, unasked = (one[first:] for one in self._scores.parts())
+        self._judged.step(
+            {
+                "span": np.array([events.start_ns + first * events.window_ns, events.end_ns]),
+                "counts": events.counts[first:], "is_lossy": events.is_lossy[first:],
+                "is_suspended": events.is_suspended[first:], "use": as_text(use), "kl": kl, "score": score,
+                "unusual": unusual, "silent": silent, "unasked": unasked, "past": self._judge.past,
+                "held": np.array([self._judge.held]),
+            },
+            told,
+        )  # fmt: skip
+        self._saved_windows = count
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "read_bytes": self.read_bytes, "sha256": self._digest.hexdigest(), "known_bundles": self._known_bundles,
+            "sequences": sorted(self._sequences), "files": [_file(one) for one in self.files],
+            "unseen": self._unseen, "late": self._late,
+        }  # fmt: skip
 
     @property
     def spool(self) -> Spool:
@@ -84,6 +185,16 @@ class TraceWatch:
         if self._spool is None:
             self._spool = new_spool(self.folder)
         return self._spool
+
+    def explore_from(self, start_ns: int) -> None:
+        """When the exploration began, on the recording's clock."""
+        if self.parts is not None:
+            self.parts.explore_from(start_ns)
+
+    def explore_until(self, end_ns: int) -> None:
+        """When it ended."""
+        if self.parts is not None:
+            self.parts.explore_until(end_ns)
 
     # ---- what comes --------------------------------------------------------------------------------
     def append(self, data: bytes) -> None:
@@ -105,11 +216,15 @@ class TraceWatch:
         counted = self._take_in(self.spool.path, self._known_bundles, self._sequences, is_last, is_behind)
         if counted is None or self._events is None:
             return self._said()
+        needed_ns = self._read_part(self.spool.path, counted, is_last=is_last)
         limit = counted.end_ns + 1 if is_last else self._settled_until()
         pending = _minus(_until(self._kept(), limit), self._stored)
         ready = [one for one in pending if is_last or one[1] < limit or one[1] - one[0] >= _LONGEST_OPEN_NS]
         self._store(self.spool.path, ready, counted)
-        left = min([limit, *(begin for begin, _ in _minus(pending, ready))])
+        if not is_last:
+            self._known_bundles = 0  # until the spool is shortened, it is not known how many of it are
+        self._save()
+        left = min([limit, needed_ns, *(begin for begin, _ in _minus(pending, ready))])
         if not is_last:
             cut = self.spool.replace(
                 lambda write: cut_trace(
@@ -118,6 +233,7 @@ class TraceWatch:
                 )
             )  # fmt: skip
             self._known_bundles = cut.bundle_count
+            self._judged.state(self._state())
         else:  # asked again, nothing of it is new
             self._known_bundles = len(counted.bundles)
         self.tell("recording")
@@ -129,10 +245,7 @@ class TraceWatch:
         Raises:
             Rejected: as `step`.
         """
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                self._digest.update(chunk)
-                self.read_bytes += len(chunk)
+        self._hash(path)
         before = self._boundary()
         counted = self._take_in(path, 0, set(), is_last=True, is_behind=False)
         if counted is not None and self._events is not None:
@@ -143,8 +256,41 @@ class TraceWatch:
             within = _until(self._kept(), counted.end_ns + 1)
             ready = [(max(a, begin), b) for a, b in _minus(within, self._stored) if b > begin]
             self._store(path, ready, counted)
+            self._read_part(path, counted, is_last=False, is_whole=True)
+        self._save()
         self.tell("recording")
         return self._said()
+
+    def take_rest(self, path: Path) -> str:
+        """Judges what of a recording was left when the one before was killed: its spool, and what came then.
+
+        Raises:
+            Rejected: as `step`.
+        """
+        self._hash(path)
+        counted = self._take_in(path, self._known_bundles, self._sequences, is_last=True, is_behind=False)
+        assert counted is not None
+        pending = _minus(_until(self._kept(), counted.end_ns + 1), self._stored)
+        begin = event_types.survey(path, self._settings.trace_max_bytes).start_ns
+        self._store(path, [(max(a, begin), b) for a, b in pending if b > begin], counted)
+        self._save()
+        self.tell("recording")
+        return self._said()
+
+    def _hash(self, path: Path) -> None:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                self._digest.update(chunk)
+                self.read_bytes += len(chunk)
+
+    def _read_part(self, path: Path, counted: EventWindows, *, is_last: bool, is_whole: bool = False) -> int:
+        """Reads series of what is new in a file; until when nothing of it may be dropped yet."""
+        if self.parts is None:
+            return _FOREVER
+        # What follows on a recording that is whole begins before its end.
+        settled = counted.end_ns if is_last else counted.end_ns - (_SECOND_NS if is_whole else self._lag_ns)
+        self.parts.read(path, settled, is_last=is_last or is_whole)
+        return self.parts.needed_from_ns - _SECOND_NS
 
     def finish(
         self, state: str, *, source: str, run: Mapping[str, Any] | None = None
@@ -158,8 +304,10 @@ class TraceWatch:
         self.tell(state)
         if self._windows is None:
             return None
-        if self._spool is not None and state == COMPLETE:
-            self._spool.remove()
+        if state == COMPLETE:
+            self.forget()
+            if self._spool is not None:
+                self._spool.remove()
         total = Cut(
             sum(one.packet_count for one in self._cuts), sum(one.kept_count for one in self._cuts),
             sum(one.stripped_count for one in self._cuts), {}, sum(one.bytes_after for one in self._cuts),
@@ -177,6 +325,10 @@ class TraceWatch:
         _write(self.folder / reduced.DOCUMENT, json.dumps(told, separators=(",", ":")).encode())
         self.finished = made, told
         return self.finished
+
+    def forget(self) -> None:
+        """Nothing of it is to be taken up any more."""
+        self._judged.remove()
 
     def tell(self, state: str) -> None:
         """Writes where it stands."""
@@ -221,7 +373,7 @@ class TraceWatch:
         whole = event_types.count_events(path, settings.trace_max_bytes, found, (), width)
         if not is_last and whole.end_ns - self._lag_ns < found.start_ns + reference_ns:
             return None
-        return learn_from(path, found, settings)[0]
+        return learn_from(path, found, settings, app=self._app)[0]
 
     def _add(self, counted: EventWindows, *, is_last: bool, is_behind: bool) -> None:
         """Appends the complete windows to those of before, and judges them."""
@@ -236,11 +388,10 @@ class TraceWatch:
         count = len(counted.counts) if is_last else min(complete, len(counted.counts))
         before = len(self._scores.kl)
         seconds = -(-count * width // _SECOND_NS)
-        use = SecondUse(counted.use.running_s[:seconds], counted.use.rss_bytes[:seconds])
         until = counted.end_ns if is_last else counted.start_ns + count * width - 1
         fresh = replace(
             counted, counts=counted.counts[:count], is_lossy=counted.is_lossy[:count],
-            is_suspended=counted.is_suspended[:count], end_ns=until, use=use,
+            is_suspended=counted.is_suspended[:count], end_ns=until, use=counted.use.first(seconds),
         )  # fmt: skip
         self._events = fresh if self._events is None else _joined(self._events, fresh)
         self._scores = self._scores.longer(count)
@@ -258,6 +409,7 @@ class TraceWatch:
                 begin = max(0, (first - self._events.start_ns) // self._events.window_ns)
                 end = (min(last, start_ns - 1) - self._events.start_ns) // self._events.window_ns + 1
                 self._scores.unasked[begin : max(end, 0)] = True
+                self._late.append((int(begin), int(max(end, 0))))
 
     def _forgive_silence(self, start_ns: int, end_ns: int) -> None:
         """Where nothing was recorded, that there is no event is no hang."""
@@ -278,7 +430,7 @@ class TraceWatch:
         boundary, settings = self._boundary(), self._settings
         assert boundary is not None
         assert self._events is not None
-        reach = OF_WINDOWS * self._events.window_ns
+        reach = max(OF_WINDOWS * self._events.window_ns, (REACH_S + 1) * _SECOND_NS)
         return boundary - reach - round((settings.reduction_rim_s + settings.reduction_gap_s) * 1e9)
 
     def _kept(self) -> Spans:
@@ -321,6 +473,20 @@ class TraceWatch:
         return f"{judged_s:,.0f} s judged, {kept_s:,.1f} s kept, {size:,} of {self.read_bytes:,} bytes stored"
 
 
+def _events_of(step: Mapping[str, Any], learned: Learned) -> EventWindows:
+    start_ns, end_ns = step["span"].tolist()
+    use = SecondUse(*(tuple(one) for one in as_json(step["use"])))
+    return EventWindows(
+        start_ns, learned.window_ns, end_ns, learned.types, step["counts"], step["is_lossy"], step["is_suspended"],
+        np.empty((0, 5), np.int64), 0, 0, use,
+    )  # fmt: skip
+
+
+def _stored(told: Mapping[str, Any]) -> StoredFile:
+    stretches = tuple((one["start_ns"], one["end_ns"]) for one in told["stretches"])
+    return StoredFile(told["name"], stretches, told["bytes"], told["sha256"])
+
+
 def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
     return replace(
         before,
@@ -331,7 +497,7 @@ def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
         bundles=fresh.bundles,
         unplaced_count=0,  # those before the boundary, which were counted before
         broken_count=max(before.broken_count, fresh.broken_count),
-        use=SecondUse(before.use.running_s + fresh.use.running_s, before.use.rss_bytes + fresh.use.rss_bytes),
+        use=before.use + fresh.use,
     )
 
 

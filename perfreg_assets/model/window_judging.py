@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfreg_assets.methods import reduction
+from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Judgement, Mode, Reference, ReferenceTooShortError
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
 from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
 
-REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, SILENT, DATA_LOSS, NOT_JUDGED = (
-    *("reference", "empty", "suspended", "unusual", "single", "silent", "data_loss", "not_judged"),
+REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGED = (
+    *("reference", "empty", "suspended", "unusual", "single", "load", "silent", "data_loss", "not_judged"),
 )
 """What a window is told to be, besides usual: part of the reference; without events, which the reference has as well;
-the device slept; unlike the reference; the same, but one of few, which is not kept; without events, which the reference
-has never; the recording lost events; it was kept without being judged."""
+the device slept; unlike the reference; the same, but one of few, which is not kept; the app used more than there;
+without events, which the reference has never; the recording lost events; it was kept without being judged."""
 _BLOCK_WINDOWS = 4096
+_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Learned:
     Attributes:
         name: of a stored reference; None: the trace's own beginning.
         window_count: windows of the trace itself, from its start, that were learned from.
+        limits: what the app uses at most; None where no app is named, or too little is known of it.
+        counts: (windows, types + 1) that were learned from.
     """
 
     reference: Reference
@@ -39,6 +43,8 @@ class Learned:
     window_ns: int
     name: str | None = None
     window_count: int = 0
+    limits: LoadLimits | None = None
+    counts: NDArray[np.uint16] = field(default_factory=lambda: np.empty((0, 0), np.uint16), repr=False)
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,11 @@ def learn(counts: NDArray[np.uint16], mode: Mode, what: str) -> Reference:
         raise Rejected(Reason.REFERENCE_TOO_SHORT, f"{what}: {error}") from error
 
 
-def judge_trace(path: Path, settings: Settings, learned: Learned | None = None) -> Windows:
+def judge_trace(path: Path, settings: Settings, learned: Learned | None = None, *, app: str | None = None) -> Windows:
     """Judges a trace by a stored reference, or by its own beginning.
+
+    Args:
+        app: whose load counts, where its own beginning is the reference.
 
     Raises:
         Rejected: TRACE_… as of the gate; SOURCE_MISSING without events; REFERENCE_TOO_SHORT.
@@ -91,12 +100,17 @@ def judge_trace(path: Path, settings: Settings, learned: Learned | None = None) 
     if learned is not None:
         events = event_types.count_events(path, limit, found, learned.types, learned.window_ns)
         return judged(events, learned, settings)
-    learned, events = learn_from(path, found, settings)
+    learned, events = learn_from(path, found, settings, app=app)
     return judged(events, learned, settings)
 
 
-def learn_from(path: Path, found: Survey, settings: Settings) -> tuple[Learned, EventWindows]:
+def learn_from(
+    path: Path, found: Survey, settings: Settings, *, app: str | None = None
+) -> tuple[Learned, EventWindows]:
     """What is usual, from a trace's own beginning, and all of its windows.
+
+    Args:
+        app: whose load counts.
 
     Raises:
         Rejected: REFERENCE_TOO_SHORT.
@@ -108,8 +122,11 @@ def learn_from(path: Path, found: Survey, settings: Settings) -> tuple[Learned, 
     count = min(len(events.counts), -(-reference_ns // width))
     usable = ~(events.is_lossy[:count] | events.is_suspended[:count])
     mode = MODES[settings.reduction_mode]
-    own = learn(events.counts[:count][usable], mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
-    return Learned(own, types, width, window_count=count), events
+    counts = events.counts[:count][usable]
+    own = learn(counts, mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
+    seconds = count * width // _SECOND_NS
+    limits = limits_of(app, [events.use.load(app).within(0, seconds)]) if app is not None else None
+    return Learned(own, types, width, window_count=count, limits=limits, counts=counts), events
 
 
 def judged(events: EventWindows, learned: Learned, settings: Settings) -> Windows:
@@ -171,7 +188,9 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
     rim_ns, gap_ns = round(settings.reduction_rim_s * 1e9), round(settings.reduction_gap_s * 1e9)
     unusual, silent = scores.unusual, scores.silent & ~events.is_suspended
     voted = reduction.voted(unusual | silent) if learned.reference.mode.has_votes else unusual | silent
-    is_anomalous = voted | events.is_lossy | scores.unasked
+    is_heavy = excess_of(events, learned) > 1.0
+    is_heavy[:first] = False
+    is_anomalous = voted | is_heavy | events.is_lossy | scores.unasked
     starts = events.starts_ns()
     spans = np.stack([starts[is_anomalous], starts[is_anomalous] + width], axis=1)
     stretches = reduction.kept_stretches(
@@ -183,13 +202,24 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
     empty = events.counts.sum(axis=1) == 0
     told = (
         (REFERENCE, np.arange(count) < first), (SUSPENDED, events.is_suspended), (EMPTY, empty & ~silent),
-        (SINGLE, unusual | silent), (SILENT, silent & voted), (UNUSUAL, unusual & voted), (DATA_LOSS, events.is_lossy),
-        (NOT_JUDGED, scores.unasked),
+        (SINGLE, unusual | silent), (LOAD, is_heavy), (SILENT, silent & voted), (UNUSUAL, unusual & voted),
+        (DATA_LOSS, events.is_lossy), (NOT_JUDGED, scores.unasked),
     )  # fmt: skip
     reason = np.full(count, None, object)
     for word, where in told:
         reason[where] = word
     return Windows(events, learned, scores.kl, scores.score, is_anomalous, is_kept, tuple(reason), tuple(stretches))
+
+
+def excess_of(events: EventWindows, learned: Learned) -> NDArray[np.float64]:
+    """(windows,) By what factor the app uses more than in the reference, in the second that a window begins in; 0 where
+    the mode does not ask, or no limit is known."""
+    count = len(events.counts)
+    if learned.limits is None or not learned.reference.mode.has_load or not count:
+        return np.zeros(count)
+    excess = learned.limits.excess(events.use.load(learned.limits.app))
+    second = np.arange(count) * learned.window_ns // _SECOND_NS
+    return np.append(excess, 0.0)[np.minimum(second, len(excess))]
 
 
 def combined(counts: Sequence[EventWindows]) -> NDArray[np.uint16]:

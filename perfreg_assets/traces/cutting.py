@@ -8,7 +8,8 @@ What a packet needs to be understood stays with it:
   marks outside of the stretches go, but for begin and end of what overlaps one and the value a counter holds: these are
   kept of other bundles as well, each event byte for byte, so that sections inside are what they were.
 * Polls (process_stats, sys_stats, battery, power rails): those in a stretch, the last one before it (a counter holds
-  its value), and the first of each sequence, which may name the counters.
+  its value; of process_stats, which tells what has changed, the last one of each process and counter), and the first of
+  each sequence, which may name the counters.
 * Track events: begin and end of each slice that overlaps a stretch; instants and counters inside. Frame timelines
   likewise by their cookie. Legacy track events are kept, since their place is written elsewhere.
 * Samples, logs and other events: those inside.
@@ -23,18 +24,21 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.methods.lazy import LazyModule
 from perfreg_assets.traces.event_types import TraceReader
 from perfreg_assets.traces.packets import Block, blocks_of, flat_blocks, framed, inflated, packed_packets, scanner
 from perfreg_assets.traces.rpc_envelope import field as encoded
 from perfreg_assets.traces.rpc_envelope import fields
+from perfreg_assets.traces.second_use import PROCESS_STATS
 
 atrace_pairs = LazyModule("perfreg_assets.methods.atrace_pairs")
 
@@ -141,7 +145,8 @@ def cut_trace(
     """Writes the cut trace, unpacked.
 
     Args:
-        goes_on: more packets will follow, so that all which they may need to be understood stays.
+        goes_on: more packets will follow, so that all which they may need to be understood stays: of each sequence, and
+            of bundles that are left out how processes and threads began, ended and got their names.
         stretches: [start, end) on the trace's clock, ascending, without overlap.
         bundles: (bundles, 5) from `event_types.count_events` of the same file.
 
@@ -224,8 +229,13 @@ class _Walk:
 
 
 def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.int64], *, goes_on: bool) -> _Plan:
-    walk, plan, slices, marks = _Walk(inside, bundles), _Plan(), _OpenSlices(inside), _Marks(inside)
-    last_polls: dict[tuple[int, int, int], tuple[int, tuple[int, int]]] = {}
+    walk, plan, slices, marks = (
+        _Walk(inside, bundles),
+        _Plan(),
+        _OpenSlices(inside),
+        _Marks(inside, keeps_lives=goes_on),
+    )
+    last_polls: dict[tuple[int, int, int, object], tuple[int, tuple[int, int]]] = {}
     for block in flat_blocks(path, max_bytes):
         times, kept, clears = walk.place(block)
         rows = block.rows
@@ -233,8 +243,9 @@ def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.in
             kind, sequence = int(rows[number, scanner.FIELD]), int(rows[number, scanner.SEQUENCE])
             here = walk.number + number, (sequence, int(clears[number]))
             following = int(inside.next_of(times[number : number + 1])[0])
-            last_polls.setdefault((kind, sequence, -1), here)  # the first one names the counters
-            last_polls[kind, sequence, following] = here
+            last_polls.setdefault((kind, sequence, -1, None), here)  # the first one names the counters
+            for what in _polled(block, number) if kind == PROCESS_STATS else (None,):
+                last_polls[kind, sequence, following, what] = here
         slices.take(block, times, clears, walk.number)
         marks.take(block, walk.bundle)
         for sequence, clear in np.unique(
@@ -243,7 +254,7 @@ def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.in
             plan.needed.add((sequence, clear))
         walk.number += len(rows)
     slices.finish()
-    polls = [here for (_, _, following), here in last_polls.items() if following < len(inside.starts)]
+    polls = [here for (_, _, following, _), here in last_polls.items() if following < len(inside.starts)]
     for number, generation in [*polls, *slices.kept]:
         plan.extras.add(number)
         plan.needed.add(generation)
@@ -254,10 +265,27 @@ def _planned(path: Path, max_bytes: int, inside: _Inside, bundles: NDArray[np.in
     return plan
 
 
+def _polled(block: Block, number: int) -> Iterator[object]:
+    """What a poll of processes tells: only what has changed since the one before, so that each needs its own last."""
+    try:
+        polled = proto.ProcessStats.FromString(block.payload(number))
+    except DecodeError:  # kept like any other poll
+        yield None
+        return
+    for one in polled.processes:
+        yield from ((one.pid, told.number) for told, _ in one.ListFields())
+
+
 class _Marks:
     """Finds the atrace marks that are needed though they lie outside: they come by core, and are paired by time."""
 
-    def __init__(self, inside: _Inside) -> None:
+    def __init__(self, inside: _Inside, *, keeps_lives: bool) -> None:
+        """
+        Args:
+            keeps_lives: what tells that a process or thread began, ended or got its name is needed wherever it lies.
+        """
+        self._keeps_lives = keeps_lives
+        self._lives: dict[int, set[int]] = {}
         self._pairs = atrace_pairs.MarkPairs(inside.starts, inside.ends)
         self._waiting: list[NDArray[np.int64]] = []
         self._count = 0
@@ -268,6 +296,11 @@ class _Marks:
         if not len(rows):
             return
         found = atrace_pairs.scan_marks(block.data, rows, bundle_behind - len(rows))
+        is_life = found[:, atrace_pairs.KIND] == atrace_pairs.LIFE
+        if self._keeps_lives:
+            for bundle, ordinal in found[is_life][:, [atrace_pairs.BUNDLE, atrace_pairs.ORDINAL]].tolist():
+                self._lives.setdefault(bundle, set()).add(ordinal)
+        found = found[~is_life]
         if len(found):
             self._waiting.append(found)
             self._count += len(found)
@@ -277,7 +310,7 @@ class _Marks:
     def finish(self) -> dict[int, set[int]]:
         """Bundle → needed marks."""
         self._pair(0)
-        found: dict[int, set[int]] = {}
+        found = self._lives
         for bundle, ordinal in self._pairs.finish():
             found.setdefault(bundle, set()).add(ordinal)
         return found
@@ -406,6 +439,7 @@ class _Cutter(_Walk):
             needed = np.isin(marks[:, atrace_pairs.ORDINAL], list(self._plan.marks.get(bundle, ())))
             if kept[number]:
                 goes = ~needed & ~self.inside.times(marks[:, atrace_pairs.TIME])
+                goes &= marks[:, atrace_pairs.KIND] != atrace_pairs.LIFE
                 if goes.any():
                     found[number] = framed(_without(block, number, marks[goes]))
             else:

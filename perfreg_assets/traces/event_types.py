@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
+from perfreg_assets.methods.app_load import Load
 from perfreg_assets.methods.thread_times import UNKNOWN, entity_name
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.packets import CLOCK_SNAPSHOT, PROCESS_TREE, TRACK_DESCRIPTOR, Block, flat_blocks, scanner
@@ -25,6 +26,7 @@ from perfreg_assets.traces.trace_clock import BOOT, TraceClock
 
 TYPE_COUNT = 63
 OTHER = "other"
+_SECOND_NS = 1_000_000_000
 # Packets that describe and are no events: they come when they please.
 _DESCRIBING = frozenset({2, 6, 12, 33, 34, 35, 36, 43, 44, 45, 47, 50, 51, 60, 67, 69, 72, 82, 89, 124, 126, 128})
 
@@ -88,6 +90,14 @@ class EventWindows:
             self, start_ns=first, end_ns=min(self.end_ns, span[1]),
             counts=chosen[0], is_lossy=chosen[1], is_suspended=chosen[2],
         )  # fmt: skip
+
+    def load(self, app: str, span: tuple[int, int] | None = None) -> Load:
+        """What an app uses in the whole seconds that lie in a span; None: in all."""
+        load = self.use.load(app)
+        if span is None:
+            return load
+        first, last = -(-(span[0] - self.start_ns) // _SECOND_NS), (span[1] - self.start_ns) // _SECOND_NS
+        return load.within(first, max(last, 0))
 
     def starts_ns(self) -> NDArray[np.int64]:
         """(windows,)."""

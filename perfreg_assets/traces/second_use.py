@@ -10,8 +10,9 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
+from perfreg_assets.methods.app_load import Load, load_of
 from perfreg_assets.methods.lazy import LazyModule
-from perfreg_assets.methods.thread_times import UNKNOWN
+from perfreg_assets.methods.thread_times import UNKNOWN, entity_name
 from perfreg_assets.traces.packets import Block, scanner
 
 running_seconds = LazyModule("perfreg_assets.methods.running_seconds")
@@ -28,10 +29,34 @@ class SecondUse:
     Attributes:
         running_s: process → seconds that its threads ran, on all cores together.
         rss_bytes: process → resident memory when it was last polled in that second; empty where it was not.
+        rise_bytes: process → by how much its memory rose from the poll before to the last one of that second, falls not
+            taken off: its anonymous part, or what is resident where the poll does not tell them apart.
     """
 
     running_s: tuple[dict[str, float], ...]
     rss_bytes: tuple[dict[str, int], ...]
+    rise_bytes: tuple[dict[str, int], ...]
+
+    def first(self, count: int) -> SecondUse:
+        """Of so many seconds."""
+        return SecondUse(self.running_s[:count], self.rss_bytes[:count], self.rise_bytes[:count])
+
+    def __add__(self, other: SecondUse) -> SecondUse:
+        return SecondUse(
+            self.running_s + other.running_s, self.rss_bytes + other.rss_bytes, self.rise_bytes + other.rise_bytes
+        )
+
+    def load(self, app: str) -> Load:
+        """Of the processes of an app: its own and those that are named `app:…`."""
+        name = entity_name(app)
+
+        def own(process: str) -> bool:
+            return process == name or process.startswith(f"{name}:")
+
+        running = [sum(spent for process, spent in second.items() if own(process)) for second in self.running_s]
+        is_polled = any(own(process) for second in self.rss_bytes for process in second)
+        rises = [sum(size for process, size in second.items() if own(process)) for second in self.rise_bytes]
+        return load_of(running, rises if is_polled else None)
 
 
 class SecondUses:
@@ -48,19 +73,22 @@ class SecondUses:
         self._names = [*(names[one] for one in known.tolist()), UNKNOWN]
         self._running = running_seconds.RunningSeconds(start_ns, processes, known)
         self._rss: dict[int, dict[int, int]] = {}
+        self._anon: dict[int, dict[int, int]] = {}
 
     def add(self, block: Block, times: NDArray[np.int64], events: object) -> None:
         """The next block, with the times of its packets and the events of its bundles."""
         self._running.add(events)
         for number in np.flatnonzero(block.rows[:, scanner.FIELD] == PROCESS_STATS).tolist():
-            if times[number] < self._start:
-                continue
             try:
                 polled = proto.ProcessStats.FromString(block.payload(number))
             except DecodeError:  # a damaged packet is kept in the cut and tells nothing here
                 continue
-            second = self._rss.setdefault(int(times[number] - self._start) // _SECOND_NS, {})
-            second.update({one.pid: one.vm_rss_kb * 1024 for one in polled.processes if one.vm_rss_kb})
+            # What was polled before the first second is what memory rises from.
+            second = max(-1, int(times[number] - self._start) // _SECOND_NS)
+            resident = {one.pid: one.vm_rss_kb * 1024 for one in polled.processes if one.vm_rss_kb}
+            anonymous = {one.pid: one.rss_anon_kb * 1024 for one in polled.processes if one.HasField("rss_anon_kb")}
+            self._rss.setdefault(second, {}).update(resident)
+            self._anon.setdefault(second, {}).update(anonymous)
 
     def told(self, end_ns: int) -> SecondUse:
         """Of all seconds until the last event."""
@@ -69,7 +97,20 @@ class SecondUses:
         return SecondUse(
             tuple(self._named(running[number] if number < len(running) else ()) for number in range(count)),
             tuple(self._memory(self._rss.get(number, {})) for number in range(count)),
+            self._rises(count),
         )
+
+    def _rises(self, count: int) -> tuple[dict[str, int], ...]:
+        last: dict[int, int] = {}
+        apart = {pid for polled in self._anon.values() for pid in polled}
+        found: list[dict[str, int]] = []
+        for number in range(-1, count):
+            polled = {pid: size for pid, size in self._rss.get(number, {}).items() if pid not in apart}
+            polled |= self._anon.get(number, {})
+            risen = {pid: size - last[pid] for pid, size in polled.items() if size > last.get(pid, size)}
+            last |= polled
+            found.append(self._memory(risen))
+        return tuple(found[1:])
 
     def _named(self, seconds: Sequence[float] | NDArray[np.float32]) -> dict[str, float]:
         found: dict[str, float] = {}

@@ -24,6 +24,7 @@ class ReferenceRow:
         app, device, config_hash: of the runs that it is made of; None of bare traces.
         event_types: [what, process, thread] of the columns of `counts` but the last, which is all others.
         counts: (windows, types + 1) uint16.
+        core_seconds_maximum, rise_bytes_maximum: what the app uses at most, see `methods.app_load`; None: not known.
     """
 
     reference_name: str
@@ -34,11 +35,16 @@ class ReferenceRow:
     event_types: list[list[str]]
     counts: NDArray[np.uint16]
     trace_sha256s: tuple[str, ...]
+    core_seconds_maximum: float | None = None
+    rise_bytes_maximum: float | None = None
     code_version: str = __version__
     created_at: datetime = field(default_factory=now_utc)
 
 
-_COLUMNS = "reference_name, app, device, config_hash, window_s, window_count, trace_sha256s, code_version, created_at"
+_COLUMNS = (
+    "reference_name, app, device, config_hash, window_s, window_count, trace_sha256s, core_seconds_maximum, "
+    "rise_bytes_maximum, code_version, created_at"
+)
 
 
 def add(writer: Writer, row: ReferenceRow) -> bool:
@@ -48,10 +54,11 @@ def add(writer: Writer, row: ReferenceRow) -> bool:
     packed = zlib.compress(np.ascontiguousarray(row.counts, "<u2").tobytes(), 6)
     writer.execute(
         f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             *(row.reference_name, row.app, row.device, row.config_hash, row.window_s, len(row.counts)),
-            *(list(row.trace_sha256s), row.code_version, row.created_at, json.dumps(row.event_types), packed),
+            *(list(row.trace_sha256s), row.core_seconds_maximum, row.rise_bytes_maximum),
+            *(row.code_version, row.created_at, json.dumps(row.event_types), packed),
         ],
     )
     return True

@@ -9,6 +9,8 @@ SELECT
     kept.window_count,
     kept.event_types,
     kept.trace_sha256s,
+    kept.core_seconds_maximum,
+    kept.rise_bytes_maximum,
     kept.code_version,
     kept.created_at
 FROM core.trace_references AS kept;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 
 import dagster as dg
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.archiving import nightly_reduction
+from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.cli import main
 from perfreg_assets.definitions import build_defs
 from perfreg_assets.model import archiving, freshness
@@ -18,6 +20,7 @@ from perfreg_assets.model.archiving import archive_due
 from perfreg_assets.model.inspecting import inspect_due
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.model.trace_places import trace_of
+from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.gate import TraceHealth
@@ -163,3 +166,24 @@ def test_the_command_and_the_schedule_ask_the_setting(site, archived):
         assert isinstance(nightly_reduction(context), dg.SkipReason)
     names = {key.to_user_string() for key in build_defs().resolve_asset_graph().get_all_asset_keys()}
     assert {"trace_windows", "reduced_traces", "marts/reductions"} <= names
+
+
+def test_the_schedule_starts_one_run_for_many_versions(site, monkeypatch):
+    """A run per stretch of versions, of which the job itself looks what is due; none for what Dagster does not know."""
+    of_runs = {row["run_id"]: row["partition_key"] for row in site.rows("SELECT run_id, partition_key FROM core.runs")}
+    keys = sorted(set(of_runs.values()))
+    assert len(keys) >= 2
+    monkeypatch.setattr("perfreg_assets.automation.archiving.due_runs", lambda *_: list(of_runs))
+
+    def asked(known):
+        with dg.instance_for_test() as instance:
+            instance.add_dynamic_partitions(DIMENSION, known)
+            resources = {"project": Project.of(site.settings)}
+            at = datetime(2026, 1, 2, 4, 7, tzinfo=UTC)
+            with dg.build_schedule_context(instance, at, resources=resources) as context:
+                requests = nightly_reduction(context)
+        return [(one.run_key, one.tags[RANGE_START], one.tags[RANGE_END]) for one in requests]
+
+    assert asked(keys) == [(f"2026-01-02-{keys[0]}", keys[0], keys[-1])]
+    assert [one[1:] for one in asked([keys[0], "between|1", keys[1]])] == [(keys[0], keys[0]), (keys[1], keys[1])]
+    assert asked([]) == []

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from standin_fixtures import TRACE
 
 from perfreg_assets.cli import main
-from perfreg_assets.cli.endurance import seconds_of
+from perfreg_assets.cli.endurance import note_place, seconds_of
 from perfreg_assets.collection.endurance import collect_endurance
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.sweep import remaining, sweep
@@ -43,8 +43,10 @@ QUICK = {"time_limit_s": 14.0, "endurance_period_s": 1.0, "endurance_lag_s": 2.2
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Half a minute with two seconds of another load."""
-    return write_long_trace(tmp_path_factory.mktemp("recorded") / "t", 30, DISTURBED, per_bundle=8000)
+    """Half a minute of the app with two seconds of another load."""
+    path = write_long_trace(tmp_path_factory.mktemp("recorded") / "t", 30, DISTURBED, per_bundle=8000)
+    path.write_bytes(path.read_bytes().replace(b"com.rig.media", b"com.rig.notes"))
+    return path
 
 
 @pytest.fixture
@@ -97,6 +99,7 @@ class Endurance:
     def reference(self):
         """Of the same program without the other load."""
         usual = write_long_trace(self.bench.folder / "usual", 12, (0, 0), per_bundle=8000)
+        usual.write_bytes(usual.read_bytes().replace(b"com.rig.media", b"com.rig.notes"))
         with Warehouse.of(self.settings).writing() as writer:
             references.add(writer, reference_of("usual", [Source(usual)], self.settings))
         with Warehouse.of(self.settings).reading() as reader:
@@ -128,7 +131,7 @@ def test_what_is_unusual_is_stored_while_the_recording_grows_and_nothing_stays_b
     assert told["run"]["app"] == "com.rig.notes"
     assert told["run"]["path"]
     assert any("s judged" in text for text in endurance.said)  # long before the end
-    assert result.record.run_id is None
+    assert result.record.run_id == told["run"]["run_id"]
     endurance.bench.assert_clean()
 
 
@@ -150,9 +153,16 @@ def test_the_command_leaves_a_page_and_rows_in_the_warehouse(endurance, monkeypa
     assert f"/reduced/{endurance.folder.name}/kept-0001.perfetto-trace" in page
     with Warehouse.of(endurance.settings).reading() as reader:
         (collected,) = reader.dicts("SELECT run_id, state FROM core.collections")
+        (run,) = reader.dicts("SELECT run_id, state, is_trace_reduced, run_verdict FROM marts.runs")
+        series = dict(reader.rows('SELECT series, list_sum("values") FROM marts.series_arrays WHERE NOT is_missing'))
         (reduced,) = reader.dicts("SELECT run_id, bytes_before, bytes_after, window_count FROM marts.reductions")
-    assert collected == {"run_id": None, "state": "collected"}
     told = endurance.document()
+    assert collected == {"run_id": told["run"]["run_id"], "state": "collected"}
+    # The whole recording is what the run is judged by, though most of it is not stored.
+    expected = {"run_id": told["run"]["run_id"], "state": "complete", "is_trace_reduced": True}
+    assert run == {**expected, "run_verdict": "not_enough_history"}
+    assert series["cpu_app"] == pytest.approx(26.0, abs=0.5)  # two cores, 13 s
+    assert sum(b["end_ns"] - b["start_ns"] for b in told["stretches"]) < 6 * SECOND
     assert (reduced["bytes_before"], reduced["bytes_after"]) == (told["bytes_before"], told["bytes_after"])
     assert reduced["window_count"] == len(told["windows"])
 
@@ -242,7 +252,7 @@ def assert_nothing_is_lost(endurance):
     assert max(last for _, last in later) - judged <= (per_core + 1) * 2 * SECOND  # without a hole
 
 
-def test_a_collection_that_is_killed_loses_nothing(endurance):
+def test_a_collection_that_is_killed_loses_nothing_and_is_judged_to_its_end(endurance, monkeypatch):
     bench = endurance.bench
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(KILLED), str(bench.folder), bench.device.serial, str(REPOSITORY)],
@@ -253,6 +263,19 @@ def test_a_collection_that_is_killed_loses_nothing(endurance):
     assert swept.remaining == ()
     assert_nothing_is_lost(endurance)
     bench.assert_clean()
+    note_place(endurance.settings, endurance.out)
+    monkeypatch.setenv("PERFREG_HOME", str(endurance.settings.home_dir))
+    judged_before = json.loads((endurance.folder / STATUS).read_text("utf-8"))["judged_until_ns"]
+    result = CliRunner().invoke(main, ["collect", "--sweep", "--warehouse", str(endurance.settings.warehouse)])
+    assert result.exit_code == 0, result.output
+    told = endurance.document()
+    assert told["state"] == "killed"
+    assert endurance.files() == [*(one["name"] for one in told["files"]), STATUS, "perfreg.reduction.html", DOCUMENT]
+    starts = [one["start_ns"] for one in told["windows"]]
+    assert {b - a for a, b in pairwise(starts)} == {SECOND // 100}
+    assert starts[-1] > judged_before + 2 * SECOND
+    with Warehouse.of(endurance.settings).reading() as reader:
+        assert reader.rows("SELECT count(*) FROM marts.reductions") == [(1,)]
 
 
 @pytest.fixture

@@ -88,8 +88,14 @@ def test_sessions_are_judged_by_others_and_seconds_are_counted(dataset):
     assert usual["injected_kept"] is None
     assert every["clean_s"] == pytest.approx(busy["clean_s"] + usual["clean_s"], abs=0.2)
     assert all(0 <= row["clean_kept"] <= 1 for row in told["rows"])
-    curve = {(row["label"], row["mode"]): row for row in told["curve"]}
+    curve = {(row["label"], row["mode"]): row for row in told["curve"] if "auc" in row}
     assert {label for label, _ in curve} == {"busy", "all"}
+    assert {mode for _, mode in curve} == {*MODES, "load"}
+    points = [row for row in told["curve"] if "auc" not in row and row["mode"] == "default"]
+    shares = [(row["injected_kept"], row["clean_kept"]) for row in points]
+    assert len(shares) == 6
+    assert shares == sorted(shares, reverse=True)
+    assert shares[2] == (every["injected_kept"], every["clean_kept"])
     for row in curve.values():
         assert 0 <= row["auc"] <= 1
         assert row["at_0.01"] <= row["at_0.05"] <= row["at_0.5"]

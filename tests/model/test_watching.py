@@ -33,9 +33,9 @@ def quick():
     return Settings(trace_processor="wasm", reduction_reference_s=140)
 
 
-def watched(recording, folder, settings, *, piece=40_000, **options):
+def watched(recording, folder, settings, *, piece=40_000, app=None, **options):
     content = recording.read_bytes()
-    watch = TraceWatch(folder, settings, None, lag_s=4.0)
+    watch = TraceWatch(folder, settings, None, lag_s=4.0, app=app)
     for begin in range(0, len(content), piece):
         watch.append(content[begin : begin + piece])
         watch.step(is_last=begin + piece >= len(content), **options)
@@ -162,3 +162,33 @@ def test_a_spool_is_found_again_with_its_offset_wherever_its_writer_was_killed(r
     found.append(content[found.offset :])
     assert content.endswith(found.path.read_bytes())
     assert found.offset == len(content)
+
+
+def test_memory_that_grows_is_kept_though_no_event_tells_and_the_published_method_does_not_see_it(
+    recording, quick, tmp_path
+):
+    """A poll in every second; the app grows by 1 MB in each of twenty seconds, by 10 kB in the others."""
+    packets = [(START_NS if time is None else time, content) for time, content in timed_packets(recording.read_bytes())]
+    size = 100_000
+    for second in range(300):
+        size += 1000 if 170 <= second < 190 else 10
+        poll = proto.TracePacket(timestamp=START_NS + second * SECOND + SECOND // 2, trusted_packet_sequence_id=3)
+        poll.process_stats.processes.add(pid=100, vm_rss_kb=2 * size, rss_anon_kb=size)
+        packets.append((poll.timestamp, framed(poll.SerializeToString())))
+    path = tmp_path / "t"
+    path.write_bytes(b"".join(content for _, content in sorted(packets, key=lambda one: one[0])))
+
+    def loaded(windows):
+        starts = windows.events.starts_ns()
+        return {int(starts[n] - START_NS) // SECOND for n, reason in enumerate(windows.reason) if reason == "load"}
+
+    whole = judge_trace(path, quick, app="com.rig.media")
+    assert set(range(170, 190)) <= loaded(whole) <= set(range(162, 198))
+    assert any(a <= START_NS + 170 * SECOND and b >= START_NS + 190 * SECOND for a, b in whole.stretches)
+    assert loaded(judge_trace(path, quick)) == set()  # no app is named
+    assert loaded(judge_trace(path, quick, app="com.other")) == set()
+    assert loaded(judge_trace(path, quick.with_values(reduction_mode="seed"), app="com.rig.media")) == set()
+    watch = watched(path, tmp_path / "a", quick, app="com.rig.media")
+    _, told = watch.finish("complete", source="here")
+    assert told["stretches"] == [{"start_ns": a, "end_ns": b} for a, b in whole.stretches]
+    assert told["load_limits"]["app"] == "com.rig.media"

@@ -168,6 +168,23 @@ def test_polls_keep_the_value_that_holds_when_a_part_begins(settings, tmp_path):
     assert [(p.timestamp - START_NS) // SECOND for p in left] == [0, 20, 24]
 
 
+def test_each_process_keeps_the_value_that_its_memory_holds_when_a_part_begins(tmp_path):
+    """A poll tells what has changed since the one before: the last poll says nothing of a process that was still."""
+    path, target = tmp_path / "t", tmp_path / "cut"
+    made = [*head()]
+    for second, pid, size in ((1, 100, 10), (2, 101, 20), (3, 101, 30), (4, 102, 40), (12, 102, 50), (22, 101, 60)):
+        packet = proto.TracePacket(timestamp=START_NS + second * SECOND, trusted_packet_sequence_id=3)
+        packet.process_stats.processes.add(pid=pid, vm_rss_kb=size)
+        made.append(packet)
+    path.write_bytes(b"".join(framed(packet.SerializeToString()) for packet in made))
+    windows = count_events(path, MAX_BYTES, survey(path, MAX_BYTES), (), SECOND)
+    kept = [(START_NS + 10 * SECOND, START_NS + 11 * SECOND), (START_NS + 20 * SECOND, START_NS + 21 * SECOND)]
+    with target.open("wb") as file:
+        cut_trace(path, MAX_BYTES, kept, windows.bundles, file.write)
+    left = [p for p in proto.Trace.FromString(target.read_bytes()).packet if p.HasField("process_stats")]
+    assert [(p.timestamp - START_NS) // SECOND for p in left] == [1, 3, 4, 12]
+
+
 def test_compressed_packets_are_cut_inside_and_packed_again(settings, tmp_path):
     plain = write_long_trace(tmp_path / "plain", 20, (0, 0))
     content = list(proto.Trace.FromString(plain.read_bytes()).packet)

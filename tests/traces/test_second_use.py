@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -79,3 +80,20 @@ def test_memory_is_the_last_poll_of_each_second(tmp_path):
     path.write_bytes(b"".join(framed(packet.SerializeToString()) for packet in made))
     _, use = use_of(path)
     assert use.rss_bytes == tuple({"com.rig.media": (1000 + tenth) * 1024} for tenth in (8, 16, 28))
+
+
+def test_rises_of_memory_are_anonymous_where_told_from_the_poll_before_and_without_falls(tmp_path):
+    """A process that is first seen has not risen; polls before the first second are what memory rises from."""
+    made = head()
+    polls = [(0, 100, 500, 100), (9, 100, 400, 90), (12, 100, 700, 120), (15, 101, 900, 900), (21, 100, 710, 150)]
+    for tenth, pid, resident, anonymous in polls:
+        packet = proto.TracePacket(timestamp=START_NS + tenth * SECOND // 10, trusted_packet_sequence_id=3)
+        packet.process_stats.processes.add(pid=pid, vm_rss_kb=resident, rss_anon_kb=anonymous)
+        made.append(packet)
+    path = tmp_path / "t"
+    path.write_bytes(b"".join(framed(packet.SerializeToString()) for packet in made))
+    _, use = use_of(path)
+    found = survey(path, MAX_BYTES)
+    assert use.rise_bytes == ({}, {"com.rig.media": 30 * 1024}, {"com.rig.media": 30 * 1024})
+    later = count_events(path, MAX_BYTES, replace(found, start_ns=START_NS + SECOND), (), SECOND)
+    assert later.use.rise_bytes == use.rise_bytes[1:]
