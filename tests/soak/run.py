@@ -27,9 +27,12 @@ def main() -> int:
         for kind in hostile.run(work / "hostile", cases=given.cases, seed=given.seed) if given.cases else ():
             told = ", ".join(f"{count} {outcome}" for outcome, count in kind.outcomes.most_common())
             rows.append((f"broken {kind.kind}", f"{kind.count} cases: {told}", kind.faults))
-        if given.kills_s:
-            for command in kills.run(work / "kills", seconds=given.kills_s, seed=given.seed, tell=_tell):
-                told = f"{command.kills} kills in {command.rounds} rounds, {command.reads} readings beside them"
+        if given.kills:
+            for command in kills.run(work / "kills", kills=given.kills, seed=given.seed, tell=_tell):
+                told = (
+                    f"{command.kills} kills, {len(command.points)} named points among them, "
+                    f"{command.rounds} reruns, {command.reads} readings beside them"
+                )
                 rows.append((f"killed {command.command}", told, command.faults))
         if given.soak_s:
             soaked = compressed.run(work / "soak", seconds=given.soak_s, seed=given.seed, tell=_tell)
@@ -50,7 +53,7 @@ def _tell(text: str) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=250, help="broken inputs of each kind (default 250)")
-    parser.add_argument("--kills-s", type=float, default=1800.0, help="seconds of kills (default 1800)")
+    parser.add_argument("--kills", type=int, default=240, help="kills of commands, at least (default 240)")
     parser.add_argument("--soak-s", type=float, default=1200.0, help="seconds under perfreg ui (default 1200)")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
