@@ -277,10 +277,9 @@ class _Soak:
         if self._armed and not (self._points / "armed").exists():
             self._result.points[self._armed] += 1
             self._armed = ""
-        if self._full_until and time.monotonic() > self._full_until or not self._full_until:
+        if self._disk is not None and time.monotonic() > self._full_until:
             self._full_until = 0.0
-            if self._disk is not None:
-                self._disk.free()
+            self._disk.free()
 
     @property
     def _is_full(self) -> bool:

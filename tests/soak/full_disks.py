@@ -116,9 +116,14 @@ def _sessions_before() -> list[Path]:
 
 
 def run(
-    work: Path, *, seed: int, rounds: int, places: Sequence[str] = tuple(PLACES), names: Sequence[str] = ("first ingest",),
+    work: Path,
+    *,
+    seed: int,
+    rounds: int,
+    places: Sequence[str] = tuple(PLACES),
+    names: Sequence[str] = ("first ingest",),
     tell: Callable[[str], object],
-) -> list[Filled]:  # fmt: skip
+) -> list[Filled]:
     """So many fillings of each place, with anything between nothing and a little more than what is needed left.
 
     Raises:
