@@ -48,7 +48,7 @@ GOOD = (
     "notes-020",
     "notes-021",
 )
-SETTLING_S = 600.0
+SETTLING_S = 1200.0
 PAUSE_S = 4.0
 """Between two events, on average."""
 DISK_MB = 2048
@@ -313,11 +313,13 @@ class _Soak:
         return "disk full"
 
     def _say(self, event: str, *words: str) -> str:
-        """A command beside; it may be refused, when the disk is full or the run is not there yet."""
+        """A command beside, killed when it takes long; it is refused when the disk is full or the run not there yet."""
         if not self.settings.warehouse.exists():
             return f"{event}: too early"
-        status = self._started.run(list(words), folder=self.place, log_folder=self._log)
-        return event if status == 0 else f"{event}: status {status}"
+        status = self._started.run(
+            list(words), folder=self.place, log_folder=self._log, killed_after_s=self._chance.uniform(1, 20)
+        )
+        return f"kill: {event}" if status < 0 else event if status == 0 else f"{event}: refused"
 
 
 def run(work: Path, *, seconds: float, seed: int, tell: Callable[[str], object]) -> Soaked:

@@ -36,7 +36,6 @@ class Starter:
         log_folder: Path | None = None,
         killed_after_s: float | None = None,
         variables: dict[str, str] | None = None,
-        while_running: Callable[[], object] = lambda: None,
     ) -> int:
         """The exit status; negative where it was killed by that signal. Its output is added to `folder`/log.
 
@@ -44,7 +43,6 @@ class Starter:
             log_folder: instead of `folder`.
             killed_after_s: with SIGKILL, its children as well; one that ends before is not.
             variables: of the environment, beside those of this process when the starter began.
-            while_running: called once, before the wait.
         """
         assert self._process.stdin is not None
         wanted: dict[str, object] = {
@@ -56,7 +54,6 @@ class Starter:
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
         pid = int(self._answer())
-        while_running()
         if killed_after_s is not None:
             time.sleep(killed_after_s)
             with contextlib.suppress(ProcessLookupError):
