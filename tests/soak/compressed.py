@@ -317,7 +317,7 @@ class _Soak:
         if not self.settings.warehouse.exists():
             return f"{event}: too early"
         status = self._started.run(
-            list(words), folder=self.place, log_folder=self._log, killed_after_s=self._chance.uniform(1, 20)
+            list(words), folder=self.place, log_folder=self._log, killed_after_s=self._chance.uniform(1, 12)
         )
         return f"kill: {event}" if status < 0 else event if status == 0 else f"{event}: refused"
 
