@@ -49,7 +49,7 @@ GOOD = (
     "notes-021",
 )
 SETTLING_S = 1200.0
-PAUSE_S = 4.0
+PAUSE_S = 7.0
 """Between two events, on average."""
 DISK_MB = 2048
 FULL_S = (5.0, 25.0)
@@ -268,7 +268,7 @@ class _Soak:
         self._result.settled_s = max(self._result.settled_s, time.monotonic() - begin)
 
     def _something(self) -> str:
-        happenings = [self._kill] * 3 + [self._arm] * 4 + [self._omega, self._review]
+        happenings = [self._kill] * 2 + [self._arm] * 4 + [self._omega, self._review]
         happenings += [self._jump] if self._clock.can_jump else []
         happenings += [self._fill] if self._disk is not None else []
         return self._chance.choice(happenings)()
