@@ -338,7 +338,8 @@ def run(work: Path, *, seconds: float, seed: int, tell: Callable[[str], object])
             soak.settle(len(expected["runs"]))
         finally:
             soak.ui.stop()
-        (place / "stop").touch()
+            soak.end()
+            (place / "stop").touch()  # the reader's end, whatever happened
         told = with_reader.communicate(timeout=60)[0].split()
         if with_reader.returncode:
             result.faults.append(f"reader: {' '.join(told)}")
