@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from perfreg_assets.advance import Count, counting, tell, watched
+from perfreg_assets.automation.progress import _Forward
 from perfreg_assets.cli.answer import answer
 
 
@@ -73,3 +76,15 @@ VERSION = {"version_name": "1.5.0", "is_anomalous": False}
 )  # fmt: skip
 def test_the_answer_says_first_what_to_do(runs, version, beginning):
     assert answer(runs, [version]).startswith(beginning)
+
+
+def test_what_failed_is_no_progress():
+    told = []
+    with watched(told.append):
+        handler = _Forward()
+        for level, text in (
+            (logging.INFO, "reading"),
+            (logging.ERROR, "steps were not executed"),
+        ):
+            handler.emit(logging.makeLogRecord({"levelno": level, "levelname": "", "msg": text}))
+    assert told == ["reading"]

@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import shutil
 import sqlite3
+import sys
 from collections import namedtuple
 
 import pytest
+from dagster._utils.error import serializable_error_info_from_exc_info
 
+from perfreg_assets.assets.outstanding import Outstanding
 from perfreg_assets.automation.home import prepare_home
+from perfreg_assets.automation.materialise import Materialised, _innermost
 from perfreg_assets.cli.disk import disk_full
+from perfreg_assets.cli.upkeep import tell_upkeep
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
@@ -47,7 +52,7 @@ def chained():
 )
 def test_the_full_disk_is_named(settings, error):
     told = disk_full(error, settings)
-    assert f"no room in the home {settings.home_dir} " in told
+    assert told.startswith(f"no room in the home {settings.home_dir}")
     assert "free some space and run the same command again" in told
 
 
@@ -67,3 +72,45 @@ def test_a_home_without_room_is_refused_before_anything_is_done(settings, monkey
         prepare_home(settings)
     assert caught.value.reason is Reason.WAREHOUSE_DISK_FULL
     assert list(settings.dagster_home.iterdir()) == []
+
+
+def test_what_is_missing_and_how_to_make_it_is_not_said_of_a_full_disk(settings):
+    told = disk_full(Rejected(Reason.WAREHOUSE_MISSING, "perfreg.read.duckdb does not exist"), settings)
+    assert "perfreg ingest" not in told
+
+
+def serialised(error):
+    """As Dagster keeps the error of a step."""
+    try:
+        try:
+            raise error
+        except Exception as cause:
+            raise RuntimeError("Error occurred while executing op") from cause
+    except RuntimeError:
+        return serializable_error_info_from_exc_info(sys.exc_info())
+
+
+def test_steps_that_had_no_room_end_in_one_sentence(settings, capsys):
+    refused = Rejected(Reason.WAREHOUSE_DISK_FULL, "writing perfreg.duckdb needs 5 MB, 3 MB are free")
+    done = Materialised(failures=[_innermost(serialised(refused))] * 2)
+    with pytest.raises(SystemExit):
+        tell_upkeep(done, Outstanding((), {"notes-021": "com.rig.notes@1.5.0"}), settings)
+    assert capsys.readouterr().err == f"perfreg: {refused}\n"
+
+
+@pytest.mark.parametrize(
+    "failure", ["OSError: [Errno 28] No space left on device", "OperationalError: database or disk is full"]
+)
+def test_a_step_that_met_a_full_disk_in_other_words_says_what_to_do(settings, capsys, failure):
+    with pytest.raises(SystemExit):
+        tell_upkeep(Materialised(failures=[failure, "ValueError: after it"]), Outstanding((), {}), settings)
+    told = capsys.readouterr().err
+    assert told.startswith(f"perfreg: no room in the home {settings.home_dir} ({failure}): ")
+    assert "free some space" in told
+    assert told.count("\n") == 1
+
+
+def test_other_failures_are_told_once_each(settings, capsys):
+    with pytest.raises(SystemExit):
+        tell_upkeep(Materialised(failures=["one", "two", "one"]), Outstanding((), {}), settings)
+    assert capsys.readouterr().err == "perfreg: one\nperfreg: two\n"

@@ -19,6 +19,7 @@ from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, planned
 from perfreg_assets.automation.run_launcher import host_tags
 from perfreg_assets.partitions import DIMENSION
+from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -187,7 +188,8 @@ def _add_figures(result: Materialised, run: dg.ExecuteInProcessResult) -> None:
 
 
 def _innermost(error: Any) -> str:
-    """The cause's own sentence, without Dagster's wrapping and stack."""
+    """The cause's own sentence, without Dagster's wrapping and stack; a refusal's without its class."""
     while error.cause is not None:
         error = error.cause
-    return str(error.message).strip().splitlines()[-1]
+    told = str(error.message).strip().splitlines()[-1]
+    return told.removeprefix(f"{Rejected.__module__}.{Rejected.__qualname__}: ")

@@ -47,6 +47,8 @@ class _Forward(logging.Handler):
         event = meta.get("dagster_event")
         if event is not None and not event.is_step_start:
             return
+        if record.levelno >= logging.ERROR:  # steps that were left out, in Dagster's words: what failed is told itself
+            return
         if event is not None:
             advance.tell(_plan.next(str(meta.get("step_key"))))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,10 @@ from perfreg_assets import terminal
 from perfreg_assets.catalogue import AXES
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.collection.batch import BatchOutcome
+    from perfreg_assets.collection.errors import CollectionRecord
 
 
 @command(
@@ -93,16 +97,13 @@ def _collect(
     settings: Settings, serial: str | None, app: str | None, apks: tuple[Path, ...], out: Path | None, **options: Any
 ) -> bool:
     """Whether every session left a run folder; each session is a row of the warehouse either way."""
-    import dataclasses
-
     from perfreg_assets.collection.batch import collect_batch
     from perfreg_assets.collection.builds import read_build
-    from perfreg_assets.warehouse import collections as table
-    from perfreg_assets.warehouse.connection import Warehouse
 
     if app is None and not apks:
         raise ValueError("name the app with --app, or a build with --apk")
     config = _collection_config(app or read_build(apks[0]).app, serial, **options)
+    kept = _Kept(settings)
     with terminal.progress("collect") as show:
         batch = collect_batch(
             config,
@@ -110,11 +111,9 @@ def _collect(
             settings=settings,
             runs_out=(out or settings.inbox_dir).absolute(),
             progress=lambda progress: show(str(progress)),
+            ended=kept.add,
         )
-    ends = [outcome.result or outcome.error for outcome in batch.outcomes]
-    records = [end.record for end in ends if end is not None]
-    with Warehouse.of(settings).writing() as writer:
-        table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record)) for record in records])
+    kept.write()
     for outcome in batch.outcomes:
         if outcome.error is not None:
             terminal.fail(f"[{outcome.error.reason}] {outcome.error}")
@@ -128,6 +127,37 @@ def _collect(
     if batch.skipped:
         terminal.fail(f"{batch.skipped} sessions were not begun")
     return batch.is_complete
+
+
+class _Kept:
+    """Rows of sessions, written as each ends: one that is killed takes no earlier one's along. While the warehouse
+    cannot be written the next sessions go on, and the rows wait for the end of one of them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._waiting: list[CollectionRecord] = []
+
+    def add(self, outcome: BatchOutcome) -> None:
+        from perfreg_assets.reasons import Rejected
+
+        self._waiting.append(outcome.record)
+        try:
+            self.write()
+        except Rejected as refused:
+            terminal.note(f"the session is not in the warehouse yet, and tried again after the next: {refused}")
+
+    def write(self) -> None:
+        """Raises Rejected, as `Warehouse.writing` does."""
+        import dataclasses
+
+        from perfreg_assets.warehouse import collections as table
+        from perfreg_assets.warehouse.connection import Warehouse
+
+        if self._waiting:
+            with Warehouse.of(self._settings).writing() as writer:
+                rows = [table.CollectionRow(**dataclasses.asdict(record)) for record in self._waiting]
+                table.upsert(writer, rows)
+            self._waiting.clear()
 
 
 def _endure(

@@ -140,5 +140,5 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
         f"{len(refused)} quarantined, "
         f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
     )
-    tell_upkeep(done, upkeep.left)
+    tell_upkeep(done, upkeep.left, settings)
     return {run.run_id for run in runs.values()}

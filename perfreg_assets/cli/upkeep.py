@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from perfreg_assets import terminal
+from perfreg_assets.cli import disk
 from perfreg_assets.settings import Settings
 
 
@@ -26,7 +27,7 @@ def bring_up_to_date(settings: Settings) -> None:
         show("what is due")
         defs, project = project_of(settings)
         result = upkeep.bring_up_to_date(defs, project, progress=show)
-    tell_upkeep(result.done, result.left)
+    tell_upkeep(result.done, result.left, settings)
 
 
 def refresh_pages(settings: Settings) -> None:
@@ -49,10 +50,15 @@ _DONE = {
 }
 
 
-def tell_upkeep(done: Any, left: Any) -> None:
+def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
     told = [f"{done.counts[name]} {what}" for name, what in _DONE.items() if done.counts.get(name)]
     terminal.say(", ".join(told) if told else "nothing was due")
-    for failure in done.failures:
+    failures = list(dict.fromkeys(done.failures))  # of several versions the same one, most often
+    full = [failure for failure in failures if disk.says_so(failure)]
+    if full:  # it is why the others failed, and what is due says no more than that
+        terminal.fail(disk.sentence(settings, full[0]))
+        sys.exit(1)
+    for failure in failures:
         terminal.fail(failure)
     if left.keys:
         terminal.fail(f"still due: {len(left.due)} runs, {len(left.pages)} pages; `perfreg status` says what and why")

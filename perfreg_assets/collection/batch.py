@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfreg_assets.collection.builds import Build, check_build, read_build
 from perfreg_assets.collection.collect import CollectionResult, ProgressCallback, collect
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.errors import CollectionError
+from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 
@@ -22,6 +22,13 @@ class BatchOutcome:
     repeat: int
     result: CollectionResult | None
     error: CollectionError | None
+
+    @property
+    def record(self) -> CollectionRecord:
+        """The row for the warehouse."""
+        end = self.result or self.error
+        assert end is not None
+        return end.record
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,15 @@ def collect_batch(
     runs_out: Path,
     progress: ProgressCallback = lambda _: None,
     attempt: int = 0,
+    ended: Callable[[BatchOutcome], object] = lambda _: None,
 ) -> BatchResult:
     """`config.repeats` sessions of each build in turn, on one device; each is installed afresh and uninstalled.
 
     Without `apks`: sessions of `config.apk`, or of the app as it is on the device. A session that fails does not
     keep the next from being tried, unless the device or the disk is what failed.
+
+    Args:
+        ended: called after each session, before the next begins.
 
     Raises:
         Rejected: a build is not readable or of another app; nothing has been collected then.
@@ -77,9 +88,11 @@ def collect_batch(
             result = collect(
                 one, settings=settings, runs_out=runs_out, progress=progress, attempt=attempt, repeat=repeat
             )
-            outcomes.append(BatchOutcome(build, repeat, result, None))
+            outcome = BatchOutcome(build, repeat, result, None)
         except CollectionError as error:
-            outcomes.append(BatchOutcome(build, repeat, None, error))
-            if error.reason in _DEVICE_GONE:
-                break
+            outcome = BatchOutcome(build, repeat, None, error)
+        outcomes.append(outcome)
+        ended(outcome)
+        if outcome.error is not None and outcome.error.reason in _DEVICE_GONE:
+            break
     return BatchResult(tuple(outcomes), len(planned) - len(outcomes))

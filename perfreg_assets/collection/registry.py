@@ -7,6 +7,7 @@ between leaves a copy that the next registration replaces, never a row without i
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -280,8 +281,11 @@ def _store(
         for one in attachments:
             try:
                 _place(folder / one.file_name, building / one.file_name)
-            except OSError as error:  # deleted meanwhile, or no room: the run itself does not need it
-                notes.append(f"{one.file_name}: {error.strerror or error}")
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise  # the folder would leave the inbox without it; all of it is taken once there is room
+                (building / one.file_name).unlink(missing_ok=True)
+                notes.append(f"{one.file_name}: {error.strerror or error}")  # deleted meanwhile: the run can do without
             else:
                 stored.append(one)
         shutil.rmtree(target, ignore_errors=True)  # what a crash between files and row may have left

@@ -24,6 +24,8 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
     ]
     if published.is_sound and not published.is_newer:
         found.append(guarded("values", lambda: _values(warehouse)))
+        if not settings.exchange and published.version == migrations.latest_version():  # with one, others keep them
+            found.append(guarded("registered traces", lambda: _traces(warehouse, settings)))
     return found
 
 
@@ -83,6 +85,18 @@ def _values(warehouse: Warehouse) -> Finding:
         detail = f"{len(missing)} of {count} files of {warehouse.data.root} are not there, such as {missing[0]}"
         return Finding("values", FAILED, detail, Reason.DATA_MISSING.sentence)
     return Finding("values", OK, f"{count} files in {warehouse.data.root}")
+
+
+def _traces(warehouse: Warehouse, settings: Settings) -> Finding:
+    """Those that are not there although nobody deleted them by the setting `keep_traces`."""
+    with warehouse.reading() as reader:
+        kept = examining.kept_traces(reader)
+    missing = [run_id for run_id, file in kept if not (settings.runs_dir / run_id / file).is_file()]
+    if missing:
+        detail = f"{len(missing)} of {len(kept)} are not in {settings.runs_dir}, such as {missing[0]}"
+        advice = "verdicts stay; ingest the run folders again, or bring the folder back from a copy, to look into them"
+        return Finding("registered traces", NOTICE, detail, advice)
+    return Finding("registered traces", OK, f"{len(kept)} in {settings.runs_dir}")
 
 
 def _again(warehouse: Warehouse, done: str) -> str:

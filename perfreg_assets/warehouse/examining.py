@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from perfreg_assets.warehouse import migrations, recovering
-from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.data_folder import sync_directory
 from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.warehouse.lock import file_lock
@@ -91,6 +91,15 @@ def missing_values(warehouse: Warehouse) -> tuple[int, list[str]]:
             return 0, []
         names = named_files(reader)
     return len(names), [name for name in names if not warehouse.data.has(name)]
+
+
+def kept_traces(reader: Reader) -> list[tuple[str, str]]:
+    """(run_id, file of its trace) of the registered runs whose trace nobody deleted."""
+    return reader.rows(
+        "SELECT runs.run_id, runs.trace_file FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
+        "WHERE runs.trace_file IS NOT NULL AND NOT runs.is_quarantined AND NOT coalesce(traces.is_trace_gone, false) "
+        "ORDER BY runs.run_id"
+    )
 
 
 def bring_back(warehouse: Warehouse, *, timeout_s: float) -> Path | None:

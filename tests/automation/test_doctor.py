@@ -185,6 +185,17 @@ def test_scratch_and_names_of_dead_processes_are_removed_and_those_of_living_one
     assert all(path.exists() for path in [*kept, fresh])
 
 
+def test_a_registered_trace_that_is_gone_is_told(settings):
+    with Warehouse.of(settings).writing() as writer:
+        writer.execute(RUN, ["three"])
+        writer.execute("UPDATE core.runs SET is_quarantined = false, trace_file = 'trace' WHERE run_id = 'three'")
+    row = examined(settings, fix=True)["registered traces"]
+    assert (row["state"], row["detail"]) == ("notice", f"1 of 1 are not in {settings.runs_dir}, such as three")
+    (settings.runs_dir / "three").mkdir(parents=True)
+    (settings.runs_dir / "three" / "trace").touch()
+    assert examined(settings)["registered traces"]["state"] == "ok"
+
+
 def test_the_name_of_a_dead_process_is_taken_off_the_lock(settings, ended):
     lock = settings.warehouse.with_name("perfreg.duckdb.lock")
     lock.write_text(json.dumps({"pid": ended, "command": "perfreg", "since": ""}))

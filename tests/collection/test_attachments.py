@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
@@ -215,3 +216,37 @@ def test_profiles_are_known_by_their_content_and_may_come_later(folder, settings
         ],
         "nobody": [],
     }
+
+
+def test_a_full_disk_takes_no_attachment_from_a_run(folder, settings, warehouse, monkeypatch):
+    place = registry._place
+
+    def full(source: Path, target: Path) -> None:
+        if target.name.endswith(".png"):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        place(source, target)
+
+    monkeypatch.setattr(registry, "_place", full)
+    with pytest.raises(OSError, match="No space left"):
+        register(folder, settings, warehouse)
+    assert not settings.runs_dir.exists() or list(settings.runs_dir.iterdir()) == []
+    monkeypatch.setattr(registry, "_place", place)
+    register(folder, settings, warehouse)
+    assert {"0003.png", "shots/first.png", "4.png"} <= set(stored(warehouse))
+
+
+def test_half_of_an_attachment_is_not_left(folder, settings, warehouse, monkeypatch):
+    place = registry._place
+
+    def gone(source: Path, target: Path) -> None:
+        place(source, target)
+        if target.name == "4.png":
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(registry, "_place", gone)
+    assert register(folder, settings, warehouse).notes == ("4.png: Input/output error",)
+    assert "4.png" not in stored(warehouse)
+    assert not (settings.runs_dir / "shop-004" / "4.png").exists()
+    assert (settings.runs_dir / "shop-004" / "0003.png").exists()

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import websockets.exceptions
+from websockets.sync.client import connect
 
 from perfreg_assets.cli.comparing import page_of_runs
 from perfreg_assets.reasons import Reason, Rejected
@@ -215,6 +217,14 @@ def test_nothing_else_is_served(site, path):
 def test_nothing_can_be_changed(site, method):
     assert site.ask("/runs/shop-001.html", method=method)[0] == 405
     assert site.ask("/traces/shop-001", method=method)[0] == 405
+
+
+@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "own"])
+@pytest.mark.parametrize("path", ["/", "/graphql", "/lists/runs"])
+def test_no_websocket_opens(site, path, origin):
+    given = f"http://127.0.0.1:{site.port}" if origin == "own" else origin
+    with pytest.raises(websockets.exceptions.InvalidHandshake):
+        connect(f"ws://127.0.0.1:{site.port}{path}", origin=given, open_timeout=20)
 
 
 def test_only_the_public_perfetto_ui_may_read_traces_from_another_origin(site):

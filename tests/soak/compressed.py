@@ -1,8 +1,9 @@
 """Hours of use in minutes: `perfreg ui` is fed and killed at random, and tells the same in the end as one quiet ingest.
 
 Run folders arrive in its inbox: good ones, late ones (earlier sessions after later ones), the same again, the same
-trace under another run id, broken ones, some dated in the future. Meanwhile ω changes, runs are reviewed, and processes
-are killed: workers, the code server, the daemon, everything at once.
+trace under another run id, broken ones, some dated in the future. Meanwhile ω changes, runs are reviewed, the disk is
+full for a while, the clock jumps, somebody reads all the time, and processes are killed: workers, the code server, the
+daemon, the web server, everything at once; whoever comes to a named point first, there.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "automation"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kills import SESSIONS, marts
+import points
+from kills import SESSIONS, marts, reader
 from rehearsal import descendants, free_port, kill
+from shifted_clock import ShiftedClock
+from small_disk import CannotMountError, SmallDisk, small_disk
 from starter import Starter, starter
 
 from perfreg_assets.assets.outstanding import outstanding
@@ -43,7 +48,17 @@ GOOD = (
     "notes-020",
     "notes-021",
 )
-SETTLING_S = 600.0
+SETTLING_S = 1200.0
+PAUSE_S = 7.0
+"""Between two events, on average."""
+DISK_MB = 2048
+FULL_S = (5.0, 25.0)
+JUMPS_S = (-86_400, -5_000, -30, 30, 5_000, 86_400)
+REVIEWED = ("notes-000", "notes-018")
+POINTS = [
+    name for name in points.NAMES if not name.startswith(("backup", "restore", "debt", "recording", "run folder"))
+]
+"""Those that `perfreg ui` may come to."""
 
 
 @dataclass
@@ -51,15 +66,23 @@ class Soaked:
     """What happened, and what did not come out as it should."""
 
     events: Counter[str] = field(default_factory=Counter)
+    points: Counter[str] = field(default_factory=Counter)
+    reads: int = 0
     faults: list[str] = field(default_factory=list)
     settled_s: float = 0.0
+
+    @property
+    def kills(self) -> int:
+        return sum(count for event, count in self.events.items() if event.startswith("kill")) + self.points.total()
 
 
 class _Ui:
     """`perfreg ui`, started again where it was killed."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._process = folder, None
+    def __init__(self, folder: Path, log: Path, **variables: str) -> None:
+        self._folder, self._log, self._process = folder, log, None
+        path = f"{Path(__file__).with_name('site')}{os.pathsep}{ROOT}"
+        self._environment = {**os.environ, "PERFREG_INBOX_SETTLE_S": "1", "PYTHONPATH": path, **variables}
         self._port = free_port()
         self.keep_up()
 
@@ -67,10 +90,10 @@ class _Ui:
         if self._process is not None and self._process.poll() is None:
             return
         command = [sys.executable, "-m", "perfreg_assets.cli", "ui", "--port", str(self._port)]
-        with (self._folder / "ui.log").open("ab") as log:
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, cwd=self._folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                env={**os.environ, "PERFREG_INBOX_SETTLE_S": "1", "PYTHONPATH": str(ROOT)},
+                env=self._environment,
             )  # fmt: skip
 
     def kill_something(self, chance: random.Random) -> str | None:
@@ -159,74 +182,173 @@ def _reference(run: Starter, work: Path, folders: list[tuple[str, Path]]) -> Pat
         given = [str(folder) for one, folder in folders if one == kind]
         if given:
             run.run(["ingest", *given], folder=place)
+    _last_words(run, place)
     return place
+
+
+def _last_words(run: Starter, place: Path, **given: Path) -> None:
+    """What people said last, in both warehouses."""
+    for words in (*(("review", one, "--status", "rejected") for one in REVIEWED), ("settings", "set", "omega", "0.75")):
+        status = run.run(list(words), folder=place, **given)
+        assert status == 0, f"{' '.join(words)}: status {status}"
 
 
 def _is_settled(settings: Settings, expected: int) -> bool:
     warehouse = Warehouse(settings.warehouse, lock_timeout_s=30)
     if not warehouse.published.exists() or warehouse.has_unpublished:
         return False
-    with warehouse.reading() as reader:
-        if reader.value("SELECT count(*) FROM marts.runs") < expected:
+    with warehouse.reading() as open_one:
+        if open_one.value("SELECT count(*) FROM marts.runs") < expected:
             return False
-        return not outstanding(reader, settings).keys
+        return not outstanding(open_one, settings).keys
+
+
+@contextmanager
+def _place(work: Path) -> Iterator[tuple[Path, SmallDisk | None]]:
+    """Where everything happens: a disk of its own where one can be had."""
+    folder = work / "place"
+    try:
+        with small_disk(folder, DISK_MB) as disk:
+            yield folder, disk
+    except CannotMountError:
+        yield folder, None
+
+
+class _Soak:
+    """One place and what happens to it."""
+
+    def __init__(
+        self, place: Path, disk: SmallDisk | None, work: Path, started: Starter, chance: random.Random, result: Soaked
+    ) -> None:
+        self._disk, self._log, self._started, self._chance, self._result = disk, work, started, chance, result
+        self.place, self.settings = place, Settings(warehouse=place / "perfreg.duckdb")
+        self._points, self._armed, self._full_until = work / "points", "", 0.0
+        self._points.mkdir()
+        self._clock = ShiftedClock(self._points)
+        variables = {points.VARIABLE: str(self._points), **self._clock.variables}
+        self.ui = _Ui(place, work / "ui.log", **variables)
+
+    # ---- what happens ----
+    def feed(self, waiting: list[tuple[str, Path]], seconds: float, tell: Callable[[str], object]) -> None:
+        """All of it, however little time that leaves."""
+        until, every = time.monotonic() + seconds, seconds / len(waiting)
+        next_folder = time.monotonic()
+        while waiting or time.monotonic() < until:
+            self.ui.keep_up()
+            if waiting and not self._is_full and time.monotonic() >= min(next_folder, until):
+                kind, folder = waiting.pop(0)
+                _arrive(folder, self.settings.inbox_dir, self._chance)
+                next_folder += self._chance.uniform(0, 1.6 * every)
+                event = f"{kind} folder"
+            else:
+                event = self._something()
+            self._result.events[event] += 1
+            tell(event)
+            self._look_after()
+            time.sleep(self._chance.uniform(0, 2 * PAUSE_S) if time.monotonic() < until else 0)
+        self.end()
+
+    def end(self) -> None:
+        """Room, the right time, and nobody dies any more."""
+        self._full_until = 0.0
+        self._clock.jump(0)
+        self._look_after()
+        if self._armed and points.disarm(self._points):
+            self._result.points[self._armed] += 1
+        self._armed = ""
+
+    def settle(self, runs: int) -> None:
+        begin = time.monotonic()
+        while not _is_settled(self.settings, runs):
+            if time.monotonic() > begin + SETTLING_S:
+                self._result.faults.append(f"not settled after {SETTLING_S:g} s")
+                return
+            self.ui.keep_up()
+            time.sleep(1)
+        self._result.settled_s = max(self._result.settled_s, time.monotonic() - begin)
+
+    def _something(self) -> str:
+        happenings = [self._kill] * 2 + [self._arm] * 4 + [self._omega, self._review]
+        happenings += [self._jump] if self._clock.can_jump else []
+        happenings += [self._fill] if self._disk is not None else []
+        return self._chance.choice(happenings)()
+
+    def _look_after(self) -> None:
+        if self._armed and not (self._points / "armed").exists():
+            self._result.points[self._armed] += 1
+            self._armed = ""
+        if self._disk is not None and time.monotonic() > self._full_until:
+            self._full_until = 0.0
+            self._disk.free()
+
+    @property
+    def _is_full(self) -> bool:
+        return self._full_until > 0
+
+    def _kill(self) -> str:
+        return self.ui.kill_something(self._chance) or "nothing to kill"
+
+    def _arm(self) -> str:
+        if self._armed and points.disarm(self._points):
+            self._result.points[self._armed] += 1
+        self._armed = self._chance.choice(POINTS)
+        points.arm(self._points, self._armed)
+        return "named point"
+
+    def _omega(self) -> str:
+        return self._say("ω changed", "settings", "set", "omega", self._chance.choice(("0.5", "1", "0.75")))
+
+    def _review(self) -> str:
+        status = self._chance.choice(("confirmed", "rejected", "accepted"))
+        return self._say("reviewed", "review", self._chance.choice(REVIEWED), "--status", status)
+
+    def _jump(self) -> str:
+        self._clock.jump(self._chance.choice(JUMPS_S) if self._chance.random() < 0.7 else 0)
+        return "clock jump"
+
+    def _fill(self) -> str:
+        assert self._disk is not None
+        self._disk.fill(self._chance.choice((0, 100_000, 1_000_000, 5_000_000)))
+        self._full_until = time.monotonic() + self._chance.uniform(*FULL_S)
+        return "disk full"
+
+    def _say(self, event: str, *words: str) -> str:
+        """A command beside, killed when it takes long; it is refused when the disk is full or the run not there yet."""
+        if not self.settings.warehouse.exists():
+            return f"{event}: too early"
+        status = self._started.run(
+            list(words), folder=self.place, log_folder=self._log, killed_after_s=self._chance.uniform(1, 12)
+        )
+        return f"kill: {event}" if status < 0 else event if status == 0 else f"{event}: refused"
 
 
 def run(work: Path, *, seconds: float, seed: int, tell: Callable[[str], object]) -> Soaked:
     """Feeds and kills for so long, then waits until everything is settled and compares."""
     chance, result = random.Random(seed), Soaked()
     folders = _folders(work, chance)
-    with starter() as started:
+    with starter() as started, _place(work) as (place, disk):
         expected = marts(_reference(started, work, folders))
-        place = work / "place"
-        place.mkdir()
-        settings = Settings(warehouse=place / "perfreg.duckdb")
-        ui = _Ui(place)
+        soak = _Soak(place, disk, work, started, chance, result)
         try:
-            _feed(ui, started, settings, list(folders), result, chance, seconds, tell)
-            ui.keep_up()
-            begin = time.monotonic()
-            while not _is_settled(settings, len(expected["runs"])) and time.monotonic() < begin + SETTLING_S:
-                ui.keep_up()
-                time.sleep(1)
-            result.settled_s = time.monotonic() - begin
+            with_reader = reader(place)
+            soak.feed(list(folders), seconds, tell)
+            tell("settling")
+            soak.settle(len(expected["runs"]))
+            _last_words(started, place, log_folder=work)
+            soak.settle(len(expected["runs"]))
         finally:
-            ui.stop()
-        if result.settled_s >= SETTLING_S:
-            result.faults.append(f"not settled after {SETTLING_S:g} s")
+            soak.ui.stop()
+            soak.end()
+            (place / "stop").touch()  # the reader's end, whatever happened
+        told = with_reader.communicate(timeout=60)[0].split()
+        if with_reader.returncode:
+            result.faults.append(f"reader: {' '.join(told)}")
+        else:
+            result.reads = int(told[-1])
         found = marts(place)
         result.faults += [f"another {mart}" for mart in expected if found.get(mart) != expected[mart]]
+        if result.faults:
+            shutil.copytree(place, f"{work}-kept", dirs_exist_ok=True)
+            shutil.copy(work / "ui.log", f"{work}-kept/ui.log")
+            tell(f"what was found is kept in {work}-kept")
     return result
-
-
-def _feed(
-    ui: _Ui,
-    started: Starter,
-    settings: Settings,
-    waiting: list[tuple[str, Path]],
-    result: Soaked,
-    chance: random.Random,
-    seconds: float,
-    tell: Callable[[str], object],
-) -> None:
-    """Feeds all of it, however little time that leaves."""
-    until, every = time.monotonic() + seconds, seconds / (2.5 * len(waiting) + 1)
-    place = settings.warehouse.parent
-    while waiting or time.monotonic() < until:
-        ui.keep_up()
-        if waiting and (chance.random() < 0.5 or time.monotonic() >= until):
-            kind, folder = waiting.pop(0)
-            _arrive(folder, settings.inbox_dir, chance)
-            event = f"{kind} folder"
-        elif chance.random() < 0.6:
-            event = ui.kill_something(chance) or "nothing to kill"
-        else:
-            omega = chance.choice(("0.5", "1", "0.75"))
-            status = (
-                started.run(["settings", "set", "omega", omega], folder=place) if settings.warehouse.exists() else 0
-            )
-            event = "ω changed" if status == 0 else f"ω: status {status}"
-        result.events[event] += 1
-        tell(event)
-        time.sleep(chance.uniform(0, 2 * every) if time.monotonic() < until else 0)
-    started.run(["settings", "set", "omega", "0.75"], folder=place)

@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,14 +28,30 @@ class Starter:
         )
         assert self._answer() == "ready"
 
-    def run(self, arguments: list[str], *, folder: Path, killed_after_s: float | None = None) -> int:
+    def run(
+        self,
+        arguments: list[str],
+        *,
+        folder: Path,
+        log_folder: Path | None = None,
+        killed_after_s: float | None = None,
+        variables: dict[str, str] | None = None,
+    ) -> int:
         """The exit status; negative where it was killed by that signal. Its output is added to `folder`/log.
 
         Args:
+            log_folder: instead of `folder`.
             killed_after_s: with SIGKILL, its children as well; one that ends before is not.
+            variables: of the environment, beside those of this process when the starter began.
         """
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"arguments": arguments, "folder": str(folder)}) + "\n")
+        wanted: dict[str, object] = {
+            "arguments": arguments,
+            "folder": str(folder),
+            "log": str((log_folder or folder) / "log"),
+        }
+        wanted |= {"variables": variables or {}}
+        self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
         pid = int(self._answer())
         if killed_after_s is not None:
@@ -67,6 +84,9 @@ def starter() -> Iterator[Starter]:
 
 def _serve() -> None:
     # Here only: the other side of this file needs none of it.
+    import points  # noqa: PLC0415
+
+    points.install()
     import perfreg_assets.cli.ingesting  # noqa: PLC0415
     import perfreg_assets.definitions  # noqa: F401, PLC0415  (what every command would import)
     from perfreg_assets.cli import main  # noqa: PLC0415
@@ -79,7 +99,9 @@ def _serve() -> None:
         if pid == 0:
             os.setpgid(0, 0)
             os.chdir(wanted["folder"])
-            _to_log(Path(wanted["folder"]) / "log")
+            os.environ.update(wanted["variables"])
+            tempfile.tempdir = None  # asked for before the variables were these
+            _to_log(Path(wanted["log"]))
             try:
                 main(wanted["arguments"])
             finally:
