@@ -46,7 +46,7 @@ def test_the_extra_is_locked_and_what_starts_together():
     assert {"dagster-postgres", "dagster-k8s", "s3fs", "fsspec", "psycopg2-binary", "sqlalchemy"} == set(names)
     assert set(names) <= set(LOCKED)
     assert LOCKED["sqlalchemy"].startswith("2.0."), "2.1 takes psycopg 3 for postgresql:// URLs"
-    assert "perfreg[cluster,dev]" in extras["test"]
+    assert "perfreg[cluster,dev,docs]" in extras["test"]
 
 
 def test_the_instance_of_compose_is_one_that_dagster_takes(monkeypatch):

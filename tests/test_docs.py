@@ -14,6 +14,7 @@ import pytest
 from perfreg_assets.catalogue import SERIES
 from perfreg_assets.cli import main
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import dictionary
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
@@ -181,6 +182,13 @@ def test_all_examples_are_listed():
 def test_readme_holds_the_two_one_line_commands():
     lines = [line for line in PAGES["README.md"].splitlines() if re.match(r"python3 -m venv \.venv && ", line)]
     assert [line.rpartition(" && ")[2] for line in lines] == [".venv/bin/perfreg demo", ".venv/bin/pytest"]
+
+
+def test_the_dictionary_is_that_of_this_release(tmp_path):
+    warehouse = tmp_path / "perfreg.duckdb"
+    sample_warehouse.build(warehouse, runs=1, samples=5)
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert dictionary.markdown(reader) == PAGES["docs/dictionary.md"], "perfreg dictionary > docs/dictionary.md"
 
 
 def judged(one):
