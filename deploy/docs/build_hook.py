@@ -23,7 +23,9 @@ class DocsHook(BuildHookInterface):  # type: ignore[type-arg]
         root = Path(self.root)
         config = root / "deploy" / "docs" / "mkdocs.yml"
         if find_spec("material") is None:  # without build isolation, from an environment that has no mkdocs-material
-            self.app.display_warning("mkdocs-material is not installed: /docs of `perfreg serve` will say how to build it")
+            self.app.display_warning(
+                "mkdocs-material is not installed: /docs of `perfreg serve` will say how to build it"
+            )
             return
         from mkdocs.commands.build import build  # noqa: PLC0415 - only where it is there
         from mkdocs.config import load_config  # noqa: PLC0415

@@ -13,7 +13,6 @@ import socket
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -155,8 +154,8 @@ def create_app(
     compare: Compare | None = None,
 ) -> ASGIApp:
     """The application: `/` reports, `/lists/runs` the rows that the index shows, `/compare` two of them,
-    `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/docs/` the documentation, `/reduced/<folder>/<file>` reduced
-    traces.
+    `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/docs/` the documentation,
+    `/reduced/<folder>/<file>` reduced traces.
 
     Args:
         reduced_dir: with a folder for each reduced trace; None: there is no such route.

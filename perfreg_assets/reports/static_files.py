@@ -34,6 +34,9 @@ class Files(StaticFiles):
         super().__init__(directory=folder, check_dir=False)
         self._policy = policy
 
+    async def check_config(self) -> None:
+        """Whether the folder is there is told by each answer."""
+
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path in ("", "."):
             path = "index.html"

@@ -49,7 +49,8 @@ def test_recorded_runs_hold_to_it():
 @pytest.mark.parametrize(
     "change",
     [
-        {"run_id": ""}, {"run_id": None}, {"run_id": "shop-004"}, {"schema_version": None}, {"path": []}, {"path": None},
+        {"run_id": ""}, {"run_id": None}, {"run_id": "shop-004"}, {"schema_version": None}, {"path": []},
+        {"path": None},
         {"path": [{"state_hash": "a"}, {"step": 4, "state_hash": "b", "screen": None}]}, {"scenario": "cold"},
         {"functional_problems": None}, {"functional_problems": [{"kind": "anr"}]}, {"own": {"key": 1}},
         {"exploration": {"start_ns": 1, "end_ns": 2}}, {"version_code": 150}, {"trace_bytes": 0},
@@ -64,7 +65,8 @@ def test_what_reading_takes_holds_to_it(change):
 @pytest.mark.parametrize(
     "change",
     [
-        {"app": ""}, {"app": " "}, {"app": 3}, {"trace": None}, {"run_id": "a/b"}, {"run_id": "a" * 129}, {"config": {}},
+        {"app": ""}, {"app": " "}, {"app": 3}, {"trace": None}, {"run_id": "a/b"}, {"run_id": "a" * 129},
+        {"config": {}},
         {"config": {**GOOD["config"], "time_limit_s": -1}}, {"config": {**GOOD["config"], "device": None}},
         {"version_code": -1}, {"version_code": "150"}, {"path": {}}, {"path": [{"step": -1, "state_hash": "a"}]},
         {"path": [{"step": 0}]}, {"functional_problems": [{}]}, {"functional_problems": "none"}, {"started_at": 5},

@@ -83,7 +83,7 @@ def test_serve_shows_it(address):
     assert requests.get(f"{address}/docs/%2e%2e/%2e%2e/settings.py", timeout=20).status_code == 404
 
 
-@pytest.mark.parametrize("address", [Path("/nowhere/docs")], indirect=True)
+@pytest.mark.parametrize("address", [Path("/nowhere/docs")], indirect=True, ids=["none"])
 def test_serve_says_how_to_build_it(address):
     page = requests.get(f"{address}/docs/", timeout=20)
     assert page.status_code == 404
