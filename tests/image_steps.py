@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _HEALTH = "dagster api grpc-health-check -p 4000"
-_START_S = 120.0
+_START_S, _STOP_S = 120.0, 30.0
 PYTHON = Path(sys.base_prefix).resolve() / "bin"
 _BASE = {
     "PATH": f"{PYTHON}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
@@ -138,7 +138,11 @@ def become_healthy(stage: Stage, command: list[str]) -> None:
             time.sleep(1)
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(_STOP_S)
+        except subprocess.TimeoutExpired:  # a container's engine does the same
+            server.kill()
+            server.wait()
 
 
 def _do(*command: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from perfreg_assets.catalogue import SERIES
 from perfreg_assets.cli import main
+from perfreg_assets.collection import run_json
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import dictionary
 from perfreg_assets.warehouse.connection import Warehouse
@@ -160,6 +163,25 @@ def test_commands_and_options_that_the_text_names_exist(page):
 def test_variables_are_parameters(page):
     variables = {row["variable"] for row in Settings.describe()}
     assert set(re.findall(r"PERFREG_[A-Z_]+", PAGES[page])) <= variables
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if fences(PAGES[page], "sh")])
+def test_shell_blocks_are_shell_and_name_files_that_are_there(page):
+    """Of all commands, also those that are not perfreg's: pip, docker, helm, python."""
+    for body in fences(PAGES[page], "sh"):
+        done = subprocess.run(["bash", "-n"], input=body, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), body
+        named = re.findall(r"(?<![\w./~-])(?:deploy|tests|sql|docs|\.ci)/[\w./-]+\w", body)
+        assert [one for one in named if not (ROOT / one).exists()] == []
+
+
+def test_json_blocks_are_json_and_that_of_a_run_is_one():
+    bodies = [body for text in PAGES.values() for body in fences(text, "json")]
+    blocks = [json.loads(body if body[0] in "{[" else f"{{{body}}}") for body in bodies]  # some show one key
+    runs = [one for one in blocks if "trace" in one and "app" in one]
+    assert runs
+    for one in runs:
+        run_json.read(one, "run.json", path_max_steps=10)
 
 
 def test_queries_run(tmp_path):
