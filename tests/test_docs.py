@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,9 @@ import pytest
 
 from perfreg_assets.catalogue import SERIES
 from perfreg_assets.cli import main
+from perfreg_assets.collection import run_json
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import dictionary
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
@@ -161,6 +165,25 @@ def test_variables_are_parameters(page):
     assert set(re.findall(r"PERFREG_[A-Z_]+", PAGES[page])) <= variables
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if fences(PAGES[page], "sh")])
+def test_shell_blocks_are_shell_and_name_files_that_are_there(page):
+    """Of all commands, also those that are not perfreg's: pip, docker, helm, python."""
+    for body in fences(PAGES[page], "sh"):
+        done = subprocess.run(["bash", "-n"], input=body, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), body
+        named = re.findall(r"(?<![\w./~-])(?:deploy|tests|sql|docs|\.ci)/[\w./-]+\w", body)
+        assert [one for one in named if not (ROOT / one).exists()] == []
+
+
+def test_json_blocks_are_json_and_that_of_a_run_is_one():
+    bodies = [body for text in PAGES.values() for body in fences(text, "json")]
+    blocks = [json.loads(body if body[0] in "{[" else f"{{{body}}}") for body in bodies]  # some show one key
+    runs = [one for one in blocks if "trace" in one and "app" in one]
+    assert runs
+    for one in runs:
+        run_json.read(one, "run.json", path_max_steps=10)
+
+
 def test_queries_run(tmp_path):
     warehouse = tmp_path / "perfreg.duckdb"
     sample_warehouse.build(warehouse, runs=8, samples=20)
@@ -181,6 +204,13 @@ def test_all_examples_are_listed():
 def test_readme_holds_the_two_one_line_commands():
     lines = [line for line in PAGES["README.md"].splitlines() if re.match(r"python3 -m venv \.venv && ", line)]
     assert [line.rpartition(" && ")[2] for line in lines] == [".venv/bin/perfreg demo", ".venv/bin/pytest"]
+
+
+def test_the_dictionary_is_that_of_this_release(tmp_path):
+    warehouse = tmp_path / "perfreg.duckdb"
+    sample_warehouse.build(warehouse, runs=1, samples=5)
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert dictionary.markdown(reader) == PAGES["docs/dictionary.md"], "perfreg dictionary > docs/dictionary.md"
 
 
 def judged(one):

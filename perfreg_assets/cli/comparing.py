@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _CSV = (
     *("series", "unit", "mean_a", "mean_b", "difference", "low", "high", "p_value", "p_holm"),
+    *("growth_a", "growth_b", "growth_difference", "growth_low", "growth_high", "growth_p_value", "growth_p_holm"),
     *("basis", "runs_a", "runs_b", "is_judged", "state"),
 )
 _THREADS_SHOWN = 5
@@ -162,12 +163,22 @@ def _explanation(found: SidesCompared) -> str:
     if found.verdict == "not_enough_runs":
         sides = f"{max((one.runs_a for one in judged), default=0)} and {max((one.runs_b for one in judged), default=0)}"
         return f"No verdict: that needs {RUNS_MINIMUM} runs on each side that vary, there are {sides}."
-    named = [f"{one.series} {_change(one)}" for one in judged if one.state == found.verdict]
+    named = [f"{one.series} {_why(one, found.level)}" for one in judged if one.state == found.verdict]
     level = f"false alarms at most {found.level:.0%} of comparisons"
     if found.verdict == "normal":
         return f"No difference beyond the noise of the runs: {', '.join(one.series for one in judged)} ({level})."
     words = {"anomalous": "Worse in B", "improved": "Better in B", "changed": "Different in B"}
     return f"{words[found.verdict]}: {', '.join(named)} ({level})."
+
+
+def _why(one: SeriesDifference, level: float) -> str:
+    """What differs: the mean, the growth within the runs, or both. A p-value that is NaN is below no level."""
+    from perfreg_assets.methods.explanation import readable_quantity
+
+    grows = f"grows by {readable_quantity(one.growth_b, one.unit)} per minute instead of "
+    grows += readable_quantity(one.growth_a, one.unit)
+    told = ((_change(one), one.p_holm <= level), (grows, one.growth_p_holm <= level))
+    return " and ".join(words for words, does_differ in told if does_differ)
 
 
 def _change(one: SeriesDifference) -> str:
@@ -206,6 +217,12 @@ def _show_table(told: dict[str, Any]) -> None:
         ],
         ("series", "A", "B", "change", "difference", "interval", "p", "rests on", "state"),
     )  # fmt: skip
+    growing = [row for row in shown if row["growth_difference"] is not None]
+    if growing:
+        terminal.say()
+        terminal.table(
+            [_growth_row(row) for row in growing], ("grows per minute", "A", "B", "difference", "interval", "p")
+        )
     if told["threads"]:
         terminal.say()
         terminal.table(
@@ -217,6 +234,20 @@ def _show_table(told: dict[str, Any]) -> None:
         )
     terminal.say()
     terminal.say(told["explanation"])
+
+
+def _growth_row(row: dict[str, Any]) -> dict[str, str]:
+    from perfreg_assets.methods.explanation import readable_quantity
+
+    low, high = row["growth_low"], row["growth_high"]
+    return {
+        "grows per minute": row["series"],
+        "A": readable_quantity(row["growth_a"], row["unit"]),
+        "B": readable_quantity(row["growth_b"], row["unit"]),
+        "difference": f"{row['growth_difference']:+.4g}",
+        "interval": "–" if low is None else f"{low:+.4g} to {high:+.4g}",
+        "p": "–" if row["growth_p_value"] is None else f"{row['growth_p_value']:.2g}",
+    }
 
 
 def _page(told: dict[str, Any], courses: dict[str, Courses], settings: Settings) -> str:

@@ -32,24 +32,14 @@ DEMO_SIMILARITY = "0.6"
 )
 def demo(settings: Settings, folder: Path | None) -> None:
     """Runs the whole pipeline on the bundled recorded runs and shows what it found."""
-    from perfreg_assets.reports.pictures import picture_of_worst
-    from perfreg_assets.warehouse import settings_table
-    from perfreg_assets.warehouse.connection import Warehouse
-
     if folder is not None:
         settings = settings.with_values(warehouse=folder.absolute() / "perfreg.duckdb", home=None, data=None)
-    name = "path_similarity_minimum"
-    warehouse = Warehouse.of(settings)
-    if settings.published_warehouse.exists():
-        _require_demo_alone(warehouse)
-    elif name not in settings.given:
-        # Sessions of 70 s: few actions, so that one detour makes a path dissimilar.
-        with warehouse.writing() as writer:
-            note = "demo: its sessions are 70 s short"
-            settings_table.change(writer, name, DEMO_SIMILARITY, note, changed_by="perfreg demo")
-        terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable in this warehouse (setting {name})")
-
+    with terminal.progress("demo", lines=True) as show:
+        show("preparing its warehouse")
+        warehouse = _warehouse_of_demo(settings)
     show_verdicts(settings, take_in(settings, [bundled.demo_runs_dir()]))
+    from perfreg_assets.reports.pictures import picture_of_worst
+
     picture = settings.home_dir / "demo.png"
     with warehouse.reading() as reader:
         worst = picture_of_worst(reader)
@@ -63,6 +53,28 @@ def demo(settings: Settings, folder: Path | None) -> None:
     terminal.say(f"Dagster    perfreg ui{there}")
     if folder is not None:
         terminal.say(f"all of it  {folder}   (delete the folder when you are done)")
+
+
+def _warehouse_of_demo(settings: Settings) -> Warehouse:
+    """A new one gets what the demo's short sessions need.
+
+    Raises:
+        ValueError: it holds other runs.
+    """
+    from perfreg_assets.warehouse import settings_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    name = "path_similarity_minimum"
+    warehouse = Warehouse.of(settings)
+    if settings.published_warehouse.exists():
+        _require_demo_alone(warehouse)
+    elif name not in settings.given:
+        # Sessions of 70 s: few actions, so that one detour makes a path dissimilar.
+        with warehouse.writing() as writer:
+            note = "demo: its sessions are 70 s short"
+            settings_table.change(writer, name, DEMO_SIMILARITY, note, changed_by="perfreg demo")
+        terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable in this warehouse (setting {name})")
+    return warehouse
 
 
 def _require_demo_alone(warehouse: Warehouse) -> None:

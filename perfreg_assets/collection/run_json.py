@@ -19,6 +19,7 @@ from pydantic import (
     Field,
     Strict,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -67,7 +68,7 @@ def _moment(text: Any) -> datetime:
 
 
 _AnyText = Annotated[str, Strict()]
-_Text = Annotated[str, Strict(), AfterValidator(_said)]
+_Text = Annotated[str, Strict(), AfterValidator(_said), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 _Name = Annotated[Annotated[str, Strict()] | None, AfterValidator(lambda text: text or None)]  # "" is none
 _Whole = Annotated[int, Strict(), Field(ge=0, le=_INT64_MAX)]
 _Number = Annotated[float, Strict(), Field(ge=0, le=_INT64_MAX, allow_inf_nan=False)]

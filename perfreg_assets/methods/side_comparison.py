@@ -4,8 +4,11 @@
 * One run on each side says nothing of how runs differ. What its own course says is told instead: both means are drawn
   anew from blocks of the course (stationary bootstrap, Politis and Romano 1994), and that is named. Of memory not even
   that: its course is no noise around a level.
-* A verdict needs three runs on each side. It is Holm's (1979) over the judged series, so that at the level .05 at most
-  one comparison in twenty of sides that do not differ says that they do.
+* A leak hardly moves the mean of a session. Of memory the growth within each run counts as well: the median of the
+  slopes between its samples (Theil 1950, Sen 1968), compared over the runs like the means.
+* A verdict needs three runs on each side. It is Holm's (1979) over the means of the judged series and the growth of
+  those of memory, so that at the level .05 at most one comparison in twenty of sides that do not differ says that they
+  do.
 """
 
 from __future__ import annotations
@@ -18,10 +21,12 @@ from typing import Literal
 import numpy as np
 
 from perfreg_assets.methods.benchmark_statistics import CONFIDENCE, Change, holm, welch
+from perfreg_assets.methods.features import theil_sen_slope
 from perfreg_assets.methods.inputs import Floats
 
 LEVEL = 0.05
 RUNS_MINIMUM = 3
+GROWTH_SAMPLES_MINIMUM = 10  # of a run: fewer tell a step from a slope by chance only
 DRAWS = 2000
 _BLOCK_POWER = 1 / 3  # of the length of the series: the order at which the variance of a mean is estimated best
 
@@ -40,6 +45,7 @@ class Courses:
         worse: which direction is a regression.
         is_judged: whether it counts for the verdict.
         is_memory: its course is a level that grows, and no noise.
+        interval_s: between samples.
     """
 
     unit: str
@@ -48,6 +54,7 @@ class Courses:
     worse: Worse
     is_judged: bool
     is_memory: bool
+    interval_s: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,8 @@ class SeriesDifference:
     """Attributes:
     difference: mean_b - mean_a, of means over runs of means over time, in the unit of the series.
     low, high, p_value: NaN where nothing tells the noise; the p-value is of no difference, two-sided.
-    p_holm: corrected for the number of judged series; NaN for one that is not judged.
+    p_holm: corrected for the number of judged means and growths; NaN for one that is not judged.
+    growth_…: the same of the growth within the runs, in the unit of the series per minute; NaN but for memory.
     """
 
     series: str
@@ -69,6 +77,13 @@ class SeriesDifference:
     high: float
     p_value: float
     p_holm: float
+    growth_a: float
+    growth_b: float
+    growth_difference: float
+    growth_low: float
+    growth_high: float
+    growth_p_value: float
+    growth_p_holm: float
     basis: Basis
     is_judged: bool
     state: State
@@ -93,10 +108,12 @@ def compare_sides(courses: Mapping[str, Courses], *, level: float = LEVEL, seed:
     random = np.random.default_rng(seed)
     names = [name for name, one in courses.items() if one.a and one.b]
     plain = [_difference(name, courses[name], random) for name in names]
-    judged = [one.is_judged and min(one.runs_a, one.runs_b) >= RUNS_MINIMUM for one in plain]
-    corrected = holm(np.array([one.p_value if is_it else math.nan for one, is_it in zip(plain, judged, strict=True)]))
+    judged = np.array([one.is_judged and min(one.runs_a, one.runs_b) >= RUNS_MINIMUM for one in plain], dtype=bool)
+    p_values = np.array([[one.p_value, one.growth_p_value] for one in plain]).reshape(-1, 2)
+    corrected = holm(np.where(judged[:, None], p_values, np.nan).ravel()).reshape(-1, 2)
     found = tuple(
-        _judge(one, courses[one.series].worse, float(p), level) for one, p in zip(plain, corrected, strict=True)
+        _judge(one, courses[one.series].worse, float(of_mean), float(of_growth), level)
+        for one, (of_mean, of_growth) in zip(plain, corrected, strict=True)
     )
     return SidesCompared(found, _verdict([one.state for one in found if one.is_judged]), level)
 
@@ -113,11 +130,23 @@ def _difference(name: str, one: Courses, random: np.random.Generator) -> SeriesD
         basis = "within_run"
         drawn = drawn_means(one.b[0], random) - drawn_means(one.a[0], random)
         low, high = (float(end) for end in np.quantile(drawn, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]))
+    growth_a, growth_b, growth = _growths(one)
     return SeriesDifference(
         series=name, unit=one.unit, runs_a=len(a), runs_b=len(b), mean_a=float(a.mean()), mean_b=float(b.mean()),
         difference=difference, low=low, high=high, p_value=p_value, p_holm=math.nan, basis=basis,
+        growth_a=growth_a, growth_b=growth_b, growth_difference=growth_b - growth_a, growth_low=growth.low,
+        growth_high=growth.high, growth_p_value=growth.p_value, growth_p_holm=math.nan,
         is_judged=one.is_judged, state="not_enough_runs",
     )  # fmt: skip
+
+
+def _growths(one: Courses) -> tuple[float, float, Change]:
+    """Mean growth per minute on both sides, and the difference; NaN for what is no memory or has a single sample."""
+    nothing = Change(math.nan, math.nan, math.nan, math.nan, "launches", np.empty(0), np.empty(0))
+    if not one.is_memory or min(len(values) for side in (one.a, one.b) for values in side) < GROWTH_SAMPLES_MINIMUM:
+        return math.nan, math.nan, nothing
+    a, b = (np.array([60 * theil_sen_slope(values, one.interval_s) for values in side]) for side in (one.a, one.b))
+    return float(a.mean()), float(b.mean()), _welch_of(a, b) if max(len(a), len(b)) > 1 else nothing
 
 
 def _welch_of(a: Floats, b: Floats) -> Change:
@@ -144,14 +173,17 @@ def drawn_means(values: Floats, random: np.random.Generator, draws: int = DRAWS)
     return means
 
 
-def _judge(one: SeriesDifference, worse: Worse, p_holm: float, level: float) -> SeriesDifference:
-    state: State = "not_enough_runs"
-    if not math.isnan(p_holm):
-        state = "normal"
-        if p_holm <= level:
-            is_more = one.difference > 0
-            state = "changed" if worse == "either" else "anomalous" if is_more == (worse == "more") else "improved"
-    return SeriesDifference(**{**vars(one), "p_holm": p_holm, "state": state})
+def _judge(one: SeriesDifference, worse: Worse, of_mean: float, of_growth: float, level: float) -> SeriesDifference:
+    """Of mean and growth the worse one; a p-value that is NaN decides nothing."""
+    tests = [(of_mean, one.difference), (of_growth, one.growth_difference)]
+    state = _verdict([_state(p, difference, worse, level) for p, difference in tests if not math.isnan(p)])
+    return SeriesDifference(**{**vars(one), "p_holm": of_mean, "growth_p_holm": of_growth, "state": state})
+
+
+def _state(p_holm: float, difference: float, worse: Worse, level: float) -> State:
+    if p_holm > level:
+        return "normal"
+    return "changed" if worse == "either" else "anomalous" if (difference > 0) == (worse == "more") else "improved"
 
 
 def _verdict(states: Sequence[State]) -> State:

@@ -140,6 +140,7 @@ def courses_of(a: Side, b: Side, settings: Settings) -> dict[str, Courses]:
         found[name] = Courses(
             unit=unit, a=sides[0], b=sides[1], worse=known.worse,
             is_judged=any(one.fullmatch(name) for one in judged), is_memory=known.kind == "memory",
+            interval_s=settings.interval_s,
         )  # fmt: skip
     return dict(sorted(found.items(), key=lambda item: not item[1].is_judged))
 

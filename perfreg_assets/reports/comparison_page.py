@@ -17,6 +17,7 @@ from perfreg_assets.reports import wording
 from perfreg_assets.reports.templating import ALONE_POLICY, render
 
 WIDTH, HEIGHT = 1040, 150
+_GROWTH = ("growth_a", "growth_b", "growth_difference", "growth_low", "growth_high")
 _RADIUS_SHARE = 10  # a course may be shifted against the other by a tenth of its length
 
 
@@ -65,6 +66,7 @@ def render_comparison_page(told: Mapping[str, Any], courses: Sequence[Course]) -
             "width": WIDTH,
             "height": HEIGHT,
             "panels": [panel_of(one) for one in courses],
+            "growing": [row for row in rows if row["growth_difference"] is not None],
             "judged": [row for row in rows if row["is_judged"]],
             "others": [row for row in rows if not row["is_judged"]],
         },
@@ -76,7 +78,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     unit = wording.unit_of(row["series"], row["unit"])
     shown = {
         name: None if row[name] is None else row[name] * unit.factor
-        for name in ("mean_a", "mean_b", "difference", "low", "high")
+        for name in ("mean_a", "mean_b", "difference", "low", "high", *_GROWTH)
     }
     return {**row, **shown, "label": wording.series_label(row["series"]), "unit": unit.axis}
 

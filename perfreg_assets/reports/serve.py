@@ -13,38 +13,27 @@ import socket
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Scope
+from starlette.types import ASGIApp
 
+from perfreg_assets.bundled import docs_site
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.compare_endpoint import Compare, compare_route
+from perfreg_assets.reports.docs_route import docs_routes
 from perfreg_assets.reports.fetching import Fetch, Fetching
 from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.links import PERFETTO_REMOTE
 from perfreg_assets.reports.list_endpoint import list_route
+from perfreg_assets.reports.static_files import Files
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
-_MIME_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".map": "application/json",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".wasm": "application/wasm",
-    ".woff2": "font/woff2",
-}
 _ATTACHMENT_TYPES = {
     **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"},
     **{".mp4": "video/mp4", ".webm": "video/webm"},
@@ -112,31 +101,6 @@ def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
     return path
 
 
-class _Files(StaticFiles):
-    """Files of one folder by exact name: no listing, no hidden files, fixed MIME types."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        if path in ("", "."):
-            path = "index.html"
-        if any(part.startswith(".") for part in Path(path).parts):
-            raise HTTPException(404)
-        return await super().get_response(path, scope)
-
-    def file_response(self, full_path: Any, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(full_path, *args, **kwargs)
-        mime = _MIME_TYPES.get(Path(full_path).suffix.lower(), "application/octet-stream")
-        if "content-type" in response.headers:
-            response.headers["content-type"] = mime
-        return response
-
-
-class _PerfettoUi(_Files):
-    def file_response(self, full_path: Any, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(full_path, *args, **kwargs)
-        response.headers["content-security-policy"] = _UI_POLICY
-        return response
-
-
 def _trace_route(runs_dir: Path) -> Callable[[Request], Response]:
     def trace(request: Request) -> Response:
         if request.method == "OPTIONS":  # the browser asks first when a public page wants a local address
@@ -190,8 +154,8 @@ def create_app(
     compare: Compare | None = None,
 ) -> ASGIApp:
     """The application: `/` reports, `/lists/runs` the rows that the index shows, `/compare` two of them,
-    `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/reduced/<folder>/<file>` reduced
-    traces.
+    `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/docs/` the documentation,
+    `/reduced/<folder>/<file>` reduced traces.
 
     Args:
         reduced_dir: with a folder for each reduced trace; None: there is no such route.
@@ -217,9 +181,10 @@ def create_app(
             Route("/lists/runs", list_route(warehouse), methods=["GET"]),
             *([Route("/compare", compare_route(compare), methods=["GET"])] if compare is not None else []),
             Route("/perfetto", to_ui),
-            *([Mount("/reduced", _Files(directory=reduced_dir))] if reduced_dir is not None else []),
-            Mount("/perfetto", _PerfettoUi(directory=perfetto_ui_dir())),
-            Mount("/", _Files(directory=reports_dir)),
+            *([Mount("/reduced", Files(reduced_dir))] if reduced_dir is not None else []),
+            *docs_routes(docs_site()),
+            Mount("/perfetto", Files(perfetto_ui_dir(), policy=_UI_POLICY)),
+            Mount("/", Files(reports_dir)),
         ],
         exception_handlers={404: not_found},
     )

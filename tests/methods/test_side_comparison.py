@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from perfreg_assets.methods.features import theil_sen_slope
 from perfreg_assets.methods.side_comparison import Courses, compare_sides, drawn_means
 
 RANDOM = np.random.default_rng(7)
@@ -86,6 +87,49 @@ def test_one_run_on_each_side_is_told_from_within_the_runs_but_not_for_memory():
     assert math.isnan(memory.low)
 
 
+def growing(count, per_minute, *, noise=0.05, length=80):
+    """Runs of a mean of 100 on the average that grow."""
+    minutes = (np.arange(length) - (length - 1) / 2) / 60
+    return [
+        100 + RANDOM.normal(0, 4) + (per_minute + RANDOM.normal(0, noise)) * minutes + RANDOM.normal(0, 0.2, length)
+        for _ in range(count)
+    ]
+
+
+def test_a_leak_that_moves_no_mean_is_found_by_the_growth_within_the_runs_of_memory():
+    a, b = growing(3, 1.0), growing(3, 4.0)
+    (memory,) = compare_sides({"rss_app": courses(a, b, is_memory=True)}).series
+    assert (memory.growth_a, memory.growth_b) == pytest.approx((1.0, 4.0), abs=0.4)
+    assert memory.growth_low < memory.growth_difference < memory.growth_high
+    assert (memory.state, memory.p_holm > 0.05, memory.growth_p_holm < 0.05) == ("anomalous", True, True)
+    (back,) = compare_sides({"rss_app": courses(b, a, is_memory=True)}).series
+    assert back.state == "improved"
+    (load,) = compare_sides({"cpu_app": courses(a, b)}).series
+    assert load.state == "normal"
+    assert math.isnan(load.growth_difference)
+
+
+def test_growth_is_compared_over_the_runs_by_welchs_test_and_corrected_together_with_the_means():
+    a, b = growing(4, 1.0, noise=0.5), growing(5, 1.8, noise=0.5)
+    (one,) = compare_sides({"rss_app": courses(a, b, is_memory=True)}).series
+    slopes = [[60 * theil_sen_slope(run, 1.0) for run in side] for side in (a, b)]
+    assert one.growth_p_value == pytest.approx(stats.ttest_ind(slopes[1], slopes[0], equal_var=False).pvalue)
+    lower, higher = sorted((one.p_value, one.growth_p_value))
+    assert sorted((one.p_holm, one.growth_p_holm)) == pytest.approx(sorted((2 * lower, max(2 * lower, higher))))
+    (faster,) = compare_sides(
+        {"rss_app": Courses("bytes", a, b, "more", is_judged=True, is_memory=True, interval_s=0.5)}
+    ).series
+    assert faster.growth_a == pytest.approx(one.growth_a * 2, rel=0.2)
+
+
+def test_growth_is_no_reason_where_runs_are_too_few_or_too_short():
+    (two,) = compare_sides({"rss_app": courses(growing(2, 1.0), growing(3, 9.0), is_memory=True)}).series
+    assert two.growth_p_value < 0.05
+    assert two.state == "not_enough_runs"
+    short = compare_sides({"rss_app": courses(growing(3, 1.0, length=9), growing(3, 9.0, length=80), is_memory=True)})
+    assert math.isnan(short.series[0].growth_a)
+
+
 def test_one_run_beside_several_counts_with_their_scatter():
     a, b = runs(6, 1.0), runs(1, 1.0)
     (one,) = compare_sides({"x": courses(a, b)}).series
@@ -106,9 +150,10 @@ def test_blocks_keep_what_neighbouring_samples_share():
 
 
 def test_false_alarms_keep_to_the_level():
-    """300 comparisons of three judged series without any difference; the bound is the binomial's 99.9 %."""
+    """300 comparisons of three judged series (one of memory) without any difference; binomial bound of 99.9 %."""
     alarms = sum(
-        compare_sides({name: courses(runs(3, 1.0), runs(3, 1.0)) for name in "abc"}).verdict != "normal"
+        compare_sides({name: courses(runs(3, 1.0), runs(3, 1.0), is_memory=name == "c") for name in "abc"}).verdict
+        != "normal"
         for _ in range(300)
     )
     assert alarms <= stats.binom.ppf(0.999, 300, 0.05)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,8 @@ def told(name="cpu_app", label="b"):
     row = {
         "series": name, "unit": "bytes", "mean_a": 2e6, "mean_b": 3e6, "difference": 1e6, "low": None, "high": None,
         "p_value": None, "p_holm": None, "basis": "none", "runs_a": 1, "runs_b": 1, "is_judged": True,
+        "growth_a": None, "growth_b": None, "growth_difference": None, "growth_low": None, "growth_high": None,
+        "growth_p_value": None, "growth_p_holm": None,
         "state": "not_enough_runs",
     }  # fmt: skip
     return {
@@ -62,3 +66,12 @@ def test_totals_are_in_the_unit_of_the_axis():
     page = render_comparison_page(told("rss_app"), [])
     assert ">2<" in page.replace(" ", "")
     assert "MB" in page
+
+
+def test_growth_within_the_runs_is_told_in_the_unit_of_the_axis_where_there_is_any():
+    grown = told("rss_app")
+    assert "Growth within the runs" not in render_comparison_page(grown, [])
+    grown["series"][0] |= {"growth_a": 1e6, "growth_b": 3e6, "growth_difference": 2e6, "growth_p_value": 0.01}
+    page = render_comparison_page(grown, [])
+    assert "Growth within the runs" in page
+    assert re.search(r">\+1</td><td[^>]*>\+3</td><td[^>]*>\+2</td><td[^>]*>–</td><td[^>]*>0.01<", page)

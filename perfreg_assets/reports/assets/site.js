@@ -11,6 +11,12 @@ window.perfreg = (() => {
   for (const link of document.querySelectorAll("a.perfetto, a.perfetto-remote")) {
     if (served && builtFor) link.href = link.getAttribute("href").replaceAll(builtFor, location.origin);
   }
+  // What is no part of the site and only `perfreg serve` has.
+  for (const link of document.querySelectorAll("[data-served]")) {
+    if (!served) continue;
+    link.href = link.dataset.served;
+    link.hidden = false;
+  }
   const hint = document.querySelector("[data-perfetto-hint]");
   if (hint && !served) {
     hint.append("Opens once ", Object.assign(document.createElement("code"), { textContent: "perfreg serve" }), " is running.");
