@@ -193,4 +193,4 @@ def dictionary(settings: Settings) -> None:
     from perfreg_assets.warehouse.dictionary import markdown
 
     with Warehouse.of(settings).reading_caught_up() as reader:
-        click.echo(markdown(reader))
+        click.echo(markdown(reader), nl=False)
