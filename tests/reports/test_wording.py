@@ -10,6 +10,7 @@ import pytest
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit
 from perfreg_assets.reports import wording
+from perfreg_assets.reports.data import Distances
 
 
 def test_an_anomalous_run_says_what_got_worse_and_since_when(detail):
@@ -238,3 +239,12 @@ def test_windows_at_regular_times_are_told_with_their_period(detail, builders):
     worse = replace(worse, values=worse.band.middle * 1.4, discords=regular)
     found = wording.headline(replace(detail("anomalous"), series=(worse,)))
     assert "than usual, about every 30 s, most clearly from second 20 to 25" in found.text
+
+
+def test_what_earlier_runs_of_the_app_make_of_a_score_is_told_where_they_were_asked():
+    alone = Distances("default", 2.1, -0.67, 0.67, (), uncorrected_distance=2.43)
+    assert wording.beside_past_runs(alone) is None
+    told = wording.beside_past_runs(replace(alone, theoretical_score=2.9, past_runs=34.0))
+    assert told == (
+        "Beside its history alone it scores 2.90; what 34 earlier runs of the app scored beside theirs makes that 2.43."
+    )
