@@ -28,9 +28,11 @@ class PastScores:
     def __init__(self, reader: Reader, run_ids: Iterable[str], detector: str) -> None:
         self._judged, self._past = table.find(reader, run_ids, detector)
         self._places = {like: [run.place for run in runs] for like, runs in self._past.items()}
+        self._last: tuple[str, list[tuple[PastRun, int]]] | None = None
 
     def learn(self, scores: Mapping[str, Mapping[str, float]]) -> None:
         """Takes run_id → series → score by theory for what the warehouse does not say yet, or said before."""
+        self._last = None
         for like, runs in self._past.items():
             self._past[like] = [
                 run._replace(scores=dict(scores[run.place[1]])) if run.place[1] in scores else run for run in runs
@@ -38,15 +40,11 @@ class PastScores:
 
     def null(self, run_id: str, series: str) -> EmpiricalNull:
         """Of one series of a judged run: scores of comparable earlier runs of other versions."""
-        judged = self._judged.get(run_id)
-        known = []
-        if judged is not None:
-            ages = _ages(self._before(run_id))
-            known = [
-                (run.scores[series], ages[run.version_name])
-                for run in self._before(run_id)
-                if series in run.scores and is_usual(run.scores[series], run.review)
-            ]
+        known = [
+            (run.scores[series], age)
+            for run, age in self._before(run_id)
+            if series in run.scores and is_usual(run.scores[series], run.review)
+        ]
         scores, versions_ago = np.array(known, dtype=np.float64).reshape(-1, 2).T
         return EmpiricalNull(scores, versions_ago)
 
@@ -61,14 +59,19 @@ class PastScores:
                 parts.append(f"{name}:{hashlib.sha256(pairs.tobytes()).hexdigest()}")
         return "|".join(parts)
 
-    def _before(self, run_id: str) -> list[PastRun]:
-        judged = self._judged[run_id]
-        runs = self._past.get(judged.recorded_like, [])
+    def _before(self, run_id: str) -> list[tuple[PastRun, int]]:
+        """(run, how many versions ago), oldest first; the version that was run last is one ago."""
+        if self._last is None or self._last[0] != run_id:  # asked for once per series
+            self._last = run_id, self._found(run_id)
+        return self._last[1]
+
+    def _found(self, run_id: str) -> list[tuple[PastRun, int]]:
+        judged = self._judged.get(run_id)
+        if judged is None:
+            return []
         end = bisect_left(self._places.get(judged.recorded_like, []), judged.place)
-        return [run for run in runs[max(0, end - WINDOW_RUNS) : end] if run.version_name != judged.version_name]
-
-
-def _ages(runs: list[PastRun]) -> dict[str, int]:
-    """version → 1 for the one that was run last, 2 for the one before, …"""
-    names = dict.fromkeys(run.version_name for run in reversed(runs))
-    return {name: age for age, name in enumerate(names, 1)}
+        runs = self._past.get(judged.recorded_like, [])[max(0, end - WINDOW_RUNS) : end]
+        others = [run for run in runs if run.version_name != judged.version_name]
+        names = dict.fromkeys(run.version_name for run in reversed(others))
+        ages = {name: age for age, name in enumerate(names, 1)}
+        return [(run, ages[run.version_name]) for run in others]

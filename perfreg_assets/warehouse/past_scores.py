@@ -42,7 +42,8 @@ class PastRun(NamedTuple):
 # As in a history: whole, of nothing known to be wrong, neither a regression nor the day of an accepted change.
 _RUNS = """
 WITH
-apps AS (SELECT DISTINCT app FROM core.runs WHERE run_id IN (SELECT unnest($judged::VARCHAR[]))),
+given AS (SELECT DISTINCT unnest($judged::VARCHAR[]) AS run_id),
+apps AS (SELECT DISTINCT app FROM core.runs WHERE run_id IN (FROM given)),
 reviewed AS (SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id),
 known AS (
     SELECT
@@ -50,12 +51,13 @@ known AS (
         hash(
             runs.app, runs.config_hash, runs.scenario, list_sort(traces.load_sources)
         )::VARCHAR AS recorded_like,
-        list_contains($judged::VARCHAR[], runs.run_id) AS is_judged,
+        given.run_id IS NOT NULL AS is_judged,
         traces.is_complete AND NOT runs.is_excluded AND coalesce(runs.functional_problem_count = 0, false)
         AND coalesce(reviewed.status, 'rejected') = 'rejected' AS is_past
     FROM core.runs AS runs
     JOIN core.traces AS traces USING (run_id)
-    LEFT JOIN reviewed USING (run_id)
+    LEFT JOIN reviewed ON reviewed.run_id = runs.run_id
+    LEFT JOIN given ON given.run_id = runs.run_id
     WHERE runs.app IN (FROM apps) AND NOT runs.is_quarantined
 ),
 placed AS (
@@ -86,7 +88,7 @@ _SCORES = f"""
 SELECT rows.run_id, rows.series, {theoretical_score("rows")}
 FROM core.distances AS rows
 WHERE rows.is_latest AND rows.detector = $detector AND rows.state = 'scored' AND rows.series <> '*'
-AND list_contains($runs::VARCHAR[], rows.run_id)
+AND rows.run_id IN (SELECT unnest($runs::VARCHAR[]))
 """
 
 
