@@ -39,6 +39,7 @@ class Injection:
 
     @property
     def unit(self) -> str:
+        """Of sizes."""
         return "MB/min" if self.resource == "memory" else "% of core-seconds"
 
     def extra(

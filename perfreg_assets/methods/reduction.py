@@ -181,7 +181,7 @@ class Judge:
         return self._held
 
     def take_up(self, past: Floats, held: int) -> None:
-        """Goes on where another one was."""
+        """Goes on where another one was, with its `past` (d,) and `held`."""
         self.past, self._held = np.array(past, np.float64), held
 
     def judge(self, counts: Floats, *, scores_all: bool = False) -> Judgement:

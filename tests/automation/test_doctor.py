@@ -188,7 +188,10 @@ def test_scratch_and_names_of_dead_processes_are_removed_and_those_of_living_one
 def test_a_registered_trace_that_is_gone_is_told(settings):
     with Warehouse.of(settings).writing() as writer:
         writer.execute(RUN, ["three"])
-        writer.execute("UPDATE core.runs SET is_quarantined = false, trace_file = 'trace' WHERE run_id = 'three'")
+        writer.execute(
+            "UPDATE core.runs SET is_quarantined = false, reason_code = NULL, reason = NULL, trace_file = 'trace', "
+            "app = 'a', version_name = '1', partition_key = 'a@1', started_at = now(), config_hash = 'c' WHERE run_id = 'three'"
+        )
     row = examined(settings, fix=True)["registered traces"]
     assert (row["state"], row["detail"]) == ("notice", f"1 of 1 are not in {settings.runs_dir}, such as three")
     (settings.runs_dir / "three").mkdir(parents=True)

@@ -23,6 +23,7 @@ from unittest import mock
 
 import dagster as dg
 import numpy as np
+import pyarrow as pa
 
 from perfreg_assets.automation.materialise import prepare_home
 from perfreg_assets.bundled import demo_runs_dir, power_profiles_dir
@@ -34,6 +35,7 @@ from perfreg_assets.methods.power_states import PARTS, SCOPES
 from perfreg_assets.methods.thread_times import RUNNING, ThreadTimes
 from perfreg_assets.model import comparisons, freshness, inputs
 from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reports import loading, site
@@ -585,6 +587,7 @@ def _store_results(writer: Writer, made: list[Made], settings: Settings, random:
     )
     measured = [row for family in planned.values() for row in _measured(family, settings, random)]
     distances.upsert(writer, measured)
+    _know_their_past(writer, planned, settings)
     verdicts.evaluate_current(writer, run_ids)
     alarms = states.alarms(writer, run_ids)
     _store_windows(
@@ -703,7 +706,7 @@ def _measured(
             state=family[0].state,
             state_reason=family[0].state_reason,
             missing_series=(),
-            input_hash=inputs.run_hash(definition, family, settings),
+            input_hash=inputs.run_hash(definition, family, settings, None),
             k=settings.history_size,
             interval_s=settings.interval_s,
             engine_version=family[0].engine_version,
@@ -724,6 +727,21 @@ def _measured(
             barycenter_id=None,
             evidence={"series_count": float(len(scored)), **{f"{row.series}_distance": row.distance for row in scored}},
             evidence_text=f"{worst.series}: {worst.evidence_text}",
+        )
+
+
+def _know_their_past(writer: Writer, planned: dict[str, list[Comparison]], settings: Settings) -> None:
+    """The hashes of measurements beside earlier scores, which are stored by now."""
+    for definition in detectors().values():
+        if not definition.has_empirical_null:
+            continue
+        past = PastScores(writer, planned, definition.name)
+        hashes = [inputs.run_hash(definition, family, settings, past) for family in planned.values()]
+        writer.execute_with(
+            pa.table({"run_id": list(planned), "input_hash": hashes}),
+            "UPDATE core.distances AS old SET input_hash = new.input_hash FROM staged_rows AS new "
+            "WHERE old.run_id = new.run_id AND old.detector = ? AND old.series = '*' AND old.is_latest",
+            [definition.name],
         )
 
 
