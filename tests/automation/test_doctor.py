@@ -190,7 +190,8 @@ def test_a_registered_trace_that_is_gone_is_told(settings):
         writer.execute(RUN, ["three"])
         writer.execute(
             "UPDATE core.runs SET is_quarantined = false, reason_code = NULL, reason = NULL, trace_file = 'trace', "
-            "app = 'a', version_name = '1', partition_key = 'a@1', started_at = now(), config_hash = 'c' WHERE run_id = 'three'"
+            "app = 'a', version_name = '1', partition_key = 'a@1', started_at = now(), config_hash = 'c' "
+            "WHERE run_id = 'three'"
         )
     row = examined(settings, fix=True)["registered traces"]
     assert (row["state"], row["detail"]) == ("notice", f"1 of 1 are not in {settings.runs_dir}, such as three")
