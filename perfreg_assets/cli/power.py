@@ -78,7 +78,7 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
             some = [row for row in rows if row["repeats"] == repeats]
             limits = [(share, _smallest(some, share)) for share in (USUAL, SURE)]
             sizes = [f"from {size:g} {rows[0]['unit']} in {share * 10:.0f} of 10" for share, size in limits if size]
-            parts.append(f"{' and '.join(sizes) or 'of no size tried in 8 of 10'} {of}")
+            parts.append(f"{' and '.join(sizes) or 'no size tried in 8 of 10'} {of}")
         found.append(f"{kind}: {'; '.join(parts)}")
     return found
 

@@ -32,7 +32,10 @@ from perfreg_assets.warehouse import barycenters as barycenter_table
 from perfreg_assets.warehouse import judged_runs, settings_table
 from perfreg_assets.warehouse.connection import Reader
 
-SIZES = {"memory": (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0), "load": (5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)}
+SIZES = {
+    "memory": (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0),
+    "load": (5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 200.0),
+}
 SERIES = {"memory": ("rss_app",), "load": ("cpu_app", "cpu_total")}
 """Where a regression of the app shows; those of them that are judged are changed."""
 REPEATS = (1, 3, 5)

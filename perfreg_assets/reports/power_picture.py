@@ -33,7 +33,7 @@ def draw(told: Mapping[str, Any], path: Path) -> None:
         axes.set(title=kind, xlabel=rows[0]["unit"], xscale="log", ylim=(-0.02, 1.02))
         axes.grid(alpha=0.25)
     panels[0].set_ylabel("share found")
-    panels[-1].legend(fontsize=8, loc="lower right", frameon=False)
+    panels[0].legend(fontsize=8, loc="upper left", frameon=False)
     figure.suptitle(f"{told['dataset']}: what would have been caught", fontsize=11)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
