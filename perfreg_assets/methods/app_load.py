@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from perfreg_assets.methods.inputs import Floats
 
-# Chosen among 1, 3, 5 and 9, and among 5, 9, 15 and 31, on recorded runs with other injections than the published ones.
+# Chosen among 1, 3, 5 and 9, and among 5, 9, 15 and 31, on the recorded runs that docs/reduction.md tells figures of.
 RUNNING_S, RISES_S = 3, 15
 REACH_S = RISES_S // 2
 """So many seconds after one change what is said of it."""
