@@ -63,18 +63,18 @@ class Judged:
             "name": learned.name, "window_count": learned.window_count, "mode": learned.reference.mode.name,
             "limits": limits, "settings": dict(settings),
         }  # fmt: skip
-        _write(self._folder / _LEARNED, _packed({"counts": learned.counts, "told": as_text(told)}))
+        write_whole(self._folder / _LEARNED, _packed({"counts": learned.counts, "told": as_text(told)}))
 
     def step(self, arrays: Mapping[str, NDArray[Any]], told: Mapping[str, Any]) -> None:
         """What was judged since the last one; `told`: what holds now of the whole."""
         self._steps += 1
-        _write(self._folder / f"{self._steps:06d}.npz", _packed(arrays))
+        write_whole(self._folder / f"{self._steps:06d}.npz", _packed(arrays))
         self.state(told)
 
     def state(self, told: Mapping[str, Any]) -> None:
         """What holds now, without anything judged."""
         if self._steps:
-            _write(self._folder / _STATE, json.dumps({**told, "steps": self._steps}).encode())
+            write_whole(self._folder / _STATE, json.dumps({**told, "steps": self._steps}).encode())
 
     def remove(self) -> None:
         """Nothing is to be taken up any more."""
@@ -118,7 +118,8 @@ def _unpacked(path: Path) -> dict[str, NDArray[Any]]:
         return {name: found[name] for name in found.files}
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """The file is there with all of it, or as it was, whatever is killed meanwhile."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:

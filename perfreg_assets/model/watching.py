@@ -22,7 +22,7 @@ from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
 from perfreg_assets.model import watch_state
 from perfreg_assets.model.recording_parts import PartReader
 from perfreg_assets.model.reduction_document import Reduced, document
-from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
+from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text, write_whole
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -322,7 +322,7 @@ class TraceWatch:
         told = {**document(made), "state": state, "files": [_file(one) for one in self.files]}
         told["unseen"] = [{"start_ns": begin, "end_ns": end} for begin, end in self._unseen]
         told["run"] = dict(run or {})
-        _write(self.folder / reduced.DOCUMENT, json.dumps(told, separators=(",", ":")).encode())
+        write_whole(self.folder / reduced.DOCUMENT, json.dumps(told, separators=(",", ":")).encode())
         self.finished = made, told
         return self.finished
 
@@ -337,7 +337,7 @@ class TraceWatch:
             "state": state, "read_bytes": self.read_bytes, "judged_until_ns": boundary,
             "is_learning": self._events is None, "files": [_file(one) for one in self.files],
         }  # fmt: skip
-        _write(self.folder / STATUS, json.dumps(told, indent=1).encode())
+        write_whole(self.folder / STATUS, json.dumps(told, indent=1).encode())
 
     # ---- judging -----------------------------------------------------------------------------------
     def _take_in(
@@ -504,18 +504,6 @@ def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
 def _file(one: StoredFile) -> dict[str, Any]:
     stretches = [{"start_ns": begin, "end_ns": end} for begin, end in one.stretches]
     return {"name": one.name, "bytes": one.bytes, "sha256": one.sha256, "stretches": stretches}
-
-
-def _write(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 # ---- spans, ascending and apart from each other -----------------------------------------------------

@@ -10,12 +10,12 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.model.resuming import left_over, resume
 from perfreg_assets.model.watching import STATUS, TraceWatch
-from perfreg_assets.model.window_judging import judge_trace
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.packets import framed
 from perfreg_assets.traces.reduced import DOCUMENT
 from perfreg_assets.traces.spool import Spool, find_spool
+from tests.model.judged_as_whole import assert_judged_as_whole
 from tests.traces.long_traces import START_NS, write_long_trace
 
 SECOND = 1_000_000_000
@@ -45,24 +45,11 @@ def killed(recording, folder, until):
     return watch
 
 
-def assert_judged_as_whole(folder, recording):
+def assert_resumed_as_whole(folder, recording):
     told = json.loads((folder / DOCUMENT).read_text("utf-8"))
-    whole = judge_trace(recording, SETTINGS)
-    count = len(told["windows"])
-    assert abs(count - len(whole.reason)) <= 1
-    starts = whole.events.starts_ns()
-    for number, window in enumerate(told["windows"][: count - 1]):
-        assert window["start_ns"] == starts[number]
-        assert window["events"] == int(whole.events.counts[number].sum())
-        assert window["reason"] == whole.reason[number]
-        for name, value in (("kl", whole.kl[number]), ("score", whole.score[number])):
-            assert window[name] == (None if np.isnan(value) else pytest.approx(value, abs=1e-5))
-    assert told["stretches"] == [{"start_ns": a, "end_ns": b} for a, b in whole.stretches]
+    whole = assert_judged_as_whole(told, recording, SETTINGS)
     stored = [part for one in told["files"] for part in one["stretches"]]
     assert [(one["start_ns"], one["end_ns"]) for one in stored] == list(whole.stretches)
-    assert [second["running_s"] for second in told["seconds"]] == [
-        dict(one) for one in whole.events.use.running_s[: len(told["seconds"])]
-    ]
     assert {path.name for path in folder.iterdir()} == {DOCUMENT, STATUS, *(one["name"] for one in told["files"])}
     return told
 
@@ -74,7 +61,7 @@ def test_the_rest_is_judged_as_if_nothing_had_happened(recording, tmp_path):
     killed(recording, folder, 0.7)
     assert left_over([place, tmp_path / "nowhere"]) == [folder]
     resume(folder, Settings())  # what it was judged with is known
-    told = assert_judged_as_whole(folder, recording)
+    told = assert_resumed_as_whole(folder, recording)
     assert told["state"] == "killed"
     assert len(told["files"]) >= 2  # one before, one after
     assert left_over([place]) == []
@@ -93,13 +80,13 @@ def test_killed_between_writing_down_and_dropping_nothing_is_judged_twice_or_los
     killed(recording, folder, 0.9)
     assert len(died) == 1
     resume(folder, SETTINGS)
-    assert_judged_as_whole(folder, recording)
+    assert_resumed_as_whole(folder, recording)
 
 
 def test_killed_while_it_learned_it_learns_from_what_was_fetched(recording, tmp_path):
     killed(recording, tmp_path / "a", 0.2)
     resume(tmp_path / "a", SETTINGS)
-    assert_judged_as_whole(tmp_path / "a", recording)
+    assert_resumed_as_whole(tmp_path / "a", recording)
 
 
 def test_too_little_to_learn_from_stays_as_it_was_fetched(recording, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
@@ -15,6 +14,7 @@ from perfreg_assets.traces import spool as spool_module
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.packets import framed
 from perfreg_assets.traces.reduced import DOCUMENT
+from tests.model.judged_as_whole import assert_judged_as_whole
 from tests.traces.cut_comparison import found_in
 from tests.traces.long_traces import START_NS, write_long_trace
 
@@ -45,19 +45,7 @@ def watched(recording, folder, settings, *, piece=40_000, app=None, **options):
 def test_what_is_judged_while_it_comes_is_what_is_judged_afterwards(recording, quick, tmp_path):
     watch = watched(recording, tmp_path / "a", quick)
     _, told = watch.finish("complete", source="here")
-    whole = judge_trace(recording, quick)
-    count = len(told["windows"])
-    assert abs(count - len(whole.reason)) <= 1
-    starts = whole.events.starts_ns()
-    for number, window in enumerate(told["windows"][: count - 1]):
-        assert window["start_ns"] == starts[number]
-        assert window["events"] == int(whole.events.counts[number].sum())
-        assert window["reason"] == whole.reason[number]
-        for name, value in (("kl", whole.kl[number]), ("score", whole.score[number])):
-            assert window[name] == (None if np.isnan(value) else pytest.approx(value, abs=1e-5))
-    assert told["stretches"] == [{"start_ns": a, "end_ns": b} for a, b in whole.stretches]
-    running = [second["running_s"] for second in told["seconds"]]
-    assert running == [dict(one) for one in whole.events.use.running_s[: len(running)]]
+    assert_judged_as_whole(told, recording, quick)
 
 
 def test_what_is_stored_is_whole_inside_and_the_spool_stays_small(recording, quick, tmp_path):

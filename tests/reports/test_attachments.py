@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-import time
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -19,10 +17,11 @@ from perfreg_assets.collection import registry
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reports.data import Attachment
 from perfreg_assets.reports.run_page import render_run_page
-from perfreg_assets.reports.serve import find_attachment, make_server, open_socket
+from perfreg_assets.reports.serve import find_attachment
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
+from tests.reports.served import served
 
 FILES = {"shots/0003.png": b"\x89PNG third", "page.html": b"<script>alert(1)</script>", "log cat#1?.txt": b"line"}
 DOCUMENT = {
@@ -55,15 +54,8 @@ def project(tmp_path):
 
 @pytest.fixture
 def address(project):
-    with open_socket(0) as listener:
-        server = make_server(project, listener)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(20)
+    with served(project) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def links(page: str) -> dict[str, str]:

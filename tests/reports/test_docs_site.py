@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +11,8 @@ import requests
 
 from perfreg_assets.reports import serve
 from perfreg_assets.reports.docs_route import BUILD
-from perfreg_assets.reports.serve import make_server, open_socket
 from perfreg_assets.settings import Settings
+from tests.reports.served import served
 
 pytest.importorskip("material", reason="mkdocs-material is not installed")
 from mkdocs.commands.build import build
@@ -40,15 +38,8 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     """Of a server that shows the folder that the test names, by default the built site."""
     folder = getattr(request, "param", None) or request.getfixturevalue("built")
     monkeypatch.setattr(serve, "docs_site", lambda: folder)
-    with open_socket(0) as listener:
-        server = make_server(Settings(home=tmp_path), listener)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(20)
+    with served(Settings(home=tmp_path)) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def test_it_has_every_page_and_the_schema(built):

@@ -24,6 +24,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.serve import find_trace, make_server, open_socket, perfetto_ui_dir, serve
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
+from tests.reports.served import served
 
 TRACE = gzip.compress(b"\x0a\x03abc" * 5000, mtime=0)
 
@@ -256,15 +257,8 @@ def test_a_damaged_registry_entry_is_not_registered(tmp_path, text):
 
 
 def test_without_a_site_the_start_page_says_what_to_do(tmp_path):
-    with open_socket(0) as listener:
-        server = make_server(Settings(home=tmp_path), listener)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        status, _, body = Site(listener.getsockname()[1], tmp_path).ask("/")
-        server.should_exit = True
-        thread.join(20)
+    with served(Settings(home=tmp_path)) as port:
+        status, _, body = Site(port, tmp_path).ask("/")
     assert status == 404
     assert b"perfreg ingest" in body
 
@@ -292,15 +286,8 @@ def lists(sample_site, tmp_path_factory) -> Iterator[Lists]:
     """A server over the sample warehouse."""
     warehouse, _ = sample_site
     settings = Settings(home=tmp_path_factory.mktemp("home"), warehouse=warehouse.path)
-    with open_socket(0) as listener:
-        server = make_server(settings, listener, compare=partial(page_of_runs, settings))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        while not server.started:
-            time.sleep(0.02)
-        yield Lists(Site(listener.getsockname()[1], settings.home), warehouse)
-        server.should_exit = True
-        thread.join(20)
+    with served(settings, compare=partial(page_of_runs, settings)) as port:
+        yield Lists(Site(port, settings.home), warehouse)
 
 
 QUERIES = {
