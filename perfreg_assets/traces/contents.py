@@ -16,7 +16,7 @@ CALL_STACKS, HEAP, SMAPS = "call_stacks", "heap_allocations", "smaps"
 _SAMPLED = {"has_call_stacks": CALL_STACKS, "has_heap": HEAP, "has_smaps": SMAPS}
 _BOUNDS_SCHEMA = {
     "start_ts": "int64", "end_ts": "int64", "sched_count": "int64", "has_slices": "int64",
-    **dict.fromkeys(_SAMPLED, "int64"),
+    **dict.fromkeys(_SAMPLED, "int64"), "build": "string",
 }  # fmt: skip
 _SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
 _PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
@@ -52,7 +52,8 @@ class SchedSlices:
 class TraceContents:
     """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts.
     `threads`: utid, tid, upid, end_ts, name. `has_slices`: apps or system told what they did (atrace and the like).
-    `sampled`: which of `CALL_STACKS`, `HEAP` and `SMAPS` there are."""
+    `sampled`: which of `CALL_STACKS`, `HEAP` and `SMAPS` there are. `build`: what the device ran,
+    brand/product/device:release/…; empty where the trace does not tell."""
 
     start_ns: int
     end_ns: int
@@ -61,6 +62,7 @@ class TraceContents:
     sched: SchedSlices
     has_slices: bool
     sampled: frozenset[str] = frozenset()
+    build: str = ""
 
     @property
     def recorded_ns(self) -> tuple[int, int]:
@@ -68,6 +70,12 @@ class TraceContents:
         if self.sched.count:
             return int(self.sched.start_ns[0]), self.sched.last_event_ns
         return self.start_ns, self.end_ns
+
+    @property
+    def code_name(self) -> str:
+        """The device by its build (google/cheetah/cheetah:13/…: cheetah); empty where the trace does not tell."""
+        parts = self.build.split("/")
+        return parts[2].split(":")[0] if len(parts) > 2 else ""
 
 
 def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceContents:
@@ -89,7 +97,12 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
         none = np.empty(0, dtype=np.int64)
         sched = SchedSlices(none, none, none, none, start_ns)
     sampled = frozenset(source for name, source in _SAMPLED.items() if bounds[name][0])
-    return TraceContents(start_ns, end_ns, processes, threads, sched, bool(bounds["has_slices"][0]), sampled)
+    return TraceContents(
+        *(start_ns, end_ns, processes, threads, sched),
+        has_slices=bool(bounds["has_slices"][0]),
+        sampled=sampled,
+        build=str(bounds["build"][0] or ""),
+    )
 
 
 def _load_sched(session: TraceSession, start_ns: int, end_ns: int, count: int) -> SchedSlices:

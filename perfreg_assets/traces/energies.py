@@ -12,7 +12,7 @@ from perfreg_assets.methods.thread_times import REST
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.method_energies import MethodCharge, method_charges
 from perfreg_assets.traces.names import Names
-from perfreg_assets.traces.power_series import Drawn, code_name, drawn
+from perfreg_assets.traces.power_series import Drawn, drawn
 from perfreg_assets.traces.profile_choice import Chosen
 from perfreg_assets.traces.rail_series import rails_of
 from perfreg_assets.traces.scope import Scope
@@ -145,7 +145,7 @@ def _at_most(scope: Scope, told: Energies) -> Energies:
     times = scope.profiles.state_times
     if times is None:
         return told
-    device = code_name(scope)
+    device = scope.contents.code_name
     try:
         ticked = TickedCores(times)
         chosen = scope.profiles.choose(device, ticked)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfreg_assets.traces.engine import TraceSession
-from perfreg_assets.traces.statements import statement
-
 _KHZ_MAX = 1e8  # 100 GHz: more is a corrupt value
 
 
@@ -45,18 +42,3 @@ class Clock:
         k = np.maximum(np.searchsorted(self._ts, at, side="right") - 1, 0)
         integral: np.ndarray = self._integral[k] + (at - self._ts[k]) * self._khz[k]
         return integral
-
-
-def load_clocks(session: TraceSession) -> dict[int, Clock] | str:
-    """Frequency of each core that has one, or why there is none."""
-    samples = session.query(statement("cpu_frequency"), {"ts": "int64", "cpu": "int64", "khz": "float64"})
-    if samples["ts"].size == 0:
-        return "the trace has no CPU frequencies (power/cpu_frequency, sys_stats cpufreq)"
-    clocks: dict[int, Clock] = {}
-    for number in np.unique(samples["cpu"]):
-        here = samples["cpu"] == number
-        try:
-            clocks[int(number)] = Clock(samples["ts"][here], samples["khz"][here])
-        except ValueError as error:
-            return f"core {number} has {error}"
-    return clocks

@@ -19,7 +19,6 @@ from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.power_times import CoreStates, core_states, times_of
 from perfreg_assets.traces.profile_choice import Chosen
 from perfreg_assets.traces.scope import Scope
-from perfreg_assets.traces.statements import statement
 
 APP, TOTAL, CLUSTER = "power_cpu_app", "power_cpu_total", "power_cpu_cluster_<n>"
 
@@ -68,7 +67,7 @@ def drawn(scope: Scope) -> Drawn | str:
         return known
     if not scope.grid.count:
         return "the run is shorter than an interval"
-    device = code_name(scope)
+    device = scope.contents.code_name
     chosen, missing = None, None
     try:
         chosen = scope.profiles.choose(device, known)
@@ -80,13 +79,6 @@ def drawn(scope: Scope) -> Drawn | str:
     times = times_of(scope, known, first_cores, borders)
     ma = levels(chosen.profile, times.states) if chosen else None
     return Drawn(device, known, first_cores, times, bins, steps, chosen, ma, missing)
-
-
-def code_name(scope: Scope) -> str:
-    """The device by the build that it ran (google/cheetah/cheetah:13/…: cheetah); empty where the trace has none."""
-    rows = scope.session.query(statement("device_build"), {"fingerprint": "string"})
-    parts = str(rows["fingerprint"][0]).split("/") if len(rows) else []
-    return parts[2].split(":")[0] if len(parts) > 2 else ""
 
 
 def _segments(scope: Scope) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

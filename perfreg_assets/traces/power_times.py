@@ -23,12 +23,12 @@ from perfreg_assets.methods.power_states import (
     StateTimes,
     times_in_states,
 )
+from perfreg_assets.traces.core_counters import Awake
 from perfreg_assets.traces.engine import QueryError
 from perfreg_assets.traces.frequency import Clock
 from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.statements import statement
 
-_AWAKE = 4294967295  # the kernel's -1
 _KHZ_BITS = 32  # of a number that stands for cluster and frequency
 _NO_SCHED = "the trace has no scheduling events (sched/sched_switch)"
 
@@ -40,7 +40,7 @@ class CoreStates:
     Attributes:
         cores: numbers of the cores that ran, ascending.
         seen_clusters: first core of each group of neighbours whose frequency always changed together.
-        awake: (ts, core, is out of idle) of each change, (n,) each; None where the trace does not tell.
+        awake: None where the trace does not tell.
         late_ratio: share of the cores' time before the first sample of their frequency, whose value is held backwards.
         available: asks the trace: core → kHz (n,) ascending that it can run at; empty where it does not tell.
     """
@@ -48,7 +48,7 @@ class CoreStates:
     cores: tuple[int, ...]
     clocks: dict[int, Clock]
     seen_clusters: tuple[int, ...]
-    awake: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    awake: Awake | None
     late_ratio: float
     available: Callable[[], Mapping[int, np.ndarray]] = dict
     _sampled: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray, np.ndarray]] = field(
@@ -122,7 +122,8 @@ def core_states(scope: Scope) -> CoreStates | str:
     span = max(1, scope.grid.end_ns - scope.grid.start_ns)
     late = [min(max(0, int(clock.ts[0]) - scope.grid.start_ns), span) for clock in clocks.values()]
     late_ratio = sum(late) / (span * len(cores))
-    return CoreStates(cores, clocks, _seen_clusters(clocks), _awake(scope), late_ratio, partial(_available, scope))
+    awake = scope.core_counters.awake
+    return CoreStates(cores, clocks, _seen_clusters(clocks), awake, late_ratio, partial(_available, scope))
 
 
 def _available(scope: Scope) -> dict[int, np.ndarray]:
@@ -141,16 +142,6 @@ def _seen_clusters(clocks: dict[int, Clock]) -> tuple[int, ...]:
         if not first or not np.array_equal(clocks[first[-1]].khz, clock.khz):
             first.append(core)
     return tuple(first)
-
-
-def _awake(scope: Scope) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    try:
-        rows = scope.session.query(statement("idle_states"), {"ts": "int64", "cpu": "int64", "value": "float64"})
-    except QueryError:  # an engine of another release; cores cost while threads run, then
-        return None
-    if not len(rows):
-        return None
-    return rows["ts"], rows["cpu"], (rows["value"] == _AWAKE) | (rows["value"] == -1)
 
 
 def times_of(scope: Scope, known: CoreStates, first_cores: Sequence[int], borders: np.ndarray) -> StateTimes:

@@ -11,9 +11,10 @@ import numpy as np
 
 from perfreg_assets.traces.columns import Schema, Table
 from perfreg_assets.traces.contents import TraceContents
+from perfreg_assets.traces.core_counters import CoreCounters, load_core_counters
 from perfreg_assets.traces.core_pieces import CorePieces, cut
 from perfreg_assets.traces.engine import QueryError, TraceSession
-from perfreg_assets.traces.frequency import Clock, load_clocks
+from perfreg_assets.traces.frequency import Clock
 from perfreg_assets.traces.grid import Grid
 from perfreg_assets.traces.processes import AppProcess, app_threads, belongs_to, find_app, idle_threads
 from perfreg_assets.traces.profile_choice import Profiles
@@ -69,8 +70,12 @@ class Scope:
         return cut(self.contents.sched, grid, np.array(self.utids, dtype=np.int64), self.idle_utids)
 
     @cached_property
+    def core_counters(self) -> CoreCounters:
+        return load_core_counters(self.session)
+
+    @property
     def clocks(self) -> dict[int, Clock] | str:
-        return load_clocks(self.session)
+        return self.core_counters.clocks
 
     @cached_property
     def uids(self) -> list[int]:

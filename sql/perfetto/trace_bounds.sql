@@ -1,6 +1,6 @@
 -- First and last timestamp of anything in the trace, in trace nanoseconds; about how many scheduling slices it has (by
 -- the last one's number: counting them reads all), and whether it has any slice of what apps and system tell of themselves,
--- any sampled call stack, any sampled allocation, and memory of smaps.
+-- any sampled call stack, any sampled allocation, and memory of smaps; and the build that the device ran.
 SELECT
   start_ts,
   end_ts,
@@ -9,5 +9,6 @@ SELECT
   EXISTS (SELECT 1 FROM perf_sample WHERE callsite_id IS NOT NULL)
   OR EXISTS (SELECT 1 FROM cpu_profile_stack_sample) AS has_call_stacks,
   EXISTS (SELECT 1 FROM heap_profile_allocation) AS has_heap,
-  EXISTS (SELECT 1 FROM process_counter_track WHERE name GLOB 'mem.smaps.*') AS has_smaps
+  EXISTS (SELECT 1 FROM process_counter_track WHERE name GLOB 'mem.smaps.*') AS has_smaps,
+  (SELECT str_value FROM metadata WHERE name = 'android_build_fingerprint') AS build
 FROM trace_bounds;

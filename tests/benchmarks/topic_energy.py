@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from measuring import Row
 
 from perfreg_assets.model.profile_shelf import installed
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.columns import Schema, Table
 from perfreg_assets.traces.contents import load_contents
-from perfreg_assets.traces.engine import open_trace
+from perfreg_assets.traces.engine import TraceSession, open_trace
 from perfreg_assets.traces.grid import Grid
 from perfreg_assets.traces.power_series import power_series
 from perfreg_assets.traces.profile_choice import Profiles
@@ -40,16 +43,31 @@ def rows(quick: bool = False) -> list[Row]:
 
 
 def _costs(path: Path, app: str, rounds: int) -> tuple[float, float]:
-    """Medians of CPU s of the scheduler's series and, after them as when a trace is read, of power's."""
+    """Medians of CPU s of the scheduler's series without idle states, and of what power's, with them, cost more."""
     taken: list[list[float]] = [[], []]
     with open_trace(path, Settings()) as session:
         contents = load_contents(session)
         grid = Grid.covering(*contents.recorded_ns, 1.0)
+        alone = cast(TraceSession, _WithoutIdleStates(session))
         for _ in range(rounds + 1):
-            scope = Scope(session, contents, grid, app, Profiles(of_devices=installed()))
-            for of, function in zip(taken, (sched_series, power_series), strict=True):
+            for of, asked, functions in (
+                (taken[0], alone, (sched_series,)),
+                (taken[1], session, (sched_series, power_series)),
+            ):
+                scope = Scope(asked, contents, grid, app, Profiles(of_devices=installed()))
                 started = time.process_time()
-                found = function(scope)
+                found = [function(scope) for function in functions]
                 of.append(time.process_time() - started)
-                assert found[0].values is not None, found[0].missing_reason
-    return tuple(statistics.median(one[1:]) for one in taken)  # type: ignore[return-value]  # the first one fills caches
+                assert all(one[0].values is not None for one in found), found
+    sched_s, both_s = (statistics.median(one[1:]) for one in taken)  # the first one fills caches
+    return sched_s, both_s - sched_s
+
+
+@dataclass
+class _WithoutIdleStates:
+    """A trace whose cores' idle states are not asked for, as they are power's alone."""
+
+    session: TraceSession
+
+    def query(self, sql: str, schema: Schema) -> Table:
+        return self.session.query(sql.replace("'cpufreq', 'cpuidle'", "'cpufreq'"), schema)

@@ -16,10 +16,11 @@ from perfreg_assets.traces.energies import energies
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.grid import Grid
 from perfreg_assets.traces.power_profile import parse_profile
-from perfreg_assets.traces.power_series import code_name, drawn, power_series
+from perfreg_assets.traces.power_series import drawn, power_series
 from perfreg_assets.traces.power_times import core_states
 from perfreg_assets.traces.profile_choice import BUNDLED, RUN_FOLDER, SETTING, Offered, Profiles
 from perfreg_assets.traces.rail_series import rail_series, rails_of
+from perfreg_assets.traces.sched_series import frequency_series, sched_series
 from perfreg_assets.traces.scope import Scope
 
 DATA = Path(__file__).parents[1] / "data"
@@ -146,6 +147,22 @@ def test_two_ways_agree_and_app_others_and_wake_ups_are_the_total(two_cores, sco
     assert (totals["wakeups"] > 0) is bool(idle)
     # The series times the interval are the charges.
     assert series["power_cpu_total"].values.sum() == pytest.approx(sum(totals.values()) * 3.85, rel=1e-12)
+
+
+def test_a_trace_is_asked_once_for_what_its_cores_did_whoever_needs_it(two_cores, scoped):
+    """An answer costs a millisecond however short the trace is: more than the series of two seconds themselves."""
+    two_cores.told(at(0.1), "cpu_idle", cpu=0, cpu_id=0, state=1)
+    scope, asked = scoped(two_cores), []
+
+    class Listening:
+        def query(self, sql, schema):
+            asked.append(sql)
+            return scope.session.query(sql, schema)
+
+    heard = replace(scope, session=Listening())
+    for series in (sched_series(heard), frequency_series(heard), power_series(heard)):
+        assert all(one.values is not None for one in series)
+    assert len(asked) == 1
 
 
 def test_twice_the_current_is_twice_the_power(two_cores, scoped):
@@ -316,7 +333,7 @@ def test_the_estimate_is_as_near_to_the_rails_as_it_is_said_to_be(real, name, in
 def test_the_right_file_fits_and_every_foreign_chips_does_not(real, tmp_path, name, device):
     session, contents = real(name)
     scope = Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none")
-    assert code_name(scope) == device
+    assert scope.contents.code_name == device
     seen = core_states(scope)
     files = {one.device: one.content for one in INSTALLED.values()}
     files |= {
