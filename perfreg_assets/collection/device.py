@@ -91,7 +91,13 @@ def parse_devices(listing: str) -> list[AttachedDevice]:
 
 @dataclass(frozen=True)
 class DeviceFacts:
+    """Attributes:
+    serial: how adb names it, which is an address where it is reached by network.
+    unit: its own serial number, the same however it is reached; adb's name where it has none.
+    """
+
     serial: str
+    unit: str
     model: str
     android_release: str
     sdk: int
@@ -384,16 +390,16 @@ class Device:
             self._server.connect(self.serial, timeout_s=3.0)
 
     def facts(self) -> DeviceFacts:
-        """Model, Android release and API level.
+        """Serial number, model, Android release and API level.
 
         Raises:
             Rejected: DEVICE_COMMAND_FAILED, the device does not know its API level.
         """
-        names = ("ro.product.model", "ro.build.version.release", "ro.build.version.sdk")
-        model, release, sdk = (self.check(["getprop", name]).strip() for name in names)
+        names = ("ro.serialno", "ro.product.model", "ro.build.version.release", "ro.build.version.sdk")
+        unit, model, release, sdk = (self.check(["getprop", name]).strip() for name in names)
         if not sdk.isdigit():
             raise Rejected(Reason.DEVICE_COMMAND_FAILED, f"getprop ro.build.version.sdk on {self.serial} is {sdk!r}")
-        return DeviceFacts(self.serial, model or "unknown model", release or "unknown", int(sdk))
+        return DeviceFacts(self.serial, unit or self.serial, model or "unknown model", release or "unknown", int(sdk))
 
     def free_bytes(self, directory: str) -> int:
         """Free space where `directory` lies.

@@ -84,7 +84,7 @@ def run_document(run_id: str, session: Session) -> dict[str, Any]:
             "strategy": storable(config.strategy_name),
             "time_limit_s": config.time_limit_s,
             "action_interval_s": config.action_interval_s,
-            "unit": storable(session.device.serial),
+            "unit": storable(session.device.unit),
         },
         "started_at": session.started_at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "exploration": {"start_ns": start_ns, "end_ns": end_ns},

@@ -1,8 +1,8 @@
 """The scores of detector `default`, judged by the app's own earlier ones: what is kept and what it was compared with.
 
-`calibrated` is what the product does where nobody reviews anything, `calibrated-unseen` the same where some of the
-earlier runs are regressions that nobody saw, and `calibrated-reviewed` where every false alarm was rejected. The others
-stand here only, to be measured beside them.
+`calibrated` is what the product does where nobody reviews anything and nobody states device units, `calibrated-units`
+where runs state them, `calibrated-unseen` where some of the earlier runs are regressions that nobody saw, and
+`calibrated-reviewed` where every false alarm was rejected. The others stand here only, to be measured beside them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from perfreg_assets.methods.calibration import MAD_TO_SD, p_of_score, score_of_p
 from perfreg_assets.methods.empirical_null import PRIOR_RUNS, EmpiricalNull, is_usual
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Score
+from perfreg_assets.methods.unit_offset import UnitOffset
 
 KERNEL_SD = 0.3
 
@@ -28,6 +29,7 @@ class Past:
     versions_ago: (n,) how old each is.
     unseen, unseen_ago: the same of earlier runs with a regression, one of every other version.
     of_all_series: (n · series,) the same of every series.
+    is_other_unit: the judged runs, and so the earlier ones, are of another device unit than their histories.
     """
 
     scores: Floats
@@ -35,6 +37,7 @@ class Past:
     of_all_series: Floats
     unseen: Floats
     unseen_ago: Floats
+    is_other_unit: bool = False
 
 
 Null = Callable[[float, Past], float]
@@ -66,7 +69,7 @@ def _past(before: Sequence[ScoredVersion], version: ScoredVersion, series: str) 
         if one.step.number % 2 and len(one.step.anomalous)
     ]
     everything = [score.distance for one in before for scores in one.of_normal.values() for score in scores]
-    return Past(*_columns(known), np.array(everything), *_columns(unseen))
+    return Past(*_columns(known), np.array(everything), *_columns(unseen), version.step.is_other_unit)
 
 
 def _columns(pairs: Sequence[tuple[float, int]]) -> tuple[Floats, Floats]:
@@ -80,6 +83,14 @@ def _with(score: Score, distance: float) -> Score:
 
 def _calibrated(score: float, past: Past) -> float:
     return _unreviewed(past.scores, past.versions_ago).judged(score)
+
+
+def _units(score: float, past: Past) -> float:
+    foreign = float(past.is_other_unit)
+    usual = _unreviewed(past.scores, past.versions_ago)
+    unit = UnitOffset.of(usual.scores, np.full(len(usual), foreign))
+    own = np.array([unit.without(float(one), foreign) for one in usual.scores])
+    return EmpiricalNull(own, usual.versions_ago, unit, foreign).judged(score)
 
 
 def _unseen(score: float, past: Past) -> float:
@@ -131,6 +142,7 @@ def _smoothed(score: float, past: Past) -> float:
 
 NULLS: dict[str, Null] = {
     "calibrated": _calibrated,
+    "calibrated-units": _units,
     "calibrated-unseen": _unseen,
     "calibrated-reviewed": _reviewed,
     "calibrated-conformal": _conformal,

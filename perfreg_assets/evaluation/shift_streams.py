@@ -108,6 +108,7 @@ class VersionStep:
         normal: its runs.
         anomalous: some of them once more, each with a regression.
         is_accepted: people saw that the version adds something and took it as the new normal; its alarms are right.
+        is_other_unit: its runs are of another device unit than the history.
     """
 
     number: int
@@ -115,6 +116,7 @@ class VersionStep:
     normal: tuple[Session, ...]
     anomalous: tuple[Session, ...]
     is_accepted: bool
+    is_other_unit: bool = False
 
 
 def stream(family: str, shift: Shift, *, noise: float, seed: int, number: int) -> Iterator[VersionStep]:
@@ -142,7 +144,7 @@ def stream(family: str, shift: Shift, *, noise: float, seed: int, number: int) -
             for index, one in enumerate(normal[:TWINS_PER_VERSION])
         )
         is_accepted = shift.step > 0 and version % STEP_EVERY == 0
-        yield VersionStep(version, tuple(known[-shift.history :]), normal, anomalous, is_accepted)
+        yield VersionStep(version, tuple(known[-shift.history :]), normal, anomalous, is_accepted, has_own_unit)
         known += [app.session(draw, level) for _ in normal] if has_own_unit else normal
 
 

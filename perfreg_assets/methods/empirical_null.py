@@ -24,12 +24,13 @@ without that, regressions nobody looked at hide the next ones.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from perfreg_assets.methods.calibration import LARGEST_SCORE, p_of_score, score_of_p, special
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.unit_offset import UnitOffset
 
 PRIOR_RUNS = 10.0
 """m: so many earlier runs the theory is worth."""
@@ -48,20 +49,30 @@ class EmpiricalNull:
     """What earlier runs scored on one series.
 
     Attributes:
-        scores: (n,) standard-normal by theory, of those that tell what is normal (`is_usual`), in any order.
+        scores: (n,) standard-normal by theory, of those that tell what is normal (`is_usual`), in any order; each
+            without the offset of its device unit.
         versions_ago: (n,) how many versions before the judged one each was, 0 or more.
+        unit: the offset of the judged run's device unit.
+        foreign_ratio: share of the judged run's history that is of other units, 0 to 1; 0 where nobody says.
     """
 
     scores: Floats
     versions_ago: Floats
+    unit: UnitOffset = field(default_factory=UnitOffset)
+    foreign_ratio: float = 0.0
 
     def __len__(self) -> int:
         return len(self.scores)
 
     @property
-    def counts(self) -> bool:
+    def has_past(self) -> bool:
         """Whether there are enough of them; below, the theory stands."""
         return len(self) >= FEWEST_SCORES
+
+    @property
+    def counts(self) -> bool:
+        """Whether a score is worth anything else here than by theory."""
+        return self.has_past or self.foreign_ratio > 0
 
     def judged(self, score: float) -> float:
         """The score as it is worth here.
@@ -69,7 +80,8 @@ class EmpiricalNull:
         Raises:
             ValueError: as `calibrated_score`.
         """
-        return calibrated_score(score, self.scores, self.versions_ago) if self.counts else score
+        own = self.unit.without(score, self.foreign_ratio)
+        return calibrated_score(own, self.scores, self.versions_ago) if self.has_past else own
 
 
 def is_usual(score: float, review: str | None) -> bool:

@@ -31,10 +31,11 @@ from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.barycenters import BarycenterRow
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.distances import DistanceRow
-from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE
+from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, UNIT_RUNS
 
 # When no series of a run can be judged, the run's own state is the first of these that occurs.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
+_OF_THE_PAST = (THEORETICAL_SCORE, PAST_RUNS, UNIT_RUNS)
 _OF_SCORE = {spec.name for spec in fields(Score)} & {spec.name for spec in fields(DistanceRow)}
 
 Earlier = Mapping[tuple[str, str, str], DistanceRow]
@@ -131,9 +132,11 @@ class Measurement:
         theory, of_row = _theoretical_score(row), _score_of(row)
         series_count = sum(other.is_scored for other in family)
         score = with_distance(of_row, null.judged(theory), series_count, self._definition.run_rule)
-        known = {name: value for name, value in score.evidence.items() if name not in (THEORETICAL_SCORE, PAST_RUNS)}
+        known = {name: value for name, value in score.evidence.items() if name not in _OF_THE_PAST}
         if null.counts:
-            known |= {THEORETICAL_SCORE: theory, PAST_RUNS: float(len(null))}
+            known |= {THEORETICAL_SCORE: theory, PAST_RUNS: float(len(null) if null.has_past else 0)}
+        if null.foreign_ratio > 0:
+            known[UNIT_RUNS] = float(null.unit.run_count)
         return _filled(row, replace(score, evidence=known))
 
     def _row(self, one: Comparison, family: Sequence[Comparison], earlier: Earlier) -> DistanceRow:

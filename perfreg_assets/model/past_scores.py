@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from perfreg_assets.methods.empirical_null import EmpiricalNull, is_usual
+from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.warehouse import past_scores as table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import WINDOW_RUNS, PastRun
@@ -41,12 +43,24 @@ class PastScores:
     def null(self, run_id: str, series: str) -> EmpiricalNull:
         """Of one series of a judged run: scores of comparable earlier runs of other versions."""
         known = [
-            (run.scores[series], age)
+            (run, run.scores[series], age)
             for run, age in self._before(run_id)
             if series in run.scores and is_usual(run.scores[series], run.review)
         ]
-        scores, versions_ago = np.array(known, dtype=np.float64).reshape(-1, 2).T
-        return EmpiricalNull(scores, versions_ago)
+        of_units: dict[str, list[tuple[float, float]]] = {}
+        for run, score, _ in known:
+            if run.device_unit is not None:
+                of_units.setdefault(run.device_unit, []).append((score, run.foreign_ratio))
+        offsets = {unit: UnitOffset.of(*_columns(pairs)) for unit, pairs in of_units.items()}
+        own = [
+            (offsets[run.device_unit].without(score, run.foreign_ratio) if run.device_unit else score, age)
+            for run, score, age in known
+        ]
+        judged = self._judged.get(run_id)
+        if judged is None or judged.device_unit is None:
+            return EmpiricalNull(*_columns(own))
+        unit = offsets.get(judged.device_unit, UnitOffset())
+        return EmpiricalNull(*_columns(own), unit, judged.foreign_ratio)
 
     def hash_of(self, run_id: str, series: Iterable[str]) -> str:
         """Of the nulls of some series of a judged run; empty as long as none of them counts."""
@@ -56,7 +70,8 @@ class PastScores:
             if null.counts:
                 order = np.lexsort((null.versions_ago, null.scores))
                 pairs = np.stack([null.scores[order], null.versions_ago[order]])
-                parts.append(f"{name}:{hashlib.sha256(pairs.tobytes()).hexdigest()}")
+                of_unit = f":{null.unit}:{null.foreign_ratio!r}" if null.foreign_ratio else ""
+                parts.append(f"{name}:{hashlib.sha256(pairs.tobytes()).hexdigest()}{of_unit}")
         return "|".join(parts)
 
     def _before(self, run_id: str) -> list[tuple[PastRun, int]]:
@@ -75,3 +90,8 @@ class PastScores:
         names = dict.fromkeys(run.version_name for run in reversed(others))
         ages = {name: age for age, name in enumerate(names, 1)}
         return [(run, ages[run.version_name]) for run in others]
+
+
+def _columns(pairs: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
+    first, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    return first, second

@@ -104,6 +104,8 @@ class Distances:
     theoretical_score: float | None = None
     """Before earlier runs of the app were asked; None where they were not, as the next."""
     past_runs: float | None = None
+    unit_runs: float | None = None
+    """Earlier runs of the run's device unit; None where its history is of the same unit, or nobody says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from perfreg_assets.run import RUN_LEVEL, PathStep
 from perfreg_assets.warehouse import barycenters, stamps, states
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE
+from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, UNIT_RUNS
 from perfreg_assets.warehouse.series import SeriesRow
 
 BAND_MINIMUM = 3
@@ -401,7 +401,8 @@ def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Di
         "input_hash, parameters_hash, engine_version, code_version, "
         "(evidence ->> 'series_count')::DOUBLE AS series_count, uncorrected_distance, "
         f"(evidence ->> '{THEORETICAL_SCORE}')::DOUBLE AS theoretical_score, "
-        f"(evidence ->> '{PAST_RUNS}')::DOUBLE AS past_runs FROM marts.distances "
+        f"(evidence ->> '{PAST_RUNS}')::DOUBLE AS past_runs, "
+        f"(evidence ->> '{UNIT_RUNS}')::DOUBLE AS unit_runs FROM marts.distances "
         f"WHERE is_latest AND distance IS NOT NULL AND {of(ids)} ORDER BY detector DESC",
         ids,
     ):

@@ -313,12 +313,25 @@ def describe_change(series: View) -> str | None:
 
 def beside_past_runs(distances: Distances) -> str | None:
     """What the app's own earlier scores make of a series' score, in one sentence; None where they were not asked."""
-    if distances.theoretical_score is None or distances.uncorrected_distance is None or not distances.past_runs:
+    if distances.theoretical_score is None or distances.uncorrected_distance is None:
+        return None
+    parts = []
+    if distances.unit_runs is not None:
+        parts.append(_unit(round(distances.unit_runs)))
+    if distances.past_runs:
+        parts.append(f"what {distances.past_runs:.0f} earlier runs of the app scored beside theirs")
+    if not parts:
         return None
     return (
-        f"Beside its history alone it scores {distances.theoretical_score:.2f}; what {distances.past_runs:.0f} earlier "
-        f"runs of the app scored beside theirs makes that {distances.uncorrected_distance:.2f}."
+        f"Beside its history alone it scores {distances.theoretical_score:.2f}; {', and '.join(parts)} "
+        f"{'make' if len(parts) > 1 else 'makes'} that {distances.uncorrected_distance:.2f}."
     )
+
+
+def _unit(runs: int) -> str:
+    if not runs:
+        return "that the history is of other device units, and nothing is known of its own,"
+    return f"what {runs} earlier run{'s' if runs != 1 else ''} of its own device unit scored beside other units"
 
 
 def _evidence(series: View) -> str | None:

@@ -17,17 +17,26 @@ THEORETICAL_SCORE = "theoretical_score"
 PAST_RUNS = "past_runs"
 """In the same evidence: how many earlier runs the score was judged by."""
 
+UNIT_RUNS = "unit_runs"
+"""In the same evidence, where the history is of other device units: how many earlier runs of the own unit count."""
+
 Place = tuple[datetime, str]
 """(started_at, run_id): where a run stands in time."""
 
 
 class JudgedRun(NamedTuple):
-    """A run that is judged beside earlier ones. `recorded_like` is equal for runs that are comparable: app,
-    configuration, sources that change the load, scenario."""
+    """A run that is judged beside earlier ones.
+
+    Attributes:
+        recorded_like: equal for runs that are comparable: app, configuration, sources that change the load, scenario.
+        foreign_ratio: share of its history that is of other device units; 0 where nobody says.
+    """
 
     place: Place
     version_name: str
     recorded_like: str
+    device_unit: str | None = None
+    foreign_ratio: float = 0.0
 
 
 class PastRun(NamedTuple):
@@ -37,6 +46,8 @@ class PastRun(NamedTuple):
     version_name: str
     review: str | None
     scores: dict[str, float]
+    device_unit: str | None = None
+    foreign_ratio: float = 0.0
 
 
 # As in a history: whole, of nothing known to be wrong, neither a regression nor the day of an accepted change.
@@ -47,7 +58,7 @@ apps AS (SELECT DISTINCT app FROM core.runs WHERE run_id IN (FROM given)),
 reviewed AS (SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id),
 known AS (
     SELECT
-        runs.run_id, runs.started_at, runs.version_name, reviewed.status,
+        runs.run_id, runs.started_at, runs.version_name, reviewed.status, runs.device_unit,
         hash(
             runs.app, runs.config_hash, runs.scenario, list_sort(traces.load_sources)
         )::VARCHAR AS recorded_like,
@@ -72,7 +83,7 @@ asked AS (
     SELECT recorded_like, min(past_before) AS first_before, max(past_before) AS last_before
     FROM placed WHERE is_judged GROUP BY recorded_like
 )
-SELECT run_id, started_at, version_name, status, recorded_like, is_judged, is_past
+SELECT run_id, started_at, version_name, status, recorded_like, is_judged, is_past, device_unit
 FROM placed JOIN asked USING (recorded_like)
 WHERE is_judged OR (past_before >= first_before - $window_runs AND past_before < last_before)
 ORDER BY started_at, run_id
@@ -92,6 +103,19 @@ AND rows.run_id IN (SELECT unnest($runs::VARCHAR[]))
 """
 
 
+# Members that do not state their unit say nothing.
+_FOREIGN = """
+SELECT candidates.run_id, avg((members.device_unit <> runs.device_unit)::INTEGER)
+FROM core.history_candidates AS candidates
+JOIN core.runs AS runs ON runs.run_id = candidates.run_id
+JOIN core.runs AS members ON members.run_id = candidates.history_run_id
+WHERE candidates.history_rank IS NOT NULL
+AND members.device_unit IS NOT NULL
+AND candidates.run_id IN (SELECT unnest($runs::VARCHAR[]))
+GROUP BY candidates.run_id
+"""
+
+
 def find(
     reader: Reader, run_ids: Iterable[str], detector: str
 ) -> tuple[dict[str, JudgedRun], dict[str, list[PastRun]]]:
@@ -105,10 +129,13 @@ def find(
     for run_id, series, score in reader.rows(_SCORES, asked):
         if score is not None:
             scores.setdefault(run_id, {})[series] = score
-    for run_id, started_at, version_name, review, recorded_like, is_judged, is_past in found:
-        place = (started_at, run_id)
+    with_unit = [row[0] for row in found if row[7] is not None]
+    foreign: dict[str, float] = dict(reader.rows(_FOREIGN, {"runs": with_unit})) if with_unit else {}
+    for run_id, started_at, version_name, review, recorded_like, is_judged, is_past, unit in found:
+        place, of_unit = (started_at, run_id), (unit, foreign.get(run_id, 0.0))
         if is_judged:
-            judged[run_id] = JudgedRun(place, version_name, recorded_like)
+            judged[run_id] = JudgedRun(place, version_name, recorded_like, *of_unit)
         if is_past:
-            past.setdefault(recorded_like, []).append(PastRun(place, version_name, review, scores.get(run_id, {})))
+            run = PastRun(place, version_name, review, scores.get(run_id, {}), *of_unit)
+            past.setdefault(recorded_like, []).append(run)
     return judged, past

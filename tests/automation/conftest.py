@@ -19,7 +19,7 @@ from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
-LIMIT_S = 240.0
+LIMIT_S = 900.0
 
 
 class Ui:

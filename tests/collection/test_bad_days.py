@@ -409,7 +409,7 @@ def progress(now):
             os.kill(os.getpid(), getattr(signal, how))
 
 # It ends long before its time where it is ended while exploring, on a slow machine too.
-limit_s = 20.0 if stage == "explore" else 2.0
+limit_s = 240.0 if stage == "explore" else 2.0
 config = CollectionConfig(app="com.rig.notes", apk=apk, serial=serial, time_limit_s=limit_s, action_interval_s=0.3,
     launch_settle_s=0.1, min_free_bytes=0, file_write_period_ms=300, progress_interval_s=0.3,
     keep_screen_on=False, animations_off=False, airplane_mode=True)

@@ -28,6 +28,7 @@ RIG, APPS, TRACES = "/data/rig", "/data/app", "/data/misc/perfetto-traces"
 SCREENS = ("Home", "List", "Detail", "Edit", "Settings", "About")
 PROPERTIES = {
     "ro.product.model": "Rig Phone",
+    "ro.serialno": "RIG0042",
     "ro.build.version.sdk": "34",
     "ro.build.version.release": "14",
     "sys.boot_completed": "1",

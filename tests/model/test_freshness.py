@@ -27,7 +27,9 @@ from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.lock import file_lock
 
 REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
-RUNS = [row(number, version="1" if number < 6 else "2") for number in range(12)]
+RUNS = [
+    row(number, version="1" if number < 6 else "2", device_unit="b" if number % 4 == 3 else "a") for number in range(12)
+]
 
 
 @pytest.fixture

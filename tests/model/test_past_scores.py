@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from synthetic import Project, reader_of, row, snapshot
 
 from perfreg_assets.methods import empirical_null
 from perfreg_assets.methods.empirical_null import EmpiricalNull, calibrated_score
+from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.warehouse import past_scores as table
 
@@ -141,6 +143,54 @@ def test_no_order_of_arrivals_and_reviews_changes_what_is_judged(make):
     assert any(count for _, _, count in evidence(mixed).values())
     for name, rows in found[1].items():
         assert found[0][name] == rows, name
+
+
+def test_a_new_device_unit_is_judged_with_doubt_and_later_beside_its_own_runs(make):
+    """Every third run is of unit b and the others of a, but for the last two, which are of units of their own."""
+    units = {16: "d", 17: "c"}
+    runs = [
+        row(number, version=str(number // 3), device_unit=units.get(number, "b" if number % 3 == 2 else "a"))
+        for number in range(18)
+    ]
+    project = make("units")
+    project.arrive(*runs[:17])
+    project.settle()
+    project.arrive(runs[17])
+    project.settle()
+    told = {
+        one["run_id"]: one
+        for one in project.rows(
+            f"{THEORY}, uncorrected_distance AS judged, (evidence ->> 'unit_runs')::DOUBLE AS unit_runs FROM "
+            "marts.distances WHERE is_latest AND state = 'scored' AND series = 'cpu_app' AND detector = 'default'"
+        )
+    }
+    members = project.rows("SELECT run_id, history_run_id FROM core.history_candidates WHERE history_rank IS NOT NULL")
+    unit_of, foreign = {run.run_id: run.device_unit for run in runs}, defaultdict(list)
+    for one in members:
+        foreign[one["run_id"]].append(unit_of[one["history_run_id"]] != unit_of[one["run_id"]])
+    shares = {run_id: float(np.mean(others)) for run_id, others in foreign.items()}
+    usual = [run for run in runs[:15] if run.run_id in told and run.run_id != "made-009"]
+    offsets = {
+        unit: UnitOffset.of(*np.array(pairs, dtype=float).reshape(-1, 2).T)
+        for unit in "abcd"
+        for pairs in [[(told[run.run_id]["score"], shares[run.run_id]) for run in usual if run.device_unit == unit]]
+    }
+    own = [
+        (offsets[run.device_unit].without(told[run.run_id]["score"], shares[run.run_id]), 5 - int(run.version_name))
+        for run in usual
+    ]
+    assert len(own) >= 4
+    scores, ages = np.array(own).T
+    for run in runs[15:]:
+        one, unit = told[run.run_id], offsets[run.device_unit]
+        expected = calibrated_score(unit.without(one["score"], shares[run.run_id]), scores, ages)
+        assert one["judged"] == pytest.approx(expected)
+        assert one["unit_runs"] == unit.run_count
+    assert told["made-017"]["unit_runs"] == told["made-016"]["unit_runs"] == 0
+    assert told["made-015"]["unit_runs"] > 0
+    first = told[runs[5].run_id]  # the first of b that is judged, when nothing else was
+    assert first["unit_runs"] == 0
+    assert first["judged"] == pytest.approx(UnitOffset().without(first["score"], shares[runs[5].run_id]))
 
 
 def test_only_so_many_runs_before_a_run_are_asked_whoever_else_is_judged(settled, monkeypatch):

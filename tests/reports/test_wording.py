@@ -248,3 +248,13 @@ def test_what_earlier_runs_of_the_app_make_of_a_score_is_told_where_they_were_as
     assert told == (
         "Beside its history alone it scores 2.90; what 34 earlier runs of the app scored beside theirs makes that 2.43."
     )
+    new_unit = wording.beside_past_runs(replace(alone, theoretical_score=2.9, past_runs=0.0, unit_runs=0.0))
+    assert new_unit == (
+        "Beside its history alone it scores 2.90; that the history is of other device units, and nothing is "
+        "known of its own, makes that 2.43."
+    )
+    both = wording.beside_past_runs(replace(alone, theoretical_score=2.9, past_runs=34.0, unit_runs=1.0))
+    assert both == (
+        "Beside its history alone it scores 2.90; what 1 earlier run of its own device unit scored beside other units, "
+        "and what 34 earlier runs of the app scored beside theirs make that 2.43."
+    )
