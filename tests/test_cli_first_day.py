@@ -197,9 +197,13 @@ def test_compare_judges_two_folders_of_traces_without_a_warehouse(tmp_path):
     assert {"series", "unit", "mean_a", "mean_b", "difference", "low", "high", "p_value"} <= set(row)
     assert (row["mean_a"], row["mean_b"]) == pytest.approx((0.21, 0.61))
     assert row["low"] < row["difference"] < row["high"]
-    assert told["threads"][0] | {"mean_a": 0, "mean_b": 0} == {
-        "process": APP, "thread": "main", "mean_a": 0, "mean_b": 0, "difference": pytest.approx(0.4),
-    }  # fmt: skip
+    grown = told["threads"][0]
+    assert (grown["process"], grown["thread"], grown["difference"]) == (APP, "main", pytest.approx(0.4))
+    assert grown["low"] < grown["difference"] < grown["high"]
+    assert [(one["source"], one["state"]) for one in told["sources"]] == [
+        ("threads", "compared"), ("slices", "missing"), ("stacks", "missing"),
+    ]  # fmt: skip
+    assert (told["slices"], told["stacks"]) == ([], [])
     html = page.read_text("utf-8")
     assert html.count("<svg") == 2  # cpu_app and cpu_total; there is no memory
     assert "http" not in html.replace('http-equiv="', "")
@@ -209,6 +213,45 @@ def test_compare_judges_two_folders_of_traces_without_a_warehouse(tmp_path):
     one = run("compare", tmp_path / "a" / "0.pftrace", tmp_path / "b" / "0.pftrace", "--app", APP)
     assert one.exit_code == 4
     assert "needs 3 runs on each side" in one.stdout
+
+
+def test_compare_tells_slices_and_call_stacks_of_traces_and_says_what_normal_is_worth(tmp_path):
+    """Slices from atrace, call stacks from samples of perf; B draws longer and runs a function more."""
+    for side, busy in (("a", 0.1), ("b", 0.3)):
+        for number in range(3):
+            maker = TraceMaker().process(10, APP, {10: "main"}).clocks()
+            slices, ticks = [], []
+            for second in range(1, 5):
+                begin, end = second * SECOND, second * SECOND + int((0.5 + number / 100) * SECOND)
+                slices.append((0, 10, begin, end))
+                maker.section(begin, 10, "draw", busy + number / 100)
+                ticks += [(begin + k * SECOND // 100, 10, "work") for k in range(round(100 * busy) + number)]
+            maker.schedule([*slices, (0, 0, 5 * SECOND, 5 * SECOND + 1000)]).samples(ticks, period_ns=SECOND // 100)
+            path = tmp_path / side / f"{number}.pftrace"
+            path.parent.mkdir(exist_ok=True)
+            maker.write(path)
+    page = tmp_path / "page.html"
+    result = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "json", "--html", page,
+                 warehouse=tmp_path / "none.duckdb")  # fmt: skip
+    told = json.loads(result.stdout)
+    assert {one["source"]: one["state"] for one in told["sources"]} == dict.fromkeys(
+        ("threads", "slices", "stacks"), "compared"
+    )
+    (drawn,) = told["slices"]
+    assert (drawn["name"], drawn["difference"]) == ("draw", pytest.approx(0.2, abs=0.01))
+    assert drawn["low"] < drawn["difference"] < drawn["high"]
+    (worked,) = told["stacks"]
+    assert (worked["name"], worked["path"], worked["difference"]) == ("work", ["work"], pytest.approx(0.2, abs=0.03))
+    assert {"draw", "work"} <= set(page.read_text("utf-8").replace("<", ">").split(">"))
+    assert told["verdict"] == "normal"  # the cores were as busy
+    load = next(one for one in told["series"] if one["series"] == "cpu_app")
+    assert load["detectable"] > 0
+    assert f"a change of cpu_app by {load['detectable'] / load['mean_a']:.0%}" in told["explanation"]
+    table = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP)
+    assert "would show" in table.stdout
+    assert {"draw", "work"} <= set(table.stdout.split())
+    comment = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "markdown").stdout
+    assert "Slices that take more in B" in comment
 
 
 def test_compare_takes_run_folders_with_their_app_and_time(tmp_path, registered_only):
@@ -235,6 +278,10 @@ def test_compare_sets_versions_and_runs_of_the_warehouse_beside_each_other(fille
     assert result.exit_code in (0, 3)
     told = json.loads(result.stdout)
     assert len(told["runs_a"]) >= 3
+    states = {one["source"]: (one["state"], one["runs_a"]) for one in told["sources"]}
+    assert states["threads"][0] == states["slices"][0] == "compared"
+    assert 0 < states["slices"][1] <= len(told["runs_a"])  # as they are stored: no trace is there to be opened
+    assert states["stacks"] == ("missing", 0)
     assert {one["series"] for one in told["series"] if one["is_judged"]} == set(sample_warehouse.DEFAULT_SERIES)
     assert run("compare", run_id, versions[1], "--app", app, warehouse=filled).exit_code == 4
     unknown = run("compare", versions[0], f"{versions[1]}x", "--app", app, warehouse=filled)

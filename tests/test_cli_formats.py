@@ -138,14 +138,20 @@ def test_annotations_and_junit_of_versions_are_by_version_and_axis():
 def compared(name="branch", verdict="anomalous"):
     one = {"series": "cpu_app", "unit": "cores", "is_judged": True, "mean_a": 1.0, "mean_b": 2.0, "difference": 1.0}
     interval = (
-        {"low": 0.5, "high": 1.5, "p_value": 0.01}
+        {"low": 0.5, "high": 1.5, "p_value": 0.01, "detectable": 0.7}
         if verdict == "anomalous"
-        else dict.fromkeys(("low", "high", "p_value"))
+        else dict.fromkeys(("low", "high", "p_value", "detectable"))
     )
     return {
         "a": "main", "b": name, "verdict": verdict, "explanation": f"Worse in B: {name}",
         "series": [{**one, **interval, "state": verdict}, {**one, **interval, "is_judged": False, "state": verdict}],
         "threads": [{"thread": name, "difference": 0.5}],
+        "slices": [{"thread": "main", "name": name, "difference": 0.5}], "stacks": [],
+        "sources": [
+            {"source": "threads", "state": "compared", "reason": None},
+            {"source": "slices", "state": "compared", "reason": None},
+            {"source": "stacks", "state": "missing_in_a", "reason": name},
+        ],
     }  # fmt: skip
 
 
@@ -195,7 +201,7 @@ def test_names_from_outside_end_nothing_of_versions_and_comparisons(name):
     assert len(ElementTree.fromstring(version_formats.versions_junit(shown)).findall("testsuite/testcase/failure")) == 2
     told = compared(name)
     lines = comparison_formats.comparison_markdown(told).splitlines()
-    assert len(lines) == 9
+    assert len(lines) == 13
     assert not [line for line in lines if CALLS.search(line)]
     assert comparison_formats.comparison_github(told).count("\n") == 1
     assert len(ElementTree.fromstring(comparison_formats.comparison_junit(told)).findall("testsuite/testcase")) == 2

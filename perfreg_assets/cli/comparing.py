@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +14,21 @@ from perfreg_assets import terminal
 from perfreg_assets.cli.comparison_formats import COMPARISON_FORMATS
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
+from perfreg_assets.reports.grown_words import GROWN_WORDS
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.methods.side_comparison import Courses, SeriesDifference, SidesCompared
+    from perfreg_assets.methods.side_growth import EntityDifference
+    from perfreg_assets.model.side_growth import Grown
     from perfreg_assets.model.sides import Side
 
 _CSV = (
     *("series", "unit", "mean_a", "mean_b", "difference", "low", "high", "p_value", "p_holm"),
     *("growth_a", "growth_b", "growth_difference", "growth_low", "growth_high", "growth_p_value", "growth_p_holm"),
-    *("basis", "runs_a", "runs_b", "is_judged", "state"),
+    *("detectable", "growth_detectable", "basis", "runs_a", "runs_b", "is_judged", "state"),
 )
-_THREADS_SHOWN = 5
+_GROWN_SHOWN = 5
 _DRAWN_MAX = 6
 
 
@@ -46,12 +50,12 @@ def compare(
     settings: Settings, a: str, b: str, app: str | None, scenario: str | None, pattern: str | None, form: str,
     page: Path | None,
 ) -> None:  # fmt: skip
-    """Sets B beside A: per series both means, their difference with its 95 % interval, and which threads run more. A
-    and B are traces, run folders or folders of them (then no warehouse is needed), or run ids or versions of the
-    warehouse.
+    """Sets B beside A: per series both means, their difference with its 95 % interval, and which threads, slices and
+    call stacks take more. A and B are traces, run folders or folders of them (then no warehouse is needed), or run ids
+    or versions of the warehouse.
 
-    With three runs or more on each side there is a verdict. Exit status 0: nothing is worse in B; 3: something is;
-    4: too few runs for a verdict; 1: nothing could be compared.
+    With three runs or more on each side there is a verdict, and what it would not have seen. Exit status 0: nothing is
+    worse in B; 3: something is; 4: too few runs for a verdict; 1: nothing could be compared.
     """
     from perfreg_assets.cli.comparison_sides import side_of
     from perfreg_assets.model.sides import other_load
@@ -89,8 +93,8 @@ def page_of_runs(settings: Settings, a: str, b: str, app: str | None) -> str:
     from perfreg_assets.cli.comparison_sides import side_of_warehouse
 
     settings = _in_force(settings)
-    first, app = side_of_warehouse(settings, a, app, None)
-    second, _ = side_of_warehouse(settings, b, app, None)
+    first, app = side_of_warehouse(settings, a, app, None, opens_traces=False)
+    second, _ = side_of_warehouse(settings, b, app, None, opens_traces=False)
     told, _, courses = _compared(first, second, settings)
     return _page(told, courses, settings)
 
@@ -104,7 +108,8 @@ def _compared(
         Rejected: NOTHING_TO_COMPARE.
     """
     from perfreg_assets.methods.side_comparison import compare_sides
-    from perfreg_assets.model.sides import courses_of, threads_grown
+    from perfreg_assets.model.side_growth import what_grew
+    from perfreg_assets.model.sides import courses_of
     from perfreg_assets.reasons import Reason, Rejected
 
     for side in (first, second):
@@ -114,8 +119,7 @@ def _compared(
     found = compare_sides(courses)
     if not found.series:
         raise Rejected(Reason.NOTHING_TO_COMPARE, "no series is on both sides")
-    threads = [vars(one) | {"difference": one.difference} for one in threads_grown(first, second)]
-    return _told(first, second, found, threads), found, courses
+    return _told(first, second, found, what_grew(first, second)), found, courses
 
 
 def _in_force(settings: Settings) -> Settings:
@@ -130,7 +134,7 @@ def _in_force(settings: Settings) -> Settings:
         return settings_table.in_force(reader, settings)
 
 
-def _told(first: Side, second: Side, found: SidesCompared, threads: list[dict[str, Any]]) -> dict[str, Any]:
+def _told(first: Side, second: Side, found: SidesCompared, grown: Sequence[Grown]) -> dict[str, Any]:
     return {
         "a": first.name,
         "b": second.name,
@@ -140,7 +144,10 @@ def _told(first: Side, second: Side, found: SidesCompared, threads: list[dict[st
         "explanation": _explanation(found),
         "level": found.level,
         "series": [_row(one) for one in found.series],
-        "threads": threads,
+        **{one.source: [_grown_row(one.source, row) for row in one.rows] for one in grown},
+        "sources": [
+            {name: getattr(one, name) for name in ("source", "state", "reason", "runs_a", "runs_b")} for one in grown
+        ],
         "excluded": [
             {"side": key, "run": run, "reason": reason}
             for key, side in (("a", first), ("b", second))
@@ -156,6 +163,18 @@ def _row(one: SeriesDifference) -> dict[str, Any]:
     }
 
 
+def _grown_row(source: str, row: EntityDifference) -> dict[str, Any]:
+    """A thread, a slice by its name, or a call stack by its innermost function and its path from the outermost on."""
+    entity = row.entity
+    told: dict[str, Any] = {"process": entity.process, "thread": entity.thread}
+    if source != "threads":
+        told["name"] = entity.name
+    if source == "stacks":
+        told["path"] = list(entity.path)
+    numbers = {name: getattr(row, name) for name in ("mean_a", "mean_b", "difference", "low", "high", "p_value")}
+    return told | {name: None if math.isnan(value) else value for name, value in numbers.items()}
+
+
 def _explanation(found: SidesCompared) -> str:
     from perfreg_assets.methods.side_comparison import RUNS_MINIMUM
 
@@ -166,9 +185,31 @@ def _explanation(found: SidesCompared) -> str:
     named = [f"{one.series} {_why(one, found.level)}" for one in judged if one.state == found.verdict]
     level = f"false alarms at most {found.level:.0%} of comparisons"
     if found.verdict == "normal":
-        return f"No difference beyond the noise of the runs: {', '.join(one.series for one in judged)} ({level})."
+        noise = f"No difference beyond the noise of the runs: {', '.join(one.series for one in judged)} ({level})."
+        return f"{noise}{_would_show(judged)}"
     words = {"anomalous": "Worse in B", "improved": "Better in B", "changed": "Different in B"}
     return f"{words[found.verdict]}: {', '.join(named)} ({level})."
+
+
+def _would_show(judged: Sequence[SeriesDifference]) -> str:
+    """What "normal" is worth, as a sentence: what so few runs with this noise would have shown."""
+    from perfreg_assets.methods.explanation import readable_quantity
+    from perfreg_assets.methods.side_comparison import POWER
+
+    told = [f"{one.series} by {_size(one)}" for one in judged if not math.isnan(one.detectable)]
+    told += [
+        f"growth of {one.series} by {readable_quantity(one.growth_detectable, one.unit)} per minute"
+        for one in judged
+        if not math.isnan(one.growth_detectable)
+    ]
+    words = f" {POWER * 10:.0f} of 10 such comparisons would find a change of "
+    return f"{words}{', of '.join(told)}; smaller ones mostly stay unseen." if told else ""
+
+
+def _size(one: SeriesDifference) -> str:
+    from perfreg_assets.methods.explanation import readable_quantity
+
+    return f"{one.detectable / one.mean_a:.0%}" if one.mean_a > 0 else readable_quantity(one.detectable, one.unit)
 
 
 def _why(one: SeriesDifference, level: float) -> str:
@@ -210,12 +251,13 @@ def _show_table(told: dict[str, Any]) -> None:
                 "difference": f"{row['difference']:+.4g}",
                 "interval": "–" if row["low"] is None else f"{row['low']:+.4g} to {row['high']:+.4g}",
                 "p": "–" if row["p_value"] is None else f"{row['p_value']:.2g}",
+                "would show": _detectable_cell(row),
                 "rests on": f"{row['runs_a']} and {row['runs_b']} runs" if row["basis"] == "runs" else row["basis"],
                 "state": row["state"] if row["is_judged"] else "not judged",
             }
             for row in shown
         ],
-        ("series", "A", "B", "change", "difference", "interval", "p", "rests on", "state"),
+        ("series", "A", "B", "change", "difference", "interval", "p", "would show", "rests on", "state"),
     )  # fmt: skip
     growing = [row for row in shown if row["growth_difference"] is not None]
     if growing:
@@ -223,17 +265,44 @@ def _show_table(told: dict[str, Any]) -> None:
         terminal.table(
             [_growth_row(row) for row in growing], ("grows per minute", "A", "B", "difference", "interval", "p")
         )
-    if told["threads"]:
+    for source in told["sources"]:
         terminal.say()
-        terminal.table(
-            [
-                {**row, "A": f"{row['mean_a']:.4f}", "B": f"{row['mean_b']:.4f}", "more": f"{row['difference']:+.4f}"}
-                for row in told["threads"][:_THREADS_SHOWN]
-            ],
-            ("process", "thread", "A", "B", "more"),
-        )
+        _show_grown(source, told[source["source"]])
     terminal.say()
     terminal.say(told["explanation"])
+
+
+def _detectable_cell(row: dict[str, Any]) -> str:
+    if row["detectable"] is None:
+        return "–"
+    return f"{row['detectable'] / row['mean_a']:.0%}" if row["mean_a"] > 0 else f"{row['detectable']:.3g}"
+
+
+def _show_grown(source: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    words = GROWN_WORDS[source["source"]]
+    if source["state"] != "compared":
+        terminal.say(f"{words.title}: not compared ({source['state']}): {source['reason']}.")
+    elif not rows:
+        terminal.say(f"{words.title}: none.")
+    else:
+        names = ("process", "thread", *(["name"] if "name" in rows[0] else []))
+        terminal.table(
+            [
+                {words.entity if name == names[-1] else name: row[name] or "–" for name in names} | _grown_cells(row)
+                for row in rows[:_GROWN_SHOWN]
+            ],
+            (*names[:-1], words.entity, "A", "B", "more", "interval", "p"),
+        )
+
+
+def _grown_cells(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "A": f"{row['mean_a']:.4f}",
+        "B": f"{row['mean_b']:.4f}",
+        "more": f"{row['difference']:+.4f}",
+        "interval": "–" if row["low"] is None else f"{row['low']:+.4f} to {row['high']:+.4f}",
+        "p": "–" if row["p_value"] is None else f"{row['p_value']:.2g}",
+    }
 
 
 def _growth_row(row: dict[str, Any]) -> dict[str, str]:

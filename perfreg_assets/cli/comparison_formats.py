@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfreg_assets.cli.markup import Case, annotation, cell, junit, sign
+from perfreg_assets.reports.grown_words import GROWN_WORDS
 
 Told = Mapping[str, Any]
+_GROWN_SHOWN = 5
 _KINDS = {"anomalous": "error", "not_enough_runs": "warning"}
 
 
@@ -18,19 +20,23 @@ def comparison_markdown(told: Told) -> str:
         "",
         f"{sign(told['verdict'])} {cell(told['explanation'])}",
         "",
-        "| series | unit | A | B | difference | 95 % interval | p | state |",
-        "|--|--|--:|--:|--:|--:|--:|--|",
+        "| series | unit | A | B | difference | 95 % interval | p | would show | state |",
+        "|--|--|--:|--:|--:|--:|--:|--:|--|",
     ]
     for row in told["series"]:
         if row["is_judged"]:
             p_value = "–" if row["p_value"] is None else f"{row['p_value']:.2g}"
             lines.append(
                 f"| {cell(row['series'])} | {cell(row['unit'])} | {row['mean_a']:.4g} | {row['mean_b']:.4g} "
-                f"| {row['difference']:+.4g} | {_interval(row)} | {p_value} | {row['state']} |"
+                f"| {row['difference']:+.4g} | {_interval(row)} | {p_value} | {_would_show(row)} | {row['state']} |"
             )
-    grown = [f"{cell(row['thread'])} {row['difference']:+.4f}" for row in told["threads"][:5]]
-    if grown:
-        lines += ["", f"Threads that run more, core-seconds/s: {', '.join(grown)}"]
+    for source in told["sources"]:
+        words, rows = GROWN_WORDS[source["source"]], told[source["source"]][:_GROWN_SHOWN]
+        if rows:
+            grown = [f"{cell(row.get('name') or row['thread'])} {row['difference']:+.4f}" for row in rows]
+            lines += ["", f"{words.title}, {words.unit}: {', '.join(grown)}"]
+        elif source["state"] != "compared":
+            lines += ["", f"{words.title}: not compared, {cell(source['reason'])}"]
     return "\n".join(lines) + "\n"
 
 
@@ -61,6 +67,11 @@ COMPARISON_FORMATS: dict[str, Callable[[Told], str]] = {
 
 def _title(told: Told) -> str:
     return f"{told['b']} beside {told['a']}"
+
+
+def _would_show(row: Mapping[str, Any]) -> str:
+    """The difference that eight of ten such comparisons would find."""
+    return "–" if row["detectable"] is None else f"{row['detectable']:.4g}"
 
 
 def _interval(row: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from perfreg_assets import terminal
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
+    from perfreg_assets.collection.run_folder import RunFolder
     from perfreg_assets.model.sides import Side, TraceOfSide
 
 
@@ -27,7 +28,7 @@ def side_of(
     if path.exists():
         traces, app = _traces(settings, path, app, pattern)
         return sides.of_traces(name, traces, settings), app
-    return side_of_warehouse(settings, name, app, scenario)
+    return side_of_warehouse(settings, name, app, scenario, opens_traces=True)
 
 
 def _traces(
@@ -42,18 +43,27 @@ def _traces(
     if folders:
         runs = [read_run_folder(one, settings) for one in folders]
         chosen = app or runs[0].app
-        return [
-            TraceOfSide(
-                run.stated_run_id or run.folder.name, run.trace_path, run.app, run.exploration, run.time_limit_s
-            )
-            for run in runs
-            if run.time_limit_s is not None and run.app == chosen
-        ], chosen
+        of_app = [run for run in runs if run.app == chosen]
+        return [one for run in of_app for one in [_of_folder(run, settings)] if one is not None], chosen
     found = find_bare_traces([path], pattern)
     if found.refused:
         raise found.refused[0]
     app = app or _likeliest(settings, found.traces[0].path)
     return [TraceOfSide(one.path.name, one.path, app) for one in found.traces], app
+
+
+def _of_folder(run: RunFolder, settings: Settings) -> TraceOfSide | None:
+    """With the profiles beside the trace; None where run.json does not say how long it was meant to last."""
+    from perfreg_assets.collection.attachments import profiles_beside
+    from perfreg_assets.model.sides import TraceOfSide
+
+    if run.time_limit_s is None:
+        return None
+    profiles, notes = profiles_beside(run, settings)
+    label = run.stated_run_id or run.folder.name
+    for note in notes:
+        terminal.note(f"{label}: {note}")
+    return TraceOfSide(label, run.trace_path, run.app, run.exploration, run.time_limit_s, tuple(profiles))
 
 
 def _likeliest(settings: Settings, trace: Path) -> str:
@@ -67,8 +77,13 @@ def _likeliest(settings: Settings, trace: Path) -> str:
     return candidates[0].name
 
 
-def side_of_warehouse(settings: Settings, name: str, app: str | None, scenario: str | None) -> tuple[Side, str | None]:
+def side_of_warehouse(
+    settings: Settings, name: str, app: str | None, scenario: str | None, *, opens_traces: bool
+) -> tuple[Side, str | None]:
     """As `side_of`, of a run or a version of the warehouse.
+
+    Args:
+        opens_traces: for call stacks, where some were recorded.
 
     Raises:
         Rejected: RUN_UNKNOWN, APP_UNKNOWN, VERSION_UNKNOWN, COMPARISON_AMBIGUOUS.
@@ -82,7 +97,7 @@ def side_of_warehouse(settings: Settings, name: str, app: str | None, scenario: 
     with Warehouse.of(settings).reading_caught_up() as reader:
         own = runs.find(reader, [name])
         if own:
-            return sides.of_warehouse(reader, name, [name]), own[name].app
+            return sides.of_warehouse(reader, name, [name], settings, opens_traces=opens_traces), own[name].app
         require_selection(reader, app, name)
         found = runs.whole_of_version(reader, name, app, scenario)
         apps = sorted({one.app for one in found})
@@ -95,4 +110,6 @@ def side_of_warehouse(settings: Settings, name: str, app: str | None, scenario: 
             terminal.note(
                 f"{name}: runs of {len(kinds)} configurations or scenarios ({told}) are taken together; --scenario"
             )
-        return sides.of_warehouse(reader, name, [one.run_id for one in found]), apps[0] if apps else app
+        ids = [one.run_id for one in found]
+        side = sides.of_warehouse(reader, name, ids, settings, opens_traces=opens_traces)
+        return side, apps[0] if apps else app

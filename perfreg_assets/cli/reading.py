@@ -70,6 +70,7 @@ def verdicts(
     nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. How many runs
     are in which state is said on stderr."""
     chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
+    from perfreg_assets.cli.normal_worth import worth_told
     from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
     from perfreg_assets.cli.version_pictures import write_pictures
     from perfreg_assets.warehouse import drifts, settings_table, version_verdicts
@@ -88,12 +89,13 @@ def verdicts(
         grown = {}
         if (by, form, omega, detector) == ("version", "markdown", None, None):  # causes are of the verdicts in force
             grown = _grown(reader, versions)
-        slow = []
+        slow, worth = [], []
         if form == "table" or (by == "version" and form in FORMATS):  # the others do not show it, and it reads all runs
             judged = settings_table.in_force(reader, settings).judged_series
             slow = drifts.worth_telling(reader, {row["app"] for row in versions}, judged)
+            worth = worth_told(reader, versions)
     if form in FORMATS and by == "version":
-        shown = Shown(versions, rows, drawn, settings.reports_url, slow, grown)
+        shown = Shown(versions, rows, drawn, settings.reports_url, slow, grown, worth)
         sys.stdout.write(terminal.printable(VERSION_FORMATS[form](shown)))
     elif form in FORMATS:
         sys.stdout.write(terminal.printable(FORMATS[form](rows)))
@@ -105,6 +107,8 @@ def verdicts(
     if form == "table":
         for one in slow:
             terminal.say(f"slow change, no alarm by itself: {drift_told(one)}")
+        for sentence in worth:
+            terminal.say(sentence)
     states = Counter(row["state"] for row in rows if row["series"] == "*")
     terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
     deciding = versions if by == "version" else [*rows, *versions]
@@ -152,6 +156,7 @@ def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
 def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     """What to do next in a sentence; then a line for each version of some runs, and for each of them: what the verdict
     is, on which axis and why."""
+    from perfreg_assets.cli.normal_worth import worth_told
     from perfreg_assets.warehouse import version_verdicts
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -164,6 +169,7 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
             for row in version_verdicts.listing(reader, app=app, versions=[name for one, name in of_runs if one == app])
             if row["axis"] == version_verdicts.WHOLE
         ]
+        worth = worth_told(reader, versions)
     terminal.say()
     terminal.say(answer(rows, versions))
     terminal.say()
@@ -171,6 +177,9 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     terminal.say()
     shown = [{**row, "axes": axes_told(row["axes"])} for row in rows]
     terminal.table(shown, ("run_id", "version_name", "state", "axes", "explanation"))
+    for sentence in worth:
+        terminal.say()
+        terminal.say(sentence)
 
 
 @command("sql", example='perfreg sql "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"')

@@ -28,6 +28,7 @@ class Shown:
         reports_url: where others see the pages; None: nowhere that is known.
         drifts: rows of marts.drifts: slow changes, which are told and decide nothing.
         grown: of a version what grew in several of its runs, a line each.
+        worth: of an app what its normal verdicts would have found, a sentence each.
     """
 
     versions: Sequence[Row]
@@ -36,6 +37,7 @@ class Shown:
     reports_url: str | None = None
     drifts: Sequence[Row] = ()
     grown: Mapping[Named, Sequence[str]] = field(default_factory=dict)
+    worth: Sequence[str] = ()
 
     @property
     def whole(self) -> list[Row]:
@@ -83,6 +85,8 @@ def versions_markdown(shown: Shown) -> str:
     if shown.drifts:
         lines += ["", "Slow changes, which raise no alarm by themselves:", ""]
         lines += [f"* {cell(drift_told(one))}" for one in shown.drifts]
+    for told in shown.worth:
+        lines += ["", f"W{cell(told[1:])}."]
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from typing import Any, Literal
 from perfreg_assets.collection.run_folder import RUN_JSON, RunFolder
 from perfreg_assets.regular_file import open_regular, resolved
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces.profile_files import HEAD_BYTES, ProfileKind, profile_kind
+from perfreg_assets.traces.profile_files import HEAD_BYTES, ProfileFile, ProfileKind, profile_kind
 from perfreg_assets.warehouse.attachments import AttachmentRow
 
 Kind = Literal["screenshot", "video", "log", "other"] | ProfileKind
@@ -72,6 +73,25 @@ def find_attachments(run: RunFolder, settings: Settings) -> Findings:
             )
         )
     return Findings(tuple(found), tuple(notes))
+
+
+def profiles_beside(run: RunFolder, settings: Settings) -> tuple[list[ProfileFile], list[str]]:
+    """Profiles in a run folder that is read as it is, by name; and in a sentence each what was passed over."""
+    trace = resolved(run.trace_path)
+    found: list[ProfileFile] = []
+    notes: list[str] = []
+    for name in _file_names(run.folder, notes):
+        path = run.folder / name
+        if name == RUN_JSON or resolved(path) == trace:
+            continue
+        try:
+            _, sha256, head = _hash(path, settings.attachments_max_bytes)
+        except OSError as error:
+            notes.append(f"{name}: {error.strerror or error}")
+            continue
+        if sha256 is not None and (kind := profile_kind(head)) is not None:
+            found.append(ProfileFile(name, nullcontext(path), kind, sha256))
+    return found, notes
 
 
 def kind_of(name: str) -> Kind:

@@ -9,22 +9,27 @@
 * A verdict needs three runs on each side. It is Holm's (1979) over the means of the judged series and the growth of
   those of memory, so that at the level .05 at most one comparison in twenty of sides that do not differ says that they
   do.
+* What "normal" is worth: the smallest difference that such runs would have shown in eight of ten comparisons, by the
+  noncentral t distribution and the noise that they have, at the level that Holm tests the smallest p-value by.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy import special
 
 from perfreg_assets.methods.benchmark_statistics import CONFIDENCE, Change, holm, welch
 from perfreg_assets.methods.features import theil_sen_slope
 from perfreg_assets.methods.inputs import Floats
 
 LEVEL = 0.05
+POWER = 0.8
+"""Of such comparisons find a difference of the size that is told as detectable."""
 RUNS_MINIMUM = 3
 GROWTH_SAMPLES_MINIMUM = 10  # of a run: fewer tell a step from a slope by chance only
 DRAWS = 2000
@@ -63,6 +68,8 @@ class SeriesDifference:
     difference: mean_b - mean_a, of means over runs of means over time, in the unit of the series.
     low, high, p_value: NaN where nothing tells the noise; the p-value is of no difference, two-sided.
     p_holm: corrected for the number of judged means and growths; NaN for one that is not judged.
+    detectable: the difference that `POWER` of such comparisons call one, in the unit of the series, above 0; NaN where
+        nothing is judged or nothing tells the noise.
     growth_…: the same of the growth within the runs, in the unit of the series per minute; NaN but for memory.
     """
 
@@ -84,6 +91,8 @@ class SeriesDifference:
     growth_high: float
     growth_p_value: float
     growth_p_holm: float
+    detectable: float
+    growth_detectable: float
     basis: Basis
     is_judged: bool
     state: State
@@ -110,11 +119,14 @@ def compare_sides(courses: Mapping[str, Courses], *, level: float = LEVEL, seed:
     plain = [_difference(name, courses[name], random) for name in names]
     judged = np.array([one.is_judged and min(one.runs_a, one.runs_b) >= RUNS_MINIMUM for one in plain], dtype=bool)
     p_values = np.array([[one.p_value, one.growth_p_value] for one in plain]).reshape(-1, 2)
-    corrected = holm(np.where(judged[:, None], p_values, np.nan).ravel()).reshape(-1, 2)
+    tested = np.where(judged[:, None], p_values, np.nan)
+    corrected = holm(tested.ravel()).reshape(-1, 2)
+    tests = max(int(np.count_nonzero(~np.isnan(tested))), 1)
     found = tuple(
-        _judge(one, courses[one.series].worse, float(of_mean), float(of_growth), level)
-        for one, (of_mean, of_growth) in zip(plain, corrected, strict=True)
-    )
+        _judge(_with_detectable(one, courses[one.series], p, level / tests), courses[one.series].worse,
+               float(of_mean), float(of_growth), level)
+        for one, p, (of_mean, of_growth) in zip(plain, tested, corrected, strict=True)
+    )  # fmt: skip
     return SidesCompared(found, _verdict([one.state for one in found if one.is_judged]), level)
 
 
@@ -124,7 +136,7 @@ def _difference(name: str, one: Courses, random: np.random.Generator) -> SeriesD
     low = high = p_value = math.nan
     basis: Basis = "none"
     if max(len(a), len(b)) > 1:
-        basis, found = "runs", _welch_of(a, b)
+        basis, found = "runs", welch_of_runs(a, b)
         low, high, p_value = found.low, found.high, found.p_value
     elif not one.is_memory and min(len(one.a[0]), len(one.b[0])) > 1:
         basis = "within_run"
@@ -136,6 +148,7 @@ def _difference(name: str, one: Courses, random: np.random.Generator) -> SeriesD
         difference=difference, low=low, high=high, p_value=p_value, p_holm=math.nan, basis=basis,
         growth_a=growth_a, growth_b=growth_b, growth_difference=growth_b - growth_a, growth_low=growth.low,
         growth_high=growth.high, growth_p_value=growth.p_value, growth_p_holm=math.nan,
+        detectable=math.nan, growth_detectable=math.nan,
         is_judged=one.is_judged, state="not_enough_runs",
     )  # fmt: skip
 
@@ -145,12 +158,45 @@ def _growths(one: Courses) -> tuple[float, float, Change]:
     nothing = Change(math.nan, math.nan, math.nan, math.nan, "launches", np.empty(0), np.empty(0))
     if not one.is_memory or min(len(values) for side in (one.a, one.b) for values in side) < GROWTH_SAMPLES_MINIMUM:
         return math.nan, math.nan, nothing
+    a, b = _slopes(one)
+    return float(a.mean()), float(b.mean()), welch_of_runs(a, b) if max(len(a), len(b)) > 1 else nothing
+
+
+def _slopes(one: Courses) -> tuple[Floats, Floats]:
+    """Growth per minute of each run, (r,) of both sides."""
     a, b = (np.array([60 * theil_sen_slope(values, one.interval_s) for values in side]) for side in (one.a, one.b))
-    return float(a.mean()), float(b.mean()), _welch_of(a, b) if max(len(a), len(b)) > 1 else nothing
+    return a, b
 
 
-def _welch_of(a: Floats, b: Floats) -> Change:
-    """Of means (r,) of runs; a side with one run counts with the scatter of the other."""
+def _with_detectable(one: SeriesDifference, courses: Courses, tested: Floats, level: float) -> SeriesDifference:
+    """`tested`: p-values of mean and growth, NaN of what is not judged. `level`: of the smallest of all p-values."""
+    of_mean = of_growth = math.nan
+    if not math.isnan(tested[0]):
+        a, b = (np.array([float(np.mean(values)) for values in side]) for side in (courses.a, courses.b))
+        of_mean = detectable(a, b, level)
+    if not math.isnan(tested[1]):
+        of_growth = detectable(*_slopes(courses), level)
+    return replace(one, detectable=of_mean, growth_detectable=of_growth)
+
+
+def detectable(a: Floats, b: Floats, level: float) -> float:
+    """The true difference of means that `POWER` of comparisons of sides with this noise call one at a level.
+
+    Args:
+        a, b: one number per run, (r,) of each side, two at least; in any unit, which is that of the result.
+    """
+    terms = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]
+    variance = math.fsum(terms)
+    if variance <= 0:
+        return math.nan
+    freedom = variance**2 / math.fsum(one**2 / (len(side) - 1) for one, side in zip(terms, (a, b), strict=True))
+    needed = float(special.stdtrit(freedom, 1 - level / 2))
+    return float(special.nctdtrinc(freedom, 1 - POWER, needed)) * math.sqrt(variance)
+
+
+def welch_of_runs(a: Floats, b: Floats) -> Change:
+    """Of one number per run, (r,) of each side, two or more in all; a side with one run counts with the scatter of the
+    other. NaN where no noise was seen."""
     difference = float(b.mean() - a.mean())
     if min(len(a), len(b)) > 1:
         terms = np.array([float(np.var(side, ddof=1)) / len(side) for side in (a, b)])
@@ -177,7 +223,7 @@ def _judge(one: SeriesDifference, worse: Worse, of_mean: float, of_growth: float
     """Of mean and growth the worse one; a p-value that is NaN decides nothing."""
     tests = [(of_mean, one.difference), (of_growth, one.growth_difference)]
     state = _verdict([_state(p, difference, worse, level) for p, difference in tests if not math.isnan(p)])
-    return SeriesDifference(**{**vars(one), "p_holm": of_mean, "growth_p_holm": of_growth, "state": state})
+    return replace(one, p_holm=of_mean, growth_p_holm=of_growth, state=state)
 
 
 def _state(p_holm: float, difference: float, worse: Worse, level: float) -> State:

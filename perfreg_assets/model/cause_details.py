@@ -12,12 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.screens import matching_weights, window_weights
@@ -25,23 +21,20 @@ from perfreg_assets.methods.thread_times import SECOND_NS, ThreadTimes
 from perfreg_assets.methods.window_causes import (
     MEMORY_FLOOR_BYTES,
     THREAD_FLOOR_CORES,
-    Entity,
-    Kind,
     Ranking,
     Recorded,
     rank_named,
 )
 from perfreg_assets.model.inspecting import usable_cores
+from perfreg_assets.model.told_details import PROFILE_OF, ToldOfRun, Values, seconds_of, within
 from perfreg_assets.model.trace_places import profiles_of, states_of, trace_of
 from perfreg_assets.model.windows import Window
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import contents
 from perfreg_assets.traces.engines import Engines
-from perfreg_assets.traces.locks import contention
 from perfreg_assets.traces.profile_files import ProfileFile
 from perfreg_assets.traces.slices import Range
-from perfreg_assets.traces.stacks import SECONDS
 from perfreg_assets.traces.window_details import WindowDetails, window_details
 from perfreg_assets.warehouse import attachments, histories, recorded, slice_uses
 from perfreg_assets.warehouse import runs as run_table
@@ -58,15 +51,11 @@ _FRAME_TRACK = "android_actual_frame_timeline"
 _ONE_PROCESS = "all of the app's memory is that of one process, and smaps was not sampled"
 _NO_METHODS = "no method trace (.trace of ART) lies in the run's folder"
 _NO_STACKS = "the trace has no sampled call stacks, and no recording of simpleperf lies beside it"
-_NOT_OF_RUN = "the profile does not tell of any second of the run"
 _NOT_THEN = "the profile does not tell of the suspicious seconds"
-_KIND_OF = {METHOD_TRACES: "method_trace", CALL_STACKS: "call_stacks"}
-"""Source → the kind of profile that it can come from."""
 
 _NOT_OF_THE_TRACE = {Reason.ENGINE_UNAVAILABLE, Reason.EXCHANGE_UNAVAILABLE}
 """Nothing can be said of any trace: not that this one tells nothing."""
 
-Values = dict[Entity, float]
 Read = Callable[..., WindowDetails]
 
 
@@ -93,7 +82,7 @@ def tells(reader: Reader, run_ids: Iterable[str]) -> dict[str, Tells]:
         slices = "its slices were not asked for" if use is None else use.reason
         processes = trace.app_processes or () if trace else ()
         profiles = {one.kind for one in beside[run_id]}
-        has_stacks = contents.CALL_STACKS in sources or _KIND_OF[CALL_STACKS] in profiles
+        has_stacks = contents.CALL_STACKS in sources or PROFILE_OF[CALL_STACKS] in profiles
         found[run_id] = Tells(
             {
                 SLICES: slices,
@@ -101,7 +90,7 @@ def tells(reader: Reader, run_ids: Iterable[str]) -> dict[str, Tells]:
                 CALL_STACKS: None if has_stacks else _NO_STACKS,
                 PROCESS_MEMORY: None if len(processes) > 1 or contents.SMAPS in sources else _ONE_PROCESS,
                 HEAP: None if contents.HEAP in sources else "the trace has no sampled allocations (heapprofd)",
-                METHOD_TRACES: None if _KIND_OF[METHOD_TRACES] in profiles else _NO_METHODS,
+                METHOD_TRACES: None if PROFILE_OF[METHOD_TRACES] in profiles else _NO_METHODS,
             }
         )
     return found
@@ -240,20 +229,20 @@ class _Looks:
     engines: Engines | None
     progress: Callable[[str], None]
 
-    def at(self, names: Sequence[str], known: Mapping[str, Recorded]) -> tuple[dict[str, _Told], list[LeftOut]]:
+    def at(self, names: Sequence[str], known: Mapping[str, Recorded]) -> tuple[dict[str, ToldOfRun], list[LeftOut]]:
         """run_id → what its trace tells by second, of those that can be read; and why the others cannot."""
         rows, traces = run_table.find(self.reader, names), trace_table.find(self.reader, names)
         profiles = profiles_of(self.reader, rows, self.settings)
         left_out: list[LeftOut] = []
 
-        def look(name: str) -> _Told | None:
+        def look(name: str) -> ToldOfRun | None:
             times = known[name].times
             if times is None:
                 left_out.append(LeftOut(name, "nothing is known of its seconds, as it has no thread times"))
                 return None
             self.progress(name)
             size = traces[name].unpacked_bytes or 0
-            return self._look(rows[name], size, _seconds(times), profiles[name], left_out)
+            return self._look(rows[name], size, seconds_of(times), profiles[name], left_out)
 
         if self.engines is not None:
             with ThreadPoolExecutor(usable_cores()) as pool:
@@ -273,7 +262,7 @@ class _Looks:
         seconds: list[Range],
         profiles: Sequence[ProfileFile],
         left_out: list[LeftOut],
-    ) -> _Told | None:
+    ) -> ToldOfRun | None:
         read = partial(
             self.read, trace_of(row, self.settings), row.trace_sha256 or "", row.app, seconds, self.settings,
             profiles=profiles,
@@ -295,12 +284,7 @@ class _Looks:
         left_out += [
             LeftOut(row.run_id, one.why, one.name, states[one.name], is_profile=True) for one in details.unread
         ]
-        return _Told(details, seconds)
-
-
-def _seconds(times: ThreadTimes) -> list[Range]:
-    first, count = times.start_ns, times.seconds.shape[1]
-    return [(first + k * SECOND_NS, first + (k + 1) * SECOND_NS) for k in range(count)]
+        return ToldOfRun(details, seconds)
 
 
 def _ranked(
@@ -309,7 +293,7 @@ def _ranked(
     run_id: str,
     names: Sequence[str],
     known: Mapping[str, Recorded],
-    found: Mapping[str, _Told],
+    found: Mapping[str, ToldOfRun],
     minimum: int,
 ) -> Ranking | None:
     """What grew of one source, in a window of a run, beside some runs of its history; None where a profile does not
@@ -319,7 +303,7 @@ def _ranked(
     if source in OF_MEMORY:
         return _ranked_growth(window, source, found[run_id], times, [found[name] for name in names], minimum)
     weights = window_weights(window.start_ns, window.end_ns, times.start_ns, times.seconds.shape[1])
-    weights = _within(weights, found[run_id].covers(source))
+    weights = within(weights, found[run_id].covers(source))
     if not weights.any():
         return None
     history: list[Values] = []
@@ -327,15 +311,15 @@ def _ranked(
     for name in names:
         like, is_matched = matching_weights(weights, screens, known[name].screens)
         covers = found[name].covers(source)
-        told = _within(like, covers)
+        told = within(like, covers)
         matched_count += is_matched and bool(told.any())
-        history.append(found[name].spent(source, told if told.any() else _within(np.ones(covers.size), covers)))
+        history.append(found[name].spent(source, told if told.any() else within(np.ones(covers.size), covers)))
     own = found[run_id].spent(source, weights)
     return rank_named(own, history, floor=THREAD_FLOOR_CORES, matched_count=matched_count, minimum=minimum)
 
 
 def _ranked_growth(
-    window: Window, source: str, own: _Told, times: ThreadTimes, history: Sequence[_Told], minimum: int
+    window: Window, source: str, own: ToldOfRun, times: ThreadTimes, history: Sequence[ToldOfRun], minimum: int
 ) -> Ranking:
     """What takes more memory by the window's end, beside the same seconds of other runs."""
     first = max((window.start_ns - times.start_ns) // SECOND_NS, 0)
@@ -347,156 +331,3 @@ def _ranked_growth(
         matched_count=sum(one.second_count > first for one in history),
         minimum=minimum,
     )
-
-
-def _within(weights: NDArray[np.float64], covered: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The weights of covered seconds, summing to 1; all 0 where none of them has any."""
-    inside = np.where(covered, weights, 0.0)
-    total = float(inside.sum()) or 1.0
-    shared: NDArray[np.float64] = inside / total
-    return shared
-
-
-class _Told:
-    """What one trace, and the profiles beside it, tell of the app by second.
-
-    Args:
-        seconds: those that it was asked for.
-    """
-
-    def __init__(self, details: WindowDetails, seconds: Sequence[Range]) -> None:
-        self.details, self._seconds, self.second_count = details, seconds, len(seconds)
-        self._known: dict[str, _Coded] = {}
-
-    def problem(self, source: str) -> str | None:
-        """Why there is nothing of a source although it was recorded."""
-        kind = _KIND_OF.get(source, "")
-        if kind in self.details.covered:
-            return None if self.covers(source).any() else _NOT_OF_RUN
-        if (why := next((one.why for one in self.details.unread if one.kind == kind), None)) is not None:
-            return why
-        if source == CALL_STACKS:
-            samples = self.details.stacks.filter(pc.not_equal(self.details.stacks.column("source"), "heap"))
-            units = set(samples.column("unit").to_pylist())
-            if units and SECONDS not in units:
-                return f"{Reason.PROFILE_NOT_OF_TIME.sentence} (They count {', '.join(sorted(units))}.)"
-        return None
-
-    def covers(self, source: str) -> NDArray[np.bool_]:
-        """Which seconds a source tells of as a whole: all, where it is the trace itself."""
-        stretches = self.details.covered.get(_KIND_OF.get(source, ""))
-        if stretches is None:
-            return np.ones(self.second_count, bool)
-        return np.array(
-            [any(first <= start and end <= last for first, last in stretches) for start, end in self._seconds], bool
-        )
-
-    def spent(self, source: str, weights: NDArray[np.float64]) -> Values:
-        """Entity → seconds per second, over seconds with these weights."""
-        return self._of(source).weighted(weights)
-
-    def grown(self, source: str, first: int, last: int) -> Values:
-        """Entity → bytes that it grew in seconds [first, last); of a recording that is over by then, in all of it."""
-        count = self.second_count
-        first, last = (first, min(last, count)) if first < count else (0, count)
-        inside = np.zeros(count)
-        inside[first:last] = 1.0
-        return self._of(source).weighted(inside)
-
-    def _of(self, source: str) -> _Coded:
-        if source not in self._known:
-            make = {
-                SLICES: self._slices,
-                FRAMES: self._frames,
-                CALL_STACKS: self._stacks,
-                METHOD_TRACES: self._methods,
-                PROCESS_MEMORY: self._memory,
-                HEAP: self._heap,
-            }
-            self._known[source] = make[source]()
-        return self._known[source]
-
-    def _slices(self) -> _Coded:
-        return _Coded(self.details.slices, ("process", "thread", "path"), "self_s", _slice)
-
-    def _methods(self) -> _Coded:
-        return _Coded(self.details.methods, ("process", "thread", "path"), "self_s", _method)
-
-    def _frames(self) -> _Coded:
-        return _Coded(
-            self.details.frames, ("process", "jank_type"), "total_s",
-            lambda row: Entity("frame", row["process"], None, row["jank_type"] or "None"),
-        )  # fmt: skip
-
-    def _stacks(self) -> _Coded:
-        rows = self.details.stacks
-        return _Coded(
-            rows.filter(pc.equal(rows.column("unit"), SECONDS)), ("process", "thread", "path"), "self_value", _stack
-        )
-
-    def _heap(self) -> _Coded:
-        rows = self.details.stacks
-        return _Coded(
-            rows.filter(pc.equal(rows.column("source"), "heap")), ("process", "path"), "self_value", _allocation
-        )
-
-    def _memory(self) -> _Coded:
-        rows = self.details.memory
-        grown = pc.subtract(rows.column("after_bytes"), rows.column("before_bytes"))
-        return _Coded(
-            rows.append_column("grown", grown), ("process", "kind"), "grown",
-            lambda row: Entity("memory", row["process"], None, row["kind"]),
-        )  # fmt: skip
-
-
-def _slice(row: Mapping[str, Any]) -> Entity:
-    path = tuple(row["path"])
-    wait = contention(path[-1])
-    kind: Kind = "slice" if wait is None else "lock"
-    return Entity(kind, row["process"], row["thread"], wait.words if wait else path[-1], path)
-
-
-def _method(row: Mapping[str, Any]) -> Entity:
-    path = tuple(row["path"])
-    return Entity("method", row["process"], row["thread"], path[-1], path)
-
-
-def _stack(row: Mapping[str, Any]) -> Entity:
-    path = tuple(row["path"])
-    return Entity("stack", row["process"], row["thread"], path[-1], path)
-
-
-def _allocation(row: Mapping[str, Any]) -> Entity:
-    path = tuple(row["path"])
-    return Entity("heap", row["process"], None, path[-1], path)
-
-
-class _Coded:
-    """Rows of the app by entity and second.
-
-    Args:
-        rows: with the columns `is_app` and `range`. keys: columns that tell entities apart. value: what is added up.
-    """
-
-    def __init__(
-        self, rows: pa.Table, keys: Sequence[str], value: str, entity: Callable[[Mapping[str, Any]], Entity]
-    ) -> None:
-        rows = rows.filter(rows.column("is_app"))
-        texts = [
-            pc.binary_join(column, "\x1e") if pa.types.is_list(column.type) else pc.fill_null(column, "")
-            for column in (rows.column(key) for key in keys)
-        ]
-        codes = pc.binary_join_element_wise(*texts, "\x1f").combine_chunks().dictionary_encode().indices.to_numpy()
-        _, first, self._codes = np.unique(codes, return_index=True, return_inverse=True)
-        self._entities = [entity(row) for row in rows.take(pa.array(first)).to_pylist()]
-        self._seconds = rows.column("range").to_numpy()
-        self._values = rows.column(value).to_numpy()
-
-    def weighted(self, weights: NDArray[np.float64]) -> Values:
-        """Entity → its values, each times the weight of its second."""
-        sums = np.bincount(self._codes, self._values * weights[self._seconds], len(self._entities))
-        found: Values = {}
-        for one, amount in zip(self._entities, sums.tolist(), strict=True):
-            if amount:
-                found[one] = found.get(one, 0.0) + amount
-        return found

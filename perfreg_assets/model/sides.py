@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,28 +14,40 @@ import numpy as np
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.side_comparison import Courses
-from perfreg_assets.methods.thread_times import REST, RUNNING, ThreadTimes
+from perfreg_assets.methods.slice_uses import SliceUses
+from perfreg_assets.methods.thread_times import ThreadTimes
+from perfreg_assets.methods.window_causes import Entity
 from perfreg_assets.model.inspecting import usable_cores
+from perfreg_assets.model.side_stacks import NO_STACKS, NOT_OPENED, has_stacks, stacks_of, whole_seconds
+from perfreg_assets.model.told_details import seconds_of
+from perfreg_assets.model.trace_places import profiles_of, trace_of
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
+from perfreg_assets.traces.profile_files import ProfileFile
+from perfreg_assets.traces.slice_uses import NO_SLICES
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
+from perfreg_assets.warehouse import slice_uses as slice_table
 from perfreg_assets.warehouse import thread_times as thread_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader
 
-_THREADS_SHOWN = 20
+_SLICES_NOT_ASKED = "its slices were not asked for"
+_NO_SECONDS_KNOWN = "nothing is known of its seconds, as it has no thread times"
 
 
 @dataclass(frozen=True)
 class TraceOfSide:
-    """A trace that was given, and what is known of it: where run.json says nothing, all of it counts."""
+    """A trace that was given, and what is known of it: where run.json says nothing, all of it counts. `profiles`: those
+    beside it."""
 
     label: str
     path: Path
     app: str
     exploration: tuple[int, int] | None = None
     time_limit_s: float = 0.0
+    profiles: tuple[ProfileFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,8 @@ class RunOfSide:
     series: name → samples (n,) of those that the run has.
     threads: None where the trace does not tell.
     load_sources: what it was recorded with that changes the load.
+    slices: of the app by screen. stacks: core seconds per second of each call stack. Or why there are none.
+    seconds: that were recorded of the exploration.
     """
 
     label: str
@@ -50,6 +65,9 @@ class RunOfSide:
     units: Mapping[str, str]
     threads: ThreadTimes | None
     load_sources: frozenset[str] = frozenset()
+    slices: SliceUses | str = NO_SLICES
+    stacks: Mapping[Entity, float] | str = NO_STACKS
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -59,20 +77,6 @@ class Side:
     name: str
     runs: tuple[RunOfSide, ...]
     excluded: tuple[tuple[str, str], ...] = field(default=())
-
-
-@dataclass(frozen=True)
-class ThreadDifference:
-    """Core seconds per second of all threads of a name, mean over the runs of a side."""
-
-    process: str
-    thread: str
-    mean_a: float
-    mean_b: float
-
-    @property
-    def difference(self) -> float:
-        return self.mean_b - self.mean_a
 
 
 def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> Side:
@@ -88,10 +92,23 @@ def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> S
             engines=engines,
         )  # fmt: skip
 
+    def stacks(one: TraceOfSide, found: Inspection) -> Mapping[Entity, float] | str:
+        health = found.health
+        if health.window_ns is None or not has_stacks(health.data_sources, one.profiles):
+            return NO_STACKS
+        return stacks_of(
+            nullcontext(one.path), health.sha256 or "", one.app, whole_seconds(*health.window_ns), settings, engines,
+            unpacked_bytes=health.unpacked_bytes or 0, profiles=one.profiles,
+        )  # fmt: skip
+
+    def read(one: TraceOfSide) -> tuple[Inspection, Mapping[Entity, float] | str]:
+        found = look(one)
+        return found, stacks(one, found) if found.health.reason is None else NO_STACKS
+
     with Engines(settings) as engines, ThreadPoolExecutor(usable_cores()) as pool:
-        found = list(zip(traces, pool.map(look, traces), strict=True))
+        everything = list(zip(traces, pool.map(read, traces), strict=True))
     runs, excluded = [], []
-    for one, inspection in found:
+    for one, (inspection, stacks_told) in everything:
         reason = inspection.health.reason
         if reason is not None:
             excluded.append((one.label, f"{inspection.health.detail}: {reason.sentence}"))
@@ -101,29 +118,72 @@ def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> S
         threads = inspection.threads if isinstance(inspection.threads, ThreadTimes) else None
         units = {series.name: series.unit for series in own}
         load_sources = frozenset(inspection.health.load_sources or ())
-        runs.append(RunOfSide(one.label, values, units, threads, load_sources))
+        runs.append(
+            RunOfSide(
+                one.label, values, units, threads, load_sources, inspection.slices, stacks_told,
+                _longest(values) * settings.interval_s,
+            )
+        )  # fmt: skip
     return Side(name, tuple(runs), tuple(excluded))
 
 
-def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str]) -> Side:
-    """What is stored of registered runs.
+def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Settings, *, opens_traces: bool) -> Side:
+    """What is stored of registered runs; call stacks come from their traces, where these have some.
+
+    Args:
+        opens_traces: else there are no call stacks, whatever was recorded.
 
     Raises:
-        Rejected: DATA_MISSING.
+        Rejected: DATA_MISSING; ENGINE_UNAVAILABLE.
     """
     threads, traces = thread_table.load(reader, run_ids), trace_table.find(reader, run_ids)
+    slices = slice_table.load_uses(reader, run_ids)
     values: dict[str, dict[str, Floats]] = {run_id: {} for run_id in run_ids}
     units: dict[str, str] = {}
+    seconds: dict[str, float] = dict.fromkeys(run_ids, 0.0)
     for (run_id, series), row in series_table.find(reader, run_ids).items():
         units[series] = row.unit
         if row.values is not None:
             values[run_id][series] = row.values
+            seconds[run_id] = max(seconds[run_id], len(row.values) * row.interval_s)
+    stacks = _stored_stacks(reader, [one for one in run_ids if values[one]], settings, opens_traces=opens_traces)
     runs = tuple(
-        RunOfSide(one, values[one], units, threads.get(one), frozenset(traces[one].load_sources or ()))
+        RunOfSide(
+            one, values[one], units, threads.get(one), frozenset(traces[one].load_sources or ()),
+            slices.get(one, _SLICES_NOT_ASKED), stacks[one], seconds[one],
+        )
         for one in run_ids
         if values[one]
-    )
+    )  # fmt: skip
     return Side(name, runs, tuple((one, "nothing is stored of its series") for one in run_ids if not values[one]))
+
+
+def _stored_stacks(
+    reader: Reader, run_ids: Sequence[str], settings: Settings, *, opens_traces: bool
+) -> dict[str, Mapping[Entity, float] | str]:
+    """run_id → call stacks of its trace and the profiles beside it, or why there are none."""
+    rows, traces = run_table.find(reader, run_ids), trace_table.find(reader, run_ids)
+    profiles = profiles_of(reader, rows, settings)
+    found: dict[str, Mapping[Entity, float] | str] = dict.fromkeys(run_ids, NO_STACKS)
+    having = [one for one in run_ids if one in traces and has_stacks(traces[one].data_sources or (), profiles[one])]
+    if not opens_traces:
+        return found | dict.fromkeys(having, NOT_OPENED)
+    times = thread_table.load(reader, having)
+    with Engines(settings) as engines:
+        for one in having:  # one after another: a batch of its own would cost more than the few of a version
+            if one not in times:
+                found[one] = _NO_SECONDS_KNOWN
+                continue
+            row = rows[one]
+            found[one] = stacks_of(
+                trace_of(row, settings), row.trace_sha256 or "", row.app or "", seconds_of(times[one]), settings,
+                engines, unpacked_bytes=traces[one].unpacked_bytes or 0, profiles=profiles[one],
+            )  # fmt: skip
+    return found
+
+
+def _longest(values: Mapping[str, Floats]) -> int:
+    return max((len(one) for one in values.values()), default=0)
 
 
 def courses_of(a: Side, b: Side, settings: Settings) -> dict[str, Courses]:
@@ -147,34 +207,6 @@ def courses_of(a: Side, b: Side, settings: Settings) -> dict[str, Courses]:
 
 def _is_usable(values: Floats | None) -> bool:
     return values is not None and bool(values.size) and bool(np.isfinite(values).all())
-
-
-def threads_grown(a: Side, b: Side) -> list[ThreadDifference]:
-    """Threads that run more on the second side, those that grew most first; empty where a side does not tell."""
-    means = [_thread_means(side) for side in (a, b)]
-    first, second = means
-    if first is None or second is None:
-        return []
-    found = [
-        ThreadDifference(*key, mean_a=first.get(key, 0.0), mean_b=mean_b)
-        for key, mean_b in second.items()
-        if mean_b > first.get(key, 0.0)
-    ]
-    return sorted(found, key=lambda one: -one.difference)[:_THREADS_SHOWN]
-
-
-def _thread_means(side: Side) -> dict[tuple[str, str], float] | None:
-    told = [run.threads for run in side.runs if run.threads is not None and run.threads.seconds.shape[1]]
-    if not told:
-        return None
-    sums: dict[tuple[str, str], float] = {}
-    for times in told:
-        for process, thread, state, mean in zip(
-            times.process, times.thread, times.state, times.seconds.mean(axis=1), strict=True
-        ):
-            if state == RUNNING and REST not in (process, thread):
-                sums[process, thread] = sums.get((process, thread), 0.0) + float(mean) / len(told)
-    return sums
 
 
 def other_load(a: Side, b: Side) -> set[str]:

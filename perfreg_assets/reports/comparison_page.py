@@ -14,10 +14,11 @@ import numpy as np
 from perfreg_assets.methods.dtw import align
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.reports import wording
+from perfreg_assets.reports.grown_words import GROWN_WORDS
 from perfreg_assets.reports.templating import ALONE_POLICY, render
 
 WIDTH, HEIGHT = 1040, 150
-_GROWTH = ("growth_a", "growth_b", "growth_difference", "growth_low", "growth_high")
+_GROWTH = ("growth_a", "growth_b", "growth_difference", "growth_low", "growth_high", "growth_detectable")
 _RADIUS_SHARE = 10  # a course may be shifted against the other by a tenth of its length
 
 
@@ -63,6 +64,7 @@ def render_comparison_page(told: Mapping[str, Any], courses: Sequence[Course]) -
         {
             "content_policy": ALONE_POLICY,
             "told": told,
+            "grown": [_grown(source, told[source["source"]]) for source in told["sources"]],
             "width": WIDTH,
             "height": HEIGHT,
             "panels": [panel_of(one) for one in courses],
@@ -73,12 +75,23 @@ def render_comparison_page(told: Mapping[str, Any], courses: Sequence[Course]) -
     )
 
 
+def _grown(source: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A source as its table shows it."""
+    words = GROWN_WORDS[source["source"]]
+    return {
+        **source,
+        **words._asdict(),
+        "is_named": source["source"] != "threads",
+        "rows": [{"path": (), **row} for row in rows],
+    }
+
+
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A series as the table shows it, in the unit of its axis."""
     unit = wording.unit_of(row["series"], row["unit"])
     shown = {
         name: None if row[name] is None else row[name] * unit.factor
-        for name in ("mean_a", "mean_b", "difference", "low", "high", *_GROWTH)
+        for name in ("mean_a", "mean_b", "difference", "low", "high", "detectable", *_GROWTH)
     }
     return {**row, **shown, "label": wording.series_label(row["series"]), "unit": unit.axis}
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.slice_uses import SliceUses
@@ -110,6 +112,46 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, SliceUsesRow]:
     """run_id -> what is known of its slices, without them; a run whose trace was not asked is not in it."""
     rows = load(reader, SLICE_USES, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
     return {row.run_id: row for row in rows}
+
+
+def load_uses(reader: Reader, run_ids: Iterable[str]) -> dict[str, SliceUses | str]:
+    """run_id -> its slices, or why there are none; a run whose trace was not asked is not in it.
+
+    Raises:
+        Rejected: DATA_MISSING.
+    """
+    rows = find(reader, run_ids)
+    files = {run_id: row.values_file for run_id, row in rows.items() if not row.is_missing}
+    columns = [one.name for one in value_files.SLICE_USES.columns]
+    found = large.fetch(reader, value_files.SLICE_USES, files.values(), files, columns)
+    of_run: dict[str, list[dict[str, Any]]] = {run_id: [] for run_id in files}
+    for row in found.to_pylist():
+        if files[row["run_id"]] == row["values_file"]:  # a file may hold earlier slices of a run
+            of_run[row["run_id"]].append(row)
+    told: dict[str, SliceUses | str] = {run_id: row.reason or "" for run_id, row in rows.items() if row.is_missing}
+    for run_id, own in of_run.items():
+        own.sort(key=lambda row: row["position"])
+        told[run_id] = SliceUses(
+            screen=_texts(own, "screen"),
+            process=_texts(own, "process"),
+            thread=_texts(own, "thread"),
+            slice=_texts(own, "slice"),
+            call_count=_numbers(own, "call_count"),
+            called_ns=_numbers(own, "called_ns"),
+            max_ns=_numbers(own, "max_ns"),
+            self_ns=_numbers(own, "self_ns"),
+            total_ns=_numbers(own, "total_ns"),
+            screen_ns=_numbers(own, "screen_ns"),
+        )
+    return told
+
+
+def _texts(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[str, ...]:
+    return tuple(row[name] for row in rows)
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> NDArray[np.int64]:
+    return np.array([row[name] for row in rows], np.int64)
 
 
 _LATEST = """

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from perfreg_assets.methods.features import theil_sen_slope
 from perfreg_assets.methods.side_comparison import Courses, compare_sides, drawn_means
@@ -157,3 +157,31 @@ def test_false_alarms_keep_to_the_level():
         for _ in range(300)
     )
     assert alarms <= stats.binom.ppf(0.999, 300, 0.05)
+
+
+@pytest.mark.parametrize("count", [5, 10])
+def test_a_difference_of_the_size_that_is_told_as_detectable_is_found_in_eight_of_ten(count):
+    """300 comparisons; 99.9 % of such draws lie within the bounds."""
+    error = math.sqrt(2 / count)
+    freedom = 2 * (count - 1)
+    size = special.nctdtrinc(freedom, 0.2, stats.t.ppf(0.975, freedom)) * error  # of sides with a deviation of 1
+    plain = [RANDOM.normal(10, 1, count) for _ in range(600)]
+    found = [
+        compare_sides({"x": courses([np.full(2, v) for v in a], [np.full(2, v + size) for v in b])}).series[0]
+        for a, b in zip(plain[::2], plain[1::2], strict=True)
+    ]
+    assert stats.binom.ppf(0.0005, 300, 0.8) <= sum(one.state == "anomalous" for one in found)
+    assert sum(one.state == "anomalous" for one in found) <= stats.binom.ppf(0.9995, 300, 0.8)
+    assert np.median([one.detectable for one in found]) == pytest.approx(size, rel=0.1)
+
+
+def test_more_tests_need_more_and_what_is_not_judged_tells_no_detectable_difference():
+    a, b = runs(4, 1.0), runs(4, 1.0)
+    (alone,) = compare_sides({"x": courses(a, b)}).series
+    beside = compare_sides({"x": courses(a, b), "y": courses(b, a)}).series[0]
+    assert beside.detectable > alone.detectable > (alone.high - alone.low) / 2
+    assert math.isnan(compare_sides({"x": courses(a, b, is_judged=False)}).series[0].detectable)
+    assert math.isnan(compare_sides({"x": courses(a[:2], b)}).series[0].detectable)
+    memory = compare_sides({"x": courses(growing(3, 1.0), growing(3, 1.0), is_memory=True)}).series[0]
+    assert memory.growth_detectable > 0
+    assert math.isnan(alone.growth_detectable)

@@ -1,34 +1,26 @@
-"""Sides of a comparison: which series are compared, what grew, and what makes sides unlike."""
+"""Sides of a comparison: which series are compared, and what makes sides unlike."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from perfreg_assets.methods.thread_times import REST, RUNNABLE, RUNNING, ThreadTimes
 from perfreg_assets.model.sides import (
     RunOfSide,
     Side,
-    ThreadDifference,
     courses_of,
     mean_course,
     other_load,
-    threads_grown,
 )
 from perfreg_assets.settings import Settings
-
-
-def threads(*entities):
-    process, thread, state, seconds = zip(*entities, strict=True)
-    return ThreadTimes(0, process, thread, state, np.ones(len(entities), bool), np.array(seconds, float))
 
 
 def side(*runs):
     return Side("s", tuple(runs))
 
 
-def run(threads=None, load_sources=(), **series):
+def run(load_sources=(), **series):
     values = {name: np.array(own, float) for name, own in series.items()}
-    return RunOfSide("r", values, dict.fromkeys(series, "u"), threads, frozenset(load_sources))
+    return RunOfSide("r", values, dict.fromkeys(series, "u"), None, frozenset(load_sources))
 
 
 def test_series_of_both_sides_are_compared_judged_ones_first_and_odd_ones_left_out():
@@ -39,24 +31,6 @@ def test_series_of_both_sides_are_compared_judged_ones_first_and_odd_ones_left_o
     assert [one.is_judged for one in found.values()] == [True, True, False]
     assert [one.is_memory for one in found.values()] == [False, True, True]
     assert len(found["cpu_app"].a) == len(found["rss_app"].a) == 1
-
-
-def test_threads_that_run_more_are_told_as_means_over_the_runs_without_waits_and_rests():
-    before = side(run(threads(("app", "main", RUNNING, [0.2, 0.4]))), run(threads(("app", "old", RUNNING, [1, 1]))))
-    after = side(
-        run(
-            threads(
-                ("app", "main", RUNNING, [0.6, 0.6]), ("app", "main", RUNNABLE, [9, 9]), ("app", REST, RUNNING, [9, 9]),
-                ("app", "new", RUNNING, [0.1, 0.1]),
-            )
-        )
-    )  # fmt: skip
-    found = threads_grown(before, after)
-    assert [(one.thread, round(one.mean_a, 9), round(one.mean_b, 9)) for one in found] == [
-        ("main", 0.15, 0.6), ("new", 0.0, 0.1),
-    ]  # fmt: skip
-    assert ThreadDifference("p", "t", 1.0, 3.0).difference == 2.0
-    assert threads_grown(side(run()), after) == []
 
 
 def test_sources_that_change_the_load_on_one_side_only_are_named():

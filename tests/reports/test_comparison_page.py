@@ -37,18 +37,25 @@ def test_a_shifted_course_is_aligned_and_lengths_may_differ():
     assert area(shifted.more) + area(shifted.less) < 0.05 * area(panel_of(course([0] * 60, [5] * 60)).more)
 
 
+def grown(label):
+    numbers = {"mean_a": 0.0, "mean_b": 1.0, "difference": 1.0, "low": 0.5, "high": 1.5, "p_value": 0.01}
+    return {"process": label, "thread": label, **numbers}
+
+
 def told(name="cpu_app", label="b"):
     row = {
         "series": name, "unit": "bytes", "mean_a": 2e6, "mean_b": 3e6, "difference": 1e6, "low": None, "high": None,
         "p_value": None, "p_holm": None, "basis": "none", "runs_a": 1, "runs_b": 1, "is_judged": True,
         "growth_a": None, "growth_b": None, "growth_difference": None, "growth_low": None, "growth_high": None,
-        "growth_p_value": None, "growth_p_holm": None,
+        "growth_p_value": None, "growth_p_holm": None, "detectable": None, "growth_detectable": None,
         "state": "not_enough_runs",
     }  # fmt: skip
     return {
         "a": "a", "b": label, "runs_a": ["1"], "runs_b": ["2"], "verdict": "not_enough_runs", "explanation": label,
         "level": 0.05, "series": [row],
-        "threads": [{"process": label, "thread": label, "mean_a": 0.0, "mean_b": 1.0, "difference": 1.0}],
+        "threads": [grown(label)], "slices": [grown(label) | {"name": label}],
+        "stacks": [grown(label) | {"name": label, "path": [label, label]}],
+        "sources": [{"source": one, "state": "compared", "reason": None} for one in ("threads", "slices", "stacks")],
         "excluded": [{"side": "a", "run": label, "reason": label}],
     }  # fmt: skip
 
@@ -75,3 +82,21 @@ def test_growth_within_the_runs_is_told_in_the_unit_of_the_axis_where_there_is_a
     page = render_comparison_page(grown, [])
     assert "Growth within the runs" in page
     assert re.search(r">\+1</td><td[^>]*>\+3</td><td[^>]*>\+2</td><td[^>]*>–</td><td[^>]*>0.01<", page)
+
+
+def test_what_grew_has_its_interval_and_what_is_not_told_its_state_and_reason():
+    one = told()
+    one["slices"] = []
+    one["sources"][1] |= {"state": "missing_in_a", "reason": "A: no slices"}
+    page = render_comparison_page(one, [])
+    assert page.count("+0.5000 to +1.5000") == 2
+    assert "Not compared (missing_in_a): A: no slices." in page
+    one["stacks"] = []
+    assert "<p>None.</p>" in render_comparison_page(one, [])
+
+
+def test_what_such_runs_would_show_stands_beside_the_difference():
+    one = told("rss_app")
+    assert "would show" in render_comparison_page(one, [])
+    one["series"][0]["detectable"] = 4e6
+    assert re.search(r">4</td><td>none</td>", render_comparison_page(one, []))

@@ -125,6 +125,33 @@ class TraceMaker:
         )
         return self
 
+    def section(self, ts: int, tid: int, name: str, duration_s: float) -> TraceMaker:
+        """A slice of atrace: what android.os.Trace writes at its begin and end; `tid` is the process's main thread."""
+        self.told(ts, "print", tid=tid, ip=0, buf=f"B|{tid}|{name}\n")
+        return self.told(ts + round(duration_s * 10**9), "print", tid=tid, ip=0, buf=f"E|{tid}\n")
+
+    def samples(self, moments: list[tuple[int, int, str]], *, period_ns: int) -> TraceMaker:
+        """(time, thread id, function) as perf samples of a clock, each with a stack of that one function."""
+        functions = list(dict.fromkeys(function for _, _, function in moments))
+        for k, (ts, tid, function) in enumerate(moments):
+            packet = self._builder.add_packet()
+            packet.timestamp, packet.trusted_packet_sequence_id = ts, 5
+            packet.sequence_flags = 2 if k else 3
+            if not k:
+                timebase = packet.trace_packet_defaults.perf_sample_defaults.timebase
+                timebase.counter, timebase.period = 1, period_ns  # SW_CPU_CLOCK
+                names = packet.interned_data
+                names.mappings.add(iid=1)
+                for iid, name in enumerate(functions, 1):
+                    names.function_names.add(iid=iid, str=name.encode())
+                    names.frames.add(iid=iid, function_name_id=iid, mapping_id=1)
+                    names.callstacks.add(iid=iid).frame_ids.append(iid)
+            sample = packet.perf_sample
+            sample.cpu, sample.pid, sample.tid = 0, tid, tid
+            sample.timebase_count = (k + 1) * period_ns
+            sample.callstack_iid = functions.index(function) + 1
+        return self
+
     def config(self, text: str) -> TraceMaker:
         """The configuration of the recording, in text format."""
         text_format.Parse(text, self._builder.add_packet().trace_config)
