@@ -110,6 +110,10 @@ class Reason(StrEnum):
         "trace_too_large",
         "The trace unpacks to more than the allowed size; raise the limit if it is genuine.",
     )
+    TRACE_TOO_SLOW = (
+        "trace_too_slow",
+        "Reading the trace's bytes takes longer than allowed, as of one that is built to; raise trace_check_s if it is genuine.",
+    )
     TRACE_TRUNCATED = "trace_truncated", "The trace ends inside a packet; it was cut short, copy or record it again."
     TRACE_CORRUPT = "trace_corrupt", "The trace processor cannot read the trace; record it again."
     PROFILE_DAMAGED = "profile_damaged", "The profile beside the trace cannot be read; copy or record it again."
@@ -534,6 +538,7 @@ _DAMAGE = frozenset(
     {
         *(Reason.TRACE_EMPTY, Reason.TRACE_SIZE_MISMATCH, Reason.TRACE_SHA256_MISMATCH, Reason.TRACE_NOT_PERFETTO),
         *(Reason.TRACE_GZIP_DAMAGED, Reason.TRACE_TOO_LARGE, Reason.TRACE_TRUNCATED, Reason.TRACE_CORRUPT),
+        Reason.TRACE_TOO_SLOW,
     }
 )
 

@@ -102,6 +102,9 @@ class Settings:
     trace_max_bytes: int = _parameter(
         16 << 30, unit="bytes", minimum=1, source="unpacked size; guards against gzip bombs, the engine's limit"
     )
+    trace_check_s: float = _parameter(
+        300.0, unit="s of CPU time", minimum=0.1, source="checking a trace's bytes: 125 MB/s of packets of 100 bytes"
+    )
     run_json_max_bytes: int = _parameter(
         64 << 20, unit="bytes", minimum=1024, source="a 20,000-step path is about 4 MB"
     )

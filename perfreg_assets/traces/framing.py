@@ -42,6 +42,7 @@ class PacketFraming:
         self._name = name
         self._wanted, self._on_packet = wanted, on_packet
         self._begun: list[bytes] = []  # of the current packet, as far as it has come
+        self._begun_bytes = 0  # a packet may come in a million pieces: adding them up at each would take hours
         self._skip = 0  # bytes of the current packet that are still to come
         self._pending = b""  # a packet's header of which the end is still to come
         self._offset = 0  # of the next byte to be fed
@@ -95,12 +96,14 @@ class PacketFraming:
     def _go_on(self, piece: bytes, *, is_whole: bool) -> None:
         """The next piece of a packet that reaches over the border of what was fed."""
         self._begun.append(piece)
-        if sum(map(len, self._begun)) > _LOOKED_INTO_BYTES:
+        self._begun_bytes += len(piece)
+        if self._begun_bytes > _LOOKED_INTO_BYTES:
             detail = f"{self._name}: a packet of more than {_LOOKED_INTO_BYTES} bytes"
             raise Rejected(Reason.TRACE_CORRUPT, detail)
         if is_whole:
             packet = b"".join(self._begun)
             self._begun.clear()
+            self._begun_bytes = 0
             if self._wanted is not None and self._wanted.search(packet):
                 self._on_packet(packet)
 

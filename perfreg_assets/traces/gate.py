@@ -38,6 +38,7 @@ from perfreg_assets.traces.recording import Recording, load_recording
 from perfreg_assets.traces.reduced import HEAD_BYTES, is_reduced, is_reduced_file
 from perfreg_assets.traces.statements import statement
 from perfreg_assets.traces.trace_file import GZIP_MAGIC, unpacked_chunks
+from perfreg_assets.traces.work_limit import WorkLimit
 
 _MEMORY = "process_memory"
 _DAMAGE = (
@@ -106,14 +107,14 @@ def check_file(
     settings: Settings,
     on_chunk: Callable[[bytes], object] | None = None,
 ) -> FileFacts:
-    """Reads the whole file once, in bounded memory.
+    """Reads the whole file once, in bounded memory and CPU time.
 
     Args:
         on_chunk: is given the unpacked trace in order, before anything is known about the rest of it.
 
     Raises:
         Rejected: TRACE_FILE_MISSING, TRACE_EMPTY, TRACE_SIZE_MISMATCH, TRACE_SHA256_MISMATCH, TRACE_GZIP_DAMAGED,
-            TRACE_TOO_LARGE, TRACE_NOT_PERFETTO, TRACE_CORRUPT, TRACE_TRUNCATED.
+            TRACE_TOO_LARGE, TRACE_TOO_SLOW, TRACE_NOT_PERFETTO, TRACE_CORRUPT, TRACE_TRUNCATED.
     """
     digest, content = hashlib.sha256(), hashlib.sha256()
     size = 0
@@ -132,7 +133,8 @@ def check_file(
         before = None  # the reader below says what is wrong
     if before is not None:
         _compare_size(path, before.st_size, expected_bytes)
-    nested = NestedPackets(path.name, settings.trace_max_bytes)
+    work = WorkLimit(path.name, settings.trace_check_s)
+    nested = NestedPackets(path.name, settings.trace_max_bytes, work)
     framing = nested.framing
     unpacked_bytes = 0
     head = b""
@@ -143,6 +145,7 @@ def check_file(
             if is_gzip:
                 content.update(chunk)
             framing.feed(chunk)
+            work.check()
             if unpacked_bytes + nested.total_bytes > settings.trace_max_bytes:
                 detail = f"{path.name}: more than {settings.trace_max_bytes} bytes with its compressed packets unpacked"
                 raise Rejected(Reason.TRACE_TOO_LARGE, detail)

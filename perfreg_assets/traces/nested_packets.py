@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.framing import PacketFraming, varint
+from perfreg_assets.traces.work_limit import WorkLimit
 
 _DEFLATE, _ZSTD = 50, 133
 # The beginnings of both fields' tags, in the shortest spelling and in the longer ones that the engine takes, too. What
@@ -30,10 +31,11 @@ class NestedPackets:
 
     Args:
         max_bytes: of file and nested packets together, unpacked.
+        work: of the whole walk.
     """
 
-    def __init__(self, name: str, max_bytes: int) -> None:
-        self._name, self._max_bytes = name, max_bytes
+    def __init__(self, name: str, max_bytes: int, work: WorkLimit) -> None:
+        self._name, self._max_bytes, self._work = name, max_bytes, work
         self.framing = PacketFraming(name, _LOOKS_PACKED, self._count)
         self.total_bytes = 0
         self.packet_count = 0
@@ -48,11 +50,12 @@ class NestedPackets:
                         detail = f"{self._name}: its compressed packets unpack to more than {self._max_bytes} bytes"
                         raise Rejected(Reason.TRACE_TOO_LARGE, detail)
                     inner.feed(piece)
+                    self._work.check()
                 inner.finish()
             except (zlib.error, OSError) as error:
                 raise Rejected(Reason.TRACE_CORRUPT, f"{self._name}: compressed packets: {error}") from error
             except Rejected as rejected:
-                if rejected.reason is Reason.TRACE_TOO_LARGE:
+                if rejected.reason in (Reason.TRACE_TOO_LARGE, Reason.TRACE_TOO_SLOW):
                     raise
                 raise Rejected(Reason.TRACE_CORRUPT, rejected.detail) from rejected
             self.packet_count += inner.packet_count

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import time
 import zlib
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from perfreg_assets.traces.gate import check_file
 from perfreg_assets.traces.inspection import inspect_trace
 from perfreg_assets.traces.nested_packets import NestedPackets
 from perfreg_assets.traces.rpc_envelope import field
+from perfreg_assets.traces.work_limit import WorkLimit
 
 SECOND = 1_000_000_000
 APP = "com.rig.app"
@@ -200,6 +202,43 @@ def test_a_bomb_of_empty_packets_is_stopped_early(tmp_path, settings):
     assert reason_of(path, settings) is Reason.TRACE_CORRUPT
 
 
+def members(count):
+    """A gzip file of one packet in so many members of one byte each."""
+    body = b"\x08\x01" * (count // 2)
+    header = field(1, body)[: -len(body)]
+    return gzip.compress(header) + b"".join(gzip.compress(body[at : at + 1], 1, mtime=0) for at in range(len(body)))
+
+
+def test_a_packet_in_many_pieces_costs_by_their_number_and_not_by_its_square(tmp_path, settings):
+    """CPU time of 4,000 and 16,000 pieces: adding all up at each piece would make it sixteen times as much."""
+    taken = []
+    for count in (4000, 16_000):
+        path = tmp_path / f"{count}.gz"
+        path.write_bytes(members(count))
+        begin = time.thread_time()
+        assert check_file(path, settings=settings).packet_count == 1
+        taken.append(time.thread_time() - begin)
+    assert taken[1] < 9 * taken[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"\x0a\x06\x08\x01\x08\x01\x08\x01" * 3_000_000, 1), None],
+    ids=["tiny packets", "tiny packets within compressed ones"],
+)
+def test_a_small_file_that_takes_long_to_read_is_stopped_by_its_cpu_time(tmp_path, settings, content):
+    path = tmp_path / "bomb"
+    path.write_bytes(content or packed(*[b"\x0a\x06\x08\x01\x08\x01\x08\x01"] * 3_000_000))
+    assert path.stat().st_size < 200_000
+    hasty = settings.with_values(trace_check_s=0.1)
+    begin = time.thread_time()
+    with pytest.raises(Rejected, match="trace_check_s") as rejected:
+        check_file(path, settings=hasty)
+    assert time.thread_time() - begin < 2
+    assert rejected.value.reason is Reason.TRACE_TOO_SLOW
+    assert rejected.value.reason.is_damage
+
+
 def packed(*packets, number=50, pack=zlib.compress):
     """A packet of compressed packets."""
     return field(1, field(number, pack(b"".join(packets))))
@@ -267,7 +306,7 @@ def test_a_whole_trace_in_compressed_packets_is_whole(inspect, healthy):
 @given(st.lists(st.integers(0, 3000), max_size=30))
 def test_compressed_packets_are_counted_however_the_bytes_arrive(sizes):
     content = field(1, field(8, 1) + bytes(5000)) + packed(PLAIN) + field(1, field(8, 1))
-    nested = NestedPackets("t", 1 << 30)
+    nested = NestedPackets("t", 1 << 30, WorkLimit("t", 60))
     at = 0
     for size in [*sizes, len(content)]:
         nested.framing.feed(content[at : at + size])
