@@ -12,13 +12,12 @@ import dagster as dg
 
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
+from perfreg_assets.collection import told_sessions
 from perfreg_assets.collection.collect import CollectionResult, collect
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.errors import CollectionError, CollectionRecord
+from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse import collections as table
-from perfreg_assets.warehouse.connection import Warehouse
 
 COLLECTIONS = dg.AssetSpec(
     "collections",
@@ -99,11 +98,11 @@ def _collect_job(serial: str | None) -> dg.JobDefinition:
                 repeat=config.repeat,
             )
         except CollectionError as error:
-            _store(warehouse, error.record)
+            told_sessions.store(warehouse, settings, [error.record])
             raise dg.Failure(
                 description=str(error), metadata={"reason_code": error.reason.code}, allow_retries=False
             ) from error
-        _store(warehouse, result.record)
+        told_sessions.store(warehouse, settings, [result.record])
         context.log_event(_materialisation(context, result))
 
     @dg.job(name=job_name(serial), description=f"One session on {serial or 'the only attached device'}.")
@@ -133,11 +132,6 @@ def _materialisation(context: dg.OpExecutionContext, result: CollectionResult) -
             **{f"seconds_{stage}": seconds for stage, seconds in result.seconds.items()},
         },
     )
-
-
-def _store(warehouse: Warehouse, record: CollectionRecord) -> None:
-    with warehouse.writing() as writer:
-        table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record))])
 
 
 def _plain(serial: str) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from perfreg_assets.automation.home_health import examine_home
-from perfreg_assets.collection import inbox, tools
+from perfreg_assets.collection import inbox, told_sessions, tools
 from perfreg_assets.collection.journal import unfinished_journals
 from perfreg_assets.collection.sweep import journal_dir
 from perfreg_assets.model import health
 from perfreg_assets.model.finding import NOTICE, OK, Finding, guarded
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
 
 
 def examine(settings: Settings, *, is_fixing: bool, progress: Callable[[str], None]) -> list[dict[str, Any]]:
@@ -60,8 +61,17 @@ def _devices() -> Finding:
 
 
 def _collections(settings: Settings) -> Finding:
+    """Debts need a device, and rows that were not told the warehouse only."""
+    if left := told_sessions.orphans(settings):
+        told = f"{len(left)} sessions were killed before their rows were stored, such as {left[0].collection_id}"
+        advice = "`perfreg collect --sweep`, or the next collection, stores them"
+        return Finding("collections", NOTICE, told, advice, lambda: _tell_orphans(settings))
     open_ones = unfinished_journals(journal_dir(settings))
     if not open_ones:
         return Finding("collections", OK, "none owes its device anything")
     told = f"{len(open_ones)} were cut short and owe their device something, such as {open_ones[0].serial}"
     return Finding("collections", NOTICE, told, "`perfreg collect --sweep`, or the next collection, settles it")
+
+
+def _tell_orphans(settings: Settings) -> str:
+    return f"{told_sessions.store(Warehouse.of(settings), settings)} rows are stored"

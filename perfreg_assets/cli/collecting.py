@@ -82,6 +82,7 @@ def collect(
             terminal.say(f"cleaned    {text}")
         for text in (*swept.remaining, *swept.unlisted):
             terminal.say(f"remaining  {text}")
+        _tell_orphans(settings)
         resume_all(settings)
         sys.exit(1 if swept.remaining or swept.unlisted else 0)
     if endurance is not None:
@@ -91,6 +92,15 @@ def collect(
         raise ValueError("--reference goes with --endurance; short collections are judged by their histories")
     if not _collect(settings, serial, **options):
         sys.exit(1)
+
+
+def _tell_orphans(settings: Settings) -> None:
+    """Rows of sessions whose process died after the run folder came into its place."""
+    from perfreg_assets.collection import told_sessions
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if count := told_sessions.store(Warehouse.of(settings), settings):
+        terminal.say(f"stored     {count} rows of sessions that were killed before they were told")
 
 
 def _collect(
@@ -148,16 +158,11 @@ class _Kept:
 
     def write(self) -> None:
         """Raises Rejected, as `Warehouse.writing` does."""
-        import dataclasses
-
-        from perfreg_assets.warehouse import collections as table
+        from perfreg_assets.collection import told_sessions
         from perfreg_assets.warehouse.connection import Warehouse
 
-        if self._waiting:
-            with Warehouse.of(self._settings).writing() as writer:
-                rows = [table.CollectionRow(**dataclasses.asdict(record)) for record in self._waiting]
-                table.upsert(writer, rows)
-            self._waiting.clear()
+        told_sessions.store(Warehouse.of(self._settings), self._settings, self._waiting)
+        self._waiting.clear()
 
 
 def _endure(

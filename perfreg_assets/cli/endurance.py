@@ -137,11 +137,10 @@ def resume_all(settings: Settings) -> None:
 
 
 def _record(settings: Settings, record: Any) -> None:
-    from perfreg_assets.warehouse import collections as table
+    from perfreg_assets.collection import told_sessions
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).writing() as writer:
-        table.upsert(writer, [table.CollectionRow(**dataclasses.asdict(record))])
+    told_sessions.store(Warehouse.of(settings), settings, [record])
 
 
 def _tell(settings: Settings, watch: Any) -> None:

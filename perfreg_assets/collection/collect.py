@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from perfreg_assets.collection import device_state
+from perfreg_assets.collection import device_state, told_sessions
 from perfreg_assets.collection.builds import Build, check_build, read_build
 from perfreg_assets.collection.clock import TraceClock
 from perfreg_assets.collection.config import CollectionConfig
@@ -346,6 +346,7 @@ class Collection:
         debt = journal.owe("host_path", str(staging))
         staging.mkdir()
         whole = write_run_folder(staging / run_id, document, files)
+        told_sessions.keep(self._settings, self._record(run_id, None, None), self._runs_out / run_id)
         folder = whole.rename(self._runs_out / run_id)
         staging.rmdir()
         journal.paid(debt)

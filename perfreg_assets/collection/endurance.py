@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from perfreg_assets.collection import told_sessions
 from perfreg_assets.collection.clock import TraceClock
 from perfreg_assets.collection.collect import (
     EXPECTED_BYTES_PER_MINUTE,
@@ -170,6 +171,7 @@ class _Endurance(Collection):
             del document[key]  # of the whole, which is not there any more: who registers the run says them
         document["exploration"] = {"start_ns": self._explored[0], "end_ns": self._explored[1]}
         self._watch.finish(COMPLETE, source=self._source, run=document)
+        told_sessions.keep(self._settings, self._record(run_id, None, None), self._watch.folder)
         return self._watch.folder
 
     def _failure(self, reason: Reason, detail: str) -> CollectionError:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
+from perfreg_assets.automation import doctor
 from perfreg_assets.cli import main
-from perfreg_assets.collection import batch
+from perfreg_assets.collection import batch, told_sessions
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.reasons import Reason
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -80,3 +85,74 @@ def test_rows_wait_while_the_warehouse_is_locked(tmp_path, monkeypatch):
     locked.__enter__()
     CliRunner().invoke(main, [*COLLECT[:-1], "2", "--warehouse", str(warehouse.path)])
     assert sessions(warehouse.path) == ["session-0", "session-1"]
+
+
+SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
+
+
+def killed_before_the_row(settings, run_id, run_folder):
+    """A process keeps the row, puts the run folder in its place, and is killed before the row is stored."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import os, shutil, signal\n"
+        "import test_rows_of_sessions as here\n"
+        f"settings = here.Settings(warehouse=here.Path({str(settings.warehouse)!r}))\n"
+        f"here.told_sessions.keep(settings, here.collected({run_id!r}), here.Path({str(run_folder)!r}))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+def collected(run_id):
+    record = failed(9).record
+    return CollectionRecord(
+        **{**vars(record), "collection_id": f"of-{run_id}", "run_id": run_id, "state": "collected", "reason": None,
+           "reason_code": None, "leftover_path": "/sdcard/x"}
+    )  # fmt: skip
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(warehouse=tmp_path / "perfreg.duckdb")
+
+
+def test_the_row_of_a_session_that_was_killed_before_it_was_stored_comes_with_the_next_one(settings, monkeypatch):
+    folder = settings.inbox_dir / "notes-000"
+    killed_before_the_row(settings, "notes-000", folder)
+    shutil.copytree(SESSIONS / "notes-000", folder)
+
+    def collect(*_arguments, repeat, **_named):
+        raise failed(repeat)
+
+    monkeypatch.setattr(batch, "collect", collect)
+    CliRunner().invoke(main, [*COLLECT[:-1], "1", "--warehouse", str(settings.warehouse)])
+    assert sessions(settings.warehouse) == ["of-notes-000", "session-0"]
+    with Warehouse.of(settings).reading() as reader:
+        row = reader.dicts("SELECT * FROM core.collections WHERE run_id = 'notes-000'")[0]
+    assert (row["state"], row["leftover_path"]) == ("collected", None)  # the journal tells what is on the device
+    assert told_sessions.store(Warehouse.of(settings), settings) == 0
+
+
+def test_a_sweep_and_doctor_store_it_too_and_a_session_without_a_run_leaves_none(settings):
+    killed_before_the_row(settings, "never", settings.inbox_dir / "never")  # killed before the rename
+    killed_before_the_row(settings, "notes-001", settings.inbox_dir / "notes-001")
+    shutil.copytree(SESSIONS / "notes-001", settings.inbox_dir / "notes-001")
+    finding = doctor._collections(settings)
+    assert (finding.state, finding.row(is_fixing=True)["state"]) == ("notice", "mended")
+    assert sessions(settings.warehouse) == ["of-notes-001"]
+    assert told_sessions.orphans(settings) == []
+    assert doctor._collections(settings).state == "ok"
+
+
+def test_the_row_of_a_living_process_and_what_cannot_be_read_stay_where_they_are(settings, caplog):
+    told_sessions.keep(settings, collected("notes-003"), settings.inbox_dir)
+    (kept,) = (settings.home_dir / "collections" / "told").glob("*.json")
+    (kept.parent / "bad.json").write_text(json.dumps({"pid": 1}))
+    assert told_sessions.orphans(settings) == []
+    assert "bad.json is damaged" in caplog.text
+    assert told_sessions.store(Warehouse.of(settings), settings) == 0
+    assert kept.exists()
+    told_sessions.store(Warehouse.of(settings), settings, [collected("notes-003")])
+    assert not kept.exists()
+    assert sessions(settings.warehouse) == ["of-notes-003"]
