@@ -3,7 +3,8 @@
 Run folders arrive in its inbox: good ones, late ones (earlier sessions after later ones), the same again, the same
 trace under another run id, broken ones, some dated in the future. Meanwhile ω changes, runs are reviewed, the disk is
 full for a while, the clock jumps, somebody reads all the time, and processes are killed: workers, the code server, the
-daemon, the web server, everything at once; whoever comes to a named point first, there.
+daemon, the web server, everything at once; whoever comes to a named point first, there, and most of these are armed for
+run workers, at the points that such came to before and where fewest died yet.
 """
 
 from __future__ import annotations
@@ -56,9 +57,15 @@ FULL_S = (5.0, 25.0)
 JUMPS_S = (-86_400, -5_000, -30, 30, 5_000, 86_400)
 REVIEWED = ("notes-000", "notes-018")
 POINTS = [
-    name for name in points.NAMES if not name.startswith(("backup", "restore", "debt", "recording", "run folder"))
+    name
+    for name in points.NAMES
+    if not name.startswith(("backup", "restore", "debt", "recording", "run folder", "session's row"))
 ]
 """Those that `perfreg ui` may come to."""
+WORKERS_SHARE = 0.75
+"""Of the armed points: only a run worker dies there."""
+PATIENCE_S = 90.0
+"""So long a point waits for a run worker to come before another one is armed: on a busy machine few are under way."""
 
 
 @dataclass
@@ -70,6 +77,8 @@ class Soaked:
     reads: int = 0
     faults: list[str] = field(default_factory=list)
     settled_s: float = 0.0
+    workers: Counter[str] = field(default_factory=Counter)
+    """Of `points`, those at which a run worker died."""
 
     @property
     def kills(self) -> int:
@@ -130,8 +139,7 @@ def _name(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_text("utf-8", errors="replace").replace("\0", " ")
     except OSError:
         return "a process that ended"
-    known = {"webserver": "web server", "_daemon": "daemon", "api grpc": "code server", "wasm": "engine"}
-    return next((told for part, told in known.items() if part in words), "worker")
+    return points.kind_of(words)
 
 
 def _folders(work: Path, chance: random.Random) -> list[tuple[str, Path]]:
@@ -222,8 +230,9 @@ class _Soak:
     ) -> None:
         self._disk, self._log, self._started, self._chance, self._result = disk, work, started, chance, result
         self.place, self.settings = place, Settings(warehouse=place / "perfreg.duckdb")
-        self._points, self._armed, self._full_until = work / "points", "", 0.0
+        self._points, self._armed, self._armed_until, self._full_until = work / "points", "", 0.0, 0.0
         self._points.mkdir()
+        points.note_workers(self._points)
         self._clock = ShiftedClock(self._points)
         variables = {points.VARIABLE: str(self._points), **self._clock.variables}
         self.ui = _Ui(place, work / "ui.log", **variables)
@@ -282,6 +291,12 @@ class _Soak:
             self._disk.free()
 
     @property
+    def worker_deaths(self) -> Counter[str]:
+        """Named point → run workers that died there."""
+        died = points.deaths(self._points)
+        return Counter({name: count for (name, kind), count in died.items() if kind == points.WORKER})
+
+    @property
     def _is_full(self) -> bool:
         return self._full_until > 0
 
@@ -289,11 +304,21 @@ class _Soak:
         return self.ui.kill_something(self._chance) or "nothing to kill"
 
     def _arm(self) -> str:
+        if self._armed and time.monotonic() < self._armed_until:
+            return "a worker is waited for"
         if self._armed and points.disarm(self._points):
             self._result.points[self._armed] += 1
-        self._armed = self._chance.choice(POINTS)
-        points.arm(self._points, self._armed)
-        return "named point"
+        met = [name for name in points.met_by_workers(self._points) if name in POINTS]
+        if not met or self._chance.random() > WORKERS_SHARE:
+            self._armed = self._chance.choice(POINTS)
+            points.arm(self._points, self._armed)
+            return "named point"
+        died = points.deaths(self._points)
+        fewest = min(died[name, points.WORKER] for name in met)
+        self._armed = self._chance.choice([name for name in met if died[name, points.WORKER] == fewest])
+        points.arm(self._points, self._armed, self._chance.choice((1, 1, 1, 2, 3)), kind=points.WORKER)
+        self._armed_until = time.monotonic() + PATIENCE_S
+        return "named point for a worker"
 
     def _omega(self) -> str:
         return self._say("ω changed", "settings", "set", "omega", self._chance.choice(("0.5", "1", "0.75")))
@@ -339,6 +364,7 @@ def run(work: Path, *, seconds: float, seed: int, tell: Callable[[str], object])
         finally:
             soak.ui.stop()
             soak.end()
+            result.workers = soak.worker_deaths
             (place / "stop").touch()  # the reader's end, whatever happened
         told = with_reader.communicate(timeout=60)[0].split()
         if with_reader.returncode:

@@ -2,7 +2,8 @@
 
 A point is the beginning or the end of a function of the project, or a statement that ends a transaction. Nothing of it
 is in the project: the functions are wrapped when their module is imported, in processes whose environment says so
-(`SOAK_POINTS`, a folder). A process that reaches the point named in the file `armed` there takes the file and dies.
+(`SOAK_POINTS`, a folder). A process that reaches the point named in the file `armed` there takes the file and dies;
+where the file names a kind of process, only one of that kind does.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ _FUNCTIONS = {
     "debt not noted as paid": ("perfreg_assets.collection.journal", "Journal.paid", _BEFORE),
     "recording fetched": ("perfreg_assets.collection.perfetto_session", "PerfettoSession.fetch", _AFTER),
     "run folder written aside": ("perfreg_assets.collection.collect", "write_run_folder", _AFTER),
+    "session's row kept, run folder not in place": ("perfreg_assets.collection.told_sessions", "keep", _AFTER),
+    "session's row stored, still kept": ("perfreg_assets.collection.told_sessions", "table.upsert", _AFTER),
     "run folder in place, row not": ("perfreg_assets.collection.collect", "Collection._write_run_folder", _AFTER),
 }
 _STATEMENTS = {
@@ -68,14 +71,17 @@ NAMES = (*_FUNCTIONS, *_STATEMENTS)
 _CONNECTION = "perfreg_assets.warehouse.connection"
 _MODULES = {_CONNECTION, *(module for module, _, _ in _FUNCTIONS.values())}
 _met: Counter[str] = Counter()
+_noted: set[str] = set()
+WORKER = "worker"
+"""A process that Dagster runs a job in."""
 
 
 # ---- the side of whoever kills -----------------------------------------------------------------------
-def arm(folder: Path, name: str, nth: int = 1) -> None:
-    """The next process that comes to the point for the `nth` time dies there."""
+def arm(folder: Path, name: str, nth: int = 1, *, kind: str = "") -> None:
+    """The next process, of a kind (see `kind_of`) or of any, that comes to the point for the `nth` time dies there."""
     assert name in NAMES, name
     part = folder / "armed.part"
-    part.write_text(f"{name}\t{nth}")
+    part.write_text(f"{name}\t{nth}\t{kind}")
     part.rename(folder / "armed")
 
 
@@ -86,6 +92,31 @@ def disarm(folder: Path) -> bool:
     except FileNotFoundError:
         return True
     return False
+
+
+def kind_of(command_line: str) -> str:
+    """What a process of `perfreg ui` is."""
+    known = {"webserver": "web server", "_daemon": "daemon", "api grpc": "code server", "wasm": "engine"}
+    known |= {"perfreg_assets.cli": "command", "starter.py": "command", "resource_tracker": "resource tracker"}
+    return next((told for part, told in known.items() if part in command_line), WORKER)
+
+
+def deaths(folder: Path) -> Counter[tuple[str, str]]:
+    """(point, kind of process) → how many died of it."""
+    try:
+        lines = (folder / "deaths").read_text().splitlines()
+    except FileNotFoundError:
+        lines = []
+    return Counter((name, kind) for name, _, kind in (line.partition("\t") for line in lines))
+
+
+def met_by_workers(folder: Path) -> list[str]:
+    """Points that run workers came to, by name: `note_workers` must have been called before."""
+    return sorted(set((folder / "by-workers").read_text().splitlines()))
+
+
+def note_workers(folder: Path) -> None:
+    (folder / "by-workers").touch()
 
 
 @contextmanager
@@ -113,11 +144,15 @@ def reached(name: str) -> None:
     else:
         os.write(count, f"{name}\n".encode())
         os.close(count)
+    kind = kind_of(" ".join(sys.orig_argv))
+    if kind == WORKER and name not in _noted and os.path.exists(f"{folder}/by-workers"):
+        _noted.add(name)
+        _append(f"{folder}/by-workers", name)
     try:
-        wanted, _, nth = Path(folder, "armed").read_text().partition("\t")
+        wanted, nth, who = Path(folder, "armed").read_text().split("\t")
     except FileNotFoundError:
         return
-    if wanted != name:
+    if wanted != name or who not in ("", kind):
         return
     _met[name] += 1
     if _met[name] < int(nth):
@@ -126,7 +161,14 @@ def reached(name: str) -> None:
         os.rename(f"{folder}/armed", f"{folder}/died-of-it")
     except FileNotFoundError:  # another process died of it
         return
+    _append(f"{folder}/deaths", f"{name}\t{kind}")
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _append(path: str, line: str) -> None:
+    """In one write: several processes may do so at once."""
+    with open(path, "ab", buffering=0) as out:
+        out.write(f"{line}\n".encode())
 
 
 class _Connection:

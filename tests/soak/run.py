@@ -56,8 +56,9 @@ def _rows(work: Path, given: argparse.Namespace) -> Iterator[Row]:
     if given.soak_s:
         soaked = compressed.run(work / "soak", seconds=given.soak_s, seed=given.seed, tell=_tell)
         told = (
-            f"{soaked.kills} kills, {soaked.points.total()} at {len(soaked.points)} named points, {soaked.reads} "
-            f"readings beside them; {_counted(soaked.events)}; settled within {soaked.settled_s:.0f} s"
+            f"{soaked.kills} kills, {soaked.points.total()} at {len(soaked.points)} named points "
+            f"({soaked.workers.total()} of them run workers, at {len(soaked.workers)}), {soaked.reads} readings beside "
+            f"them; {_counted(soaked.events)}; settled within {soaked.settled_s:.0f} s"
         )
         yield "perfreg ui", told, soaked.faults
 

@@ -99,6 +99,21 @@ def test_a_point_that_nobody_comes_to_kills_nobody_and_is_told(written, tmp_path
     assert met["before a commit"] == met["after a commit"] == 2
 
 
+def test_a_point_for_run_workers_kills_those_only_and_is_counted(written, tmp_path):
+    """The process that writes here is no command, server or daemon: that is what a run worker is known by."""
+    kills.copied(written, tmp_path / "place")
+    warehouse = tmp_path / "place" / "perfreg.duckdb"
+    points.note_workers(tmp_path)
+    points.arm(tmp_path, "before a commit", kind="daemon")
+    assert write(warehouse, tmp_path, "two") == 0
+    assert "before a commit" in points.met_by_workers(tmp_path)
+    points.arm(tmp_path, "before a commit", kind=points.WORKER)
+    assert write(warehouse, tmp_path, "three") == -signal.SIGKILL
+    assert points.deaths(tmp_path) == {("before a commit", points.WORKER): 1}
+    lines = ("python -m dagster._daemon run", "python -m perfreg_assets.cli ui", "python -c spawn_main() --fork")
+    assert [points.kind_of(line) for line in lines] == ["daemon", "command", points.WORKER]
+
+
 def test_a_real_command_is_killed_and_run_again(tmp_path, monkeypatch):
     command = kills.Command(("settings", "set", "history_minimum", "3"), kills.NOTHING)
     monkeypatch.setattr(kills, "COMMANDS", {"settings": command})
