@@ -1,6 +1,8 @@
 """Hatchling's hook: whoever installs from a checkout or makes a wheel has the documentation as a site, offline.
 
-mkdocs-material is needed for this one step only, in pip's build environment, and never by what is installed.
+mkdocs-material is needed for this one step only, in pip's build environment, and never by what is installed. The hook
+asks for it itself: as a requirement beside hatchling it would lengthen pip's first silent step, this way it is a step
+that pip names of its own ("Installing backend dependencies").
 """
 
 from __future__ import annotations
@@ -18,6 +20,10 @@ class DocsHook(BuildHookInterface):  # type: ignore[type-arg]
     """Builds the site into the package's folder."""
 
     PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What the site is built with, as the extra `docs` of pyproject.toml states it."""
+        return list(self.metadata.core.optional_dependencies["docs"])
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
