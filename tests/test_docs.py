@@ -65,21 +65,27 @@ def broken(page: Path, text: str) -> list[str]:
     return found
 
 
-def commands(script: str) -> Iterator[list[str]]:
-    """The arguments of each `perfreg …` of a shell script."""
+def simple_commands(script: str) -> Iterator[list[str]]:
+    """The words of each command of a shell script, without what is set before it and where its output goes."""
     script = re.sub(r"(?m)(^|\s)#\s.*$", "", script).replace("\\\n", " ")
     lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|<>\n")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t", True, ""
     words: list[str] = []
+    is_target = False
     for token in [*lexer, "\n"]:
         if token and set(token) <= set(";&|<>\n"):
             while words and re.fullmatch(r"[A-Z_]+=.*", words[0], re.DOTALL):
                 del words[0]
-            if words and Path(words[0]).name == "perfreg":
-                yield words[1:]
-            words = []
+            if words and not is_target:
+                yield words
+            words, is_target = [], ">" in token
         else:
             words.append(token)
+
+
+def commands(script: str) -> Iterator[list[str]]:
+    """The arguments of each `perfreg …` of a shell script."""
+    yield from (words[1:] for words in simple_commands(script) if Path(words[0]).name == "perfreg")
 
 
 def problem(arguments: list[str]) -> str | None:

@@ -61,11 +61,15 @@ def keep(settings: Settings, record: CollectionRecord, run_folder: Path) -> None
     told = {"record": asdict(record) | times, "run_folder": str(run_folder), "pid": os.getpid()}
     path = folder / f"{record.collection_id}.json"
     part = path.with_suffix(".part")
-    with part.open("w", encoding="utf-8") as out:
-        json.dump(told, out)
-        out.flush()
-        os.fsync(out.fileno())
-    part.rename(path)
+    try:
+        with part.open("w", encoding="utf-8") as out:
+            json.dump(told, out)
+            out.flush()
+            os.fsync(out.fileno())
+        part.rename(path)
+    except OSError:  # a full disk ends the session, and leaves nothing here
+        part.unlink(missing_ok=True)
+        raise
 
 
 def orphans(settings: Settings) -> list[CollectionRecord]:
