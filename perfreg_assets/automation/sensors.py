@@ -25,7 +25,7 @@ from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.automation.jobs import import_benchmarks, ingest_runs, judge_versions
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
-from perfreg_assets.automation.unfinished import UNFINISHED, earlier, recent, unfinished
+from perfreg_assets.automation.unfinished import UNFINISHED, earlier, give_up_launched_in_the_future, recent, unfinished
 from perfreg_assets.automation.upkeep import digest_of, due_requests
 from perfreg_assets.automation.waiting import patience, wait_for
 from perfreg_assets.benchmarks.taking_in import read_document
@@ -216,6 +216,8 @@ class Seen:
 def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """One request per contiguous range of versions with the same stages due; none while a run for them is under way."""
     settings, warehouse = project.settings(), project.open()
+    for run_id in give_up_launched_in_the_future(context.instance, now=time.time()):
+        context.log.warning("run %s was launched in the future and is given up", run_id)
     seen = Seen.read(context.cursor)
     if seen is not None and not wait_for(
         lambda: not seen.holds(context.instance, settings, warehouse), settings, seconds=patience(context)

@@ -18,6 +18,7 @@ from perfreg_assets.assets.taking_in import take_in
 from perfreg_assets.automation import sensors
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.run_launcher import host_tags
+from perfreg_assets.automation.unfinished import FUTURE_S, give_up_launched_in_the_future
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
@@ -91,3 +92,27 @@ def test_what_a_killed_worker_left_is_asked_for_again_within_a_minute(settings, 
         (again,) = tick(instance, settings)
         assert again.tags["perfreg/asked"] == request.tags["perfreg/asked"]
     worker.wait()
+
+
+def test_a_run_that_was_launched_before_the_clock_was_set_back_and_never_began_is_given_up(settings, monkeypatch):
+    """Found by the soak: its worker was killed before it said anything, and Dagster waited for the clock."""
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
+        monkeypatch.setattr(sensors, "patience", lambda context: 0.0)
+        (request,) = tick(instance, settings)
+        tags = {**request.tags, "dagster/sensor_name": "upkeep"}
+        run = dg.DagsterRun(
+            job_name=sensors.judge_versions.name,
+            run_id=make_new_run_id(),
+            status=dg.DagsterRunStatus.STARTING,
+            tags=tags,
+        )
+        instance.add_run(run)
+        now = time.time()
+        assert give_up_launched_in_the_future(instance, now=now - FUTURE_S / 2) == []
+        assert tick(instance, settings) == []
+        monkeypatch.setattr(sensors.time, "time", lambda: now - 5000)
+        tick(instance, settings)
+        assert instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+        monkeypatch.setattr(sensors.time, "time", lambda: now + 3600)
+        (again,) = tick(instance, settings)
+        assert again.tags["perfreg/asked"] == request.tags["perfreg/asked"]
