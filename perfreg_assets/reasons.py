@@ -342,6 +342,7 @@ class Reason(StrEnum):
         "Something of a collection is still on the device; run `perfreg collect --sweep`.",
     )
 
+    REVIEW_MISSING = "review_missing", "No review of it is in force, so there is none to withdraw."
     RUN_UNKNOWN = "run_unknown", "There is no run with this id; `perfreg verdicts` lists them."
     APP_UNKNOWN = "app_unknown", "There is no run of this app; `perfreg verdicts` lists what there is."
     VERSION_UNKNOWN = "version_unknown", "There is no run of this version; `perfreg verdicts` lists what there is."

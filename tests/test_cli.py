@@ -146,6 +146,18 @@ def test_a_review_is_kept_and_an_unknown_run_is_named(warehouse):
     assert run("review", run_id, "--status", "confirmed", "--note", "leak", warehouse=warehouse).exit_code == 0
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         assert reader.value("SELECT review_status FROM marts.runs WHERE run_id = ?", [run_id]) == "confirmed"
+    for words in ((), ("--status", "rejected", "--withdraw")):
+        unclear = run("review", run_id, *words, warehouse=warehouse)
+        assert unclear.exit_code == 1
+        assert "give either --status or --withdraw" in unclear.stderr
+    assert run("review", run_id, "--withdraw", "--note", "another run", warehouse=warehouse).exit_code == 0
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.value("SELECT review_status FROM marts.runs WHERE run_id = ?", [run_id]) is None
+        told = "SELECT list(status ORDER BY reviewed_at) FROM marts.reviews WHERE run_id = ?"
+        assert reader.value(told, [run_id]) == ["confirmed", "withdrawn"]
+    nothing = run("review", run_id, "--withdraw", warehouse=warehouse)
+    assert nothing.exit_code == 1
+    assert "No review of it is in force" in nothing.stderr
     missing = run("review", "no-such-run", "--status", "confirmed", warehouse=warehouse)
     assert missing.exit_code == 1
     assert "no-such-run" in missing.stderr

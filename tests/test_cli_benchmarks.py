@@ -161,6 +161,13 @@ def test_a_review_of_a_benchmark_is_one(tmp_path):
         main, ["sql", "SELECT review_status FROM marts.benchmark_runs", "--format", "csv", "--warehouse", str(path)]
     )
     assert queried.stdout.split() == ["review_status", "rejected"]
+    told = CliRunner().invoke(main, ["review", run_id, "--withdraw", "--warehouse", str(path)])
+    assert told.exit_code == 0, told.output
+    queried = CliRunner().invoke(
+        main,
+        ["sql", "SELECT review_status IS NULL FROM marts.benchmark_runs", "--format", "csv", "--warehouse", str(path)],
+    )
+    assert queried.stdout.split()[1:] == ["true"]
 
 
 SUITE = Path(__file__).parent / "data" / "benchmark-suite" / "suite.xml"

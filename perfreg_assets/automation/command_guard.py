@@ -1,24 +1,20 @@
 """Nobody but this machine's user commands Dagster: what stands between its web server and a browser.
 
-Dagster's server takes any origin, and mutations by plain GET. Here a request that may change something must come from a
-page of the server itself, or from no page at all, and bring a token: a browser has it as a cookie that only the
-server's own pages send (SameSite=Strict), a program reads it from a file of the user's and sends it as a header.
+Dagster's server takes any origin, and mutations by plain GET. Here whatever may change something needs what
+`reports.change_guard` asks for.
 """
 
 from __future__ import annotations
 
-import hmac
 import json
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from perfreg_assets.reports.guard import header, own_hosts, refuse
+from perfreg_assets.reports.change_guard import FOREIGN, SAFE, TOKEN_HEADER, OwnPages
+from perfreg_assets.reports.guard import header, refuse
 
-TOKEN_HEADER = "x-perfreg-token"
 _GRAPHQL = "/graphql"
-_SAFE = ("GET", "HEAD", "OPTIONS")
 _BODY_BYTES = 16 << 20
 _NEEDS_TOKEN = (
     f"What changes something needs the token: open this server's own pages, or send the header {TOKEN_HEADER} with the "
@@ -34,9 +30,7 @@ class CommandGuard:
     """
 
     def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
-        self._app, self._token = app, token
-        self._origins = {f"http://{host}" for host in own_hosts(port)}
-        self._cookie = f"perfreg_token_{port}"  # browsers share the cookies of all ports
+        self._app, self._own = app, OwnPages(port, token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -45,8 +39,8 @@ class CommandGuard:
             await refuse(scope, receive, send, *refusal)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
-        elif scope["method"] in _SAFE:
-            await self._app(scope, receive, self._with_cookie(scope, send))
+        elif scope["method"] in SAFE:
+            await self._app(scope, receive, self._own.giving_cookie(scope, send))
         elif scope["path"] == _GRAPHQL:
             await self._graphql(scope, receive, send)
         else:
@@ -55,49 +49,26 @@ class CommandGuard:
     def _refusal(self, scope: Scope) -> tuple[str, int] | None:
         """Why a request is refused by its head alone, and the status of the answer."""
         is_websocket = scope["type"] == "websocket"
-        is_safe = not is_websocket and scope["method"] in _SAFE
+        is_safe = not is_websocket and scope["method"] in SAFE
         is_graphql = scope["path"] == _GRAPHQL
         if is_safe:
             return ("GraphQL is answered to POST only.", 405) if is_graphql and scope["query_string"] else None
-        if any(origin.lower() not in self._origins for origin in header(scope, b"origin")):
-            return "This server takes nothing from pages of other sites.", 403
+        if self._own.is_foreign(scope):
+            return FOREIGN
         if is_graphql and not is_websocket:
             kinds = header(scope, b"content-type")
             is_json = len(kinds) == 1 and kinds[0].split(";")[0].strip().lower() == "application/json"
             return None if is_json else ("A GraphQL request is application/json.", 415)
-        return None if self._has_token(scope) else (_NEEDS_TOKEN, 403)
-
-    def _has_token(self, scope: Scope) -> bool:
-        given = header(scope, TOKEN_HEADER.encode())
-        for text in header(scope, b"cookie"):
-            try:
-                cookies = SimpleCookie(text)
-            except CookieError:
-                continue
-            given += [cookies[self._cookie].value] if self._cookie in cookies else []
-        return any(hmac.compare_digest(one.encode(), self._token.encode()) for one in given)
+        return None if self._own.has_token(scope) else (_NEEDS_TOKEN, 403)
 
     async def _graphql(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _body(receive)
         if body is None:
             await refuse(scope, receive, send, f"A GraphQL request has at most {_BODY_BYTES >> 20} MB.", 413)
-        elif _changes_something(body) and not self._has_token(scope):
+        elif _changes_something(body) and not self._own.has_token(scope):
             await refuse(scope, receive, send, _NEEDS_TOKEN)
         else:
             await self._app(scope, _again(body, receive), send)
-
-    def _with_cookie(self, scope: Scope, send: Send) -> Send:
-        """Gives the token to the browser with each of the server's pages."""
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                kind = next((value for name, value in message["headers"] if name.lower() == b"content-type"), b"")
-                if kind.startswith(b"text/html") and not self._has_token(scope):
-                    cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
-                    message["headers"] = [*message["headers"], (b"set-cookie", cookie.encode())]
-            await send(message)
-
-        return sending
 
 
 async def _body(receive: Receive) -> bytes | None:

@@ -7,7 +7,8 @@ from perfreg_assets.warehouse import reviews
 
 
 class ReviewConfig(dg.Config):
-    """confirmed: a regression, kept out of future histories; rejected: a false alarm; accepted: the new normal."""
+    """confirmed: a regression, kept out of future histories; rejected: a false alarm; accepted: the new normal;
+    withdrawn: as if nobody had reviewed it."""
 
     run_id: str
     status: str
@@ -18,7 +19,10 @@ class ReviewConfig(dg.Config):
 @dg.op(description="Records what a person found about a run. Reviews are kept, the last one counts.")
 def review(context: dg.OpExecutionContext, config: ReviewConfig, project: Project) -> None:
     with project.open().writing() as writer:
-        reviews.add(writer, config.run_id, config.status, note=config.note, reviewer=config.reviewer)
+        if config.status == reviews.WITHDRAWN:
+            reviews.withdraw(writer, config.run_id, note=config.note, reviewer=config.reviewer)
+        else:
+            reviews.add(writer, config.run_id, config.status, note=config.note, reviewer=config.reviewer)
     context.log.info("%s: %s", config.run_id, config.status)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import secrets
 from pathlib import Path
 
 import uvicorn
@@ -21,25 +20,8 @@ from dagster_webserver.cli import (
 from starlette.types import ASGIApp
 
 from perfreg_assets.automation.command_guard import CommandGuard
+from perfreg_assets.reports.change_guard import token_of
 from perfreg_assets.reports.guard import LOOPBACK, HostGuard, own_hosts
-
-TOKEN = "token"
-"""File in Dagster's home."""
-
-
-def token_of(home: Path) -> str:
-    """The token of this home's web server, made when it is first asked for; the file is its owner's alone."""
-    path = home / TOKEN
-    part = path.with_name(f"{TOKEN}.part-{os.getpid()}")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-        file.write(secrets.token_urlsafe(32))
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        pass  # made before: who has a page open keeps it
-    finally:
-        part.unlink()
-    return path.read_text("ascii")
 
 
 def guarded(app: ASGIApp, *, port: int, token: str) -> ASGIApp:

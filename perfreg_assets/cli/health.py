@@ -9,6 +9,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
+from perfreg_assets.cli.upkeep import bring_up_to_date
 from perfreg_assets.settings import Settings
 
 
@@ -17,7 +18,8 @@ from perfreg_assets.settings import Settings
 def status(settings: Settings, form: str) -> None:
     """Shows what does not hold any more and why: run by run the earliest step that is due, and pages to be written.
 
-    Under `perfreg ui` the next tick asks for just that; `perfreg ingest` of anything, or a changed setting, does too.
+    Under `perfreg ui` the next tick asks for just that; `perfreg catch-up` computes it at once, and so do `perfreg
+    ingest` of anything and a changed setting.
     """
     from perfreg_assets.assets.outstanding import BENCHMARK_STEP, STEPS, outstanding
     from perfreg_assets.warehouse.connection import Warehouse
@@ -42,6 +44,13 @@ def status(settings: Settings, form: str) -> None:
     terminal.show(rows, columns, form)
     runs = len(found.due) + len(found.benchmarks)
     terminal.note(f"{runs} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
+
+
+@command("catch-up", example="perfreg catch-up")
+def catch_up(settings: Settings) -> None:
+    """Computes what `perfreg status` shows as due: what commands that change something do at their end, and `perfreg
+    serve` after a review."""
+    bring_up_to_date(settings)
 
 
 @command("tidy", example="perfreg tidy")

@@ -126,22 +126,32 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None, wh
 
 @command("review", example='perfreg review notes-026 --status rejected --note "battery was low"')
 @click.argument("run_id")
-@click.option("--status", type=click.Choice(["confirmed", "rejected", "accepted"]), required=True)
-@click.option("--note")
+@click.option("--status", type=click.Choice(["confirmed", "rejected", "accepted"]))
+@click.option("--withdraw", is_flag=True, help="Takes back what was said: it is as if nobody had reviewed it.")
+@click.option("--note", help="Why; kept with the review.")
 @click.option("--reviewer", default=whoever_asks, help="Who says so; default: the user who asks.")
-def review(settings: Settings, run_id: str, status: str, note: str | None, reviewer: str | None) -> None:
-    """Says what a person found: confirmed (out of future histories), rejected (false alarm), accepted (new normal).
+def review(
+    settings: Settings, run_id: str, status: str | None, withdraw: bool, note: str | None, reviewer: str | None
+) -> None:
+    """Says what a person found: confirmed (out of future histories), rejected (false alarm), accepted (new normal); or
+    withdraws what was said before. All that was said is kept.
 
     RUN_ID is a run's, or a benchmark_run_id.
     """
     from perfreg_assets.warehouse import benchmarks, reviews
     from perfreg_assets.warehouse.connection import Warehouse
 
+    if (status is None) is not withdraw:
+        raise ValueError("give either --status or --withdraw")
     with Warehouse.of(settings).writing() as writer:
         is_benchmark = bool(benchmarks.known(writer, [run_id]))
-        add = benchmarks.review if is_benchmark else reviews.add
-        add(writer, run_id, status, note=note, reviewer=reviewer)
-    terminal.say(f"{run_id}: {status}")
+        if status is None:
+            take_back = benchmarks.withdraw if is_benchmark else reviews.withdraw
+            take_back(writer, run_id, note=note, reviewer=reviewer)
+        else:
+            add = benchmarks.review if is_benchmark else reviews.add
+            add(writer, run_id, status, note=note, reviewer=reviewer)
+    terminal.say(f"{run_id}: {status or reviews.WITHDRAWN}")
     bring_up_to_date(settings)
 
 

@@ -11,12 +11,18 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from perfreg_assets.model.review_effects import Effect
+    from perfreg_assets.reports.triage import Triage
+    from perfreg_assets.warehouse.connection import Reader
 
 _DEFINITIONS = "perfreg_assets.definitions"
 _CODE_WORKERS = 16
@@ -34,14 +40,7 @@ def ui(settings: Settings, port: int) -> None:
     from perfreg_assets.automation.home import prepare_home
 
     home = prepare_home(settings)
-    environment = {
-        **os.environ,
-        "DAGSTER_HOME": str(home),
-        "PERFREG_WAREHOUSE": str(settings.warehouse.absolute()),
-        "PERFREG_HOME": str(settings.home_dir),
-        "PERFREG_INBOX": str(settings.inbox_dir),
-        "PYTHONWARNINGS": "ignore",
-    }
+    environment = {**_environment(settings), "DAGSTER_HOME": str(home)}
     terminal.note(f"starting; it will be at http://127.0.0.1:{port}")
     settings.stopping_file.unlink(missing_ok=True)
     stopping = False
@@ -162,8 +161,9 @@ def _end_group(group: int, processes: list[subprocess.Popen[bytes]]) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Show the traces below this folder, too: what `perfreg reduce --out` or `collect --endurance` wrote.",
 )
-def serve(settings: Settings, port: int | None, reduced_dir: Path | None) -> None:
-    """Shows the report pages, with the traces and Perfetto's UI beside them, on 127.0.0.1."""
+@click.option("--read-only", is_flag=True, help="Nobody reviews a run or changes ω on the pages.")
+def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_only: bool) -> None:
+    """Shows the report pages, with the traces and Perfetto's UI beside them, on 127.0.0.1; takes reviews there."""
     from perfreg_assets.cli.comparing import page_of_runs
     from perfreg_assets.reports import serve as server
     from perfreg_assets.reports.site import build_site
@@ -184,4 +184,38 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None) -> Non
         fetch=fetch,
         reduced_dir=reduced_dir,
         compare=functools.partial(page_of_runs, settings),
+        triage=_triage(settings, read_only=read_only),
     )
+
+
+def _triage(settings: Settings, *, read_only: bool) -> Triage:
+    """What people may say on the pages; where the warehouse cannot be written to they only read."""
+    from perfreg_assets.cli.person import whoever_asks
+    from perfreg_assets.model.review_effects import effect_of
+    from perfreg_assets.reports.settling import Settling
+    from perfreg_assets.reports.triage import Triage
+
+    may_write = settings.warehouse.is_file() and os.access(settings.warehouse, os.W_OK)
+    if not read_only and not may_write:
+        terminal.note(
+            f"reviews cannot be given on the pages: {settings.warehouse} is not there, or cannot be written to"
+        )
+    settling = None
+    if may_write and not read_only:
+        settling = Settling([sys.executable, "-m", "perfreg_assets.cli", "catch-up"], _environment(settings))
+
+    def effect(reader: Reader, run_id: str, status: str) -> Effect:
+        return effect_of(reader, settings, run_id, status)
+
+    return Triage(settings, effect, settling, whoever_asks())
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Of a process that is to work on the same warehouse."""
+    return {
+        **os.environ,
+        "PERFREG_WAREHOUSE": str(settings.warehouse.absolute()),
+        "PERFREG_HOME": str(settings.home_dir),
+        "PERFREG_INBOX": str(settings.inbox_dir),
+        "PYTHONWARNINGS": "ignore",
+    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -25,10 +25,13 @@ class PastScores:
 
     Args:
         run_ids: the runs that are judged.
+        assumed: a run and its review, None for none, instead of what the warehouse says of it.
     """
 
-    def __init__(self, reader: Reader, run_ids: Iterable[str], detector: str) -> None:
-        self._judged, self._past = table.find(reader, run_ids, detector)
+    def __init__(
+        self, reader: Reader, run_ids: Iterable[str], detector: str, assumed: tuple[str, str | None] | None = None
+    ) -> None:
+        self._judged, self._past = table.find(reader, run_ids, detector, assumed)
         self._places = {like: [run.place for run in runs] for like, runs in self._past.items()}
         self._last: tuple[str, list[tuple[PastRun, int]]] | None = None
 
@@ -39,6 +42,19 @@ class PastScores:
             self._past[like] = [
                 run._replace(scores=dict(scores[run.place[1]])) if run.place[1] in scores else run for run in runs
             ]
+
+    def known(self, run_ids: Collection[str]) -> dict[str, dict[str, float]]:
+        """run_id → series → score by theory, of those of some runs that are earlier runs here."""
+        return {
+            run.place[1]: dict(run.scores) for runs in self._past.values() for run in runs if run.place[1] in run_ids
+        }
+
+    def counts_for(self, run_id: str, other: str) -> bool:
+        """Whether some score of an earlier run tells what is normal for a judged one."""
+        return any(
+            run.place[1] == other and any(is_usual(score, run.review) for score in run.scores.values())
+            for run, _ in self._before(run_id)
+        )
 
     def null(self, run_id: str, series: str) -> EmpiricalNull:
         """Of one series of a judged run: scores of comparable earlier runs of other versions."""

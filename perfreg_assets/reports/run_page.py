@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from perfreg_assets.reports import wording
+from perfreg_assets.reports import review_wording, wording
 from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.causes_table import cause_tables
 from perfreg_assets.reports.data import Attachment, AxisVerdict, Discord, Distances, History, Run, RunDetail, SeriesView
@@ -27,11 +27,14 @@ from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
 from perfreg_assets.reports.templating import embed_json, numbers, render
 from perfreg_assets.run import PathStep, timed_steps
+from perfreg_assets.warehouse.reviews import STATUSES, WITHDRAWN
 
 CHART_HEIGHT_PX = 250
 PROFILE_HEIGHT_PX = 110
 STRIP_HEIGHT_PX = 26
 AXIS_HEIGHT_PX = 44
+_OPTIONS = {WITHDRAWN: ("--withdraw",)}
+_WHY = ("--note", "why")
 ZOOM_S = 5.0
 """What a screenshot's button shows of the charts before and after its moment."""
 
@@ -135,14 +138,20 @@ def _reviews(run: Run) -> list[dict[str, str]]:
     """What a person can say of an alarm, as commands, and what each does; nothing of a run that raised none."""
     if run.verdict != "anomalous" and run.review_status is None:
         return []
+    withdrawal = [WITHDRAWN] if run.review_status is not None else []
+
+    def command(status: str) -> str:
+        return shlex.join(["perfreg", "review", run.run_id, *_OPTIONS.get(status, ("--status", status)), *_WHY])
+
     return [
         {
-            "key": status[0],
+            "key": "u" if status == WITHDRAWN else status[0],
             "status": status,
-            "command": shlex.join(["perfreg", "review", run.run_id, "--status", status, "--note", "why"]),
-            "effect": effect,
+            "label": review_wording.BUTTONS[status],
+            "command": command(status),
+            "effect": review_wording.MEANINGS[status],
         }
-        for status, effect in wording.REVIEW_EFFECTS.items()
+        for status in (*STATUSES, *withdrawal)
     ]
 
 

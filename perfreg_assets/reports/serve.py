@@ -1,9 +1,9 @@
 """`perfreg serve`: the report site, registered traces and the Perfetto UI, for this machine only.
 
-Loopback only, reading only. Requests whose Host is not this server's own are refused: a hostile page that
-rebinds its name to 127.0.0.1 (DNS rebinding) reads nothing. Traces are found by run_id in the registry, other files
-of a run by name within its registered folder, lists by the published warehouse. Scripts of other origins may read
-traces only from ui.perfetto.dev.
+Loopback only. Requests whose Host is not this server's own are refused: a hostile page that rebinds its name to
+127.0.0.1 (DNS rebinding) reads nothing. Nothing is changed but by forms of its own pages (`triage`, behind
+`change_guard`). Traces are found by run_id in the registry, other files of a run by name within its registered folder,
+lists by the published warehouse. Scripts of other origins may read traces only from ui.perfetto.dev.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 
 from perfreg_assets.bundled import docs_site
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.change_guard import TOKEN_HEADER, ChangeGuard, token_of
 from perfreg_assets.reports.compare_endpoint import Compare, compare_route
 from perfreg_assets.reports.docs_route import docs_routes
 from perfreg_assets.reports.fetching import Fetch, Fetching
@@ -30,6 +31,7 @@ from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.links import PERFETTO_REMOTE
 from perfreg_assets.reports.list_endpoint import list_route
 from perfreg_assets.reports.static_files import Files
+from perfreg_assets.reports.triage import Triage, nothing_changes
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
@@ -46,6 +48,10 @@ _UI_POLICY = (
 )
 """On top of the UI's own policy, which allows Google's analytics and storage: nothing leaves this machine."""
 
+_NEEDS_TOKEN = (
+    f"What changes something needs the token: open this server's own pages, or send the header {TOKEN_HEADER} with the "
+    "content of the file `token` in perfreg's home (.perfreg)."
+)
 _NO_SITE = (
     "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again.\n"
 )
@@ -152,15 +158,19 @@ def create_app(
     fetch: Fetch | None = None,
     reduced_dir: Path | None = None,
     compare: Compare | None = None,
+    triage: Triage | None = None,
+    token: str | None = None,
 ) -> ASGIApp:
-    """The application: `/` reports, `/lists/runs` the rows that the index shows, `/compare` two of them,
-    `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/docs/` the documentation,
-    `/reduced/<folder>/<file>` reduced traces.
+    """The application: `/` reports, `/lists/runs` the rows that the index shows, `/compare` two of them, `/inbox` and
+    `/review` open alarms and what people say of them, `/omega` another ω, `/traces/<run_id>`, `/runs/<run_id>/…` what
+    lies beside it, `/perfetto/` the UI, `/docs/` the documentation, `/reduced/<folder>/<file>` reduced traces.
 
     Args:
         reduced_dir: with a folder for each reduced trace; None: there is no such route.
         fetch: what brings runs here that lie elsewhere.
         compare: what makes the pages of `/compare`; None: there is no such route.
+        triage: what people say of runs; None: there are no such routes.
+        token: what a change needs; where `triage` takes any.
 
     Raises:
         Rejected: PERFETTO_UI_MISSING.
@@ -180,6 +190,7 @@ def create_app(
             Route("/runs/{run_id}/{file_name:path}", _attachment_route(runs_dir), methods=["GET", "HEAD"]),
             Route("/lists/runs", list_route(warehouse), methods=["GET"]),
             *([Route("/compare", compare_route(compare), methods=["GET"])] if compare is not None else []),
+            *(triage.routes() if triage is not None else [Route("/upkeep", nothing_changes)]),
             Route("/perfetto", to_ui),
             *([Mount("/reduced", Files(reduced_dir))] if reduced_dir is not None else []),
             *docs_routes(docs_site()),
@@ -188,7 +199,11 @@ def create_app(
         ],
         exception_handlers={404: not_found},
     )
-    served = Fetching(app, runs_dir, fetch) if fetch is not None else app
+    served: ASGIApp = Fetching(app, runs_dir, fetch) if fetch is not None else app
+    if triage is not None and triage.may_change:
+        if not token:
+            raise ValueError("a server that takes changes needs a token")
+        served = ChangeGuard(served, port=port, token=token, needs_token=_NEEDS_TOKEN)
     return HostGuard(served, own_hosts(port), headers=[*HEADERS, (b"cache-control", b"no-cache")])
 
 
@@ -216,6 +231,7 @@ def make_server(
     fetch: Fetch | None = None,
     reduced_dir: Path | None = None,
     compare: Compare | None = None,
+    triage: Triage | None = None,
 ) -> uvicorn.Server:
     """The server for an open socket; `.run(sockets=[listener])` serves until interrupted."""
     port = listener.getsockname()[1]
@@ -227,6 +243,8 @@ def make_server(
         fetch=fetch,
         reduced_dir=reduced_dir,
         compare=compare,
+        triage=triage,
+        token=token_of(settings.home_dir) if triage is not None and triage.may_change else None,
     )
     return uvicorn.Server(
         uvicorn.Config(
@@ -249,19 +267,24 @@ def serve(
     fetch: Fetch | None = None,
     reduced_dir: Path | None = None,
     compare: Compare | None = None,
+    triage: Triage | None = None,
 ) -> None:
     """Serves until interrupted; `on_ready` is given the address once the port is open.
 
     Args:
         fetch: what brings runs here that lie elsewhere.
-        reduced_dir, compare: see `create_app`.
+        reduced_dir, compare, triage: see `create_app`.
 
     Raises:
         Rejected: PORT_UNAVAILABLE, PERFETTO_UI_MISSING.
     """
     listener = open_socket(settings.serve_port if port is None else port)
     with listener:
-        server = make_server(settings, listener, fetch=fetch, reduced_dir=reduced_dir, compare=compare)
+        server = make_server(settings, listener, fetch=fetch, reduced_dir=reduced_dir, compare=compare, triage=triage)
         if on_ready is not None:
             on_ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/")
-        server.run(sockets=[listener])
+        try:
+            server.run(sockets=[listener])
+        finally:
+            if triage is not None and triage.settling is not None:
+                triage.settling.end()

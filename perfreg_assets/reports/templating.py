@@ -26,6 +26,9 @@ CONTENT_POLICY = (
 served page cannot load such addresses anyway. Plotly writes its style rules into the page, hence 'unsafe-inline' for
 styles (only)."""
 
+FORM_POLICY = CONTENT_POLICY.replace("form-action 'none'", "form-action 'self'")
+"""Of pages that `perfreg serve` makes itself and that send forms back to it."""
+
 ALONE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Of pages that need nothing beside them and have no scripts."""
 

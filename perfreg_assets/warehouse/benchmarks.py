@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse import measurements
+from perfreg_assets.warehouse import measurements, reviews
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.measurements import MeasurementRow
 from perfreg_assets.warehouse.rows import Table, insert, insert_all, now_utc, to_arrow
@@ -203,10 +203,7 @@ SELECT
     ) AS mark,
     judged.input_hash
 FROM core.benchmark_runs AS runs
-LEFT JOIN (
-    SELECT benchmark_run_id, arg_max(status, reviewed_at) AS status
-    FROM core.benchmark_reviews GROUP BY benchmark_run_id
-) AS reviewed ON reviewed.benchmark_run_id = runs.benchmark_run_id
+LEFT JOIN core.benchmark_reviews_in_force AS reviewed ON reviewed.benchmark_run_id = runs.benchmark_run_id
 LEFT JOIN core.benchmark_judged AS judged ON judged.benchmark_run_id = runs.benchmark_run_id
 WHERE $keys IS NULL OR (runs.app, runs.device, runs.variant, runs.runner) IN (
     SELECT (wanted.app, wanted.device, wanted.variant, wanted.runner)
@@ -344,14 +341,23 @@ def review(writer: Writer, run_id: str, status: str, *, note: str | None, review
 
     Raises:
         Rejected: BENCHMARK_UNKNOWN.
+        ValueError: another status than those of a run.
+    """
+    reviews.require_status(status)
+    if not known(writer, [run_id]):
+        raise Rejected(Reason.BENCHMARK_UNKNOWN, f"'{run_id}'")
+    reviews.append(writer, reviews.BENCHMARKS, run_id, status, note=note, reviewer=reviewer)
+
+
+def withdraw(writer: Writer, run_id: str, *, note: str | None, reviewer: str | None) -> None:
+    """Takes back what was said of a benchmark run, see `warehouse.reviews.withdraw`.
+
+    Raises:
+        Rejected: BENCHMARK_UNKNOWN, REVIEW_MISSING.
     """
     if not known(writer, [run_id]):
         raise Rejected(Reason.BENCHMARK_UNKNOWN, f"'{run_id}'")
-    writer.execute(
-        "INSERT INTO core.benchmark_reviews (reviewed_at, benchmark_run_id, status, note, reviewer) "
-        "VALUES (?, ?, ?, ?, ?)",
-        [now_utc(), run_id, status, note, reviewer],
-    )
+    reviews.append_withdrawal(writer, reviews.BENCHMARKS, run_id, note=note, reviewer=reviewer)
 
 
 def figures(reader: Reader, keys: Iterable[str]) -> dict[str, dict[str, int]]:

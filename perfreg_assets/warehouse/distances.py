@@ -110,6 +110,17 @@ def find(reader: Reader, run_ids: Iterable[str], detector: str | None = None) ->
     )
 
 
+def scored_series(reader: Reader, run_ids: Iterable[str], detector: str) -> dict[str, list[str]]:
+    """run_id → its series with a score by the detector, of those that have any."""
+    return dict(
+        reader.rows(
+            "SELECT run_id, list(series ORDER BY series) FROM core.distances WHERE is_latest AND detector = ? "
+            "AND state = 'scored' AND series <> '*' AND run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
+            [detector, list(run_ids)],
+        )
+    )
+
+
 def counts(reader: Reader, run_ids: Iterable[str], scored: str) -> dict[str, tuple[int, int]]:
     """run_id -> (series that were scored, series that were not) by the latest measurements of all detectors."""
     found = reader.rows(

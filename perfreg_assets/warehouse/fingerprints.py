@@ -69,7 +69,7 @@ scores AS (
     GROUP BY latest.run_id
 ),
 reviewed AS (
-    SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews WHERE {of_run} GROUP BY run_id
+    SELECT run_id, status FROM core.reviews_in_force WHERE {of_run}
 )
 SELECT
     runs.run_id,

@@ -54,9 +54,7 @@ SELECT
     runs.scenario
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
-LEFT JOIN (
-    SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
-) AS reviews ON reviews.run_id = runs.run_id
+LEFT JOIN core.reviews_in_force AS reviews ON reviews.run_id = runs.run_id
 LEFT JOIN (
     SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
 ) AS verdicts ON verdicts.run_id = runs.run_id

@@ -25,7 +25,7 @@ LEFT JOIN (
 ) AS worse ON worse.run_id = verdicts.run_id
 WHERE verdicts.is_current AND verdicts.is_anomalous
   AND NOT EXISTS (SELECT 1 FROM core.notifications AS sent WHERE sent.run_id = verdicts.run_id)
-  AND NOT EXISTS (SELECT 1 FROM core.reviews AS seen WHERE seen.run_id = verdicts.run_id)
+  AND NOT EXISTS (SELECT 1 FROM core.reviews_in_force AS seen WHERE seen.run_id = verdicts.run_id)
 ORDER BY verdicts.started_at, verdicts.run_id
 """
 
@@ -62,7 +62,7 @@ WHERE verdicts.axis = 'all' AND verdicts.anomalous_count = 0
       SELECT 1 FROM core.runs AS told
       WHERE told.app = verdicts.app AND told.version_name = verdicts.version_name
         AND (told.run_id IN (SELECT sent.run_id FROM core.notifications AS sent)
-             OR told.run_id IN (SELECT seen.run_id FROM core.reviews AS seen))
+             OR told.run_id IN (SELECT seen.run_id FROM core.reviews_in_force AS seen))
   )
 ORDER BY verdicts.app, verdicts.version_name
 """
@@ -85,7 +85,9 @@ FROM marts.benchmark_verdicts AS verdicts
 JOIN core.benchmark_runs AS runs ON runs.benchmark_run_id = verdicts.benchmark_run_id
 WHERE verdicts.is_anomalous
   AND NOT EXISTS (SELECT 1 FROM core.notifications AS sent WHERE sent.run_id = runs.benchmark_run_id)
-  AND NOT EXISTS (SELECT 1 FROM core.benchmark_reviews AS seen WHERE seen.benchmark_run_id = runs.benchmark_run_id)
+  AND NOT EXISTS (
+      SELECT 1 FROM core.benchmark_reviews_in_force AS seen WHERE seen.benchmark_run_id = runs.benchmark_run_id
+  )
 GROUP BY runs.benchmark_run_id, runs.app, runs.device, runs.variant, runs.runner, runs.version_name, runs.started_at
 ORDER BY runs.started_at, runs.benchmark_run_id
 """

@@ -55,7 +55,11 @@ _RUNS = """
 WITH
 given AS (SELECT DISTINCT unnest($judged::VARCHAR[]) AS run_id),
 apps AS (SELECT DISTINCT app FROM core.runs WHERE run_id IN (FROM given)),
-reviewed AS (SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id),
+reviewed AS (
+    SELECT run_id, status FROM core.reviews_in_force WHERE run_id IS DISTINCT FROM $assumed_of::VARCHAR
+    UNION ALL
+    SELECT $assumed_of::VARCHAR, $assumed_status::VARCHAR WHERE $assumed_of::VARCHAR IS NOT NULL
+),
 known AS (
     SELECT
         runs.run_id, runs.started_at, runs.version_name, reviewed.status, runs.device_unit,
@@ -117,13 +121,19 @@ GROUP BY candidates.run_id
 
 
 def find(
-    reader: Reader, run_ids: Iterable[str], detector: str
+    reader: Reader, run_ids: Iterable[str], detector: str, assumed: tuple[str, str | None] | None = None
 ) -> tuple[dict[str, JudgedRun], dict[str, list[PastRun]]]:
     """(run_id → the judged run, `recorded_like` → earlier runs, oldest first: at least the `WINDOW_RUNS` before each of
-    the judged ones, and those between them)."""
+    the judged ones, and those between them).
+
+    Args:
+        assumed: a run and its review, None for none, instead of what the warehouse says of it.
+    """
     judged: dict[str, JudgedRun] = {}
     past: dict[str, list[PastRun]] = {}
-    found = reader.rows(_RUNS, {"judged": list(run_ids), "window_runs": WINDOW_RUNS})
+    of_run, status = assumed or (None, None)
+    named = {"judged": list(run_ids), "window_runs": WINDOW_RUNS, "assumed_of": of_run, "assumed_status": status}
+    found = reader.rows(_RUNS, named)
     scores: dict[str, dict[str, float]] = {}
     asked = {"detector": detector, "runs": [row[0] for row in found if row[6]]}
     for run_id, series, score in reader.rows(_SCORES, asked):

@@ -89,9 +89,7 @@ SELECT
     ) AS as_candidate
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces USING (run_id)
-LEFT JOIN (
-    SELECT run_id, arg_max(status, reviewed_at) AS status FROM core.reviews GROUP BY run_id
-) AS reviews USING (run_id)
+LEFT JOIN core.reviews_in_force AS reviews USING (run_id)
 LEFT JOIN (
     SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
 ) AS verdicts USING (run_id)

@@ -17,10 +17,6 @@ SELECT
     reviewed.status AS review_status,
     reviewed.note AS review_note
 FROM core.benchmark_runs AS given
-LEFT JOIN (
-    SELECT latest.benchmark_run_id, arg_max(latest.status, latest.reviewed_at) AS status, arg_max_null(latest.note, latest.reviewed_at) AS note
-    FROM core.benchmark_reviews AS latest
-    GROUP BY latest.benchmark_run_id
-) AS reviewed ON reviewed.benchmark_run_id = given.benchmark_run_id;
+LEFT JOIN core.benchmark_reviews_in_force AS reviewed ON reviewed.benchmark_run_id = given.benchmark_run_id;
 
 COMMENT ON VIEW marts.benchmark_runs IS 'A row is a file of benchmark results that was imported, or a run of a suite.';

@@ -1,4 +1,4 @@
--- A row is somebody's judgement of a run; none is ever deleted.
+-- A row is somebody's judgement of a run, or that one is withdrawn; none is ever deleted.
 CREATE VIEW marts.reviews AS
 SELECT
     given.run_id,
@@ -8,8 +8,9 @@ SELECT
     given.note,
     given.reviewer,
     given.reviewed_at,
-    row_number() OVER (PARTITION BY given.run_id ORDER BY given.reviewed_at DESC) = 1 AS is_in_force
+    given.status <> 'withdrawn'
+    AND row_number() OVER (PARTITION BY given.run_id ORDER BY given.reviewed_at DESC) = 1 AS is_in_force
 FROM core.reviews AS given
 JOIN core.runs AS runs ON runs.run_id = given.run_id;
 
-COMMENT ON VIEW marts.reviews IS 'A row is somebody''s judgement of a run; none is ever deleted.';
+COMMENT ON VIEW marts.reviews IS 'A row is somebody''s judgement of a run, or that one is withdrawn; none is ever deleted.';

@@ -209,9 +209,7 @@ FROM (
                             JOIN (
                                 SELECT given.run_id, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
                                 FROM core.runs AS given
-                                LEFT JOIN (
-                                    SELECT reviewed.run_id, arg_max(reviewed.status, reviewed.reviewed_at) AS status FROM core.reviews AS reviewed GROUP BY reviewed.run_id
-                                ) AS seen ON seen.run_id = given.run_id
+                                LEFT JOIN core.reviews_in_force AS seen ON seen.run_id = given.run_id
                                 WHERE NOT given.is_quarantined AND NOT given.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
                             ) AS runs ON runs.run_id = latest.run_id
                             WHERE latest.is_latest

@@ -27,8 +27,8 @@ from dagster_graphql.schema import create_schema
 from dagster_webserver.app import create_app_from_workspace_process_context
 from websockets.sync.client import connect
 
-from perfreg_assets.automation.command_guard import TOKEN_HEADER
-from perfreg_assets.automation.webserver import guarded, token_of
+from perfreg_assets.automation.webserver import guarded
+from perfreg_assets.reports.change_guard import TOKEN_HEADER, token_of
 from perfreg_assets.reports.serve import open_socket
 
 TOKEN = "a-token-of-the-tests"
@@ -123,6 +123,7 @@ def test_no_mutation_gets_through_from_elsewhere(server, name):
     assert is_refused(server.post(query, origin=server.own))
     assert is_refused(server.post(query, origin=server.own, x_perfreg_token="wrong"))
     assert is_refused(server.post(query))
+    assert is_refused(server.post(query, cookie=cookie)), "a browser says where a page is from"
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/graphql"):
         assert is_refused(server.post(query, content_type=kind, x_perfreg_token=TOKEN))
     for method in ("GET", "HEAD"):

@@ -131,6 +131,10 @@ class Project:
         with self.warehouse.writing() as writer:
             reviews.add(writer, run_id, status)
 
+    def withdraw(self, run_id: str) -> None:
+        with self.warehouse.writing() as writer:
+            reviews.withdraw(writer, run_id)
+
     def change(self, name: str, value: str) -> None:
         with self.warehouse.writing() as writer:
             settings_table.change(writer, name, value)

@@ -126,6 +126,30 @@ def test_a_review_takes_a_run_out_of_the_histories_that_had_it(make):
     assert project.rows("SELECT * FROM marts.history_sets WHERE history_run_id = 'made-005'") == []
 
 
+@pytest.mark.parametrize("status", ["confirmed", "accepted"])
+def test_a_withdrawn_review_is_none(make, status):
+    project = make("withdrawn")
+    project.arrive(*RUNS)
+    project.settle()
+    before = snapshot_of(project)
+    project.review("made-005", status)
+    project.settle()
+    assert snapshot_of(project) != before
+    project.withdraw("made-005")
+    assert {one.run_id for one in project.due()} == {run.run_id for run in RUNS[6:]}
+    project.settle()
+    assert snapshot_of(project) == before
+
+
+def test_a_review_that_is_withdrawn_at_once_leaves_nothing_to_do(make):
+    project = make("at_once")
+    project.arrive(*RUNS)
+    project.settle()
+    project.review("made-005", "confirmed")
+    project.withdraw("made-005")
+    assert project.due() == []
+
+
 def test_a_series_that_is_judged_no_more_has_no_current_verdict(make):
     project = make("judged")
     project.arrive(*RUNS)
@@ -309,6 +333,8 @@ CHANGES = [
     lambda project: project.change("omega", "0.5"),
     lambda project: project.review("made-003", "confirmed"),
     lambda project: project.review("made-010", "rejected"),
+    lambda project: project.withdraw("made-003"),
+    lambda project: project.review("made-003", "accepted"),
 ]
 
 

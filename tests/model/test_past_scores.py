@@ -116,6 +116,10 @@ def test_a_far_score_counts_once_somebody_calls_it_a_false_alarm(settled):
     settled.settle()
     counts = {run_id: count for run_id, (_, _, count) in evidence(settled).items()}
     assert counts == {run_id: count for run_id, (_, _, count) in before.items()}
+    settled.review("made-009", "rejected")
+    settled.withdraw("made-009")
+    settled.settle()
+    assert evidence(settled) == before
 
 
 def test_no_order_of_arrivals_and_reviews_changes_what_is_judged(make):

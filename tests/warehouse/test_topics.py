@@ -273,8 +273,44 @@ def test_reviews_are_added_and_the_last_one_counts(warehouse: Warehouse) -> None
         assert writer.value("SELECT count(*) FROM core.reviews") == 2
         with pytest.raises(Rejected):
             reviews.add(writer, "nobody", "confirmed")
+        with pytest.raises(Rejected):
+            reviews.withdraw(writer, "nobody")
         with pytest.raises(ValueError, match="confirmed, rejected, accepted"):
             reviews.add(writer, "a", "fine")
+
+
+def test_a_withdrawal_is_a_further_row_and_leaves_no_review_in_force(warehouse: Warehouse) -> None:
+    with warehouse.writing() as writer:
+        runs.upsert(writer, [_run("a")])
+        with pytest.raises(Rejected) as caught:
+            reviews.withdraw(writer, "a")
+        assert caught.value.reason is Reason.REVIEW_MISSING
+        reviews.add(writer, "a", "confirmed", note="leak", reviewer="ada")
+        reviews.withdraw(writer, "a", note="wrong run", reviewer="bob")
+        told = "SELECT status, note, reviewer, is_in_force FROM marts.reviews ORDER BY reviewed_at"
+        assert writer.rows(told) == [("confirmed", "leak", "ada", False), ("withdrawn", "wrong run", "bob", False)]
+        unreviewed = (None, None, None, None)
+        now = "SELECT review_status, review_note, reviewer, reviewed_at FROM marts.runs"
+        assert writer.rows(now) == [unreviewed]
+        assert reviews.in_force(writer, "a") is None
+        with pytest.raises(Rejected, match="none to withdraw"):
+            reviews.withdraw(writer, "a")
+        reviews.add(writer, "a", "accepted")  # without a note: the one before is not taken for it
+        assert writer.rows(now)[0][:3] == ("accepted", None, None)
+        assert [one.status for one in reviews.told(writer, "a")] == ["accepted", "withdrawn", "confirmed"]
+
+
+def test_the_last_word_counts_when_the_clock_was_set_back(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with warehouse.writing() as writer:
+        runs.upsert(writer, [_run("a")])
+        for status, hours in (("confirmed", 24), ("rejected", 0), ("accepted", 0)):
+            monkeypatch.setattr(reviews, "now_utc", lambda hours=hours: NOON + timedelta(hours=hours))
+            reviews.add(writer, "a", status)
+        assert writer.rows("SELECT status FROM marts.reviews WHERE is_in_force") == [("accepted",)]
+        moments = writer.rows("SELECT reviewed_at FROM core.reviews ORDER BY reviewed_at")
+        assert [moment for (moment,) in moments] == [NOON + timedelta(hours=24, microseconds=n) for n in range(3)]
 
 
 def test_settings_are_logged_and_checked(warehouse: Warehouse) -> None:
@@ -333,6 +369,8 @@ def test_a_notice_is_claimed_once(warehouse: Warehouse) -> None:
         assert len(notifications.pending(writer)) == 1
         reviews.add(writer, "a", "rejected")
         assert notifications.pending(writer) == []
+        reviews.withdraw(writer, "a")
+        assert [one["run_id"] for one in notifications.pending(writer)] == ["a"]
 
 
 def test_timings_are_replaced_by_phase(warehouse: Warehouse) -> None:

@@ -335,6 +335,8 @@ def test_the_false_alarm_rate_counts_what_nobody_confirmed_or_accepted(writer: W
     reviews.add(writer, "b", "accepted")
     reviews.add(writer, "c", "confirmed")
     reviews.add(writer, "c", "rejected")  # the last one counts
+    reviews.add(writer, "d", "confirmed")
+    reviews.withdraw(writer, "d")  # as if nobody had looked
     (row,) = [
         row
         for row in (

@@ -121,6 +121,8 @@ def test_what_is_excluded_or_rejected_says_nothing_at_once(writer: Writer) -> No
     assert _judged(writer, {"rss_app": [4.0, 4.0, 0.0]})["all"]["state"] == "anomalous"
     runs.exclude(writer, "a", "charging")
     reviews.add(writer, "b", "rejected", note="battery saver", reviewer=None)
+    reviews.add(writer, "c", "rejected")
+    reviews.withdraw(writer, "c")
     found = _current(writer)["all"]
     assert (found["state"], found["run_count"], found["judged_count"]) == ("normal", 8, 1)
 

@@ -18,6 +18,18 @@
     td.className = className;
     return td;
   };
+  // Where the server takes it, the way to make the second ω the current one: to a page that says before what it changes.
+  const making = document.querySelector("[data-make-current]");
+  let mayChange = false;
+  function offer(at) {
+    making.hidden = !mayChange || Math.abs(at - omega) < 1e-9;
+    const link = making.querySelector("a");
+    link.href = `omega?omega=${at}`;
+    link.textContent = `Make ω = ${at.toFixed(2)} the current one …`;
+  }
+  if (location.protocol !== "file:") {
+    import("./review.js").then(({ upkeep }) => upkeep()).then((state) => { mayChange = state !== null; offer(values().b); });
+  }
   const values = () => ({ a: Number(inputs.a.value), b: Number(inputs.b.value) });
   function update() {
     const at = values();
@@ -30,6 +42,7 @@
     document.querySelector("[data-flips]").textContent = at.a === at.b ? "Move a slider to see which verdicts change."
       : flips === 0 ? "No verdict changes between the two."
       : `${flips} verdict${flips === 1 ? " changes" : "s change"}: ${flips} ${at.b < at.a ? "to anomalous" : "no longer"}.`;
+    offer(at.b);
     table.hidden = flips === 0;
     cut.hidden = flips <= SHOWN;
     cut.textContent = `The ${SHOWN} that are anomalous up to the largest ω are shown; perfreg sql "FROM marts.verdict_flips(${at.a}, ${at.b})" has all.`;

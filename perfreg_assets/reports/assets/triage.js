@@ -1,4 +1,5 @@
-// What a person says of an alarm: the command for it, by key or button, to copy. The pages themselves change nothing.
+// What a person says of an alarm, by key or button: where `perfreg serve` takes it, in its dialog (review.js); else the
+// command for it, to copy.
 "use strict";
 (() => {
   const list = document.querySelector("[data-runs]");
@@ -56,6 +57,31 @@
   }
   window.perfreg.compareButton = compareButton;
 
+  // What takes reviews; null as long as nothing does.
+  let desk = null;
+  async function begin() {
+    const { upkeep, reviewing, choice } = await import("./review.js");
+    if (!(await upkeep())) return;
+    desk = reviewing(said, (run, status, label) => {
+      const row = list && rows().find((one) => one.dataset.run === run);
+      if (row) row.cells[row.cells.length - 1].textContent = status === "withdrawn" ? "" : label;
+    });
+    for (const part of document.querySelectorAll("[data-commands]")) part.textContent = "What was said last counts, whatever was said before.";
+    for (const part of document.querySelectorAll("dt:has([data-status])")) {
+      const command = part.querySelector("[data-status]");
+      const link = choice(part.closest("[data-triage]").dataset.triage, command.dataset.status, command.dataset.label);
+      link.dataset.key = command.dataset.command;
+      part.replaceChildren(link);
+    }
+    for (const part of document.querySelectorAll("span[data-triage]")) {
+      const words = { confirmed: "Confirm", rejected: "False alarm", accepted: "Accept" };
+      part.replaceChildren(...Object.entries(words).flatMap(([status, word]) => [choice(part.dataset.triage, status, word), " "]));
+    }
+    for (const part of document.querySelectorAll("[data-key-told]")) part.textContent = "Asks for name and note, and says before what it changes:";
+    document.body.dataset.reviews = "yes";
+  }
+  if (location.protocol !== "file:") begin();
+
   const rows = () => [...list.tBodies[0].rows];
   const current = () => document.activeElement?.closest("[data-runs] tbody tr");
   function step(by) {
@@ -64,6 +90,11 @@
     next?.querySelector("a").focus();
   }
   function sayOf(key) {
+    if (desk && list) {
+      const status = Object.keys(facts.effects).find((one) => one[0] === key), row = current();
+      if (row) { desk.ask(row.dataset.run, status); return; }
+    }
+    if (desk && !list) { document.querySelector(`.triage [data-key="${key}"]`)?.click(); return; }
     if (!list) {
       const command = document.querySelector(`[data-command="${key}"]`);
       if (command) tell(command.textContent, command.closest("div").querySelector("dd").textContent);
@@ -74,11 +105,12 @@
     else { said.textContent = "Choose a run first: j and k go through the list."; said.hidden = false; }
   }
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || keys?.open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || keys?.open || desk?.isAsking()) return;
     if (event.target.closest("input, select, textarea, [data-chart], canvas")) return;
     if (event.key === "?" && keys) { event.preventDefault(); keys.showModal(); return; }
     if (!isOn()) return;
     if (list && (event.key === "j" || event.key === "k")) { event.preventDefault(); step(event.key === "j" ? 1 : -1); }
+    else if (event.key === "u" && desk) { event.preventDefault(); desk.undo(); }
     else if (["c", "r", "a"].includes(event.key) && (list || event.target.closest(".triage"))) { event.preventDefault(); sayOf(event.key); }
   });
   for (const button of document.querySelectorAll("[data-copy]")) {

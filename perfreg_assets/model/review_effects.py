@@ -1,0 +1,143 @@
+"""What a review would change, found out before it is given: by the selection of histories and the empirical nulls
+themselves, with that review assumed. Nothing is written.
+
+It holds for the results that are stored: where something is due, they are those of before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from perfreg_assets.detection import detectors
+from perfreg_assets.methods.history import HistoryRules, RunFacts, select_history
+from perfreg_assets.model.past_scores import PastScores
+from perfreg_assets.model.selecting import history_rules
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import distances, histories, reviews, settings_table
+from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.named import require_run
+
+LOOKED_AT = 200
+"""So many comparable later runs are looked at: no more earlier ones are asked what is normal."""
+_NUDGE = 1e-6
+"""Stands for a score that will be another one: what rests on it is judged again."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a status would do.
+
+    Attributes:
+        later_count: later runs of the app, whose histories are selected again.
+        history_before, history_after: how many of them have the run in their history.
+        null_before, null_after: for how many of them its scores tell what is normal.
+        judged_again: those that are measured again: by another history, or other earlier scores.
+        is_at_least: there may be more of them: after the ones that were looked at, or by what follows from verdicts.
+    """
+
+    later_count: int
+    history_before: int
+    history_after: int
+    null_before: int
+    null_after: int
+    judged_again: tuple[str, ...]
+    is_at_least: bool
+
+
+def effect_of(reader: Reader, settings: Settings, run_id: str, status: str) -> Effect:
+    """Of saying `status` (or `reviews.WITHDRAWN`) of a run now.
+
+    Raises:
+        Rejected: RUN_UNKNOWN.
+    """
+    require_run(reader, run_id)
+    settings = settings_table.in_force(reader, settings)
+    rules = history_rules(settings)
+    app = reader.value("SELECT app FROM core.runs WHERE run_id = ? AND NOT is_quarantined", [run_id])
+    facts = histories.facts(reader, app, with_verdicts=rules.excludes_anomalous) if app is not None else []
+    run = next((one for one in facts if one.run_id == run_id), None)
+    if run is None:  # in quarantine: no run is compared with it
+        return Effect(0, 0, 0, 0, 0, (), is_at_least=False)
+    review = None if status == reviews.WITHDRAWN else status
+    later = [one for one in facts if one.place > run.place]
+    comparable = [one for one in facts if one.is_comparable_with(run)]
+    looked_at = [one for one in comparable if one.place > run.place][:LOOKED_AT]
+    members = _members(reader, run, replace(run, review=review), comparable, looked_at, rules)
+    changed = {one for one, (before, after) in members.items() if before != after}
+    nulls = _nulls(reader, settings, run_id, review, [one.run_id for one in looked_at], changed)
+    again = tuple(one.run_id for one in looked_at if one.run_id in changed | nulls.other)
+    is_cut = len(looked_at) == LOOKED_AT and looked_at[-1].run_id in again
+    return Effect(
+        later_count=len(later),
+        history_before=sum(run_id in before for before, _ in members.values()),
+        history_after=sum(run_id in after for _, after in members.values()),
+        null_before=nulls.before,
+        null_after=nulls.after,
+        judged_again=again,
+        is_at_least=bool(again) and (is_cut or rules.excludes_anomalous),
+    )
+
+
+def _members(
+    reader: Reader,
+    run: RunFacts,
+    reviewed: RunFacts,
+    comparable: Sequence[RunFacts],
+    looked_at: Sequence[RunFacts],
+    rules: HistoryRules,
+) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """run_id → its history's runs before and after, of those whose history may change.
+
+    A history that is full of runs after the reviewed one stays: neither its place nor what it bars comes up.
+    """
+    places = {one.run_id: one.place for one in comparable}
+    stored = histories.members(reader, [one.run_id for one in looked_at])
+    assumed = [reviewed if one.run_id == run.run_id else one for one in comparable]
+    paths = histories.Paths(reader)
+    found = {}
+    for one in looked_at:
+        before = stored.get(one.run_id, ())
+        is_full = len(before) == rules.size
+        if is_full and all(other in places and places[other] > run.place for other in before):
+            continue
+        selected = select_history(one, assumed, rules, paths)
+        found[one.run_id] = before, tuple(member.run_id for member in selected.members)
+    return found
+
+
+@dataclass(frozen=True)
+class _Nulls:
+    """For how many judged runs the reviewed one tells what is normal, and which have another null."""
+
+    before: int
+    after: int
+    other: frozenset[str]
+
+
+def _nulls(
+    reader: Reader, settings: Settings, run_id: str, review: str | None, later: Sequence[str], changed: set[str]
+) -> _Nulls:
+    """
+    Args:
+        changed: later runs with another history, whose own scores will be others.
+    """
+    detector = detectors()[settings.detector]
+    if not detector.has_empirical_null:
+        return _Nulls(0, 0, frozenset())
+    scored = distances.scored_series(reader, later, detector.name)
+    now, then = (
+        PastScores(reader, later, detector.name),
+        PastScores(reader, later, detector.name, assumed=(run_id, review)),
+    )
+    then.learn(
+        {
+            one: {series: score + _NUDGE for series, score in scores.items()}
+            for one, scores in then.known(changed).items()
+        }
+    )
+    return _Nulls(
+        before=sum(now.counts_for(one, run_id) for one in scored),
+        after=sum(then.counts_for(one, run_id) for one in scored),
+        other=frozenset(one for one, series in scored.items() if now.hash_of(one, series) != then.hash_of(one, series)),
+    )

@@ -1,0 +1,254 @@
+"""Reviews and ω in a real browser: with the keyboard, without scripts, from a foreign page; and axe-core's rules."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from perfreg_assets.model.review_effects import effect_of
+from perfreg_assets.reports import review_wording
+from tests.reports.triage_server import Desk, desk_of
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+pytestmark = pytest.mark.browser
+
+OPEN = (
+    "SELECT run_id FROM marts.runs WHERE run_verdict = 'anomalous' AND review_status IS NULL "
+    "ORDER BY started_at DESC, run_id DESC"
+)
+TOLD = "SELECT status, note, reviewer FROM marts.reviews WHERE run_id = '{}' ORDER BY reviewed_at"
+MODES = {
+    "light, wide": ("light", 1280),
+    "dark, wide": ("dark", 1280),
+    "light, phone": ("light", 390),
+    "dark, phone": ("dark", 390),
+}
+
+
+@pytest.fixture
+def desk(own_sample, sample_site) -> Iterator[Desk]:
+    with desk_of(own_sample, reports=sample_site[1]) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser) -> Iterator[Any]:
+    """A page that fails the test on any script error or refused resource."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = context.new_page()
+    problems: list[str] = []
+    found.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    found.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    yield found
+    context.close()
+    assert problems == []
+
+
+def open_runs(desk: Desk) -> list[str]:
+    return [run_id for (run_id,) in desk.rows(OPEN)]
+
+
+def effects(desk: Desk, run_id: str, status: str) -> list[str]:
+    with desk.warehouse.reading() as reader:
+        return review_wording.effects(effect_of(reader, desk.settings, run_id, status))
+
+
+def test_a_run_is_reviewed_and_undone_on_its_page(page, desk):
+    run_id = open_runs(desk)[0]
+    expected = effects(desk, run_id, "rejected")
+    page.goto(f"{desk.own}/runs/{run_id}.html")
+    page.wait_for_selector("body[data-reviews=yes]")
+    page.get_by_text("Say what you found").click()
+    assert page.locator(".triage code").count() == 0, "no commands where there are buttons"
+    page.get_by_role("link", name="It is a false alarm").click()
+    dialog = page.get_by_role("dialog", name=f"{run_id}: Call it a false alarm?")
+    assert dialog.locator("li").all_inner_texts() == expected
+    assert dialog.get_by_label("Your name").input_value() == "ada"
+    dialog.get_by_label("Why").fill("battery saver")
+    assert desk.rows(TOLD.format(run_id)) == [], "nothing before it is sent"
+    dialog.get_by_role("button", name="It is a false alarm").click()
+    page.get_by_text("All that it changed is computed.").wait_for()
+    assert desk.rows(TOLD.format(run_id)) == [("rejected", "battery saver", "ada")]
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Withdraw the review").click()
+    page.get_by_text(f"{run_id}: Withdrawn.").wait_for()
+    assert desk.rows(TOLD.format(run_id))[1][0] == "withdrawn"
+
+
+def test_the_inbox_is_worked_through_with_the_keyboard_alone(page, desk):
+    first, second = open_runs(desk)[:2]
+    page.goto(f"{desk.own}/inbox")
+    page.wait_for_selector("body[data-ready=yes]")
+    for key in ("j", "j", "k", "j", "c"):
+        page.keyboard.press(key)
+    page.get_by_role("dialog", name=f"{second}: Confirm it as a regression?").wait_for()
+    page.keyboard.type("leak in the list, c r a")  # letters are no keys here
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    row = page.locator(f'tr[data-run="{second}"]')
+    row.get_by_text("Confirmed regression").wait_for()
+    assert desk.rows(TOLD.format(second)) == [("confirmed", "leak in the list, c r a", "ada")]
+    page.keyboard.press("u")
+    page.get_by_role("dialog", name=f"{second}: Withdraw what was said of it?").wait_for()
+    page.keyboard.press("Escape")
+    assert len(desk.rows(TOLD.format(second))) == 1, "it was not sent"
+    page.keyboard.press("u")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    row.get_by_role("link", name=f"False alarm: {second}").wait_for()
+    page.keyboard.press("?")
+    page.get_by_label("Single keys are on").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    assert page.get_by_role("dialog").count() == 0, "they are off"
+    assert desk.rows(TOLD.format(first)) == []
+
+
+def test_the_index_says_it_by_key_and_a_second_opinion_is_told(page, desk):
+    run_id = open_runs(desk)[0]
+    page.goto(f"{desk.own}/#open=1")
+    page.wait_for_selector("body[data-reviews=yes]")
+    page.wait_for_selector(f'tr[data-run="{run_id}"]')
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    dialog = page.get_by_role("dialog", name=f"{run_id}: Accept it as the new normal?")
+    assert dialog.locator("li").all_inner_texts() == effects(desk, run_id, "accepted")
+    assert desk.send("/review", {"run": run_id, "status": "confirmed"})[0] == 303  # somebody else
+    with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+        dialog.get_by_role("button", name="Accept as the new normal").click()
+    assert sent.value.status == 409
+    dialog.get_by_role("alert").get_by_text("meanwhile").wait_for()
+    assert [status for status, _, _ in desk.rows(TOLD.format(run_id))] == ["confirmed"]
+    page.once("console", lambda message: None)
+
+
+def test_it_works_without_scripts(browser, desk):
+    run_id = open_runs(desk)[0]
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{desk.own}/runs/{run_id}.html")
+    page.locator("summary", has_text="Say what you found").click()
+    page.get_by_role("link", name="say it here").click()
+    page.get_by_role("link", name="Inbox").first.click()
+    page.get_by_role("link", name=f"False alarm: {run_id}").click()
+    assert page.locator("ul.told").first.locator("li").all_inner_texts() == effects(desk, run_id, "rejected")
+    page.get_by_label("Why").fill("battery saver")
+    page.get_by_role("button", name="It is a false alarm").click()
+    page.wait_for_url(f"**/inbox?said={run_id}")
+    assert desk.rows(TOLD.format(run_id)) == [("rejected", "battery saver", "ada")]
+    page.get_by_role("link", name="Undo").click()
+    page.get_by_role("button", name="Withdraw the review").click()
+    page.wait_for_url(f"**/inbox?said={run_id}")
+    assert run_id in open_runs(desk)
+    page.goto(f"{desk.own}/omega.html")
+    page.get_by_role("link", name="0.5", exact=True).click()
+    page.get_by_role("button", name="Make ω = 0.5 the current one").click()
+    page.get_by_role("heading", name="ω = 0.5 is the current one").wait_for()
+    assert desk.rows("SELECT value FROM marts.settings WHERE is_current AND name = 'omega'") == [("0.5",)]
+    context.close()
+
+
+def test_the_sliders_change_nothing_and_lead_to_the_page_that_does(page, desk):
+    before = desk.warehouse.path.read_bytes()
+    page.goto(f"{desk.own}/omega.html")
+    page.locator('[data-omega="b"]').fill("0.25")
+    page.get_by_role("link", name="Make ω = 0.25 the current one").click()
+    page.get_by_role("heading", name="Make ω = 0.25 the current one?").wait_for()
+    assert page.locator("ul.told li").count() == 3
+    assert desk.warehouse.path.read_bytes() == before
+
+
+ATTACK = """<!doctype html><form id=f method=post action="{own}/review"><input name=run value="{run}"><input name=status
+value=rejected></form><form id=g method=post enctype="text/plain" action="{own}/review"><input name=run value="{run}"></form>
+<iframe name=i></iframe><script>
+const body = "run={run}&status=rejected", type = {{ "content-type": "application/x-www-form-urlencoded" }};
+Promise.allSettled([
+  fetch("{own}/review", {{ method: "POST", mode: "no-cors", credentials: "include", body, headers: type }}),
+  fetch("{own}/review", {{ method: "POST", credentials: "include", body, headers: {{ ...type, "x-perfreg-token": "x" }} }}),
+  fetch("{own}/review?" + body, {{ mode: "no-cors", credentials: "include" }}),
+  fetch("{own}/omega", {{ method: "POST", mode: "no-cors", credentials: "include", body: "omega=0.25", headers: type }}),
+]).then(() => {{
+  for (const id of ["g", "f"]) {{ document.getElementById(id).target = "i"; document.getElementById(id).submit(); }}
+  setTimeout(() => {{ document.title = "tried"; }}, 500);
+}});
+</script>"""
+
+
+@pytest.mark.parametrize("policy", ["same-origin", "unsafe-url", "no-referrer"])
+def test_a_foreign_page_in_the_same_browser_changes_nothing(browser, desk, policy):
+    """Another port of this machine, to browsers the same site: the cookie is sent along."""
+    run_id = open_runs(desk)[0]
+
+    class Evil(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.send_header("referrer-policy", policy)
+            self.end_headers()
+            self.wfile.write(ATTACK.format(own=desk.own, run=run_id).encode())
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{desk.own}/inbox")
+    assert any(cookie["name"] == f"perfreg_token_{desk.port}" for cookie in context.cookies())
+    with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        posts: list[int] = []
+        page.on("response", lambda answer: posts.append(answer.status) if answer.request.method == "POST" else None)
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.wait_for_function("document.title === 'tried'")
+        server.shutdown()
+    context.close()
+    assert posts
+    assert set(posts) == {403}
+    assert desk.rows(TOLD.format(run_id)) == []
+    assert desk.settling is not None
+    assert desk.settling.state.asked == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_rule_is_broken(browser, desk, mode):
+    scheme, width = MODES[mode]
+    first, second = open_runs(desk)[:2]
+    assert desk.send("/review", {"run": second, "status": "rejected", "note": "battery " * 30})[0] == 303
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    broken = []
+
+    def look(what: str) -> None:
+        found = axe.Axe().run(page).response["violations"]
+        broken.extend(f"{what}: {rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"])
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        broken.extend([f"{what}: {wide} px wide on a screen of {width}"] if wide > width else [])
+
+    for path in (
+        f"inbox?said={second}", f"review?run={first}", f"review?run={second}&status=withdrawn", "review?run=nobody",
+        "omega?omega=0.25",
+    ):  # fmt: skip
+        page.goto(f"{desk.own}/{path}")
+        look(path)
+    for path in (f"runs/{first}.html", "versions/com.example.notes@1.2.0.html", "omega.html"):
+        page.goto(f"{desk.own}/{path}")
+        if path != "omega.html":
+            page.wait_for_selector("body[data-reviews=yes]")
+        else:
+            page.locator('[data-omega="b"]').fill("0.25")
+            page.locator("[data-make-current]").wait_for()
+        look(path)
+        if path.startswith("runs/"):
+            page.get_by_text("Say what you found").click()
+            page.get_by_role("link", name="It is a false alarm").click()
+            page.get_by_role("dialog").wait_for()
+            look("the dialog")
+    context.close()
+    assert not broken, "\n".join(broken)

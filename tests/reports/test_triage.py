@@ -1,0 +1,376 @@
+"""Reviews and ω on the pages: only a form of an own page changes anything, and it is said before what it changes."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+
+from perfreg_assets.model.review_effects import effect_of
+from perfreg_assets.reports import review_wording, triage
+from perfreg_assets.reports.settling import Settling
+from perfreg_assets.warehouse import reviews
+from perfreg_assets.warehouse.lock import file_lock
+from tests.reports.triage_server import QUICK, Answer, Desk, desk_of
+
+FOREIGN = "https://evil.example"
+FORM = "application/x-www-form-urlencoded"
+OPEN = (
+    "SELECT run_id FROM marts.runs WHERE run_verdict = 'anomalous' AND review_status IS NULL "
+    "ORDER BY started_at DESC, run_id DESC"
+)
+STATE = (
+    "SELECT (SELECT list((run_id, status, note, reviewer) ORDER BY reviewed_at, run_id) FROM core.reviews), "
+    "(SELECT list((name, value) ORDER BY changed_at, name) FROM core.settings)"
+)
+NAUGHTY = "</textarea><script>alert(1)</script>\"'&\u202e"
+
+
+@pytest.fixture
+def desk(own_sample) -> Iterator[Desk]:
+    with desk_of(own_sample) as found:
+        yield found
+
+
+def text_of(answer: Answer) -> str:
+    """What a reader of the page reads."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", answer[2].decode())))
+
+
+def open_runs(desk: Desk) -> list[str]:
+    return [run_id for (run_id,) in desk.rows(OPEN)]
+
+
+def settled(desk: Desk) -> None:
+    deadline = time.monotonic() + 60
+    while desk.settling.state.is_running:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+CHANGES = {
+    "confirmed": ("/review", {"status": "confirmed"}),
+    "rejected": ("/review", {"status": "rejected"}),
+    "accepted": ("/review", {"status": "accepted"}),
+    "withdrawn": ("/review", {"status": "withdrawn"}),
+    "omega": ("/omega", {"omega": "0.25"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_change_gets_through_from_elsewhere(desk, change):
+    path, fields = CHANGES[change]
+    run_id = open_runs(desk)[0]
+    if change == "withdrawn":
+        with desk.warehouse.writing() as writer:
+            reviews.add(writer, run_id, "rejected")
+    if path == "/review":
+        fields = {"run": run_id, **fields}
+    before, query = desk.rows(STATE), urlencode(fields)
+    body, token, cookie = query.encode(), {"x_perfreg_token": desk.token}, {"cookie": desk.cookie}
+    form, chunked = {"content_type": FORM}, f"{len(body):x}\r\n{query}\r\n0\r\n\r\n".encode()
+    refused = [
+        desk.send(path, fields, origin=FOREIGN),
+        desk.send(path, fields, origin="null"),  # a frame in a sandbox, a page from a file
+        desk.send(path, fields, origin=f"http://127.0.0.1:{desk.port + 1}"),  # the same site to a browser
+        desk.send(path, fields, origin=f"https://127.0.0.1:{desk.port}"),
+        desk.send(path, fields, origin=FOREIGN, **token),
+        desk.send(path, fields, host=f"evil.example:{desk.port}"),  # rebound
+        desk.send(path, fields, host=f"evil.example:{desk.port}", origin=f"http://evil.example:{desk.port}", **token),
+        desk.send(path, fields, origin=""),  # the cookie without saying from where
+        desk.send(path, fields, cookie=""),
+        desk.send(path, fields, cookie=f"perfreg_token_{desk.port}=wrong"),
+        desk.send(path, fields, cookie=f"perfreg_token_{desk.port + 1}={desk.token}"),
+        desk.send(path, fields, cookie="", x_perfreg_token="wrong"),
+        desk.ask("POST", path, body, **form),
+        desk.ask("POST", f"{path}?{query}", b"", **form),
+        desk.ask("POST", f"{path}?{query}", b"", origin=FOREIGN, **cookie, **form),
+        *(
+            desk.send(path, fields, content_type=kind)
+            for kind in ("text/plain", "multipart/form-data; boundary=x", "application/json", "")
+        ),
+        desk.send(path, fields, content_type="text/plain", origin=FOREIGN),  # a form that needs no script
+        desk.ask("POST", path, json.dumps(fields).encode(), content_type="application/json", **token),
+        desk.ask("POST", path, body + b"&more=" + b"x" * (64 << 10), origin=desk.own, **cookie, **form),
+        desk.ask(
+            "POST", path, chunked, content_length="", transfer_encoding="chunked", origin=desk.own, **cookie, **form
+        ),
+        *(desk.ask(method, path, body, origin=desk.own, **cookie, **form) for method in ("PUT", "PATCH", "DELETE")),
+        *(
+            desk.ask("POST", other, body, origin=desk.own, **cookie, **form)
+            for other in ("/inbox", "/upkeep", "/", "/lists/runs")
+        ),
+    ]
+    assert {status for status, _, _ in refused} <= {403, 405, 413, 415}
+    # Reading, whatever it asks for, changes nothing.
+    for method in ("GET", "HEAD", "OPTIONS"):
+        desk.ask(method, f"{path}?{query}", **cookie, origin=desk.own, x_http_method_override="POST")
+        desk.ask(method, path, body, **cookie, **form)
+    assert desk.rows(STATE) == before
+    assert desk.settling.state.asked == 0
+    assert desk.send(path, fields)[0] == 303
+    assert desk.rows(STATE) != before
+    assert desk.settling.state.asked == 1
+
+
+def test_a_program_of_the_user_needs_the_token_alone(desk):
+    run_id = open_runs(desk)[0]
+    body = urlencode({"run": run_id, "status": "rejected"}).encode()
+    status, _, told = desk.ask(
+        "POST", "/review", body, content_type=FORM, x_perfreg_token=desk.token, accept="application/json"
+    )
+    assert (status, json.loads(told)) == (200, {"run": run_id, "status": "rejected", "asked": 1})
+
+
+def test_a_review_is_given_and_withdrawn_by_forms_alone(desk):
+    run_id = open_runs(desk)[1]
+    status, headers, _ = page = desk.ask("GET", f"/review?run={run_id}&status=confirmed&back=inbox")
+    assert status == 200
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["set-cookie"].startswith(desk.cookie)
+    assert {"HttpOnly", "SameSite=Strict"} <= set(headers["set-cookie"].split("; "))
+    with desk.warehouse.reading() as reader:
+        effect = effect_of(reader, desk.settings, run_id, "confirmed")
+    for sentence in (review_wording.MEANINGS["confirmed"], *review_wording.effects(effect)):
+        assert sentence in text_of(page)
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page[2].decode()))
+    assert fields == {"run": run_id, "status": "confirmed", "seen": "none", "back": "inbox"}
+    assert 'name="name" maxlength="200" autocomplete="name" value="ada"' in page[2].decode()
+    status, headers, _ = desk.send("/review", {**fields, "name": "bob", "note": NAUGHTY})
+    assert (status, headers["location"]) == (303, f"/inbox?said={run_id}")
+    told = "SELECT review_status, review_note, reviewer FROM marts.runs WHERE run_id = "
+    assert desk.rows(f"{told}'{run_id}'") == [("confirmed", NAUGHTY.replace("\u202e", ""), "bob")]
+    inbox = desk.ask("GET", headers["location"])
+    assert "<script>alert" not in inbox[2].decode()
+    assert f"{run_id}: Confirmed regression, said " in text_of(inbox)
+    assert run_id not in re.findall(r'<tr data-run="([^"]+)"', inbox[2].decode())
+    undo = re.search(rf'href="(/review\?run={run_id}[^"]*withdrawn[^"]*)"', inbox[2].decode())
+    page = desk.ask("GET", unescape(undo[1]))
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page[2].decode()))
+    assert fields["seen"] != "none"
+    assert desk.send("/review", {**fields, "name": "bob", "note": "wrong run"})[0] == 303
+    assert run_id in open_runs(desk)
+    assert desk.rows(f"SELECT status FROM marts.reviews WHERE run_id = '{run_id}' ORDER BY reviewed_at") == [
+        ("confirmed",),
+        ("withdrawn",),
+    ]
+    settled(desk)
+    assert desk.settling.state.done == 2
+
+
+def test_the_inbox_has_every_open_alarm_a_page_at_a_time(desk, monkeypatch):
+    monkeypatch.setattr("perfreg_assets.reports.triage_pages.SHOWN_ALARMS", 2)
+    expected, found, path = open_runs(desk), [], "/inbox"
+    while path:
+        status, _, body = desk.ask("GET", path)
+        assert status == 200
+        found += re.findall(r'<tr data-run="([^"]+)"', body.decode())
+        onwards = re.search(r'href="(/inbox\?offset=\d+)">Next', body.decode())
+        path = onwards[1] if onwards else ""
+    assert found == expected
+    assert len(found) > 2
+    assert desk.ask("GET", "/inbox?offset=-1")[0] == 400
+    assert desk.ask("GET", "/inbox?said=nobody")[0] == 200
+
+
+BROKEN = {
+    "no run": ({"status": "rejected"}, 404),
+    "an unknown run": ({"run": "nobody", "status": "rejected"}, 404),
+    "an unknown status": ({"run": "notes-0010", "status": "fine"}, 400),
+    "no status": ({"run": "notes-0010"}, 400),
+    "nothing to withdraw": ({"run": "notes-0000", "status": "withdrawn"}, 409),
+    "a long note": ({"run": "notes-0010", "status": "rejected", "note": "x" * 2001}, 400),
+    "a long name": ({"run": "notes-0010", "status": "rejected", "name": "x" * 201}, 400),
+    "seen before": ({"run": "notes-0010", "status": "rejected", "seen": "2020-01-01T00:00:00+00:00"}, 409),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_does_not_fit_changes_nothing_and_is_told(desk, case):
+    fields, expected = BROKEN[case]
+    before = desk.rows(STATE)
+    status, _, body = desk.send("/review", fields, accept="application/json")
+    assert (status, set(json.loads(body))) == (expected, {"problem"})
+    status, headers, body = desk.send("/review", fields)
+    assert status == expected
+    assert headers["content-type"].startswith("text/html")
+    assert b"Nothing was changed" in body
+    assert desk.rows(STATE) == before
+    assert desk.settling.state.asked == 0
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"x", b"run=%ff&status=rejected", b"run=a&run=b", b"\xff=1", b"status=rejected&run=\x00"]
+)
+def test_no_body_breaks_it(desk, body):
+    before = desk.rows(STATE)
+    status, _, _ = desk.ask("POST", "/review", body, origin=desk.own, cookie=desk.cookie, content_type=FORM)
+    assert status in (400, 404)
+    assert desk.rows(STATE) == before
+
+
+def test_a_second_opinion_does_not_pass_over_the_first(desk):
+    run_id = open_runs(desk)[0]
+    fields = {"run": run_id, "seen": "none"}
+    assert desk.send("/review", {**fields, "status": "confirmed"})[0] == 303
+    status, _, body = desk.send("/review", {**fields, "status": "rejected"}, accept="application/json")
+    assert status == 409
+    assert "meanwhile" in json.loads(body)["problem"]
+    assert desk.rows(f"SELECT review_status FROM marts.runs WHERE run_id = '{run_id}'") == [("confirmed",)]
+
+
+def test_while_somebody_writes_a_form_waits_then_says_so_and_keeps_what_was_typed(own_sample, monkeypatch):
+    monkeypatch.setattr(triage, "PATIENCE_S", 0.3)
+    with desk_of(own_sample) as desk:
+        run_id = open_runs(desk)[0]
+        fields = {"run": run_id, "status": "rejected", "name": "bob", "note": "battery saver"}
+        before = desk.rows(STATE)
+        with file_lock(own_sample.lock_file, timeout_s=5, what="the warehouse"):
+            status, headers, body = desk.send("/review", fields, accept="application/json")
+            assert (status, headers["retry-after"]) == (503, "5")
+            assert "nothing was recorded, try again" in json.loads(body)["problem"]
+            status, _, body = desk.send("/review", fields)
+            assert status == 503
+            assert b"try again" in body
+            assert b"battery saver</textarea>" in body
+            assert b'value="bob"' in body
+            assert desk.send("/omega", {"omega": "0.25"})[0] == 503
+            assert desk.ask("GET", "/inbox")[0] == 200, "no reader waits"
+        assert desk.rows(STATE) == before
+        assert desk.settling.state.asked == 0
+        monkeypatch.setattr(triage, "PATIENCE_S", 30)
+    with desk_of(own_sample) as desk:
+        held = threading.Event()
+
+        def hold() -> None:
+            with file_lock(own_sample.lock_file, timeout_s=5, what="the warehouse"):
+                held.set()
+                time.sleep(0.5)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait()
+        assert desk.send("/review", fields)[0] == 303, "it waits its turn"
+        holder.join()
+
+
+def test_another_omega_is_looked_at_without_a_trace_and_made_current_on_request(desk):
+    before, content = desk.rows(STATE), desk.warehouse.path.read_bytes()
+    (current,) = desk.rows("SELECT value::DOUBLE FROM marts.settings WHERE is_current AND name = 'omega'")[0]
+    other = 0.25
+    assert current != other
+    alarms = (
+        "SELECT count(*) FROM marts.verdicts_at({}) WHERE is_latest AND is_anomalous AND series = '*' "
+        "AND detector = 'default'"
+    )
+    ((now,), (then,)) = (desk.rows(alarms.format(omega))[0] for omega in (current, other))
+    page = desk.ask("GET", f"/omega?omega={other}")
+    assert page[0] == 200
+    assert then > now
+    assert f"{then - now} run{'s become' if then - now > 1 else ' becomes'} anomalous: alarms more." in text_of(page)
+    assert "0 runs are anomalous no longer: alarms fewer." in text_of(page)
+    assert desk.rows(STATE) == before
+    assert desk.warehouse.path.read_bytes() == content
+    for bad in ("", "-1", "nan", "inf", "1e999", "x"):
+        assert desk.ask("GET", f"/omega?omega={bad}")[0] == 400
+        assert desk.send("/omega", {"omega": bad})[0] == 400
+    assert desk.send("/omega", {"omega": str(other), "seen": "9.0"})[0] == 409
+    assert desk.rows(STATE) == before
+    status, headers, _ = desk.send(
+        "/omega", {"omega": str(other), "seen": repr(current), "name": "bob", "note": "misses"}
+    )
+    assert (status, headers["location"]) == (303, "/omega?omega=0.25")
+    assert desk.rows("SELECT value, changed_by, note FROM marts.settings WHERE is_current AND name = 'omega'") == [
+        ("0.25", "bob", "misses")
+    ]
+    assert "ω = 0.25 is the current one" in text_of(desk.ask("GET", headers["location"]))
+    assert desk.settling.state.asked == 1
+
+
+def test_a_server_that_only_reads_takes_nothing_and_gives_no_token(own_sample):
+    with desk_of(own_sample, may_change=False) as desk:
+        before, run_id = desk.rows(STATE), open_runs(desk)[0]
+        assert not (desk.settings.home_dir / "token").exists()
+        status, headers, body = desk.ask("GET", "/inbox")
+        assert status == 200
+        assert "set-cookie" not in headers
+        assert b"data-review" not in body
+        status, _, body = desk.ask("GET", f"/review?run={run_id}")
+        assert f"perfreg review {run_id} --status rejected".encode() in body
+        assert b"<form" not in body
+        assert b"<form" not in desk.ask("GET", "/omega?omega=0.25")[2]
+        assert json.loads(desk.ask("GET", "/upkeep")[2])["may_change"] is False
+        for path in ("/review", "/omega"):
+            body = urlencode({"run": run_id, "status": "rejected", "omega": "0.25"}).encode()
+            assert desk.ask("POST", path, body, origin=desk.own, content_type=FORM)[0] == 405
+        assert desk.rows(STATE) == before
+
+
+# ---- what becomes due ----------------------------------------------------------------------------
+def _waited(settling: Settling, number: int) -> None:
+    deadline = time.monotonic() + 60
+    while settling.state.done < number:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_what_is_asked_for_meanwhile_is_done_by_one_more(tmp_path):
+    gate = tmp_path / "gate"
+    script = (
+        "import pathlib, sys, time\n"
+        f"log = pathlib.Path({str(tmp_path / 'log')!r}); log.open('a').write('x')\n"
+        "print('step 1 of 2', flush=True)\n"
+        f"while not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.02)\n"
+    )
+    settling = Settling([sys.executable, "-c", script], {})
+    assert settling.state == type(settling.state)(0, 0, "", None)
+    assert [settling.ask() for _ in range(3)] == [1, 2, 3]
+    deadline = time.monotonic() + 60
+    while settling.state.told != "step 1 of 2":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert settling.state.is_running
+    assert settling.ask() == 4
+    gate.touch()
+    _waited(settling, 4)
+    assert len((tmp_path / "log").read_text()) <= 3, "not one each"
+    assert settling.ask() == 5
+    _waited(settling, 5)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ((sys.executable, "-c", "import sys; print('disk is full'); sys.exit(1)"), "disk is full"),
+        ((sys.executable, "-c", "import sys; sys.exit(2)"), "it ended with status 2"),
+        (("/no/such/command",), "it could not be started (No such file or directory)"),
+    ],
+)
+def test_a_failure_is_told_in_its_own_words_and_the_next_one_begins_anew(command, told):
+    settling = Settling(command, {})
+    for number in (1, 2):
+        assert settling.ask() == number
+        _waited(settling, number)
+        assert settling.state.problem == told
+
+
+def test_its_end_is_the_process_end(tmp_path):
+    script = f"import pathlib, time; pathlib.Path({str(tmp_path / 'begun')!r}).touch(); time.sleep(600)"
+    settling = Settling([sys.executable, "-c", script], {})
+    settling.ask()
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "begun").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    settling.end()
+    _waited(settling, 1)
+    settling.ask()
+    assert settling.state.is_running, "it is due still"
+    assert QUICK
