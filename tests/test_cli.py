@@ -155,6 +155,7 @@ def test_a_review_is_kept_and_an_unknown_run_is_named(warehouse):
         assert reader.value("SELECT review_status FROM marts.runs WHERE run_id = ?", [run_id]) is None
         told = "SELECT list(status ORDER BY reviewed_at) FROM marts.reviews WHERE run_id = ?"
         assert reader.value(told, [run_id]) == ["confirmed", "withdrawn"]
+    assert "nothing was due" in run("catch-up", warehouse=warehouse).stdout
     nothing = run("review", run_id, "--withdraw", warehouse=warehouse)
     assert nothing.exit_code == 1
     assert "No review of it is in force" in nothing.stderr

@@ -6,7 +6,7 @@ It holds for the results that are stored: where something is due, they are those
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfreg_assets.detection import detectors
@@ -33,6 +33,7 @@ class Effect:
         history_before, history_after: how many of them have the run in their history.
         null_before, null_after: for how many of them its scores tell what is normal.
         judged_again: those that are measured again: by another history, or other earlier scores.
+        unjudged_count: those of them that are left with too few earlier runs for a verdict.
         is_at_least: there may be more of them: after the ones that were looked at, or by what follows from verdicts.
     """
 
@@ -42,6 +43,7 @@ class Effect:
     null_before: int
     null_after: int
     judged_again: tuple[str, ...]
+    unjudged_count: int
     is_at_least: bool
 
 
@@ -58,15 +60,15 @@ def effect_of(reader: Reader, settings: Settings, run_id: str, status: str) -> E
     facts = histories.facts(reader, app, with_verdicts=rules.excludes_anomalous) if app is not None else []
     run = next((one for one in facts if one.run_id == run_id), None)
     if run is None:  # in quarantine: no run is compared with it
-        return Effect(0, 0, 0, 0, 0, (), is_at_least=False)
+        return Effect(0, 0, 0, 0, 0, (), 0, is_at_least=False)
     review = None if status == reviews.WITHDRAWN else status
     later = [one for one in facts if one.place > run.place]
     comparable = [one for one in facts if one.is_comparable_with(run)]
     looked_at = [one for one in comparable if one.place > run.place][:LOOKED_AT]
     members = _members(reader, run, replace(run, review=review), comparable, looked_at, rules)
-    changed = {one for one, (before, after) in members.items() if before != after}
+    changed = {one: len(after) >= rules.minimum for one, (before, after) in members.items() if before != after}
     nulls = _nulls(reader, settings, run_id, review, [one.run_id for one in looked_at], changed)
-    again = tuple(one.run_id for one in looked_at if one.run_id in changed | nulls.other)
+    again = tuple(one.run_id for one in looked_at if one.run_id in changed.keys() | nulls.other)
     is_cut = len(looked_at) == LOOKED_AT and looked_at[-1].run_id in again
     return Effect(
         later_count=len(later),
@@ -75,6 +77,7 @@ def effect_of(reader: Reader, settings: Settings, run_id: str, status: str) -> E
         null_before=nulls.before,
         null_after=nulls.after,
         judged_again=again,
+        unjudged_count=sum(len(before) >= rules.minimum > len(after) for before, after in members.values()),
         is_at_least=bool(again) and (is_cut or rules.excludes_anomalous),
     )
 
@@ -89,7 +92,8 @@ def _members(
 ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """run_id → its history's runs before and after, of those whose history may change.
 
-    A history that is full of runs after the reviewed one stays: neither its place nor what it bars comes up.
+    A history that is full of runs after the reviewed one stays: neither its place nor what it bars comes up. The others
+    are selected twice, so that the difference is the review's alone, whatever else is due.
     """
     places = {one.run_id: one.place for one in comparable}
     stored = histories.members(reader, [one.run_id for one in looked_at])
@@ -97,12 +101,14 @@ def _members(
     paths = histories.Paths(reader)
     found = {}
     for one in looked_at:
-        before = stored.get(one.run_id, ())
-        is_full = len(before) == rules.size
-        if is_full and all(other in places and places[other] > run.place for other in before):
+        known = stored.get(one.run_id, ())
+        if len(known) == rules.size and all(other in places and places[other] > run.place for other in known):
             continue
-        selected = select_history(one, assumed, rules, paths)
-        found[one.run_id] = before, tuple(member.run_id for member in selected.members)
+        before, after = (
+            tuple(member.run_id for member in select_history(one, others, rules, paths).members)
+            for others in (comparable, assumed)
+        )
+        found[one.run_id] = before, after
     return found
 
 
@@ -116,11 +122,16 @@ class _Nulls:
 
 
 def _nulls(
-    reader: Reader, settings: Settings, run_id: str, review: str | None, later: Sequence[str], changed: set[str]
+    reader: Reader,
+    settings: Settings,
+    run_id: str,
+    review: str | None,
+    later: Sequence[str],
+    changed: Mapping[str, bool],
 ) -> _Nulls:
     """
     Args:
-        changed: later runs with another history, whose own scores will be others.
+        changed: later runs with another history, whose own scores will be others, and whether it is enough for a score.
     """
     detector = detectors()[settings.detector]
     if not detector.has_empirical_null:
@@ -133,11 +144,12 @@ def _nulls(
     then.learn(
         {
             one: {series: score + _NUDGE for series, score in scores.items()}
-            for one, scores in then.known(changed).items()
+            for one, scores in then.known(changed.keys()).items()
         }
     )
+    scored_then = {one for one in later if changed.get(one, one in scored)}
     return _Nulls(
         before=sum(now.counts_for(one, run_id) for one in scored),
-        after=sum(then.counts_for(one, run_id) for one in scored),
+        after=sum(then.counts_for(one, run_id) for one in scored_then),
         other=frozenset(one for one, series in scored.items() if now.hash_of(one, series) != then.hash_of(one, series)),
     )

@@ -20,6 +20,8 @@ BUTTONS = {
     "accepted": "Accept as the new normal",
     WITHDRAWN: "Withdraw the review",
 }
+WORDS = {"confirmed": "Confirm", "rejected": "False alarm", "accepted": "Accept"}
+"""Of small buttons beside a run, in the order of their keys c, r and a."""
 MEANINGS = {
     **REVIEW_EFFECTS,
     WITHDRAWN: "As if nobody had reviewed it: it is an open alarm again, if it is one. What was said is kept.",
@@ -42,6 +44,8 @@ class Effect(Protocol):
     @property
     def judged_again(self) -> tuple[str, ...]: ...
     @property
+    def unjudged_count(self) -> int: ...
+    @property
     def is_at_least(self) -> bool: ...
 
 
@@ -56,7 +60,14 @@ def effects(effect: Effect) -> list[str]:
         _histories(effect.history_before, effect.history_after),
         _normal(effect.null_before, effect.null_after),
         again or "No later run is judged again.",
+        *_unjudged(effect.unjudged_count),
     ]
+
+
+def _unjudged(count: int) -> list[str]:
+    return (
+        [f"{_runs(count)} {'has' if count == 1 else 'have'} too few earlier runs left to be judged."] if count else []
+    )
 
 
 def _histories(before: int, after: int) -> str:

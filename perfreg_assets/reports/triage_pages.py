@@ -137,7 +137,7 @@ def _choices(*, may_change: bool) -> list[dict[str, str]]:
         {
             "status": status,
             "key": status[0],
-            "label": wording.REVIEW_LABELS[status],
+            "label": review_wording.WORDS[status],
             "meaning": review_wording.MEANINGS[status],
         }
         for status in statuses

@@ -23,6 +23,10 @@ from perfreg_assets.warehouse import reviews, runs
 RUNS = [row(number, version=str(number // 3)) for number in range(18)]
 REGRESSIONS = {"made-009": ("cpu_app", 9.0)}
 MEASURED = "SELECT run_id, input_hash FROM core.distances WHERE is_latest AND series = '*' AND detector = 'default'"
+SCORED = (
+    "SELECT DISTINCT run_id FROM core.distances WHERE is_latest AND detector = 'default' AND series <> '*' "
+    "AND state = 'scored'"
+)
 MEMBERS = "SELECT run_id, list(history_run_id ORDER BY history_rank) AS runs FROM marts.history_sets GROUP BY run_id"
 
 
@@ -61,11 +65,15 @@ def facts(project):
     return measured, members
 
 
+def ready_runs(project):
+    return {one["run_id"] for one in project.rows("SELECT run_id FROM marts.history_states WHERE state = 'ready'")}
+
+
 def counting(project, run_id):
     with project.warehouse.reading() as reader:
         later = [run.run_id for run in RUNS if run.run_id > run_id]
         past = PastScores(reader, later, "default")
-        scored = {one["run_id"] for one in project.rows("SELECT run_id FROM marts.verdicts WHERE is_current")}
+        scored = {one["run_id"] for one in project.rows(SCORED)}
         return sum(past.counts_for(one, run_id) for one in later if one in scored)
 
 
@@ -82,6 +90,7 @@ def test_what_is_said_before_is_what_happens(project, story):
     run_id, statuses = STORY[story]
     for status in statuses:
         told = said(project, run_id, status)
+        ready = ready_runs(project)
         measured, members = facts(project)
         assert told.later_count == len(RUNS) - 1 - int(run_id[-3:])
         assert told.history_before == sum(run_id in own for own in members.values())
@@ -97,6 +106,7 @@ def test_what_is_said_before_is_what_happens(project, story):
         assert set(told.judged_again) == again, status
         assert told.history_after == sum(run_id in own for own in members_now.values())
         assert told.null_after == counting(project, run_id)
+        assert told.unjudged_count == len(ready - ready_runs(project))
         assert again <= due
         assert not told.is_at_least
 

@@ -66,6 +66,7 @@ def test_a_run_is_reviewed_and_undone_on_its_page(page, desk):
     assert page.locator(".triage code").count() == 0, "no commands where there are buttons"
     page.get_by_role("link", name="It is a false alarm").click()
     dialog = page.get_by_role("dialog", name=f"{run_id}: Call it a false alarm?")
+    dialog.wait_for()
     assert dialog.locator("li").all_inner_texts() == expected
     assert dialog.get_by_label("Your name").input_value() == "ada"
     dialog.get_by_label("Why").fill("battery saver")
@@ -90,7 +91,7 @@ def test_the_inbox_is_worked_through_with_the_keyboard_alone(page, desk):
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     row = page.locator(f'tr[data-run="{second}"]')
-    row.get_by_text("Confirmed regression").wait_for()
+    row.locator(".is-said", has_text="Confirmed regression").wait_for()
     assert desk.rows(TOLD.format(second)) == [("confirmed", "leak in the list, c r a", "ada")]
     page.keyboard.press("u")
     page.get_by_role("dialog", name=f"{second}: Withdraw what was said of it?").wait_for()
@@ -110,8 +111,10 @@ def test_the_inbox_is_worked_through_with_the_keyboard_alone(page, desk):
     assert desk.rows(TOLD.format(first)) == []
 
 
-def test_the_index_says_it_by_key_and_a_second_opinion_is_told(page, desk):
+def test_the_index_says_it_by_key_and_a_second_opinion_is_told(browser, desk):
     run_id = open_runs(desk)[0]
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
     page.goto(f"{desk.own}/#open=1")
     page.wait_for_selector("body[data-reviews=yes]")
     page.wait_for_selector(f'tr[data-run="{run_id}"]')
@@ -119,6 +122,7 @@ def test_the_index_says_it_by_key_and_a_second_opinion_is_told(page, desk):
     page.keyboard.press("j")
     page.keyboard.press("a")
     dialog = page.get_by_role("dialog", name=f"{run_id}: Accept it as the new normal?")
+    dialog.wait_for()
     assert dialog.locator("li").all_inner_texts() == effects(desk, run_id, "accepted")
     assert desk.send("/review", {"run": run_id, "status": "confirmed"})[0] == 303  # somebody else
     with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
@@ -126,7 +130,7 @@ def test_the_index_says_it_by_key_and_a_second_opinion_is_told(page, desk):
     assert sent.value.status == 409
     dialog.get_by_role("alert").get_by_text("meanwhile").wait_for()
     assert [status for status, _, _ in desk.rows(TOLD.format(run_id))] == ["confirmed"]
-    page.once("console", lambda message: None)
+    context.close()
 
 
 def test_it_works_without_scripts(browser, desk):
@@ -165,17 +169,20 @@ def test_the_sliders_change_nothing_and_lead_to_the_page_that_does(page, desk):
     assert desk.warehouse.path.read_bytes() == before
 
 
-ATTACK = """<!doctype html><form id=f method=post action="{own}/review"><input name=run value="{run}"><input name=status
-value=rejected></form><form id=g method=post enctype="text/plain" action="{own}/review"><input name=run value="{run}"></form>
-<iframe name=i></iframe><script>
-const body = "run={run}&status=rejected", type = {{ "content-type": "application/x-www-form-urlencoded" }};
+ATTACK = """<!doctype html>
+<form id=f target=i method=post action="{own}/review"><input name=run value="{run}">
+<input name=status value=rejected></form>
+<form id=g target=j method=post enctype="text/plain" action="{own}/review"><input name=run value="{run}"></form>
+<iframe name=i></iframe><iframe name=j></iframe><script>
+const body = "run={run}&status=rejected", headers = {{ "content-type": "application/x-www-form-urlencoded" }};
+const post = {{ method: "POST", credentials: "include", headers }};
 Promise.allSettled([
-  fetch("{own}/review", {{ method: "POST", mode: "no-cors", credentials: "include", body, headers: type }}),
-  fetch("{own}/review", {{ method: "POST", credentials: "include", body, headers: {{ ...type, "x-perfreg-token": "x" }} }}),
+  fetch("{own}/review", {{ ...post, mode: "no-cors", body }}),
+  fetch("{own}/review", {{ ...post, body, headers: {{ ...headers, "x-perfreg-token": "x" }} }}),
   fetch("{own}/review?" + body, {{ mode: "no-cors", credentials: "include" }}),
-  fetch("{own}/omega", {{ method: "POST", mode: "no-cors", credentials: "include", body: "omega=0.25", headers: type }}),
+  fetch("{own}/omega", {{ ...post, mode: "no-cors", body: "omega=0.25" }}),
 ]).then(() => {{
-  for (const id of ["g", "f"]) {{ document.getElementById(id).target = "i"; document.getElementById(id).submit(); }}
+  for (const id of ["g", "f"]) document.getElementById(id).submit();
   setTimeout(() => {{ document.title = "tried"; }}, 500);
 }});
 </script>"""

@@ -13,9 +13,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+from perfreg_assets.cli import servers
 from perfreg_assets.model.review_effects import effect_of
 from perfreg_assets.reports import review_wording, triage
 from perfreg_assets.reports.settling import Settling
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import reviews
 from perfreg_assets.warehouse.lock import file_lock
 from tests.reports.triage_server import QUICK, Answer, Desk, desk_of
@@ -311,6 +313,22 @@ def test_a_server_that_only_reads_takes_nothing_and_gives_no_token(own_sample):
             body = urlencode({"run": run_id, "status": "rejected", "omega": "0.25"}).encode()
             assert desk.ask("POST", path, body, origin=desk.own, content_type=FORM)[0] == 405
         assert desk.rows(STATE) == before
+
+
+def test_the_command_line_serves_so_only_where_it_may_write(own_sample, tmp_path, capsys):
+    settings = Settings(warehouse=own_sample.path)
+    asked = servers._triage(settings, read_only=False)
+    assert asked.may_change
+    with own_sample.reading() as reader:
+        assert asked.effect_of(reader, "notes-0010", "confirmed") == effect_of(
+            reader, settings, "notes-0010", "confirmed"
+        )
+    assert not servers._triage(settings, read_only=True).may_change
+    assert capsys.readouterr().err == ""
+    published = Settings(warehouse=tmp_path / "elsewhere" / "perfreg.duckdb")
+    assert not servers._triage(published, read_only=False).may_change
+    assert "reviews cannot be given on the pages" in capsys.readouterr().err
+    assert not published.warehouse.exists()
 
 
 # ---- what becomes due ----------------------------------------------------------------------------
