@@ -16,6 +16,7 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -246,17 +247,34 @@ def make_server(
         triage=triage,
         token=token_of(settings.home_dir) if triage is not None and triage.may_change else None,
     )
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="off",
-            ws="none",
-        )
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        ws="none",
     )
+    settling = triage.settling if triage is not None else None
+    return _Server(config, settling.end if settling is not None else None)
+
+
+class _Server(uvicorn.Server):
+    """Ends what it began, however it is stopped: after its own end uvicorn lets a signal have its way.
+
+    Args:
+        at_end: called once when the server stops.
+    """
+
+    def __init__(self, config: uvicorn.Config, at_end: Callable[[], None] | None) -> None:
+        super().__init__(config)
+        self._at_end = at_end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._at_end is not None:
+            await run_in_threadpool(self._at_end)
+        await super().shutdown(sockets)
 
 
 def serve(
@@ -283,8 +301,4 @@ def serve(
         server = make_server(settings, listener, fetch=fetch, reduced_dir=reduced_dir, compare=compare, triage=triage)
         if on_ready is not None:
             on_ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/")
-        try:
-            server.run(sockets=[listener])
-        finally:
-            if triage is not None and triage.settling is not None:
-                triage.settling.end()
+        server.run(sockets=[listener])

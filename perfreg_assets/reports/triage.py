@@ -27,6 +27,8 @@ from perfreg_assets.warehouse.connection import Reader, Warehouse
 LONGEST_NOTE, LONGEST_NAME = 2000, 200
 PATIENCE_S = 10.0
 """So long a form waits for whoever writes; steps of a job write one after the other, each for less than a second."""
+_LOOKS_AT_ONCE = 2
+"""What a review would do is found from all runs of its app."""
 SAID = (*reviews.STATUSES, reviews.WITHDRAWN)
 _NOBODY = "none"
 """As `seen`: there was no review in force when the page was made."""
@@ -174,6 +176,7 @@ class _Desk:
             data=triage.settings.data,
         )
         self._turn = threading.Lock()
+        self._looks = threading.Semaphore(_LOOKS_AT_ONCE)
 
     # ---- reading ---------------------------------------------------------------------------------
     def inbox(self, request: Request) -> Response:
@@ -313,7 +316,8 @@ class _Desk:
     ) -> Response:
         with self._reading.reading() as reader:
             run = triage_pages.load_reviewed(reader, run_id)
-            effect = None if status is None else self._triage.effect_of(reader, run_id, status)
+            with self._looks:
+                effect = None if status is None else self._triage.effect_of(reader, run_id, status)
         in_force = next(iter(run.told), None)
         in_force = None if in_force is None or in_force.status == reviews.WITHDRAWN else in_force
         if status == reviews.WITHDRAWN and in_force is None:

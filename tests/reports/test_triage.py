@@ -15,12 +15,13 @@ import pytest
 
 from perfreg_assets.cli import servers
 from perfreg_assets.model.review_effects import effect_of
+from perfreg_assets.process_life import is_alive
 from perfreg_assets.reports import review_wording, triage
 from perfreg_assets.reports.settling import Settling
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import reviews
 from perfreg_assets.warehouse.lock import file_lock
-from tests.reports.triage_server import QUICK, Answer, Desk, desk_of
+from tests.reports.triage_server import Answer, Desk, desk_of
 
 FOREIGN = "https://evil.example"
 FORM = "application/x-www-form-urlencoded"
@@ -379,16 +380,17 @@ def test_a_failure_is_told_in_its_own_words_and_the_next_one_begins_anew(command
         assert settling.state.problem == told
 
 
-def test_its_end_is_the_process_end(tmp_path):
-    script = f"import pathlib, time; pathlib.Path({str(tmp_path / 'begun')!r}).touch(); time.sleep(600)"
-    settling = Settling([sys.executable, "-c", script], {})
-    settling.ask()
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "begun").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    settling.end()
-    _waited(settling, 1)
-    settling.ask()
-    assert settling.state.is_running, "it is due still"
-    assert QUICK
+def test_what_is_under_way_ends_with_the_server(own_sample, tmp_path):
+    number = tmp_path / "number"
+    script = f"import os, pathlib, time; pathlib.Path({str(number)!r}).write_text(str(os.getpid())); time.sleep(600)"
+    with desk_of(own_sample, command=[sys.executable, "-c", script]) as desk:
+        assert desk.send("/review", {"run": open_runs(desk)[0], "status": "rejected"})[0] == 303
+        deadline = time.monotonic() + 60
+        while not (number.exists() and number.read_text()):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert is_alive(int(number.read_text()))
+    _waited(desk.settling, 1)
+    assert not is_alive(int(number.read_text()))
+    desk.settling.ask()
+    assert desk.settling.state.is_running, "it is due still, and nothing is begun any more"

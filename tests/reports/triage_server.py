@@ -92,5 +92,3 @@ def desk_of(
     )
     with served(settings, triage=triage) as port:
         yield Desk(port, settings, warehouse, settling)
-    if settling is not None:
-        settling.end()
