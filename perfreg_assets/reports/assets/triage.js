@@ -64,7 +64,10 @@
     if (!(await upkeep())) return;
     desk = reviewing(said, (run, status, label) => {
       const row = list && rows().find((one) => one.dataset.run === run);
-      if (row) row.cells[row.cells.length - 1].textContent = status === "withdrawn" ? "" : label;
+      if (!row) return;
+      const notes = row.cells[row.cells.length - 1];
+      const others = notes.textContent.split("; ").filter((one) => one.includes("functional problem"));
+      notes.textContent = [status === "withdrawn" ? "" : label, ...others].filter(Boolean).join("; ");
     });
     for (const part of document.querySelectorAll("[data-commands]")) part.textContent = "What was said last counts, whatever was said before.";
     for (const part of document.querySelectorAll("dt:has([data-status])")) {
