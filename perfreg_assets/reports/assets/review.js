@@ -157,13 +157,14 @@ export function reviewing(said, onSaid = () => {}) {
   return { ask, undo, isAsking: () => dialog.open };
 }
 
-// A link that asks; without this script it leads to the page with the form.
-export function choice(run, status, label) {
+// A link that asks; without this script it leads to the page with the form. `told`: its name where many say the same.
+export function choice(run, status, label, told = label) {
   const link = make("a", {
     className: "choice",
     href: new URL(`review?${new URLSearchParams({ run, status })}`, site).href,
     textContent: label,
   });
+  link.setAttribute("aria-label", told);
   link.dataset.review = run;
   link.dataset.status = status;
   return link;

@@ -78,7 +78,7 @@
     }
     for (const part of document.querySelectorAll("span[data-triage]")) {
       const words = { confirmed: "Confirm", rejected: "False alarm", accepted: "Accept" };
-      part.replaceChildren(...Object.entries(words).flatMap(([status, word]) => [choice(part.dataset.triage, status, word), " "]));
+      part.replaceChildren(...Object.entries(words).flatMap(([status, word]) => [choice(part.dataset.triage, status, word, `${word}: ${part.dataset.triage}`), " "]));
     }
     for (const part of document.querySelectorAll("[data-key-told]")) part.textContent = "Asks for name and note, and says before what it changes:";
     document.body.dataset.reviews = "yes";
