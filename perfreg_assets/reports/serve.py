@@ -49,6 +49,11 @@ _UI_POLICY = (
 )
 """On top of the UI's own policy, which allows Google's analytics and storage: nothing leaves this machine."""
 
+_REDUCED_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Of a folder that may be anybody's: its pages need no script, and one of theirs would be an own page's."""
 _NEEDS_TOKEN = (
     f"What changes something needs the token: open this server's own pages, or send the header {TOKEN_HEADER} with the "
     "content of the file `token` in perfreg's home (.perfreg)."
@@ -193,7 +198,7 @@ def create_app(
             *([Route("/compare", compare_route(compare), methods=["GET"])] if compare is not None else []),
             *(triage.routes() if triage is not None else [Route("/upkeep", nothing_changes)]),
             Route("/perfetto", to_ui),
-            *([Mount("/reduced", Files(reduced_dir))] if reduced_dir is not None else []),
+            *([Mount("/reduced", Files(reduced_dir, policy=_REDUCED_POLICY))] if reduced_dir is not None else []),
             *docs_routes(docs_site()),
             Mount("/perfetto", Files(perfetto_ui_dir(), policy=_UI_POLICY)),
             Mount("/", Files(reports_dir)),

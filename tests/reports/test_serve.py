@@ -69,6 +69,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (reports / "link.html").symlink_to(home / "secret.txt")
     (home / "kept" / "long").mkdir(parents=True)
     (home / "kept" / "long" / "long.perfetto-trace").write_bytes(TRACE)
+    (home / "kept" / "long" / "index.html").write_text("<script>fetch('/review', {method: 'POST'})</script>")
     settings = Settings(home=home)
     with open_socket(0) as listener:
         server = make_server(settings, listener, reduced_dir=home / "kept")
@@ -129,6 +130,12 @@ def test_the_ui_may_not_talk_to_the_internet(site):
     assert "connect-src 'self' blob: data:" in policy
     assert "https:" not in policy
     assert "content-security-policy" not in site.ask("/")[1], "the pages bring their own, stricter one"
+
+
+def test_no_script_of_a_reduced_traces_folder_runs_as_an_own_page(site):
+    status, headers, _ = site.ask("/reduced/long/index.html")
+    assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline';")
 
 
 def test_a_gzip_trace_arrives_byte_for_byte_and_in_parts(site):
