@@ -52,7 +52,7 @@ class Effect(Protocol):
 def effects(effect: Effect) -> list[str]:
     """What would follow: for histories, for what counts as normal, and which runs are judged again."""
     if not effect.later_count:
-        return ["There is no later run of this app yet, so no verdict changes."]
+        return ["There is no later run to be compared with it, so no verdict changes."]
     count = len(effect.judged_again)
     least = "At least " if effect.is_at_least else ""
     again = f"{least}{_runs(count)} {'is' if count == 1 else 'are'} judged again." if count else None

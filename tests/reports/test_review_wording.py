@@ -16,7 +16,7 @@ def effect(**changes: object) -> Effect:
 
 
 CASES = {
-    "nothing later": ({"later_count": 0}, ["There is no later run of this app yet, so no verdict changes."]),
+    "nothing later": ({"later_count": 0}, ["There is no later run to be compared with it, so no verdict changes."]),
     "nothing changes": (
         {},
         [
