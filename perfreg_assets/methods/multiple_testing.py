@@ -20,7 +20,7 @@ from perfreg_assets.detection import RunRule
 from perfreg_assets.methods.calibration import LARGEST_SCORE, p_of_score, score_of_p, special
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.omega_rule import critical_omega, state
-from perfreg_assets.methods.repeats import combined_score, majority_score
+from perfreg_assets.methods.repeats import combined_score, score_by_number
 from perfreg_assets.methods.samples import Score
 
 
@@ -93,7 +93,7 @@ def combine(scores: Mapping[str, Score], run_rule: RunRule) -> Score:
 
 def version_score(scores: Mapping[str, Floats], degrees: Mapping[str, float], alike: Mapping[str, float]) -> float:
     """Standard-normal score of a build as a whole, as marts.version_verdicts_at decides it: its runs together, or most
-    of them each in its own way.
+    of them, or half of six and more, each in its own way.
 
     Args:
         scores: series → (n,) uncorrected scores of its runs, in one order.
@@ -107,7 +107,7 @@ def version_score(scores: Mapping[str, Floats], degrees: Mapping[str, float], al
     of_series = series_scores(scores, degrees, alike)
     worst = [max(sidak(float(one), len(scores)) for one in of_run) for of_run in zip(*scores.values(), strict=True)]
     together = max(sidak(score, len(of_series)) for score in of_series.values())
-    return max(together, majority_score(np.array(worst)))
+    return max(together, score_by_number(np.array(worst)))
 
 
 def series_scores(
@@ -115,7 +115,7 @@ def series_scores(
 ) -> dict[str, float]:
     """Series → score of a build by it alone, uncorrected; as `version_score`."""
     return {
-        series: max(combined_score(of_runs, degrees[series], alike[series]), majority_score(of_runs))
+        series: max(combined_score(of_runs, degrees[series], alike[series]), score_by_number(of_runs))
         for series, of_runs in scores.items()
     }
 

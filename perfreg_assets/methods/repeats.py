@@ -8,8 +8,8 @@ How much builds differ is learned from the history's own groups, the runs of one
 A run's score stands for a value of Student's t (see `calibration`); the mean is taken of those, because the spread of
 the history, which all of them were divided by, is uncertain for all of them at once. A single run keeps its score. What
 several runs are given, one alone neither carries nor hides: a run counts for at most `LARGEST_REPEAT` either way,
-unless half of the runs are as far out. Repeats of one regression are found by their mean; a build of which most runs
-are anomalous, each in its own way, is found by their number (`majority_score`).
+unless half of the runs are as far out. Repeats of one regression are found by their mean; a build of which most runs,
+or half of six and more, are anomalous, each in its own way, is found by their number (`score_by_number`).
 
 The warehouse computes the same in SQL (marts.t_of_score, score_of_t, version_verdicts_at), from what is stored with
 each distance; that both agree is tested.
@@ -28,6 +28,8 @@ from perfreg_assets.methods.inputs import Floats
 
 LARGEST_REPEAT = 3.0
 """Of a run's score beside others of its build: one wild run among ten is no regression of the build."""
+FEWEST_HALVED = 6
+"""Runs of a build, of which half tell as much by their number as most of fewer."""
 PRIOR_WEIGHT = 4.0
 """Builds differ little unless the history says so: Beta(1, 4) on their share of the variance, .2 on average."""
 _SHARES: Floats = np.linspace(0.0, 0.8, 161)
@@ -107,6 +109,19 @@ def majority_score(scores: Floats) -> float:
     if not len(scores):
         raise ValueError("a build without a judged run has no score; at least one is needed")
     return float(np.quantile(scores, 0.5, method="inverted_cdf"))
+
+
+def score_by_number(scores: Floats) -> float:
+    """As `majority_score`, but half of `FEWEST_HALVED` runs and more are enough: at the level of the default ω chance
+    makes three of six anomalous in one build of 600, which is less than two of three.
+
+    Raises:
+        ValueError: there is no score.
+    """
+    count = len(scores)
+    if count >= FEWEST_HALVED and count % 2 == 0:
+        return float(np.sort(scores)[count // 2])
+    return majority_score(scores)
 
 
 def t_of_score(score: Floats, degrees: float) -> NDArray[np.float64]:

@@ -73,10 +73,11 @@ FROM (
         len(list_distinct(list_transform(
             list_filter(flatten(list(parts.singles)), lambda one: one.critical_omega > parts.omega), lambda one: one.run_id
         ))) AS anomalous_count,
-        -- Together, or most of them each by itself, which may be in different series.
+        -- Together, or most of them, or half of six and more, each by itself, which may be in different series.
         coalesce(bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)), false) AS is_over,
         CASE
-            WHEN is_over OR 2 * anomalous_count > judged_count THEN 'anomalous'
+            WHEN is_over OR 2 * anomalous_count > judged_count
+                OR (parts.scale = 'score' AND 2 * anomalous_count = judged_count AND judged_count >= 6) THEN 'anomalous'
             WHEN bool_or(parts.is_lacking) THEN 'series_missing'
             WHEN bool_or(marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega))
                 AND NOT bool_or(coalesce(marts.is_over_threshold(parts.series_score, parts.q1, parts.q3, parts.omega), false)) THEN 'improved'

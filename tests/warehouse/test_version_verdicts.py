@@ -105,6 +105,16 @@ def test_half_of_the_runs_are_not_most_of_them(writer: Writer) -> None:
     assert _judged(writer, {"rss_app": [4.2, 2.7, -2.5, -2.2]})["all"]["state"] == "normal"
 
 
+def test_half_of_six_runs_are_enough(writer: Writer) -> None:
+    """Six runs with faults of different kinds, three of which alarmed, were told as a normal version."""
+    found = _judged(
+        writer, {"rss_app": [4.2, 2.7, -1.5, 0.2, -0.4, -2.0], "cpu_app": [-1.2, -0.9, 3.1, 0.1, -1.0, -1.9]}
+    )
+    assert found["all"]["score"] < found["all"]["threshold"]
+    assert found["all"]["state"] == "anomalous"
+    assert "is anomalous: 3 of 6 judged runs are, each by itself; " in found["all"]["explanation"]
+
+
 def test_a_version_is_corrected_for_its_series_so_one_run_keeps_its_verdict(writer: Writer) -> None:
     found = _judged(writer, {"rss_app": [1.9], "cpu_app": [0.3], "cpu_total": [-0.4]})
     assert found["all"]["score"] == pytest.approx(sidak(1.9, 3), abs=1e-6)
