@@ -8,9 +8,11 @@ the lock.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from perfreg_assets.reports import (
     benchmark_site,
@@ -21,19 +23,22 @@ from perfreg_assets.reports import (
     shards,
     version_list,
     version_site,
+    wording,
 )
 from perfreg_assets.reports import changes as change_finder
 from perfreg_assets.reports.benchmark_site import write_benchmark_pages
 from perfreg_assets.reports.changes import Changes, Late, noted
 from perfreg_assets.reports.energy_site import write_energy_page
-from perfreg_assets.reports.files import copy, digest, write
+from perfreg_assets.reports.files import digest, write
 from perfreg_assets.reports.index_page import IndexFacts, known_series, render_index
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name
 from perfreg_assets.reports.omega_page import render_omega_page
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.run_page import render_run_page
+from perfreg_assets.reports.site_assets import write_assets
 from perfreg_assets.reports.site_state import SiteState, TornError
-from perfreg_assets.reports.templating import asset_files, code_hash
+from perfreg_assets.reports.templating import code_hash
+from perfreg_assets.warehouse import drifts
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.lock import file_lock
 
@@ -139,6 +144,14 @@ def _overview(reader: Reader) -> str:
     return digest(repr(loading_lists.overview_facts(reader)))
 
 
+def _drift_lines(reader: Reader, apps: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """App → the drifts of its latest versions, in marts.drifts' own words."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in drifts.worth_telling(reader, list(apps), known_series(apps)):
+        found[row["app"]].append(wording.drift_line(row))
+    return dict(found)
+
+
 class _Build:
     """One build, under the lock."""
 
@@ -153,9 +166,7 @@ class _Build:
 
     def run(self) -> list[str]:
         out_dir, salt = self._out_dir, _salt(self._server)
-        for name, source in asset_files().items():
-            (out_dir / "assets").mkdir(exist_ok=True)
-            copy(source, out_dir / "assets" / name)
+        write_assets(out_dir)
         changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
         touched: set[tuple[str, str]] = set()
         for late, seen, gone in change_finder.late_pages(
@@ -228,6 +239,7 @@ class _Build:
             omega=omega,
             detector=detector,
             series_axes=loading_lists.load_axes(reader, known_series(head.apps)),
+            drifts=_drift_lines(reader, head.apps),
         )
         self._write_overview("index.html", render_index(facts))
         self._write_overview("omega.html", render_omega_page(loading_lists.load_omega_overview(reader), head.blocks))

@@ -49,6 +49,7 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER) -> s
             "hidden_causes": max(0, len(view.grown) - SHOWN_CAUSES),
             "no_causes": _no_causes(view),
             "levels": [_level(name, level, view) for name, level in sorted(row.levels.items())],
+            "drifts": [wording.drift_line(one) for one in view.drifts],
             "earliest": view.earlier[0][0] if len(view.earlier) > 1 else None,
             "earlier_count": len(view.earlier),
             "energy": view.energy,

@@ -8,7 +8,9 @@ from typing import Any
 from perfreg_assets.warehouse.connection import Reader
 
 _WORTH_TELLING = """
-SELECT app, device, series, measure, drift_state, since_version_name, drift_change_ratio, drift_p_value, explanation
+SELECT
+    app, device, version_name, series, measure, drift_state, since_version_name, drift_change_ratio, drift_p_value,
+    explanation
 FROM marts.drifts
 WHERE drift_state IN ('worse', 'changing') AND list_contains($apps, app) AND list_contains($series, series)
 ORDER BY app, device, drift_p_value, series, measure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import statistics
 import tempfile
 import time
@@ -18,7 +17,7 @@ from perfreg_assets.reports import run_list, shards, version_list
 from perfreg_assets.reports.data import ListedRun, SeriesCell, SeriesLevel, VersionRow
 from perfreg_assets.reports.index_page import IndexFacts, render_index
 from perfreg_assets.reports.run_page import render_run_page
-from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.reports.site_assets import write_assets
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
@@ -54,9 +53,7 @@ def _index(count: int, rounds: int) -> tuple[float, float, int]:
     opened, filtered = [], []
     with tempfile.TemporaryDirectory() as name, sync_playwright() as engine:
         site = Path(name)
-        (site / "assets").mkdir()
-        for asset, source in asset_files().items():
-            shutil.copy(source, site / "assets" / asset)
+        write_assets(site)
         (site / "index.html").write_text(_lists(site, count), "utf-8")
         browser = engine.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         for _ in range(rounds + 1):
@@ -119,10 +116,8 @@ def _drawn(html: str, rounds: int) -> list[float]:
     taken = []
     with tempfile.TemporaryDirectory() as name, sync_playwright() as engine:
         site = Path(name)
-        for folder in ("runs", "assets"):
-            (site / folder).mkdir()
-        for asset, source in asset_files().items():
-            shutil.copy(source, site / "assets" / asset)
+        (site / "runs").mkdir()
+        write_assets(site)
         page_file = site / "runs" / "page.html"
         page_file.write_text(html, "utf-8")
         browser = engine.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)

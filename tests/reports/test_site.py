@@ -16,7 +16,7 @@ import pytest
 
 from perfreg_assets.reports import loading, run_list, site, site_state
 from perfreg_assets.reports.site import build_site
-from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Writer
 
@@ -59,7 +59,7 @@ def test_every_registered_run_has_a_page_quarantined_ones_too(sample_site):
         ids = {row[0] for row in reader.rows("SELECT run_id FROM marts.runs")}
     assert {p.stem for p in (out / "runs").glob("*.html")} == ids
     assert any(run_id.startswith("quarantined") for run_id in ids)
-    assert {p.name for p in (out / "assets").iterdir()} == set(asset_files())
+    assert {p.name for p in (out / "assets").iterdir()} == set(contents())
 
 
 def test_links_between_pages_lead_to_pages(sample_site):
