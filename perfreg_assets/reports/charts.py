@@ -79,7 +79,12 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
         )  # fmt: skip
     if chart.barycenter is not None:
         axes.plot(
-            seconds(len(chart.barycenter)), chart.barycenter, color=HISTORY_COLOUR, linewidth=1.2, label="barycenter"
+            seconds(len(chart.barycenter)),
+            chart.barycenter,
+            color=HISTORY_COLOUR,
+            linewidth=1.2,
+            linestyle=":",
+            label="barycenter",
         )
     axes.plot(seconds(len(chart.values)), chart.values, color=RUN_COLOUR, linewidth=1.5, label="this run")
     for window in chart.windows:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from perfreg_assets.reports import wording
+from perfreg_assets.reports import answers, wording
 from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.causes_table import cause_tables
 from perfreg_assets.reports.data import (
@@ -82,6 +82,9 @@ def render_run_page(
             "version_page": _version_page(run),
             "reviews": _reviews(run),
             "headline": wording.headline(detail),
+            "why": answers.why(detail),
+            "disturbance": answers.disturbance(detail),
+            "advice": None if run.state == "quarantined" else answers.advice(detail),
             "axes": _axes(detail),
             "due": due,
             "perfetto_links": _perfetto_links(detail, server),

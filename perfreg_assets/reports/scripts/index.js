@@ -4,13 +4,13 @@ import { embedded, make, ready } from "./dom.js";
 import { count } from "./format.js";
 import { heatMap } from "./heat.js";
 import { lazily } from "./lazily.js";
-import { runs, versions } from "./lists.js";
+import { isServed, lookAhead, runs, versions } from "./lists.js";
 import { loadPlotly } from "./plotly.js";
 import { runTable } from "./run-table.js";
 import { onThemeChange, theme } from "./theme.js";
 import { trendFigure } from "./trends.js";
 
-const TYPING_MS = 120;
+const TYPING_MS = 120; // where each letter is a question to the server
 const FIRST_VERSIONS = 12;
 const TREND_VERSIONS = 60;
 const USUAL = { order: { sort: "started", ascending: false }, page: 1, rows: ROWS, singles: false, units: false };
@@ -75,7 +75,7 @@ function start(form) {
     view.page = 1;
     keep();
     clearTimeout(typing);
-    if (event.target.type === "search") typing = setTimeout(show, TYPING_MS);
+    if (event.target.type === "search") typing = setTimeout(show, isServed() ? TYPING_MS : 0);
     else show();
   });
   form.addEventListener("reset", () =>
@@ -214,6 +214,9 @@ function start(form) {
       looked();
     },
   });
+  window.addEventListener("beforeprint", () => {
+    if (plotly) for (const element of charts.keys()) if (!element.dataset.drawn) draw(element);
+  });
   onThemeChange(async () => {
     for (const element of charts.keys()) if (element.dataset.drawn) await draw(element);
   });
@@ -241,6 +244,8 @@ function start(form) {
     if (location.search) keep(); // a query becomes what every change makes of it
     if (charts.size) await hasLooked;
     ready();
+    await lookAhead(facts, view.order).catch(told);
+    document.body.dataset.loaded = "yes";
   })();
 }
 

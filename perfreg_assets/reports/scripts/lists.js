@@ -122,6 +122,14 @@ async function everything(facts, blocks, q) {
   return sorted.runs;
 }
 
+// Loads and orders what the first filter needs, so that it need not wait; not where that is very much.
+const AHEAD = 20_000;
+export async function lookAhead(facts, order) {
+  const blocks = inOrder(facts.blocks);
+  if (isServed() || blocks.reduce((sum, block) => sum + block.count, 0) > AHEAD) return;
+  await everything(facts, blocks, order);
+}
+
 async function fromPieces(facts, q) {
   const { offset, limit } = q;
   const blocks = inOrder(facts.blocks);

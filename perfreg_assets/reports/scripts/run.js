@@ -44,7 +44,6 @@ async function draw(element) {
   await plotly.react(element, traces, look, config);
   drawn.set(element, s);
   if (!first) return;
-  element.querySelector(".still")?.remove();
   element.on("plotly_relayout", (change) => {
     if (syncing) return;
     if ("xaxis.range[0]" in change) zoom([change["xaxis.range[0]"], change["xaxis.range[1]"]]);
@@ -162,6 +161,13 @@ for (const tools of document.querySelectorAll("[data-chart-tools]")) {
   tools.hidden = charts.length === 0;
   if (coarse) tools.querySelector(".how")?.remove();
 }
+// On paper the stills stand for the charts; box plots have none, and are drawn where they are not yet.
+window.addEventListener("beforeprint", () => {
+  if (!plotly) return;
+  for (const element of document.querySelectorAll("[data-box]:not([data-drawn])")) {
+    if (element.clientWidth) draw(element);
+  }
+});
 onThemeChange(async () => {
   await redraw();
   for (const element of document.querySelectorAll("[data-box][data-drawn]")) await draw(element);

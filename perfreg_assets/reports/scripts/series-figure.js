@@ -75,7 +75,7 @@ function seriesTraces(s, data, view, t) {
       x: times(s.barycenter.length, s.interval),
       y: scaled(s.barycenter, s.factor),
       mode: "lines",
-      line: { color: t.history, width: 1.5 },
+      line: { color: t.history, width: 1.5, dash: "dot" },
       name: "barycenter",
       legendrank: 4,
       hovertemplate: `barycenter: %{y:,.4~r} ${s.axis}<extra></extra>`,
@@ -129,7 +129,7 @@ const window = ([x0, x1, confidence, opacity], view, t) => ({
   y0: 0,
   y1: 1,
   layer: "below",
-  line: { width: 0 },
+  line: { width: 0.7, color: t.alert },
   fillcolor: `rgba(${t.alertRgb}, ${opacity})`,
   label: {
     // Only where the number has room at the present zoom.
