@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import RunDetail, SeriesView
+from perfreg_assets.reports.data import History, RunDetail, SeriesView
 from perfreg_assets.reports.templating import limit_multiple
 
 
 def why(detail: RunDetail) -> str | None:
-    """On what ground a run is called calm; what is wrong with any other says its headline."""
+    """On what ground a run is called calm or is not judged; what is wrong with any other says its headline."""
     whole = detail.run_verdict
-    if detail.run.state != "complete" or whole is None or whole.state not in ("normal", "improved"):
+    if detail.run.state != "complete" or whole is None:
+        return None
+    if whole.state == "not_enough_history" and detail.history is not None:
+        return _too_few(detail.history)
+    if whole.state not in ("normal", "improved"):
         return None
     known = [
         (one.verdict.limit_ratio, one.name)
@@ -24,6 +28,18 @@ def why(detail: RunDetail) -> str | None:
     return f"Of {count}, {wording.series_short(name)} is farthest from its history: {limit_multiple(ratio)}× its limit."
 
 
+def _too_few(history: History) -> str:
+    """Where the earlier runs went."""
+    if not history.candidate_count:
+        return "There is no earlier run of this app to compare it with."
+    left_out = sorted(history.excluded_counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    told = "; ".join(f"{count} {wording.EXCLUSION_LABELS.get(reason, reason)}" for reason, count in left_out if count)
+    are = "run is" if history.candidate_count == 1 else "runs are"
+    return (
+        f"{history.size} of {history.candidate_count} earlier {are} comparable{f'. Left out: {told}' if told else ''}."
+    )
+
+
 def disturbance(detail: RunDetail) -> str | None:
     """What else took the device in a suspicious window, the first that is known."""
     windows = (one for series in detail.judged if isinstance(series, SeriesView) for one in series.explained)
@@ -31,8 +47,8 @@ def disturbance(detail: RunDetail) -> str | None:
 
 
 _OF_TRACE = {
-    "incomplete_trace": "Record it again: perfreg inspect TRACE says what is in this one; nothing is judged from half a "
-    "trace.",
+    "incomplete_trace": "Record it again: perfreg inspect TRACE says what is in this one; nothing is judged from half "
+    "a trace.",
     "reduced": "What was kept can still be looked at in Perfetto; a whole recording is judged.",
 }
 _OF_VERDICT = {

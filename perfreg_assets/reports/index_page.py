@@ -14,6 +14,8 @@ from perfreg_assets.reports.templating import embed_json, render
 
 OPEN_APPS = 3
 """With more apps than that, an app's heat map and trends are shown when they are asked for."""
+LOADED_AHEAD = 20_000
+"""Runs up to which the page loads the whole list behind its first paint, about 150 bytes each, and filters it itself."""
 UNKNOWN = "(unknown)"
 """The app of runs that were quarantined before it was known."""
 _CALM = ("normal", "improved")
@@ -127,6 +129,7 @@ def _payload(facts: IndexFacts, axes: Sequence[str]) -> dict[str, Any]:
     series = sorted({*facts.series_axes, *run_list.all_of(facts.blocks, "series")})
     order = sorted(series, key=lambda name: (wording.axis_place(facts.series_axes.get(name, "other")), name))
     return {
+        "ahead": LOADED_AHEAD,
         "first": facts.first,
         "blocks": list_blocks(facts.blocks),
         "apps": {

@@ -4,7 +4,7 @@ import { embedded, make, ready } from "./dom.js";
 import { count } from "./format.js";
 import { heatMap } from "./heat.js";
 import { lazily } from "./lazily.js";
-import { isServed, lookAhead, runs, versions } from "./lists.js";
+import { asksServer, lookAhead, runs, versions } from "./lists.js";
 import { loadPlotly } from "./plotly.js";
 import { runTable } from "./run-table.js";
 import { onThemeChange, theme } from "./theme.js";
@@ -75,7 +75,7 @@ function start(form) {
     view.page = 1;
     keep();
     clearTimeout(typing);
-    if (event.target.type === "search") typing = setTimeout(show, isServed() ? TYPING_MS : 0);
+    if (event.target.type === "search") typing = setTimeout(show, asksServer(facts) ? TYPING_MS : 0);
     else show();
   });
   form.addEventListener("reset", () =>

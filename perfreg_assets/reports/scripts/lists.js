@@ -1,4 +1,5 @@
-// Runs and versions by need: from the endpoint of `perfreg serve`, or from the pieces beside the page where there is none.
+// Runs and versions by need: from the pieces beside the page; of very many runs from the endpoint of `perfreg serve`, where
+// there is one.
 const NEWEST_FIRST = { sort: "started", ascending: false };
 
 // Whether there is an endpoint; kept in the page, which several scripts read.
@@ -122,12 +123,13 @@ async function everything(facts, blocks, q) {
   return sorted.runs;
 }
 
-// Loads and orders what the first filter needs, so that it need not wait; not where that is very much.
-const AHEAD = 20_000;
+// Up to so many runs everything is loaded ahead, and a filter is answered here at once; of more, a server is asked.
+const isSmall = (facts) => facts.blocks.reduce((sum, [count]) => sum + count, 0) <= (facts.ahead ?? 0);
+export const asksServer = (facts) => isServed() && !isSmall(facts);
+
+// Loads and orders what the first filter needs, so that it need not wait.
 export async function lookAhead(facts, order) {
-  const blocks = inOrder(facts.blocks);
-  if (isServed() || blocks.reduce((sum, block) => sum + block.count, 0) > AHEAD) return;
-  await everything(facts, blocks, order);
+  if (isSmall(facts)) await everything(facts, inOrder(facts.blocks), order);
 }
 
 async function fromPieces(facts, q) {
@@ -169,7 +171,7 @@ async function fromServer(q) {
 // Runs that fit, in order, one page of them: {total, rows}. `above`/`upto`: of the critical ω.
 export async function runs(facts, query) {
   const q = { ...NEWEST_FIRST, offset: 0, limit: 100, ...query };
-  if (isServed()) {
+  if (asksServer(facts)) {
     const found = await fromServer(q);
     if (found) return found;
     root.dataset.lists = "files"; // the pages are behind another web server
