@@ -15,7 +15,7 @@ from perfreg_assets.reports.templating import embed_json, render
 OPEN_APPS = 3
 """With more apps than that, an app's heat map and trends are shown when they are asked for."""
 LOADED_AHEAD = 20_000
-"""Runs up to which the page loads the whole list behind its first paint, about 150 bytes each, and filters it itself."""
+"""Runs up to which the page loads the whole list behind its first paint, 150 bytes each, and filters it itself."""
 UNKNOWN = "(unknown)"
 """The app of runs that were quarantined before it was known."""
 _CALM = ("normal", "improved")
