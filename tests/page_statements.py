@@ -26,14 +26,23 @@ def shown(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
 
 
-def contradictions(reader: Reader, out: Path) -> list[str]:
-    """Statements of the site in `out` that the marts contradict, and numbers that nobody accounts for."""
-    found = [*_overview(reader, out)]
+def contradictions(reader: Reader, out: Path, *, only: str = "") -> list[str]:
+    """Statements of the site in `out` that the marts contradict, and numbers that nobody accounts for.
+
+    Args:
+        only: of pages whose address begins so.
+    """
+    found = [*_overview(reader, out)] if "index.html".startswith(only) else []
     for run in reader.dicts("SELECT * FROM marts.runs"):
+        if not run_page(run["run_id"]).startswith(only):
+            continue
         html = (out / run_page(run["run_id"])).read_text("utf-8")
         found += [f"{run['run_id']}: {one}" for one in _run(reader, run, html)]
     for version in reader.dicts("SELECT * FROM marts.app_versions"):
-        html = (out / version_page(version["app"], version["version_name"])).read_text("utf-8")
+        page = version_page(version["app"], version["version_name"])
+        if not page.startswith(only):
+            continue
+        html = (out / page).read_text("utf-8")
         found += [f"{version['app']} {version['version_name']}: {one}" for one in _version(reader, version, html)]
     return found
 

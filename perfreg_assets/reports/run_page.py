@@ -37,7 +37,7 @@ from perfreg_assets.reports.links import (
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
 from perfreg_assets.reports.series_chart import has_profile, series_chart, unexamined
-from perfreg_assets.reports.still_chart import COLOURS, still_chart
+from perfreg_assets.reports.still_chart import COLOURS, still_box, still_chart
 from perfreg_assets.reports.templating import embed_json, numbers, render
 from perfreg_assets.run import PathStep, timed_steps
 
@@ -315,6 +315,7 @@ def _series_item(
         "not_computed": _not_computed(series),
         "unexamined": wording.unexamined(unexamined(series)),
         "has_box": box is not None,
+        "box_still": still_box(box, is_anomalous=bool(verdict and verdict.is_anomalous)) if box else None,
         "box_alt": box.text if box else "",
         "causes": cause_tables(series, run, server, flames),
         "discords": [

@@ -13,6 +13,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.reports.box_plot import BoxPlot
 from perfreg_assets.reports.series_chart import SeriesChart
 
 WIDTH, HEIGHT = 2000, 1000
@@ -53,6 +54,40 @@ def still_chart(chart: SeriesChart, path: Mapping[str, Any] | None, span_s: floa
         for tick, text in _ticks(0.0, span_s)
     ]
     return Markup("".join((*parts, "</div>")))  # numbers, and one unit that is escaped
+
+
+def still_box(box: BoxPlot, *, is_anomalous: bool) -> Markup:
+    """HTML of the box plot's still: quartiles, whiskers and dots of the history, a diamond for this run, the limit."""
+    shown = [
+        *(float(one) for one in box.history),
+        box.distance,
+        box.low,
+        box.high,
+        *((box.limit,) if box.limit else ()),
+    ]
+    low, high = min(0.0, *shown), max(shown)
+    high += 0.055 * (high - low or 1.0)
+
+    def at(value: float) -> str:
+        return f"bottom:{100 * (value - low) / (high - low):.1f}%"
+
+    def tall(begin: float, end: float) -> str:
+        return f"{at(begin)};height:{100 * (end - begin) / (high - low):.1f}%"
+
+    parts = [f'<b class="scale">{escape(box.title)}</b><div class="plot">']
+    parts += [f'<span class="y" style="{at(tick)}">{text}</span>' for tick, text in _ticks(low, high)]
+    parts.append(f'<i class="whiskers" style="{tall(box.low, box.high)}"></i>')
+    parts.append(
+        f'<i class="quartiles" style="{tall(box.q1, box.q3)}"></i><i class="median" style="{at(box.median)}"></i>'
+    )
+    parts += [f'<i class="dot" style="{at(float(one))}"></i>' for one in box.history]
+    if box.limit is not None:
+        parts.append(f'<i class="limit" style="{at(box.limit)}"><b>{escape(box.limit_name)}</b></i>')
+    kind = "own alarm" if is_anomalous else "own"
+    parts.append(f'<i class="{kind}" style="{at(box.distance)}"></i></div>')
+    return Markup(
+        f'<div class="still" aria-hidden="true">{"".join(parts)}</div>'
+    )  # numbers, and texts that are escaped
 
 
 def _plot(chart: SeriesChart, low: float, high: float, span_s: float) -> str:

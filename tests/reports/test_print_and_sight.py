@@ -51,6 +51,10 @@ def test_on_paper_the_chart_stands_before_its_box_plot_with_its_key(page):
     assert chart["y"] + chart["height"] <= box["y"] + 1
     assert page.locator("[data-chart] .still").first.is_visible()
     assert not page.locator("[data-chart] .plot-container").first.is_visible()
+    plot, sign = (page.locator(f".box .still {one}").first.bounding_box() for one in (".plot", ".own"))
+    assert plot["y"] <= sign["y"] <= plot["y"] + plot["height"]
+    assert plot["y"] + plot["height"] <= box["y"] + box["height"]
+    assert not page.locator(".box .plot-container").first.is_visible()
     for swatch in page.locator(".keys i").all():
         assert swatch.is_visible()
         assert swatch.evaluate("(one) => getComputedStyle(one).printColorAdjust") == "exact"

@@ -52,6 +52,6 @@ def test_a_false_statement_is_found(sample_site, altered, what):
     assert changed != text
     path.write_text(changed, "utf-8")
     with sample_site[0].reading() as reader:
-        found = contradictions(reader, altered)
+        found = contradictions(reader, altered, only="index.html" if page.startswith("data/") else page)
     path.write_text(text, "utf-8")
     assert found

@@ -161,13 +161,6 @@ for (const tools of document.querySelectorAll("[data-chart-tools]")) {
   tools.hidden = charts.length === 0;
   if (coarse) tools.querySelector(".how")?.remove();
 }
-// On paper the stills stand for the charts; box plots have none, and are drawn where they are not yet.
-window.addEventListener("beforeprint", () => {
-  if (!plotly) return;
-  for (const element of document.querySelectorAll("[data-box]:not([data-drawn])")) {
-    if (element.clientWidth) draw(element);
-  }
-});
 onThemeChange(async () => {
   await redraw();
   for (const element of document.querySelectorAll("[data-box][data-drawn]")) await draw(element);
