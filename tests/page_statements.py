@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
@@ -18,6 +19,21 @@ from perfreg_assets.reports.templating import limit_multiple
 from perfreg_assets.reports.wording import number, plain_seconds, series_label, unit_of
 from perfreg_assets.warehouse.connection import Reader
 
+_CURRENT = {
+    "verdicts": "SELECT * FROM marts.verdicts WHERE is_current",
+    "axes": "SELECT * FROM marts.axis_verdicts WHERE is_current",
+    "windows": "SELECT * FROM marts.discords",
+    "histories": "SELECT * FROM marts.history_states",
+    "members": "SELECT * FROM marts.history_sets ORDER BY run_id, history_rank",
+    "causes": "SELECT run_id, rank, growth, growth_share, z FROM marts.causes",
+    "also": "SELECT run_id, rank, growth_share, z FROM marts.also_grew",
+    "evidence": "SELECT run_id, evidence_text AS told FROM marts.distances WHERE is_latest "
+    "UNION ALL SELECT run_id, explanation FROM marts.verdicts WHERE is_current "
+    "UNION ALL SELECT run_id, disturbance FROM marts.cause_windows",
+}
+Rows = list[dict[str, Any]]
+Facts = dict[str, Rows]
+"""Of one run, by what they are of."""
 _NUMBER = re.compile(r"(?<![\w.])[+−-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -33,11 +49,15 @@ def contradictions(reader: Reader, out: Path, *, only: str = "") -> list[str]:
         only: of pages whose address begins so.
     """
     found = [*_overview(reader, out)] if "index.html".startswith(only) else []
+    by_run: dict[str, Facts] = defaultdict(lambda: {name: [] for name in _CURRENT})
+    for name, query in _CURRENT.items():
+        for row in reader.dicts(query):
+            by_run[row["run_id"]][name].append(row)
     for run in reader.dicts("SELECT * FROM marts.runs"):
         if not run_page(run["run_id"]).startswith(only):
             continue
         html = (out / run_page(run["run_id"])).read_text("utf-8")
-        found += [f"{run['run_id']}: {one}" for one in _run(reader, run, html)]
+        found += [f"{run['run_id']}: {one}" for one in _run(run, html, by_run[run["run_id"]])]
     for version in reader.dicts("SELECT * FROM marts.app_versions"):
         page = version_page(version["app"], version["version_name"])
         if not page.startswith(only):
@@ -53,38 +73,26 @@ def _section(html: str, start: str, end: str) -> str:
 
 
 # ---- a run's page ----------------------------------------------------------------------------------
-def _run(reader: Reader, run: dict[str, Any], html: str) -> Iterator[str]:
-    run_id = run["run_id"]
-    history = next(iter(reader.dicts("SELECT * FROM marts.history_states WHERE run_id = ?", [run_id])), None)
-    verdicts = {
-        one["series"]: one
-        for one in reader.dicts("SELECT * FROM marts.verdicts WHERE is_current AND run_id = ?", [run_id])
-    }
-    axes = reader.dicts("SELECT * FROM marts.axis_verdicts WHERE is_current AND run_id = ?", [run_id])
-    windows = reader.dicts("SELECT * FROM marts.discords WHERE run_id = ?", [run_id])
-    yield from _first_section(reader, run, html, history, verdicts, axes, windows)
+def _run(run: dict[str, Any], html: str, facts: Facts) -> Iterator[str]:
+    history = next(iter(facts["histories"]), None)
+    verdicts = {one["series"]: one for one in facts["verdicts"]}
+    yield from _first_section(run, html, history, verdicts, facts)
     yield from _facts(run, html, history)
     yield from _series(html, verdicts)
-    yield from _windows(html, windows)
-    yield from _history(reader, run_id, html, history)
-    yield from _causes(reader, run_id, html)
+    yield from _windows(html, facts["windows"])
+    yield from _history(html, history, facts["members"])
+    yield from _causes(html, [*facts["causes"], *facts["also"]])
 
 
 def _first_section(
-    reader: Reader,
-    run: dict[str, Any],
-    html: str,
-    history: dict[str, Any] | None,
-    verdicts: dict[str, Any],
-    axes: list[dict[str, Any]],
-    windows: list[dict[str, Any]],
+    run: dict[str, Any], html: str, history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Facts
 ) -> Iterator[str]:
     section = _section(html, '<section class="verdict', "</section>")
     state = run["state"] if run["state"] != "complete" else run["run_verdict"] or "not_judged"
     tone = re.match(r'<section class="verdict (\w+)"', section)
     if tone is None or tone[1] != state:
         yield f"is {tone and tone[1]} on its page, {state} in marts.runs"
-    for one in axes:
+    for one in facts["axes"]:
         chip = re.search(
             rf'<li class="{one["state"]}"><a href="#\w+-{re.escape(one["series"])}".*?</li>', section, re.S
         )
@@ -96,19 +104,10 @@ def _first_section(
     for known in (run["run_id"], run["version_name"], run["folder_name"], run["reason"], run["review_note"]):
         text = text.replace(str(known), " ") if known else text
     text = re.sub(r"Reviewed [\d-]+ [\d:]+ UTC", " ", text)
-    causes = reader.dicts("SELECT * FROM marts.causes WHERE run_id = ?", [run["run_id"]])
-    evidence = " ".join(
-        row[0] or ""
-        for row in reader.rows(
-            "SELECT evidence_text FROM marts.distances WHERE is_latest AND run_id = ? "
-            "UNION ALL SELECT explanation FROM marts.verdicts WHERE is_current AND run_id = ? "
-            "UNION ALL SELECT disturbance FROM marts.cause_windows WHERE run_id = ?",
-            [run["run_id"]] * 3,
-        )
-    )
-    text = _checked(text, _claims(reader, run["run_id"], history, verdicts, windows, causes))
+    evidence = " ".join(one["told"] or "" for one in facts["evidence"])
+    text = _checked(text, _claims(history, verdicts, facts))
     allowed = {one.strip("+") for one in _NUMBER.findall(evidence)}
-    allowed |= {plain_seconds(one[key]) for one in windows for key in ("start_s", "end_s")}
+    allowed |= {plain_seconds(one[key]) for one in facts["windows"] for key in ("start_s", "end_s")}
     wrong = [one for one in _NUMBER.findall(text) if one.strip("+") not in allowed]
     if wrong:
         yield f"nobody accounts for {wrong} in: {text}"
@@ -117,14 +116,7 @@ def _first_section(
 Claim = tuple[str, Callable[[re.Match[str]], bool]]
 
 
-def _claims(
-    reader: Reader,
-    run_id: str,
-    history: dict[str, Any] | None,
-    verdicts: dict[str, Any],
-    windows: list[dict[str, Any]],
-    causes: list[dict[str, Any]],
-) -> list[Claim]:
+def _claims(history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Facts) -> list[Claim]:
     """Sentences with numbers in a run's first section, each with what makes it true."""
     size = history["history_size"] if history else None
     ratios = [
@@ -132,11 +124,8 @@ def _claims(
         for one in verdicts.values()
         if one["series"] != "*" and one["distance"] is not None and (one["threshold"] or 0) > 0
     ]
-    nearest = reader.rows(
-        "SELECT history_run_id, history_version_name FROM marts.history_sets WHERE run_id = ? "
-        "AND similarity_ratio IS NOT NULL ORDER BY similarity_ratio DESC, history_rank LIMIT 1",
-        [run_id],
-    )
+    alike = [one for one in facts["members"] if one["similarity_ratio"] is not None]
+    nearest = max(alike, key=lambda one: (one["similarity_ratio"], -one["history_rank"]), default=None)
 
     def grew(found: re.Match[str]) -> bool:
         return any(
@@ -144,7 +133,7 @@ def _claims(
             and one["growth"] is not None
             and f"{100 * one['growth_share']:.0f}" == found[3]
             and found[1] in {f"{one['growth'] * factor:+.3g}" for factor in (1.0, 1e-6)}
-            for one in causes
+            for one in facts["causes"]
         )
 
     return [
@@ -161,10 +150,12 @@ def _claims(
             r"Of (?:(\d+) judged series and measurements|what was judged), .* is farthest from its history: ([\d.]+)×",
             lambda m: int(m[1] or 1) == len(ratios) and m[2] == limit_multiple(max(ratios)),
         ),
-        (r"at second (\d+)", lambda m: m[1] in {f"{one['start_s']:.0f}" for one in windows}),
+        (r"at second (\d+)", lambda m: m[1] in {f"{one['start_s']:.0f}" for one in facts["windows"]}),
         (
             r"Beside it: (\S+)(?: of (\S+))?, same seconds",
-            lambda m: bool(nearest) and (m[1], m[2]) == (nearest[0][0], nearest[0][1]),
+            lambda m: (
+                nearest is not None and (m[1], m[2]) == (nearest["history_run_id"], nearest["history_version_name"])
+            ),
         ),
         (r"over all (\d+) judged series", lambda m: int(m[1]) == len(ratios)),
     ]
@@ -238,7 +229,7 @@ def _windows(html: str, windows: list[dict[str, Any]]) -> Iterator[str]:
         yield f"windows {sorted(told)} on the page, {sorted(known)} in the marts"
 
 
-def _history(reader: Reader, run_id: str, html: str, history: dict[str, Any] | None) -> Iterator[str]:
+def _history(html: str, history: dict[str, Any] | None, members: Rows) -> Iterator[str]:
     if history is None:
         return
     section = _section(html, '<h2 id="history">', "</section>")
@@ -252,29 +243,20 @@ def _history(reader: Reader, run_id: str, html: str, history: dict[str, Any] | N
         r'<td class="num">(\d+)</td><td><a href="([^"]+)\.html">.*?<td class="num">([\d.–]+)</td></tr>', section
     )
     known = [
-        (str(rank), page_name(member), number(similarity))
-        for rank, member, similarity in reader.rows(
-            "SELECT history_rank, history_run_id, similarity_ratio FROM marts.history_sets WHERE run_id = ? "
-            "ORDER BY history_rank",
-            [run_id],
-        )
+        (str(one["history_rank"]), page_name(one["history_run_id"]), number(one["similarity_ratio"])) for one in members
     ]
     if told != known:
         yield f"history {told} on the page, {known} in the marts"
 
 
-def _causes(reader: Reader, run_id: str, html: str) -> Iterator[str]:
+def _causes(html: str, causes: Rows) -> Iterator[str]:
     known = {
         (
-            str(rank),
-            "–" if share is None else f"{100 * share:.0f} %",
-            "–" if z is None else f"{z:.1f}",
+            str(one["rank"]),
+            "–" if one["growth_share"] is None else f"{100 * one['growth_share']:.0f} %",
+            "–" if one["z"] is None else f"{one['z']:.1f}",
         )
-        for rank, share, z in reader.rows(
-            "SELECT rank, growth_share, z FROM marts.causes WHERE run_id = ? "
-            "UNION ALL SELECT rank, growth_share, z FROM marts.also_grew WHERE run_id = ?",
-            [run_id, run_id],
-        )
+        for one in causes
     }
     for table in re.findall(r'<table class="plain causes">.*?</table>', html, re.S):
         for row in re.findall(r"<tr>(<td class=\"num\">.*?)</tr>", table, re.S):
