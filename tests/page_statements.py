@@ -16,7 +16,7 @@ from typing import Any
 
 from perfreg_assets.reports.links import page_name, run_page, version_page
 from perfreg_assets.reports.templating import limit_multiple
-from perfreg_assets.reports.wording import number, plain_seconds, series_label, unit_of
+from perfreg_assets.reports.wording import axis_label, number, plain_seconds, series_label, unit_of
 from perfreg_assets.warehouse.connection import Reader
 
 _CURRENT = {
@@ -286,7 +286,7 @@ def _version(reader: Reader, version: dict[str, Any], html: str) -> Iterator[str
             continue
         counts = f"{one['anomalous_count']} of {one['judged_count']} runs anomalous" if one["judged_count"] else ""
         chips = [shown(chip) for chip in re.findall(rf'<li class="{one["state"]}">.*?</li>', section, re.S)]
-        if not any(counts in chip for chip in chips):
+        if not any(f"{axis_label(one['axis'])} :" in chip and counts in chip for chip in chips):
             yield f"axis {one['axis']}: {one['state']}, {counts}: not on the page"
     levels = {
         row["series"]: row for row in reader.dicts("SELECT * FROM marts.trends WHERE app = ? AND version_name = ?", key)

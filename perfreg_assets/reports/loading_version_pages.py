@@ -21,7 +21,7 @@ from perfreg_assets.reports.loading_lists import (
 )
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
-from perfreg_assets.warehouse import benchmarks, causes, drifts, energies, version_verdicts
+from perfreg_assets.warehouse import benchmarks, causes, energies, version_verdicts
 from perfreg_assets.warehouse.connection import Reader
 
 Rows = Sequence[Mapping[str, Any]]
@@ -64,7 +64,6 @@ class VersionView:
         verdicts: rows of marts.version_verdicts in force, the whole first; none where nothing was measured.
         earlier: names of the versions before, the latest last, with the level of each series; where there is none: {}.
         grown: rows of marts.causes_by_version.
-        drifts: rows of marts.drifts up to this version, where it is the latest.
         energy: rows as marts.energy_by_version; benchmarks: as `benchmarks.counts_of_versions`.
     """
 
@@ -77,7 +76,6 @@ class VersionView:
     energy: Rows = ()
     benchmarks: Rows = ()
     worst: Worst | None = None
-    drifts: Rows = ()
 
 
 def load_version_views(
@@ -107,7 +105,6 @@ def load_version_views(
     energy = _by_version(energies.versions_of_runs(reader, everyone))
     measured = _by_version(benchmarks.counts_of_versions(reader, app, list(versions)))
     ordered = {version: _worst_first([listed[run_id] for run_id in ids]) for version, ids in shown.items()}
-    drifting = drifts.worth_telling(reader, [app], series)
     worst = _worst(reader, {version: runs[0].run_id for version, runs in ordered.items() if runs})
     return {
         version: VersionView(
@@ -120,7 +117,6 @@ def load_version_views(
             energy=energy[version],
             benchmarks=measured[version],
             worst=worst.get(version),
-            drifts=[one for one in drifting if one["version_name"] == version],
         )
         for version, row in rows.items()
     }

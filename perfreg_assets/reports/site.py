@@ -8,8 +8,7 @@ the lock.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,12 +143,11 @@ def _overview(reader: Reader) -> str:
     return digest(repr(loading_lists.overview_facts(reader)))
 
 
-def _drift_lines(reader: Reader, apps: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """App → the drifts of its latest versions, in marts.drifts' own words."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for row in drifts.worth_telling(reader, list(apps), known_series(apps)):
-        found[row["app"]].append(wording.drift_line(row))
-    return dict(found)
+def _update_drifts(reader: Reader, apps: Mapping[str, dict[str, Any]], touched: Iterable[tuple[str, str]]) -> None:
+    """Notes with each app that has a touched version what its latest versions drift in: (that version, a sentence)."""
+    for app in {app for app, _ in touched} & set(apps):
+        rows = drifts.of_app(reader, app, known_series({app: apps[app]}))
+        apps[app]["drifts"] = [[row["version_name"], wording.drift_line(row)] for row in rows]
 
 
 class _Build:
@@ -223,6 +221,7 @@ class _Build:
             return
         run_list.update(reader, out_dir, state, changes.stamps, lost)
         version_list.update(reader, out_dir, state, self._order, touched, lost)
+        _update_drifts(reader, state.head.apps, touched)
         for run_id, stamp in changes.stamps.items():
             entry = state.get(run_id)
             if stamp or entry.block >= 0:
@@ -239,7 +238,7 @@ class _Build:
             omega=omega,
             detector=detector,
             series_axes=loading_lists.load_axes(reader, known_series(head.apps)),
-            drifts=_drift_lines(reader, head.apps),
+            drifts={app: [line for _, line in known.get("drifts", ())] for app, known in head.apps.items()},
         )
         self._write_overview("index.html", render_index(facts))
         self._write_overview("omega.html", render_omega_page(loading_lists.load_omega_overview(reader), head.blocks))

@@ -156,7 +156,9 @@ def _update_app(
         }
         views = load_version_views(reader, app, {version: runs[version] for version in group}, earlier)
         for version in group:
-            text, page = render_version_page(views[version], server=server), version_page(app, version)
+            drifts = [line for latest, line in known.get("drifts", ()) if latest == version]
+            text = render_version_page(views[version], server=server, drifts=drifts)
+            page = version_page(app, version)
             found, entry = digest(text), state.version(app, version)
             if entry.page != found or not (out_dir / page).is_file():
                 write(out_dir / page, text)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from perfreg_assets.reasons import Reason
-from perfreg_assets.reports import site
 from perfreg_assets.reports.data import VersionRow
 from perfreg_assets.reports.index_page import IndexFacts, render_index
-from perfreg_assets.reports.loading_version_pages import load_version_views
-from perfreg_assets.reports.run_order import RunOrder
-from perfreg_assets.reports.version_page import render_version_page
+from perfreg_assets.reports.site import build_site
 from perfreg_assets.warehouse import drifts
 
 DRIFT = {
@@ -106,20 +102,23 @@ def test_what_was_not_taken_in_is_listed_with_reason_and_what_to_do(page, sample
     assert offered == ["All devices", *(f"{name} ({count})" for name, count in sorted(devices.items()))]
 
 
-def test_drifts_stand_on_the_index_and_with_the_latest_version(sample_site, tmp_path, monkeypatch):
-    warehouse, _ = sample_site
-    monkeypatch.setattr(drifts, "worth_telling", lambda *_: [DRIFT])
-    with warehouse.reading() as reader:
-        assert site._drift_lines(reader, {}) == {"com.example.notes": [TOLD]}
-        order = RunOrder(reader)
-        runs = {"1.2.0": [], "1.1.0": []}
-        for one in order.runs_of("com.example.notes"):
-            runs.setdefault(one.version_name, []).append(one)
-        named = {name: runs[name] for name in ("1.1.0", "1.2.0")}
-        views = load_version_views(reader, "com.example.notes", named, {"1.1.0": {}, "1.2.0": {}})
-    assert TOLD in render_version_page(views["1.2.0"])
-    assert TOLD not in render_version_page(views["1.1.0"])
-    assert "Changing a little" not in render_version_page(replace(views["1.2.0"], drifts=()))
+def test_drifts_stand_on_the_index_and_with_the_latest_version(own_sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(drifts, "of_app", lambda _, app, series: [DRIFT] if app == DRIFT["app"] and series else [])
+    out = tmp_path / "reports"
+    with own_sample.reading() as reader:
+        build_site(reader, out)
+    told = {path.name: TOLD in path.read_text("utf-8") for path in [out / "index.html", *out.glob("versions/*.html")]}
+    assert {name for name, is_told in told.items() if is_told} == {"index.html", "com.example.notes@1.2.0.html"}
+    assert (out / "index.html").read_text("utf-8").count(TOLD) == 1
+    later = {**DRIFT, "version_name": "1.1.0"}  # as if its last version had gone
+    monkeypatch.setattr(drifts, "of_app", lambda _, app, __: [later] if app == DRIFT["app"] else [])
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.runs SET step_count = step_count + 1 WHERE run_id = 'notes-0016'")
+    with own_sample.reading() as reader:
+        written = build_site(reader, out)
+    assert {"index.html", "versions/com.example.notes@1.1.0.html"} & set(written) != set()
+    assert TOLD in (out / "versions" / "com.example.notes@1.1.0.html").read_text("utf-8")
+    assert TOLD not in (out / "versions" / "com.example.notes@1.2.0.html").read_text("utf-8")
 
 
 def test_drifts_of_an_app_stand_in_its_section():
