@@ -276,7 +276,7 @@ def _version(reader: Reader, version: dict[str, Any], html: str) -> Iterator[str
         "SELECT * FROM marts.version_verdicts WHERE is_current AND app = ? AND version_name = ?", key
     ):
         if one["axis"] == "all":
-            headline = shown(_section(html, '<h1 id="headline"', "</h1>"))
+            headline = shown(_section(html, '<h1 id="headline">', "</h1>"))
             counts = re.search(r"(?:(\d+) of )?(\d+) judged runs?", headline)
             is_wrong = counts and int(counts[2]) != one["judged_count"]
             if is_wrong or (counts and counts[1] and int(counts[1]) != one["anomalous_count"]):

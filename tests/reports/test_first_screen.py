@@ -32,8 +32,10 @@ TONES = {
     "not enough history": "not_enough_history", "incomplete": "incomplete_trace", "quarantined": "quarantined",
     "disturbed run": "anomalous",
 }  # fmt: skip
-ANSWERED = """() => Object.fromEntries(["whether", "where", "why", "next"].map((one) => [one,
-  [...document.querySelectorAll(`[data-answer~=${one}]`)].filter((element) => {
+ANSWERED = """() => Object.fromEntries(Object.entries({
+  whether: "#headline", where: "[data-answer=where], .verdict:not(:has(.axes)) #headline",
+  why: "#headline + .detail, [data-answer=why]", next: "[data-answer=next]",
+}).map(([one, selector]) => [one, [...document.querySelectorAll(selector)].filter((element) => {
     const box = element.getBoundingClientRect();
     return element.checkVisibility() && element.textContent.trim() && box.height > 0
       && box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;

@@ -63,7 +63,7 @@ def test_a_view_is_in_its_address_and_comes_back_whole(page, sample_site):
     section = page.locator("[data-app='com.example.shop']")
     section.get_by_role("button", name="Trends run by run").click()
     section.get_by_role("button", name="Trends in units").click()
-    page.wait_for_function("document.querySelectorAll('.more-versions [aria-pressed=true]').length === 4")
+    page.wait_for_function("() => document.querySelectorAll('.more-versions [aria-pressed=true]').length === 4")
     page.wait_for_selector("[data-runs]:not([aria-busy])")
     before, address = page.evaluate(STATE), page.url
     assert before["rows"]
@@ -78,7 +78,7 @@ def test_a_view_is_in_its_address_and_comes_back_whole(page, sample_site):
     page.get_by_role("button", name="Copy this view’s address").click()
     assert page.locator("[data-said] code").inner_text() == address
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("document.querySelectorAll('[data-runs] tbody tr').length > 40")
+    page.wait_for_function("() => document.querySelectorAll('[data-runs] tbody tr').length > 40")
     assert set(page.evaluate(STATE)["fields"].values()) == {""}
 
 

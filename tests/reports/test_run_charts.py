@@ -110,13 +110,13 @@ def test_runs_of_the_history_are_laid_over_the_charts_and_taken_off(page):
     box = page.get_by_label(re.compile(r"\b2: shop-038"))
     box.focus()
     page.keyboard.press("Space")
-    page.wait_for_function("document.querySelector('[data-chart]').data.some((one) => one.name === 'history 2')")
+    page.wait_for_function("() => document.querySelector('[data-chart]').data.some((one) => one.name === 'history 2')")
     assert (
         page.evaluate("document.querySelector('[data-chart]').data.find((one) => one.name === 'history 2').text.at(-1)")
         == "2"
     ), "its rank stands at its end"
     page.keyboard.press("Space")
-    page.wait_for_function("!document.querySelector('[data-chart]').data.some((one) => one.name === 'history 2')")
+    page.wait_for_function("() => !document.querySelector('[data-chart]').data.some((one) => one.name === 'history 2')")
 
 
 @pytest.mark.browser
