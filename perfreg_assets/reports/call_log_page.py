@@ -19,9 +19,10 @@ from perfreg_assets.methods.folded import before_and_after
 from perfreg_assets.methods.method_uses import Profile
 from perfreg_assets.methods.service_times import ServiceTimes
 from perfreg_assets.reports.flame_tree import Names, flame_tree
-from perfreg_assets.reports.templating import asset_files, embed_json, render
+from perfreg_assets.reports.site_assets import contents
+from perfreg_assets.reports.templating import embed_json, render
 
-SCRIPTS = ("d3-hierarchy.min.js", "flame.js", "call-log.js")
+SCRIPTS = ("d3-hierarchy.min.js", "call-log.js")
 SHOWN_CAUSES = 20
 
 
@@ -38,7 +39,7 @@ def render_call_log_page(
         causes: what is listed, by rank.
         baselines: what flame graphs are coloured against; none: by self time alone.
     """
-    scripts = [asset_files()[name].read_text("utf-8") for name in SCRIPTS]
+    scripts = [contents()[name].decode("utf-8") for name in SCRIPTS]
     return render(
         "call_log.html.j2",
         {

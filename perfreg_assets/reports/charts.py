@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfreg_assets.catalogue import definition_of
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import BoxPlot, box_plot
 from perfreg_assets.reports.data import SeriesView
+from perfreg_assets.reports.series_chart import series_chart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,10 +52,10 @@ def markdown_image(png: bytes, alt: str) -> str:
 
 
 def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
-    unit = wording.unit_of(series.name, series.unit)
     # A name from an app may hold dollar signs: they are not formulas.
     axes.set_title(title, loc="left", fontsize=10, color=TEXT_COLOUR, parse_math=False)
-    if series.values is None:
+    chart = series_chart(series)
+    if chart is None:
         axes.text(
             0.5,
             0.5,
@@ -71,29 +71,31 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
     def seconds(n: int) -> np.ndarray:
         return np.arange(n) * series.interval_s
 
-    if series.band is not None:
-        band = series.band
+    if chart.band is not None:
+        band = chart.band
         axes.fill_between(
-            seconds(len(band.low)), band.low * unit.factor, band.high * unit.factor,
+            seconds(len(band.low)), band.low, band.high,
             color=HISTORY_COLOUR, alpha=0.2, linewidth=0, label=f"history (10–90 % of {band.run_count} runs)",
         )  # fmt: skip
-    if series.barycenter is not None:
+    if chart.barycenter is not None:
         axes.plot(
-            seconds(len(series.barycenter)), series.barycenter * unit.factor,
-            color=HISTORY_COLOUR, linewidth=1.2, label="barycenter",
-        )  # fmt: skip
-    axes.plot(
-        seconds(len(series.values)), series.values * unit.factor, color=RUN_COLOUR, linewidth=1.5, label="this run"
-    )
-    for window in series.discords:
-        axes.axvspan(
-            window.start_s, window.end_s, color=ALERT_COLOUR, alpha=0.08 + 0.3 * window.confidence, linewidth=0
+            seconds(len(chart.barycenter)),
+            chart.barycenter,
+            color=HISTORY_COLOUR,
+            linewidth=1.2,
+            linestyle=":",
+            label="barycenter",
         )
-    if definition_of(series.name).kind != "memory":
+    axes.plot(seconds(len(chart.values)), chart.values, color=RUN_COLOUR, linewidth=1.5, label="this run")
+    for window in chart.windows:
+        axes.axvspan(window.start_s, window.end_s, color=ALERT_COLOUR, alpha=window.opacity, linewidth=0)
+    for start, end in chart.unexamined:
+        axes.axvspan(start, end, facecolor="none", edgecolor=HISTORY_COLOUR, alpha=0.3, linewidth=0, hatch="//")
+    if chart.is_from_zero:
         axes.set_ylim(bottom=0)
     axes.margins(x=0)
     axes.set_xlabel("seconds since start", fontsize=8, loc="left")
-    axes.set_ylabel(unit.axis, fontsize=8)
+    axes.set_ylabel(chart.axis, fontsize=8)
     axes.legend(fontsize=7, frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=3)
     _calm(axes)
 

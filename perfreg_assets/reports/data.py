@@ -38,6 +38,7 @@ class Run(run.Run):
     is_trace_reduced: bool = False
     duration_s: float | None = None
     folder_name: str | None = None
+    trace_start_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,8 @@ class SeriesView:
     discords: tuple[Discord, ...] = ()
     place: Place | None = None
     explained: tuple[Explained, ...] = ()
+    history: tuple[np.ndarray | None, ...] = ()
+    """Of each run of the history, the latest first, its values; None where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +327,17 @@ class HistoryMember:
 
 
 @dataclass(frozen=True, slots=True)
+class NearestRun:
+    """The run of the history whose path is most alike; `start_ns`: where its second 0 is on its own trace's clock."""
+
+    run_id: str
+    version_name: str | None
+    similarity: float
+    has_trace: bool
+    start_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """How the history was chosen; `state` is ready or not_enough_history."""
 
@@ -369,6 +383,7 @@ class RunDetail:
     attachments: tuple[Attachment, ...] = ()
     axes: tuple[AxisVerdict, ...] = ()
     energy: EnergyView | None = None
+    nearest: NearestRun | None = None
 
     @property
     def start_ns(self) -> int | None:
@@ -429,6 +444,7 @@ class ListedRun:
         ratio: the largest distance of its series in multiples of the limit.
         critical_omega: at every smaller ω the run is anomalous; -1 at none, 1e9 at all; None where it was not measured.
         is_lacking: a series of its history is missing, so that it is not judged where it is not anomalous.
+        reason_code: why it was not taken in, or why its trace cannot be judged.
     """
 
     run_id: str
@@ -443,6 +459,8 @@ class ListedRun:
     problems: int = 0
     critical_omega: float | None = None
     is_lacking: bool = False
+    device: str | None = None
+    reason_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

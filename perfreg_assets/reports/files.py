@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -18,17 +17,13 @@ def write(path: Path, text: str) -> None:
     _publish(Path(part.name), path)
 
 
-def copy(source: Path, target: Path) -> bool:
-    """Puts a copy of `source` at `target` unless it is there; whether it was not."""
-    if target.is_file() and target.read_bytes() == source.read_bytes():
-        return False
-    with (
-        tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as part,
-        source.open("rb") as original,
-    ):
-        shutil.copyfileobj(original, part)
-    _publish(Path(part.name), target)
-    return True
+def write_bytes(path: Path, content: bytes) -> None:
+    """Puts `content` at `path` unless it is there."""
+    if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
+        return
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as part:
+        part.write(content)
+    _publish(Path(part.name), path)
 
 
 def digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Merged call trees as pages embed them: for flame.js."""
+"""Merged call trees as pages embed them: for trees.js."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from perfreg_assets.reports.templating import embed_json, render
 
 OPEN_APPS = 3
 """With more apps than that, an app's heat map and trends are shown when they are asked for."""
+LOADED_AHEAD = 20_000
+"""Runs up to which the page loads the whole list behind its first paint, 150 bytes each, and filters it itself."""
 UNKNOWN = "(unknown)"
 """The app of runs that were quarantined before it was known."""
 _CALM = ("normal", "improved")
@@ -28,6 +30,7 @@ class IndexFacts:
         apps: app → number and facts of its blocks of versions, see `version_list`.
         first: rows of the first page of the list.
         series_axes: the axis of each series that has a verdict.
+        drifts: app → what its latest versions drift in, in sentences.
     """
 
     blocks: Sequence[Mapping[str, Any]] = ()
@@ -36,6 +39,7 @@ class IndexFacts:
     omega: float | None = None
     detector: str | None = None
     series_axes: Mapping[str, str] = field(default_factory=dict)
+    drifts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def render_index(facts: IndexFacts) -> str:
@@ -48,13 +52,16 @@ def render_index(facts: IndexFacts) -> str:
             "root": "",
             "page": "index",
             "sums": _sums(facts),
-            "maps": [_app(name, app) for name, app in sorted(facts.apps.items())],
+            "maps": [_app(name, app, facts.drifts.get(name, ())) for name, app in sorted(facts.apps.items())],
             "open_apps": OPEN_APPS,
             "run_count": sum(block["count"] for block in facts.blocks),
             "axes": axes,
             "detector": wording.detector_text(facts.detector),
             "apps": names + [UNKNOWN] * any(block.get("nameless") for block in facts.blocks),
             "series": run_list.all_of(facts.blocks, "series"),
+            "devices": run_list.counts_of(facts.blocks, "devices"),
+            "states": _states(facts.blocks),
+            "reasons": run_list.counts_of(facts.blocks, "reasons"),
             "omega": facts.omega,
             "effects": wording.REVIEW_EFFECTS,
             "payload": embed_json(_payload(facts, [axis for axis, _ in axes])),
@@ -72,15 +79,22 @@ def _sums(facts: IndexFacts) -> dict[str, int]:
         "anomalous": states["anomalous"],
         "open": sum(block["open"] for block in facts.blocks),
         "calm": sum(states[state] for state in _CALM),
+        "quarantined": states["quarantined"],
         "unjudged": sum(count for state, count in states.items() if state not in ("anomalous", *_CALM)),
     }
+
+
+def _states(blocks: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """States on the badges of some runs with their number, in the order of the badges' list."""
+    counts, order = run_list.counts_of(blocks, "states"), list(wording.STATE_LABELS)
+    return sorted(counts.items(), key=lambda one: (order.index(one[0]) if one[0] in order else len(order), one[0]))
 
 
 def _count(app: Mapping[str, Any], name: str) -> int:
     return sum(block[name] for block in app["blocks"])
 
 
-def _app(name: str, app: Mapping[str, Any]) -> dict[str, Any]:
+def _app(name: str, app: Mapping[str, Any], drifts: Sequence[str]) -> dict[str, Any]:
     """The line that stands for an app."""
     newest = max(app["blocks"], key=lambda block: block["newest"] or 0)
     version, runs, anomalous, state = newest["latest"]
@@ -98,6 +112,7 @@ def _app(name: str, app: Mapping[str, Any]) -> dict[str, Any]:
             "state": state,
         },
         "grew": newest.get("grew", []),
+        "drifts": drifts,
     }
 
 
@@ -114,6 +129,7 @@ def _payload(facts: IndexFacts, axes: Sequence[str]) -> dict[str, Any]:
     series = sorted({*facts.series_axes, *run_list.all_of(facts.blocks, "series")})
     order = sorted(series, key=lambda name: (wording.axis_place(facts.series_axes.get(name, "other")), name))
     return {
+        "ahead": LOADED_AHEAD,
         "first": facts.first,
         "blocks": list_blocks(facts.blocks),
         "apps": {
@@ -132,6 +148,7 @@ def _payload(facts: IndexFacts, axes: Sequence[str]) -> dict[str, Any]:
         ],
         "states": {state: [label, wording.STATE_SYMBOLS[state]] for state, label in wording.STATE_LABELS.items()},
         "reviews": wording.REVIEW_LABELS,
+        "reasons": {code: wording.reason_sentence(code) for code in run_list.counts_of(facts.blocks, "reasons")},
         "effects": wording.REVIEW_EFFECTS,
         "unknown": UNKNOWN,
     }

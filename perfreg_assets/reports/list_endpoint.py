@@ -20,7 +20,22 @@ LONGEST_PAGE = 1000
 LONGEST_TEXT = 300
 """Of a filter: longer than any name of a run, app or version that a run folder may have."""
 _FIELDS = {
-    *("app", "version", "axis", "series", "part", "anomalous", "open", "sort", "ascending", "offset", "limit"),
+    *(
+        "app",
+        "version",
+        "device",
+        "state",
+        "reason",
+        "axis",
+        "series",
+        "part",
+        "anomalous",
+        "open",
+        "sort",
+        "ascending",
+        "offset",
+        "limit",
+    ),
     *("above", "upto"),
 }
 AT_ONCE = 2
@@ -70,6 +85,9 @@ def parse(given: Mapping[str, str]) -> ListQuery:
         app=None if app == UNKNOWN else app,
         has_no_app=app == UNKNOWN,
         version=given.get("version"),
+        device=given.get("device"),
+        state=given.get("state"),
+        reason=given.get("reason"),
         axis=axis or None,
         axis_state=axis_state or None,
         series=given.get("series"),

@@ -27,6 +27,7 @@ from perfreg_assets.reports.data import (
     Explained,
     History,
     HistoryMember,
+    NearestRun,
     Place,
     Profile,
     Run,
@@ -148,6 +149,7 @@ _CANDIDATES = """
 SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason, history_version_name, history_started_at
 FROM marts.history_candidates WHERE {of} ORDER BY run_id, history_run_id
 """
+_TRACES = "SELECT run_id, has_trace, exploration_start_ns FROM marts.runs WHERE {of}"
 
 
 def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -> dict[str, str]:
@@ -163,6 +165,11 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
     everyone = sorted({*ids, *members})
     series = stamps.series_contents(reader, everyone)
     metrics = _metric_contents(reader, everyone)
+    traces = {
+        run_id: facts
+        for group in in_groups(sorted(members))
+        for run_id, *facts in reader.rows(_TRACES.format(of=of(group)), group)
+    }
     paths = stamps.path_contents(reader, sorted({*ids, *(other for one in beside.values() for other in one.recent)}))
     found = {}
     for run_id, run in runs.items():
@@ -172,7 +179,12 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
             [table.get(run_id) for table in parts.values()],
             [series.get(run_id), metrics.get(run_id)],
             [
-                (*facts, [series.get(facts[0]), metrics.get(facts[0])] if facts[1] is not None else None)
+                (
+                    *facts,
+                    [series.get(facts[0]), metrics.get(facts[0]), traces.get(facts[0])]
+                    if facts[1] is not None
+                    else None,
+                )
                 for facts in candidates[run_id]
             ],
             near.previous,
@@ -242,6 +254,7 @@ def load_details(
     recent = {other for run_id in ids for other in beside[run_id].recent}
     steps = _paths(reader, [*ids, *(recent - set(ids))])
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
+    others = load_runs(reader, sorted(members))
     tables = _Tables.load(reader, ids)
     attachments = _attachments(reader, ids)
     axes: dict[str, list[AxisVerdict]] = defaultdict(list)
@@ -273,6 +286,7 @@ def load_details(
                 attachments=tuple(attachments[run_id]),
                 axes=tuple(axes[run_id]),
                 energy=energies.get(run_id),
+                nearest=_nearest(chosen, others, arrays),
             )
         )
     return details
@@ -494,9 +508,37 @@ def _series_views(
                 discords=tables.discords.get(key, ()),
                 place=tables.places.get(key),
                 explained=tables.explained.get(key, ()),
+                history=_history_values(name, arrays, history) if verdict is not None else (),
             )
         )
     return tuple(views)
+
+
+def _history_values(
+    name: str, arrays: Mapping[str, Mapping[str, SeriesRow]], history: History | None
+) -> tuple[np.ndarray | None, ...]:
+    """Of each run of the history, in order of rank."""
+    rows = [arrays.get(member.run_id, {}).get(name) for member in history.chosen] if history else []
+    return tuple(None if row is None else row.values for row in rows)
+
+
+def _nearest(
+    history: History | None, runs: Mapping[str, Run], arrays: Mapping[str, Mapping[str, SeriesRow]]
+) -> NearestRun | None:
+    """The most similar path, the latest of several; as a version's page has it."""
+    known = [one for one in history.chosen if one.similarity is not None] if history else []
+    if not known:
+        return None
+    best = max(known, key=lambda one: (one.similarity, -(one.rank or 0)))
+    run = runs[best.run_id]
+    starts = [row.start_ns for row in arrays.get(best.run_id, {}).values() if row.start_ns is not None]
+    return NearestRun(
+        best.run_id,
+        best.version_name,
+        best.similarity or 0.0,
+        run.has_trace,
+        min(starts, default=run.exploration_start_ns),
+    )
 
 
 def _band(

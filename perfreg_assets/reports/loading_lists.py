@@ -49,7 +49,8 @@ def load_settings(reader: Reader) -> tuple[str | None, float | None]:
 
 # ---- runs ------------------------------------------------------------------------------------------
 _RUNS = """
-SELECT run_id, app, version_name, started_at, state, run_verdict, axis_states, review_status, functional_problem_count
+SELECT run_id, app, version_name, started_at, state, run_verdict, axis_states, review_status, functional_problem_count,
+    device, reason_code
 FROM marts.runs WHERE {of}
 """
 _FLAGGED = """
@@ -83,6 +84,8 @@ def load_listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
                 problems=row["functional_problem_count"] or 0,
                 critical_omega=None if omega is None else min(max(omega, NEVER), ALWAYS),
                 is_lacking=is_lacking,
+                device=row["device"],
+                reason_code=row["reason_code"],
             )
     return found
 
@@ -96,12 +99,15 @@ def _state(state: str, verdict: str | None) -> str:
 class ListQuery:
     """Which runs, in which order: `axis` and `axis_state` belong together; omegas: critical ω above and up to.
 
-    `is_open`: anomalous, and nobody reviewed it.
+    `state`: what stands on the badge. `is_open`: anomalous, and nobody reviewed it.
     """
 
     app: str | None = None
     has_no_app: bool = False
     version: str | None = None
+    device: str | None = None
+    state: str | None = None
+    reason: str | None = None
     axis: str | None = None
     axis_state: str | None = None
     series: str | None = None
@@ -153,6 +159,10 @@ def find_listed(reader: Reader, query: ListQuery) -> tuple[int, list[ListedRun]]
     return count, [rows[run_id] for run_id, _ in found]
 
 
+_BADGE = """CASE WHEN runs.state IN ('quarantined', 'incomplete_trace', 'reduced') THEN runs.state
+    ELSE coalesce(runs.run_verdict, 'not_judged') END"""  # as _state
+
+
 def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
     conditions: list[str] = []
     values: list[Any] = []
@@ -167,6 +177,12 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
         add("runs.app IS NULL")
     if query.version is not None:
         add("runs.version_name = ?", query.version)
+    if query.device is not None:
+        add("runs.device = ?", query.device)
+    if query.state is not None:
+        add(f"{_BADGE} = ?", query.state)
+    if query.reason is not None:
+        add("runs.reason_code = ?", query.reason)
     if query.axis is not None:
         add(
             "runs.run_id IN (SELECT run_id FROM marts.axis_verdicts WHERE is_current AND axis = ? AND state = ?)",

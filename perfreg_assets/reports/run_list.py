@@ -26,7 +26,7 @@ Row = list[Any]
 def packed(run: ListedRun) -> Row:
     """A run as the scripts read it: page (0: named like the run), app, version, start (s since 1970), state, state of
     each axis (`cpu.normal memory.anomalous`), anomalous series, largest ratio, review, number of functional problems,
-    critical ω, whether it lacks a series of its history."""
+    critical ω, whether it lacks a series of its history, device, reason why it is not judged."""
     page = page_name(run.run_id)
     return [
         0 if page == run.run_id else page,
@@ -41,6 +41,8 @@ def packed(run: ListedRun) -> Row:
         run.problems,
         None if run.critical_omega is None else round(run.critical_omega, 4),
         int(run.is_lacking),
+        run.device,
+        run.reason_code,
     ]
 
 
@@ -112,7 +114,7 @@ def _free_block(blocks: list[dict[str, Any]]) -> int:
 
 
 def facts(rows: Iterable[Row]) -> dict[str, Any]:
-    """What the index says of a block: `states` counts, `open` counts anomalous ones that
+    """What the index says of a block: `states`, `devices` and `reasons` count, `open` counts anomalous ones that
     nobody reviewed, `axes` as in the rows, and which apps and series there are."""
     rows = list(rows)
     starts = [row[3] for row in rows if row[3] is not None]
@@ -125,7 +127,17 @@ def facts(rows: Iterable[Row]) -> dict[str, Any]:
         "apps": sorted({row[1] for row in rows if row[1] is not None}),
         "nameless": any(row[1] is None for row in rows),
         "series": sorted({name for row in rows for name in row[6]}),
+        "devices": dict(sorted(Counter(row[12] for row in rows if row[12] is not None).items())),
+        "reasons": dict(sorted(Counter(row[13] for row in rows if row[13] is not None).items())),
     }
+
+
+def counts_of(blocks: Sequence[Mapping[str, Any]], name: str) -> dict[str, int]:
+    """What the blocks count under a name, together, in order."""
+    found: Counter[str] = Counter()
+    for block in blocks:
+        found.update(block.get(name, {}))
+    return dict(sorted(found.items()))
 
 
 def all_of(blocks: Sequence[Mapping[str, Any]], name: str) -> list[str]:

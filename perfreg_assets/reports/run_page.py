@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from perfreg_assets.reports import review_wording, wording
+from perfreg_assets.reports import answers, review_wording, wording
 from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.causes_table import cause_tables
-from perfreg_assets.reports.data import Attachment, AxisVerdict, Discord, Distances, History, Run, RunDetail, SeriesView
+from perfreg_assets.reports.data import (
+    Attachment,
+    AxisVerdict,
+    Discord,
+    Distances,
+    History,
+    HistoryMember,
+    Run,
+    RunDetail,
+    SeriesView,
+)
 from perfreg_assets.reports.energy_drawing import draw_power
 from perfreg_assets.reports.links import (
     DEFAULT_SERVER,
@@ -25,6 +36,8 @@ from perfreg_assets.reports.links import (
 )
 from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
+from perfreg_assets.reports.series_chart import has_profile, series_chart, unexamined
+from perfreg_assets.reports.still_chart import COLOURS, still_box, still_chart
 from perfreg_assets.reports.templating import embed_json, numbers, render
 from perfreg_assets.run import PathStep, timed_steps
 from perfreg_assets.warehouse.reviews import STATUSES, WITHDRAWN
@@ -35,6 +48,8 @@ STRIP_HEIGHT_PX = 26
 AXIS_HEIGHT_PX = 44
 _OPTIONS = {WITHDRAWN: ("--withdraw",)}
 _WHY = ("--note", "why")
+OVERLAY_POINTS = 240
+"""Of a run of the history over a chart: it is there to be compared by eye."""
 ZOOM_S = 5.0
 """What a screenshot's button shows of the charts before and after its moment."""
 
@@ -53,7 +68,11 @@ def render_run_page(
     run = detail.run
     path = _path_payload(detail.path, detail.start_ns, _span_s(ordered))
     flames = Flames()
-    items = [_series_item(s, i, run, path is not None, server, flames) for i, s in enumerate(ordered)]
+    span_s = _span_s(ordered)
+    items = [
+        {**_series_item(s, i, detail, path is not None, server, flames), "still": _still(s, path, span_s)}
+        for i, s in enumerate(ordered)
+    ]
     return render(
         "run.html.j2",
         {
@@ -66,9 +85,16 @@ def render_run_page(
             "version_page": _version_page(run),
             "reviews": _reviews(run),
             "headline": wording.headline(detail),
+            "why": answers.why(detail),
+            "disturbance": answers.disturbance(detail),
+            "advice": None if run.state == "quarantined" else answers.advice(detail),
             "axes": _axes(detail),
             "due": due,
             "perfetto_links": _perfetto_links(detail, server),
+            "nearest": detail.nearest,
+            "clock": _clock_text(detail),
+            "screens": _screens(path),
+            "members": _members(detail, ordered),
             "length": _length(detail),
             "history": detail.history,
             "excluded": _excluded(detail.history),
@@ -85,11 +111,14 @@ def render_run_page(
             "page_name": page_name,
             "has_history": any(s.band is not None or s.barycenter is not None for s in ordered),
             "has_discords": any(s.discords for s in ordered),
+            "has_unexamined": any(unexamined(s) for s in ordered),
             "flames": None if flames.payload is None else embed_json(flames.payload),
             "payload": embed_json(
                 {
                     "series": [_series_payload(s) for s in ordered],
                     "path": path,
+                    "axis_title": " · ".join(filter(None, ("time since start", _clock_text(detail)))),
+                    "members": [{"run": one.run_id, "rank": one.rank} for one in _chosen(detail)],
                 }
             ),
         },
@@ -174,9 +203,63 @@ def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:
     if windows:  # of the worst series: the one that the sentence beside the link speaks of
         top = max(windows, key=lambda w: w.confidence)
         where = f" at second {top.start_s:.0f}"
-        return {"top": perfetto_link(run.run_id, top.start_ns, top.end_ns, app=run.app, server=server), "where": where}
+        link = perfetto_link(run.run_id, top.start_ns, top.end_ns, app=run.app, server=server)
+        return {"top": link, "where": where, "nearest": _nearest_link(detail, top, server)}
     whole = perfetto_link(run.run_id, run.exploration_start_ns, run.exploration_end_ns, app=run.app, server=server)
-    return {"top": whole, "where": ""}
+    return {"top": whole, "where": "", "nearest": None}
+
+
+def _nearest_link(detail: RunDetail, window: Discord, server: str) -> PerfettoLink | None:
+    """The same seconds of the run of the history whose path is most alike, to lay beside this one's."""
+    near = detail.nearest
+    if near is None or not near.has_trace or near.start_ns is None:
+        return None
+    start, end = (near.start_ns + round(at * 1e9) for at in (window.start_s, window.end_s))
+    return perfetto_link(near.run_id, start, end, app=detail.run.app, server=server)
+
+
+def _clock_text(detail: RunDetail) -> str | None:
+    """How to find a second of the charts in Perfetto, whose time begins with the trace."""
+    if detail.run.trace_start_ns is None or detail.start_ns is None or not detail.run.has_trace:
+        return None
+    return f"0 s is {(detail.start_ns - detail.run.trace_start_ns) / 1e9:.1f} s in Perfetto"
+
+
+def _screens(path: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The key of the strip under the charts: number, colour, name and seconds of each screen."""
+    if path is None:
+        return []
+    seconds: Counter[int] = Counter()
+    for start, end, code in zip(path["starts"], [*path["starts"][1:], path["end"]], path["codes"], strict=True):
+        if code is not None:
+            seconds[code] += end - start
+    return [
+        {"code": code, "colour": code % COLOURS, "name": name, "seconds": seconds[code]}
+        for code, name in enumerate(path["screens"])
+    ]
+
+
+def _chosen(detail: RunDetail) -> tuple[HistoryMember, ...]:
+    return detail.history.chosen if detail.history else ()
+
+
+def _members(detail: RunDetail, series: Sequence[SeriesView]) -> list[dict[str, Any]]:
+    """Runs of the history that some judged series can be laid over with."""
+    drawable = [
+        any(one is not None for one in values)
+        for values in zip(*(s.history for s in series if s.verdict is not None and s.history), strict=False)
+    ]
+    return [
+        {"index": i, "rank": one.rank, "run_id": one.run_id, "version": one.version_name, "similarity": one.similarity}
+        for i, (one, is_there) in enumerate(zip(_chosen(detail), drawable, strict=False))
+        if is_there
+    ]
+
+
+def _still(series: SeriesView, path: Mapping[str, Any] | None, span_s: float) -> Markup | None:
+    """Of judged series, which stand open on the page."""
+    chart = series_chart(series) if series.verdict is not None else None
+    return None if chart is None else still_chart(chart, path, max(span_s, 1.0))
 
 
 def _axes(detail: RunDetail) -> list[dict[str, Any]]:
@@ -217,12 +300,12 @@ def _excluded(history: History | None) -> list[tuple[str, int]]:
 
 
 def _series_item(
-    series: SeriesView, index: int, run: Run, has_path: bool, server: str, flames: Flames
+    series: SeriesView, index: int, detail: RunDetail, has_path: bool, server: str, flames: Flames
 ) -> dict[str, Any]:
-    verdict, box = series.verdict, box_plot(series)
+    run, verdict, box = detail.run, series.verdict, box_plot(series)
     height = CHART_HEIGHT_PX + AXIS_HEIGHT_PX
     height += STRIP_HEIGHT_PX if has_path else 0
-    height += PROFILE_HEIGHT_PX if _has_profile(series) else 0
+    height += PROFILE_HEIGHT_PX if has_profile(series) else 0
     label = wording.series_label(series.name)
     return {
         "index": index,
@@ -239,8 +322,9 @@ def _series_item(
         "alt": _chart_text(series, label),
         "is_spread": series.place is not None and series.place.state == "none",
         "not_computed": _not_computed(series),
-        "unexamined": wording.unexamined(_unexamined(series)),
+        "unexamined": wording.unexamined(unexamined(series)),
         "has_box": box is not None,
+        "box_still": still_box(box, is_anomalous=bool(verdict and verdict.is_anomalous)) if box else None,
         "box_alt": box.text if box else "",
         "causes": cause_tables(series, run, server, flames),
         "discords": [
@@ -250,6 +334,7 @@ def _series_item(
                 "confidence": window.confidence,
                 "screens": window.screens,
                 "link": _window_link(run, window, server),
+                "nearest_link": _nearest_link(detail, window, server),
             }
             for window in sorted(series.discords, key=lambda w: w.start_s)
         ],
@@ -265,28 +350,12 @@ def _not_computed(series: SeriesView) -> str | None:
     return series.place.reason if series.place.state == "not_computed" else None
 
 
-def _unexamined(series: SeriesView) -> list[tuple[float, float]]:
-    """Stretches of an anomalous series, in seconds, in which windows were not looked for; none where all was, or none
-    at all was computed."""
-    place = series.place
-    if place is None or place.examined_start_s is None or place.examined_end_s is None or series.values is None:
-        return []
-    length_s = len(series.values) * series.interval_s
-    ends = [(0.0, place.examined_start_s), (place.examined_end_s, length_s)]
-    return [(start, end) for start, end in ends if end - start > 0.5 * series.interval_s]
-
-
 def _missing(series: SeriesView) -> str:
     """Why there is nothing to draw; an unjudged run of another kind says nothing about the series."""
     reason = series.missing_reason or "No reason was recorded."
     if series.verdict is None or series.verdict.state != "series_missing":
         return reason
     return f"Missing although the history has it, so it was not judged. {reason[0].upper()}{reason[1:]}"
-
-
-def _has_profile(series: SeriesView) -> bool:
-    """Whether there is a profile worth drawing: one that is zero throughout says that no window differs."""
-    return series.profile is not None and bool(np.any(np.nan_to_num(series.profile.values) > 0))
 
 
 def _explanation(series: SeriesView) -> str | None:
@@ -323,19 +392,23 @@ def _chart_text(series: SeriesView, label: str) -> str:
 
 
 def _series_payload(series: SeriesView) -> dict[str, Any]:
-    unit = wording.unit_of(series.name, series.unit)
+    """What the scripts draw; values exact and in the series' own unit, `factor` makes of it the one that is shown."""
+    chart = series_chart(series)
+    if chart is None:
+        return {"name": series.name, "values": None}
     payload: dict[str, Any] = {
         "name": series.name,
         "label": wording.series_short(series.name),
-        "factor": unit.factor,
-        "axis": unit.axis,
-        "exact": unit.exact,
+        "factor": chart.factor,
+        "axis": chart.axis,
+        "exact": chart.exact,
         "interval": series.interval_s,
+        "from_zero": chart.is_from_zero,
         "state": series.verdict.state if series.verdict else None,
         "values": numbers(series.values, digits=None),
         "barycenter": numbers(series.barycenter),
-        "discords": [_discord_payload(w) for w in series.discords],
-        "unexamined": _unexamined(series),
+        "discords": [[w.start_s, w.end_s, round(w.confidence, 4), round(w.opacity, 3)] for w in chart.windows],
+        "unexamined": chart.unexamined,
     }
     if series.band is not None:
         payload["band"] = {
@@ -344,13 +417,15 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
             "high": numbers(series.band.high),
             "runs": series.band.run_count,
         }
-    if series.profile is not None and _has_profile(series):
+    if series.verdict is not None and any(one is not None for one in series.history):
+        payload["members"] = [_member_payload(one) for one in series.history]
+    if chart.profile is not None:
         payload["profile"] = {
-            "window": series.profile.window_s,
-            "values": numbers(series.profile.values, digits=4),
-            "low": series.profile.threshold_low,
-            "high": series.profile.threshold_high,
-            "title": "probability" if series.profile.window_s <= series.interval_s else "profile",
+            "window": chart.profile.window_s,
+            "values": numbers(chart.profile.values, digits=4),
+            "low": chart.profile.threshold_low,
+            "high": chart.profile.threshold_high,
+            "title": "probability" if chart.profile.window_s <= series.interval_s else "profile",
         }
     box = box_plot(series)
     if box is not None:
@@ -358,8 +433,17 @@ def _series_payload(series: SeriesView) -> dict[str, Any]:
     return payload
 
 
-def _discord_payload(window: Discord) -> list[float]:
-    return [window.start_s, window.end_s, round(window.confidence, 4)]
+def _member_payload(values: np.ndarray | None) -> dict[str, Any] | None:
+    """A run of the history as an overlay: means of `step` samples, so that a page stays small."""
+    if values is None or not np.isfinite(values).any():
+        return None
+    step = -(-len(values) // OVERLAY_POINTS)
+    padded = np.full(-(-len(values) // step) * step, np.nan)
+    padded[: len(values)] = values
+    rows = padded.reshape(-1, step)
+    counts = np.isfinite(rows).sum(axis=1)
+    means = np.where(counts > 0, np.nansum(rows, axis=1) / np.maximum(counts, 1), np.nan)
+    return {"step": step, "values": numbers(means, digits=4)}
 
 
 def _path_payload(path: Sequence[PathStep], start_ns: int | None, span_s: float) -> dict[str, Any] | None:

@@ -1,5 +1,5 @@
-"""The lists of the index in pieces: JavaScript files that hold one call with JSON, so that a page opened from a folder
-can load them, where a browser allows no other way. A piece is written when one of its rows changed."""
+"""The lists of the index in pieces: JavaScript files that put JSON onto their own script element, so that a page opened
+from a folder can load them, where a browser allows no other way. A piece is written when one of its rows changed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from perfreg_assets.reports.files import digest, write
 
 FOLDER = "data"
-_HEAD = "perfreg.take("
-_TAIL = ");\n"
+_HEAD = "document.currentScript.rows = "
+_TAIL = ";\n"
 _SHORT = 8  # of a hash: enough to tell a file from the one that it was before
 
 Rows = dict[str, Any]
@@ -26,7 +26,7 @@ def read(out_dir: Path, name: str, expected: str) -> Rows | None:
         return None
     if digest(text) != expected:
         return None
-    rows: Rows = json.loads(text.removeprefix(_start(name)).removesuffix(_TAIL))
+    rows: Rows = json.loads(text.removeprefix(_HEAD).removesuffix(_TAIL))
     return rows
 
 
@@ -37,7 +37,7 @@ def save(out_dir: Path, name: str, rows: Rows, known: str) -> str:
         rows: by the name that tells them apart, of JSON's types.
     """
     content = json.dumps(dict(sorted(rows.items())), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    text = f"{_start(name)}{content}{_TAIL}"
+    text = f"{_HEAD}{content}{_TAIL}"
     found = digest(text)
     if found != known or not _path(out_dir, name).is_file():
         (out_dir / FOLDER).mkdir(exist_ok=True)
@@ -58,10 +58,6 @@ def there(out_dir: Path) -> set[str]:
 def remove(out_dir: Path, names: Iterable[str]) -> None:
     for name in names:
         _path(out_dir, name).unlink(missing_ok=True)
-
-
-def _start(name: str) -> str:
-    return f"{_HEAD}{json.dumps(name)},"
 
 
 def _path(out_dir: Path, name: str) -> Path:

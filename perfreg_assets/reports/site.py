@@ -8,9 +8,10 @@ the lock.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from perfreg_assets.reports import (
     benchmark_site,
@@ -21,19 +22,22 @@ from perfreg_assets.reports import (
     shards,
     version_list,
     version_site,
+    wording,
 )
 from perfreg_assets.reports import changes as change_finder
 from perfreg_assets.reports.benchmark_site import write_benchmark_pages
 from perfreg_assets.reports.changes import Changes, Late, noted
 from perfreg_assets.reports.energy_site import write_energy_page
-from perfreg_assets.reports.files import copy, digest, write
+from perfreg_assets.reports.files import digest, write
 from perfreg_assets.reports.index_page import IndexFacts, known_series, render_index
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name
 from perfreg_assets.reports.omega_page import render_omega_page
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.run_page import render_run_page
+from perfreg_assets.reports.site_assets import write_assets
 from perfreg_assets.reports.site_state import SiteState, TornError
-from perfreg_assets.reports.templating import asset_files, code_hash
+from perfreg_assets.reports.templating import code_hash
+from perfreg_assets.warehouse import drifts
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.lock import file_lock
 
@@ -139,6 +143,13 @@ def _overview(reader: Reader) -> str:
     return digest(repr(loading_lists.overview_facts(reader)))
 
 
+def _update_drifts(reader: Reader, apps: Mapping[str, dict[str, Any]], touched: Iterable[tuple[str, str]]) -> None:
+    """Notes with each app that has a touched version what its latest versions drift in: (that version, a sentence)."""
+    for app in {app for app, _ in touched} & set(apps):
+        rows = drifts.of_app(reader, app, known_series({app: apps[app]}))
+        apps[app]["drifts"] = [[row["version_name"], wording.drift_line(row)] for row in rows]
+
+
 class _Build:
     """One build, under the lock."""
 
@@ -153,9 +164,7 @@ class _Build:
 
     def run(self) -> list[str]:
         out_dir, salt = self._out_dir, _salt(self._server)
-        for name, source in asset_files().items():
-            (out_dir / "assets").mkdir(exist_ok=True)
-            copy(source, out_dir / "assets" / name)
+        write_assets(out_dir)
         changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
         touched: set[tuple[str, str]] = set()
         for late, seen, gone in change_finder.late_pages(
@@ -212,6 +221,7 @@ class _Build:
             return
         run_list.update(reader, out_dir, state, changes.stamps, lost)
         version_list.update(reader, out_dir, state, self._order, touched, lost)
+        _update_drifts(reader, state.head.apps, touched)
         for run_id, stamp in changes.stamps.items():
             entry = state.get(run_id)
             if stamp or entry.block >= 0:
@@ -228,6 +238,7 @@ class _Build:
             omega=omega,
             detector=detector,
             series_axes=loading_lists.load_axes(reader, known_series(head.apps)),
+            drifts={app: [line for _, line in known.get("drifts", ())] for app, known in head.apps.items()},
         )
         self._write_overview("index.html", render_index(facts))
         self._write_overview("omega.html", render_omega_page(loading_lists.load_omega_overview(reader), head.blocks))

@@ -19,7 +19,7 @@ from perfreg_assets.reports.files import write
 FOLDER = ".state"
 HEAD = f"{FOLDER}/head.json"
 """Written by every build that changed anything, last of all."""
-FORMAT = 3
+FORMAT = 4
 SHARDS = 256
 
 

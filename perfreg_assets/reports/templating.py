@@ -129,12 +129,6 @@ def render(template: str, context: Mapping[str, Any]) -> str:
     return _environment().get_template(template).render(**context)
 
 
-def asset_files() -> dict[str, Path]:
-    """Style sheet, scripts and Plotly's bundle (see plotly-cartesian.LICENSE) of the site: name → file."""
-    own = Path(str(files("perfreg_assets.reports") / "assets"))
-    return {path.name: path for path in sorted(own.iterdir()) if path.suffix in (".css", ".js", ".svg", ".LICENSE")}
-
-
 @cache
 def code_hash() -> str:
     """Hash of everything that shapes a page besides its data: templates and the code of this package."""

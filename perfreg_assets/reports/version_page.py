@@ -20,8 +20,12 @@ from perfreg_assets.warehouse.version_verdicts import WHOLE
 SHOWN_CAUSES = 10
 
 
-def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER) -> str:
-    """The page as HTML text."""
+def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER, drifts: Sequence[str] = ()) -> str:
+    """The page as HTML text.
+
+    Args:
+        drifts: what changes a little with every version up to this one, in sentences.
+    """
     row = view.row
     whole = next((one for one in view.verdicts if one["axis"] == WHOLE), None)
     axes = _axes(view)
@@ -49,6 +53,7 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER) -> s
             "hidden_causes": max(0, len(view.grown) - SHOWN_CAUSES),
             "no_causes": _no_causes(view),
             "levels": [_level(name, level, view) for name, level in sorted(row.levels.items())],
+            "drifts": drifts,
             "earliest": view.earlier[0][0] if len(view.earlier) > 1 else None,
             "earlier_count": len(view.earlier),
             "energy": view.energy,

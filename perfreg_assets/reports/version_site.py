@@ -156,7 +156,9 @@ def _update_app(
         }
         views = load_version_views(reader, app, {version: runs[version] for version in group}, earlier)
         for version in group:
-            text, page = render_version_page(views[version], server=server), version_page(app, version)
+            drifts = [line for latest, line in known.get("drifts", ()) if latest == version]
+            text = render_version_page(views[version], server=server, drifts=drifts)
+            page = version_page(app, version)
             found, entry = digest(text), state.version(app, version)
             if entry.page != found or not (out_dir / page).is_file():
                 write(out_dir / page, text)
@@ -173,7 +175,8 @@ def _key(code: int | None, first: str, version: str) -> Key:
 def _candidates(
     state: SiteState, app: str, touched: set[str], keys: Sequence[Key], place: Mapping[str, int]
 ) -> list[int]:
-    """Places of the versions to look at: the touched ones, and those that follow where one stands or stood."""
+    """Places of the versions to look at: the touched ones, those that follow where one stands or stood, the one before
+    and the latest."""
     found: set[int] = set()
     for version in touched:
         entry = state.version(app, version)
@@ -181,4 +184,6 @@ def _candidates(
         stood = [bisect_left(keys, _key(entry.code, entry.first, version))] if entry.first else []
         for at in (*stands, *stood):
             found.update(range(at, min(len(keys), at + EARLIER + 1)))
+            # What drifts stands with the latest version: with the one before no more, once another follows.
+            found.update({max(at - 1, 0), len(keys) - 1} if keys else ())
     return sorted(found)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,6 +85,17 @@ def series_short(name: str) -> str:
 def axis_label(axis: str) -> str:
     """The axis as a heading; one of a later release keeps its own name."""
     return AXIS_LABELS.get(axis, axis)
+
+
+def drift_line(row: Mapping[str, Any]) -> str:
+    """A row of marts.drifts in a sentence, with the device that it was seen on."""
+    told = str(row["explanation"]).removesuffix(".")
+    return f"{told}, on {row['device']}." if row["device"] else f"{told}."
+
+
+def reason_sentence(code: str) -> str:
+    """What a reason means and what to do; empty of one that this release does not know."""
+    return next((reason.sentence for reason in Reason if reason.code == code), "")
 
 
 def axis_place(axis: str) -> tuple[int, str]:

@@ -8,13 +8,21 @@ from typing import Any
 from perfreg_assets.warehouse.connection import Reader
 
 _WORTH_TELLING = """
-SELECT app, device, series, measure, drift_state, since_version_name, drift_change_ratio, drift_p_value, explanation
+SELECT
+    app, device, version_name, series, measure, drift_state, since_version_name, drift_change_ratio, drift_p_value,
+    explanation
 FROM marts.drifts
-WHERE drift_state IN ('worse', 'changing') AND list_contains($apps, app) AND list_contains($series, series)
+WHERE drift_state IN ('worse', 'changing') AND {of_app} AND list_contains($series, series)
 ORDER BY app, device, drift_p_value, series, measure
 """
 
 
 def worth_telling(reader: Reader, apps: Collection[str], series: Collection[str]) -> list[dict[str, Any]]:
     """The drifts of some apps and series that are no improvement, by app and device the surest first."""
-    return reader.dicts(_WORTH_TELLING, {"apps": sorted(apps), "series": sorted(series)})
+    query = _WORTH_TELLING.format(of_app="list_contains($apps, app)")
+    return reader.dicts(query, {"apps": sorted(apps), "series": sorted(series)})
+
+
+def of_app(reader: Reader, app: str, series: Collection[str]) -> list[dict[str, Any]]:
+    """Those of one app, of whose runs alone they are made."""
+    return reader.dicts(_WORTH_TELLING.format(of_app="app = $app"), {"app": app, "series": sorted(series)})

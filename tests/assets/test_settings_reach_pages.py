@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import main
+from tests.page_statements import contradictions
 
 ALARMS = """
 SELECT run_id, series FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' ORDER BY ALL
@@ -28,7 +29,8 @@ def page_state(site, run_id):
 
 
 def assert_all_is_true(site):
-    """Nothing is due; windows are those of the alarms; each page says what the verdict in force says."""
+    """Nothing is due; windows are those of the alarms; each page says what the verdict in force says, and no page says
+    what the marts deny."""
     assert "nothing is due" in perfreg(site, "status")
     assert site.rows("SELECT run_id, series FROM marts.profiles ORDER BY ALL") == site.rows(ALARMS)
     verdicts = site.rows("SELECT run_id, run_verdict FROM marts.runs")
@@ -36,6 +38,8 @@ def assert_all_is_true(site):
         row["run_id"]: row["run_verdict"] for row in verdicts
     }
     assert len(verdicts) == len(list(demo_runs_dir().iterdir()))
+    with site.warehouse.reading() as reader:
+        assert contradictions(reader, site.settings.reports_dir) == []
 
 
 def test_the_demo_is_true_from_the_start(demo):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from perfreg_assets.cli import main
 from perfreg_assets.reports.data import Explained, Stack
 from perfreg_assets.reports.flame_tree import flame_tree
 from perfreg_assets.reports.run_page import render_run_page
-from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.reports.site_assets import write_assets
 
 NODES = 10_000
 MOST_S = 1.0
@@ -99,10 +98,8 @@ def _run_page(folder: Path) -> Path:
     )  # fmt: skip
     contents = made.make_detail("anomalous")
     series = tuple(replace(one, explained=(window,)) if one.name == "rss_app" else one for one in contents.series)
-    for part in ("runs", "assets"):
-        (folder / part).mkdir()
-    for asset, source in asset_files().items():
-        shutil.copy(source, folder / "assets" / asset)
+    (folder / "runs").mkdir()
+    write_assets(folder)
     page = folder / "runs" / "page.html"
     page.write_text(render_run_page(replace(contents, series=series)), "utf-8")
     return page

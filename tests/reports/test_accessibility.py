@@ -11,20 +11,28 @@ RUNS = [*(f"runs/notes-00{number}.html" for number in ("00", "14", "16", "20")),
 STILL = ["benchmarks.html", "energy.html", *VERSIONS]
 DRAWN = ["index.html", "omega.html", *RUNS]
 """By their own scripts, which say when they are done."""
-MODES = {"light, wide": ("light", 1280), "dark, phone": ("dark", 390)}
+MODES = {
+    "light, wide": ("light", 1280, None),
+    "dark, phone": ("dark", 390, None),
+    "dark, very wide": ("dark", 1920, None),
+    "on paper": ("light", 794, "print"),
+}
+FEW = ("index.html", "omega.html", "runs/notes-0016.html", VERSIONS[2])
+"""In the two modes that differ least."""
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_rule_is_broken(browser, sample_site, mode):
-    scheme, width = MODES[mode]
+    scheme, width, media = MODES[mode]
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
     page = context.new_page()
+    page.emulate_media(media=media)
     broken = []
     families = [str(one.relative_to(sample_site[1])) for one in (sample_site[1] / "benchmarks").glob("*.html")]
     assert families
-    for name in (*STILL, *families, *DRAWN):
+    for name in FEW if width == 1920 or media else (*STILL, *families, *DRAWN):
         page.goto((sample_site[1] / name).as_uri())
         if name in DRAWN:
             page.wait_for_selector("body[data-ready=yes]", timeout=120_000)

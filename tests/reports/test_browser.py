@@ -21,10 +21,11 @@ import pytest
 from perfreg_assets.cli.comparing import page_of_runs
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Attachment, Explained, Stack
+from perfreg_assets.reports.index_page import LOADED_AHEAD
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.serve import make_server, open_socket
 from perfreg_assets.reports.site import build_site
-from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.reports.site_assets import write_assets
 from perfreg_assets.run import PathStep
 from perfreg_assets.settings import Settings
 
@@ -256,6 +257,13 @@ def test_a_cell_of_the_heat_map_leads_to_its_runs(page, served):
     assert all("Anomalous" in row for row in rows)
 
 
+def _as_with_very_many_runs(route) -> None:
+    """A page that asks the server for each list; of few runs it would load them all."""
+    answer = route.fetch()
+    assert f'"ahead":{LOADED_AHEAD}' in answer.text()
+    route.fulfill(response=answer, body=answer.text().replace(f'"ahead":{LOADED_AHEAD}', '"ahead":0'))
+
+
 ADDRESSES = {
     "newest first": "",
     "app and version": "#app=com.example.shop&version=1.1.0",
@@ -265,6 +273,11 @@ ADDRESSES = {
     "anomalous": "#anomalous=1",
     "not reviewed": "#open=1",
     "no app": "#app=(unknown)",
+    "device": "#device=Pixel%206a%20%2F%20Android%2013",
+    "verdict": "#state=not_enough_history",
+    "not taken in": "#state=quarantined",
+    "reason": "#reason=time_without_zone",
+    "several at once": "#app=com.example.shop&state=anomalous&axis=memory.anomalous&sort=worst",
     "by run": "#sort=run&order=up",
     "by worst": "#sort=worst",
     "by worst, best first": "#sort=worst&order=up",
@@ -278,9 +291,10 @@ ADDRESSES = {
 def test_a_folder_shows_the_list_that_the_server_shows(page, served, sample_site, address):
     """The endpoint asks the marts, the file looks through its pieces: same runs, same order, same words."""
     seen = []
+    page.route(f"{served.address}/", _as_with_very_many_runs)
     for start in (served.address, (served.folder / "index.html").as_uri()):
-        page.add_init_script("window.PAGE_SIZE = 20")
-        _open(page, f"{start}{'/' if start == served.address else ''}{address}")
+        view = f"{address or '#'}{'&' if address else ''}rows=20"
+        _open(page, f"{start}{'/' if start == served.address else ''}{view}")
         seen.append((_rows(page), page.locator("[data-count]").inner_text(), page.locator("[data-where]").inner_text()))
         page.goto("about:blank")
     assert seen[0] == seen[1]
@@ -290,8 +304,7 @@ def test_a_folder_shows_the_list_that_the_server_shows(page, served, sample_site
 
 
 def test_the_list_is_sorted_and_turned_with_the_keyboard_alone(page, served):
-    page.add_init_script("window.PAGE_SIZE = 20")
-    _open(page, f"{served.address}/#app=com.example.shop")
+    _open(page, f"{served.address}/#app=com.example.shop&rows=20")
     for name, key in (("Worst", "worst"), ("Run", "run")):
         head = page.get_by_role("columnheader", name=name, exact=True)
         head.get_by_role("button").focus()
@@ -305,7 +318,7 @@ def test_the_list_is_sorted_and_turned_with_the_keyboard_alone(page, served):
     page.keyboard.press("Enter")
     page.wait_for_selector("[data-where]:text('21–24 of 24')")
     assert [row.split()[0] for row in _rows(page)] == [f"shop-{i:04d}" for i in range(20, 24)]
-    assert page.url.endswith("#app=com.example.shop&sort=run&order=up&page=2")
+    assert page.url.endswith("#app=com.example.shop&sort=run&order=up&page=2&rows=20")
     assert page.get_by_role("button", name="Next →").is_disabled()
 
 
@@ -362,7 +375,7 @@ def test_trends_are_on_the_scale_that_decides_and_show_units_and_single_runs_on_
 
 
 def test_pages_behind_another_web_server_take_the_lists_from_the_files(browser, sample_site):
-    """There is no endpoint: the one refused request is all that differs."""
+    """There is no endpoint, and few runs never ask for one; of very many, one refused request is all that differs."""
     handler = partial(QuietHandler, directory=str(sample_site[1]))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -577,9 +590,7 @@ CONTRAST = """() => {
 
 def _site_with(tmp_path: Path, html: str) -> str:
     (tmp_path / "runs").mkdir()
-    (tmp_path / "assets").mkdir()
-    for name, source in asset_files().items():
-        shutil.copy(source, tmp_path / "assets" / name)
+    write_assets(tmp_path)
     (tmp_path / "runs" / "page.html").write_text(html, "utf-8")
     return (tmp_path / "runs" / "page.html").as_uri()
 

@@ -16,7 +16,7 @@ from perfreg_assets import detection
 from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.charts import ALERT_COLOUR, draw_series, markdown_image
 from perfreg_assets.reports.pictures import picture_of_worst
-from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.reports.site_assets import contents
 
 # of plotly.js-cartesian-dist-min 4.1.1 in the npm registry
 PLOTLY_SHA256 = "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
@@ -119,8 +119,8 @@ def test_the_worst_picture_is_of_the_series_farthest_beyond_its_limit(sample_sit
 
 
 def test_the_bundled_chart_library_is_the_published_one():
-    files = asset_files()
-    script = files["plotly-cartesian.min.js"].read_bytes()
+    files = contents()
+    script = files["plotly-cartesian.min.js"]
     assert b"plotly.js (cartesian - minified) v4.1.1" in script[:200]
     assert hashlib.sha256(script).hexdigest() == PLOTLY_SHA256
-    assert "MIT" in files["plotly-cartesian.LICENSE"].read_text()
+    assert "MIT" in files["plotly-cartesian.LICENSE"].decode()

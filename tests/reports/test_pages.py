@@ -100,7 +100,7 @@ def test_the_page_carries_run_barycenter_band_discords_path_profile_and_distance
     assert np.array_equal(np.array(memory["values"], dtype=float), source.values), "values are exact"
     assert np.allclose(memory["barycenter"], source.barycenter, rtol=1e-4)
     assert np.allclose(memory["band"]["high"], source.band.high, rtol=1e-4)
-    assert memory["discords"] == [[120.0, 144.0, 0.93], [40.0, 52.0, 0.41]]
+    assert memory["discords"] == [[120.0, 144.0, 0.93, 0.378], [40.0, 52.0, 0.41, 0.211]], "the surer, the darker"
     assert memory["profile"]["values"][:15] == [None] * 15
     assert (memory["profile"]["low"], memory["profile"]["high"]) == (2.4, 4.1)
     assert memory["box"]["history"] == pytest.approx(source.distances[1].history_distances)
@@ -396,11 +396,11 @@ def test_the_series_of_an_axis_stand_side_by_side(builders):
 def test_a_run_is_packed_for_the_scripts():
     run = ListedRun(
         "bad name", None, "1.0", None, "series_missing", {"memory": "series_missing", "cpu": "normal"}, ("rss_app",),
-        1.23456, "rejected", 2, -1.0, True,
+        1.23456, "rejected", 2, -1.0, True, "Pixel 6a", "trace_empty",
     )  # fmt: skip
     assert run_list.packed(run) == [
         page_name("bad name"), None, "1.0", None, "series_missing", "cpu.normal memory.series_missing", ["rss_app"],
-        1.235, "rejected", 2, -1.0, 1,
+        1.235, "rejected", 2, -1.0, 1, "Pixel 6a", "trace_empty",
     ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from perfreg_assets.reports import loading, run_list, site, site_state
 from perfreg_assets.reports.site import build_site
-from perfreg_assets.reports.templating import asset_files
+from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Writer
 
@@ -36,9 +36,7 @@ def _pieces(out: Path, kind: str) -> dict:
     """Name of a run or version → its row, over all pieces of the lists of a kind."""
     found = {}
     for path in sorted((out / "data").glob(f"{kind}-*.js")):
-        name, _, rows = path.read_text("utf-8").removeprefix("perfreg.take(").removesuffix(");\n").partition(",")
-        assert json.loads(name) == path.stem
-        found |= json.loads(rows)
+        found |= json.loads(path.read_text("utf-8").removeprefix("document.currentScript.rows = ").removesuffix(";\n"))
     return found
 
 
@@ -59,7 +57,7 @@ def test_every_registered_run_has_a_page_quarantined_ones_too(sample_site):
         ids = {row[0] for row in reader.rows("SELECT run_id FROM marts.runs")}
     assert {p.stem for p in (out / "runs").glob("*.html")} == ids
     assert any(run_id.startswith("quarantined") for run_id in ids)
-    assert {p.name for p in (out / "assets").iterdir()} == set(asset_files())
+    assert {p.name for p in (out / "assets").iterdir()} == set(contents())
 
 
 def test_links_between_pages_lead_to_pages(sample_site):
@@ -216,7 +214,7 @@ def test_changed_templates_rewrite_every_run_page(own_sample, tmp_path, monkeypa
     assert sum(page.startswith("runs/") for page in _build(own_sample, out)) == total
 
 
-DAMAGES = ["", "[]", '{"format": 99, "runs": {}}', '{"format": 3, "runs": 3}', None]
+DAMAGES = ["", "[]", '{"format": 99, "runs": {}}', json.dumps({"format": site_state.FORMAT, "runs": 3}), None]
 
 
 @pytest.mark.parametrize(("which", "content"), [("head.json", "not json"), *(("runs", one) for one in DAMAGES)])
@@ -259,7 +257,7 @@ def test_a_deleted_piece_of_a_list_comes_back_and_a_damaged_one_when_it_changes(
     _build(own_sample, out)
     assert _contents(out) == _contents(clean)
     for path in (out / "data").glob("runs-*.js"):
-        path.write_text("perfreg.take(0,{}")
+        path.write_text("document.currentScript.rows = {")
     with own_sample.writing() as writer:
         reviews.add(writer, "shop-0004", "accepted")
     _build(own_sample, out)

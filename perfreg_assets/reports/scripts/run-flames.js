@@ -1,13 +1,14 @@
 // Differential flame graphs of suspicious windows: what slices, call stacks and allocations took now and usually.
-"use strict";
-(() => {
-  const { names, flames } = JSON.parse(document.getElementById("flame-data").textContent);
-  const { chart, flameLayout, hierarchyOf, readColours, treeOf } = perfregTrees;
+import { embedded } from "./dom.js";
+import { treeChart, flameLayout, hierarchyOf, readColours, treeOf } from "./trees.js";
+
+export function drawFlames() {
+  const { names, flames } = embedded("flame-data");
   readColours();
   const charts = [...document.querySelectorAll("[data-flame]")].map((canvas) => {
     const flame = flames[canvas.dataset.flame];
     const output = document.getElementById(canvas.getAttribute("aria-describedby"));
-    const made = chart(canvas, output, flameLayout, { unit: flame.unit, per: "", of: "all", what: flame.what });
+    const made = treeChart(canvas, output, flameLayout, { unit: flame.unit, per: "", of: "all", what: flame.what });
     // Nothing is laid out or drawn where nothing is shown: a window that is folded up has no width yet.
     const draw = () => {
       if (!canvas.clientWidth) return;
@@ -17,12 +18,20 @@
       document.body.dataset.flames = "drawn";
     };
     canvas.closest("details").addEventListener("toggle", draw);
-    canvas.parentElement.querySelector("[data-whole]").addEventListener("click", () => made.root && made.zoom(made.root));
+    canvas.parentElement
+      .querySelector("[data-whole]")
+      .addEventListener("click", () => made.root && made.zoom(made.root));
     draw();
     return draw;
   });
   const redraw = () => charts.forEach((draw) => draw());
   let waiting = 0;
-  window.addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(redraw); });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); redraw(); });
-})();
+  window.addEventListener("resize", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(redraw);
+  });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    readColours();
+    redraw();
+  });
+}

@@ -1,0 +1,90 @@
+"""What the first screen of a run's page answers besides its headline: why it says so, and what to do next."""
+
+from __future__ import annotations
+
+from perfreg_assets.reports import wording
+from perfreg_assets.reports.data import History, RunDetail, SeriesView
+from perfreg_assets.reports.templating import limit_multiple
+
+
+def why(detail: RunDetail) -> str | None:
+    """On what ground a run is called calm or is not judged; what is wrong with any other says its headline."""
+    whole = detail.run_verdict
+    if detail.run.state != "complete" or whole is None:
+        return None
+    if whole.state == "not_enough_history" and detail.history is not None:
+        return _too_few(detail.history)
+    if whole.state not in ("normal", "improved"):
+        return None
+    known = [
+        (one.verdict.limit_ratio, one.name)
+        for one in detail.judged
+        if one.verdict is not None and one.verdict.limit_ratio is not None
+    ]
+    if not known:
+        return None
+    ratio, name = max(known)
+    count = f"{len(known)} judged series and measurements" if len(known) > 1 else "what was judged"
+    return f"Of {count}, {wording.series_short(name)} is farthest from its history: {limit_multiple(ratio)}× its limit."
+
+
+def _too_few(history: History) -> str:
+    """Where the earlier runs went."""
+    if not history.candidate_count:
+        return "There is no earlier run of this app to compare it with."
+    left_out = sorted(history.excluded_counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    told = "; ".join(f"{count} {wording.EXCLUSION_LABELS.get(reason, reason)}" for reason, count in left_out if count)
+    are = "run is" if history.candidate_count == 1 else "runs are"
+    return (
+        f"{history.size} of {history.candidate_count} earlier {are} comparable{f'. Left out: {told}' if told else ''}."
+    )
+
+
+def disturbance(detail: RunDetail) -> str | None:
+    """What else took the device in a suspicious window, the first that is known."""
+    windows = (one for series in detail.judged if isinstance(series, SeriesView) for one in series.explained)
+    return next((one.disturbance for one in windows if one.disturbance), None)
+
+
+_OF_TRACE = {
+    "incomplete_trace": "Record it again: perfreg inspect TRACE says what is in this one; nothing is judged from half "
+    "a trace.",
+    "reduced": "What was kept can still be looked at in Perfetto; a whole recording is judged.",
+}
+_OF_VERDICT = {
+    "normal": "Nothing needs to be done.",
+    "improved": "Nothing needs to be done; later runs are compared with it.",
+    "series_missing": "Record it again with the data sources that its history has: perfreg inspect TRACE says what it "
+    "lacks.",
+    "incomplete_trace": _OF_TRACE["incomplete_trace"],
+}
+_UNKNOWN = "perfreg status says what is still to be computed, and why."
+
+
+def advice(detail: RunDetail) -> str:
+    """What to do now, in a sentence; where it was not judged, what it takes."""
+    whole, history = detail.run_verdict, detail.history
+    state = whole.state if whole is not None else None
+    if detail.run.state in _OF_TRACE:
+        return _OF_TRACE[detail.run.state]
+    if state == "anomalous":
+        return _look(detail)
+    if state == "not_enough_history":
+        missing = history.minimum - history.size if history is not None else 0
+        more = f"{missing} more comparable run{'s' if missing != 1 else ''}" if missing > 0 else "more comparable runs"
+        return f"Record {more}: of this app, with this configuration and on this path."
+    return _OF_VERDICT.get(state or "", _UNKNOWN)
+
+
+def _look(detail: RunDetail) -> str:
+    """Of an alarm."""
+    if disturbance(detail) is not None:
+        return "Repeat the run while nothing else works on the device, before you look for the cause in the app."
+    has_window = any(one.discords for one in detail.judged_series)
+    if not detail.run.has_trace:
+        look = "Its trace is not kept: record it again to look into it"
+    elif has_window and detail.nearest is not None and detail.nearest.has_trace:
+        look = "Look at these seconds in Perfetto beside the nearest run of its history"
+    else:
+        look = "Look at these seconds in Perfetto" if has_window else "Look at it in Perfetto"
+    return f"{look}, then say what you found." if detail.run.review_status is None else f"{look}."

@@ -1,0 +1,132 @@
+"""The index as a tool, opened from its folder: facets, views in the address, reasons, drifts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from perfreg_assets.reasons import Reason
+from perfreg_assets.reports.data import VersionRow
+from perfreg_assets.reports.index_page import IndexFacts, render_index
+from perfreg_assets.reports.site import build_site
+from perfreg_assets.warehouse import drifts
+
+DRIFT = {
+    "app": "com.example.notes", "device": "Pixel 6a", "version_name": "1.2.0", "series": "rss_app", "measure": "level",
+    "drift_state": "worse", "since_version_name": "1.0.0", "drift_change_ratio": 0.12, "drift_p_value": 0.001,
+    "explanation": "level of rss_app: +1.5 % a version since 1.0.0, +12 % in all (8 versions, p = 0.001).",
+}  # fmt: skip
+TOLD = "level of rss_app: +1.5 % a version since 1.0.0, +12 % in all (8 versions, p = 0.001), on Pixel 6a."
+VIEW = {
+    "app": "com.example.shop", "version": "1.2.0", "device": "Pixel 6a / Android 13", "state": "anomalous",
+    "axis": "memory.anomalous", "reason": "", "series": "rss_app", "q": "shop",
+}  # fmt: skip
+STATE = """() => ({
+  fields: Object.fromEntries([...new FormData(document.querySelector("[data-filters]"))]),
+  rows: [...document.querySelectorAll("[data-runs] tbody tr")].map((row) => row.dataset.run),
+  sorted: document.querySelector("th[aria-sort]").dataset.sort + document.querySelector("th[aria-sort]").ariaSort,
+  pressed: [...document.querySelectorAll("[data-app]:not([hidden]) .more-versions [aria-pressed=true]")].map((one) => one.textContent),
+})"""  # noqa: E501
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = context.new_page()
+    problems: list[str] = []
+    found.on("pageerror", lambda error: problems.append(str(error)))
+    yield found
+    context.close()
+    assert problems == []
+
+
+def _open(page: Any, address: str) -> None:
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+
+
+@pytest.mark.browser
+def test_a_view_is_in_its_address_and_comes_back_whole(page, sample_site):
+    index = (sample_site[1] / "index.html").as_uri()
+    _open(page, index)
+    for field, value in VIEW.items():
+        control = page.locator(f"[data-filters] [name={field}]")
+        if control.evaluate("(one) => one.tagName") == "SELECT":
+            control.select_option(value)
+        else:
+            control.fill(value)
+    page.get_by_label("Anomalous only").check()
+    page.get_by_role("button", name="Worst").click()
+    section = page.locator("[data-app='com.example.shop']")
+    section.get_by_role("button", name="Trends run by run").click()
+    section.get_by_role("button", name="Trends in units").click()
+    page.wait_for_function("() => document.querySelectorAll('.more-versions [aria-pressed=true]').length === 4")
+    page.wait_for_selector("[data-runs]:not([aria-busy])")
+    before, address = page.evaluate(STATE), page.url
+    assert before["rows"]
+    assert before["pressed"] == ["Trends run by run", "Trends in units"]
+    _open(page, address)
+    page.wait_for_selector("[data-app]:not([hidden]) .more-versions [aria-pressed=true]")
+    assert page.evaluate(STATE) == before
+    _open(page, address.replace("#", "?"))  # as other tools write it
+    page.wait_for_selector("[data-app]:not([hidden]) .more-versions [aria-pressed=true]")
+    assert page.evaluate(STATE) == before
+    assert page.url == address
+    page.get_by_role("button", name="Copy this view’s address").click()
+    assert page.locator("[data-said] code").inner_text() == address
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_function("() => document.querySelectorAll('[data-runs] tbody tr').length > 40")
+    assert set(page.evaluate(STATE)["fields"].values()) == {""}
+
+
+@pytest.mark.browser
+def test_what_was_not_taken_in_is_listed_with_reason_and_what_to_do(page, sample_site):
+    warehouse, out = sample_site
+    with warehouse.reading() as reader:
+        runs = dict(reader.rows("SELECT run_id, reason_code FROM marts.runs WHERE state = 'quarantined'"))
+        devices = dict(reader.rows("SELECT device, count(*) FROM marts.runs WHERE device IS NOT NULL GROUP BY device"))
+    assert runs
+    _open(page, (out / "index.html").as_uri())
+    page.get_by_role("link", name=f"{len(runs)} not taken in").click()
+    page.wait_for_function("(n) => document.querySelectorAll('[data-runs] tbody tr').length === n", arg=len(runs))
+    for run_id, code in runs.items():
+        notes = page.locator(f"tr[data-run='{run_id}'] .notes").inner_text()
+        assert notes.split() == [code, *Reason(code).sentence.split()]
+    page.locator(f"tr[data-run='{run_id}'] a").click()
+    assert page.get_by_text("Give it again:").is_visible()
+    page.go_back()
+    offered = page.locator("select[name=device] option").all_inner_texts()
+    assert offered == ["All devices", *(f"{name} ({count})" for name, count in sorted(devices.items()))]
+
+
+def test_drifts_stand_on_the_index_and_with_the_latest_version(own_sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(drifts, "of_app", lambda _, app, series: [DRIFT] if app == DRIFT["app"] and series else [])
+    out = tmp_path / "reports"
+    with own_sample.reading() as reader:
+        build_site(reader, out)
+    told = {path.name: TOLD in path.read_text("utf-8") for path in [out / "index.html", *out.glob("versions/*.html")]}
+    assert {name for name, is_told in told.items() if is_told} == {"index.html", "com.example.notes@1.2.0.html"}
+    assert (out / "index.html").read_text("utf-8").count(TOLD) == 1
+    later = {**DRIFT, "version_name": "1.1.0"}  # as if its last version had gone
+    monkeypatch.setattr(drifts, "of_app", lambda _, app, __: [later] if app == DRIFT["app"] else [])
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.runs SET step_count = step_count + 1 WHERE run_id = 'notes-0016'")
+    with own_sample.reading() as reader:
+        written = build_site(reader, out)
+    assert {"index.html", "versions/com.example.notes@1.1.0.html"} & set(written) != set()
+    assert TOLD in (out / "versions" / "com.example.notes@1.1.0.html").read_text("utf-8")
+    assert TOLD not in (out / "versions" / "com.example.notes@1.2.0.html").read_text("utf-8")
+
+
+def test_drifts_of_an_app_stand_in_its_section():
+    row = VersionRow("1.0", 1, 0, None, None)  # type: ignore[arg-type]
+    block = {
+        "count": 1, "digest": "d", "newest": 0, "runs": 1, "anomalous": 0, "series": [],
+        "latest": [row.version_name, 1, 0, "normal"],
+    }  # fmt: skip
+    runs = {"count": 1, "digest": "d", "newest": 0, "states": {"normal": 1}, "open": 0}
+    html = render_index(IndexFacts([runs], {"a": {"number": 0, "blocks": [block]}}, drifts={"a": ["level <b> grows."]}))
+    assert "<li><bdi>level &lt;b&gt; grows.</bdi></li>" in html
