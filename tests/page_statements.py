@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from perfreg_assets.reports.links import page_name, run_page, version_page
-from perfreg_assets.reports.templating import limit_multiple
+from perfreg_assets.reports.templating import beside_limit, limit_multiple
 from perfreg_assets.reports.wording import axis_label, number, plain_seconds, series_label, unit_of
 from perfreg_assets.warehouse.connection import Reader
 
@@ -98,7 +98,7 @@ def _first_section(
         )
         ratio = one["excess_ratio"]
         told = ratio is not None and one["state"] != "improved"
-        if chip is None or (told and f"{limit_multiple(max(ratio, 0.0))}× the limit" not in shown(chip[0])):
+        if chip is None or (told and beside_limit(max(ratio, 0.0)) not in shown(chip[0])):
             yield f"axis {one['axis']} is {one['state']} by {one['series']}, {ratio} of its limit: not on the page"
     text = shown(re.sub(r"<li class.*?</li>", " ", section, flags=re.S))
     for known in (run["run_id"], run["version_name"], run["folder_name"], run["reason"], run["review_note"]):
@@ -147,8 +147,9 @@ def _claims(history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Fac
         (r"Left out: (.*?)\.", lambda m: _left_out(m[1], history)),
         (r"([+−-][\d.e+]+) ([\w/ ]+?), (\d+) % of the growth", grew),
         (
-            r"Of (?:(\d+) judged series and measurements|what was judged), .* is farthest from its history: ([\d.]+)×",
-            lambda m: int(m[1] or 1) == len(ratios) and m[2] == limit_multiple(max(ratios)),
+            r"Of (?:(\d+) judged series and measurements|what was judged), .* is farthest from its history: "
+            r"(.*?)\.(?= |$)",
+            lambda m: int(m[1] or 1) == len(ratios) and m[2] == beside_limit(max(ratios)),
         ),
         (r"at second (\d+)", lambda m: m[1] in {f"{one['start_s']:.0f}" for one in facts["windows"]}),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import History, RunDetail, SeriesView
-from perfreg_assets.reports.templating import limit_multiple
+from perfreg_assets.reports.templating import beside_limit
 
 
 def why(detail: RunDetail) -> str | None:
@@ -25,7 +25,7 @@ def why(detail: RunDetail) -> str | None:
         return None
     ratio, name = max(known)
     count = f"{len(known)} judged series and measurements" if len(known) > 1 else "what was judged"
-    return f"Of {count}, {wording.series_short(name)} is farthest from its history: {limit_multiple(ratio)}× its limit."
+    return f"Of {count}, {wording.series_short(name)} is farthest from its history: {beside_limit(ratio)}."
 
 
 def _too_few(history: History) -> str:

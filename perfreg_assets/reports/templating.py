@@ -40,9 +40,18 @@ def viridis_step(share: float) -> int:
     return round(min(max(share, 0.0), 1.0) * VIRIDIS_STEPS)
 
 
+NO_MULTIPLE = 0.005
+"""Below, a multiple of the limit reads 0.00."""
+
+
 def limit_multiple(ratio: float) -> str:
     """d over its limit for reading: 0.92, 1.5, 14."""
     return f"{ratio:.2f}" if ratio < 1.995 else f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:,.0f}"
+
+
+def beside_limit(ratio: float) -> str:
+    """d beside its limit in words; a distance that half of the normal runs have tells no multiple."""
+    return "no more than usual" if ratio < NO_MULTIPLE else f"{limit_multiple(ratio)}× the limit"
 
 
 def limit_step(ratio: float | None) -> str:
@@ -113,6 +122,7 @@ def _environment() -> jinja2.Environment:
         viridis=viridis_step,
         limit_step=limit_step,
         multiple=limit_multiple,
+        beside_limit=beside_limit,
     )
     environment.globals.update(
         content_policy=CONTENT_POLICY,

@@ -28,7 +28,7 @@ from perfreg_assets.reports.index_page import IndexFacts, render_index
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.omega_page import render_omega_page
 from perfreg_assets.reports.run_page import render_run_page
-from perfreg_assets.reports.templating import embed_json, limit_multiple, limit_step, numbers
+from perfreg_assets.reports.templating import beside_limit, embed_json, limit_multiple, limit_step, numbers
 from perfreg_assets.run import PathStep
 from perfreg_assets.warehouse import reviews
 
@@ -134,6 +134,13 @@ def test_series_that_the_trace_does_not_have_are_listed_with_the_reason_not_draw
     page = render_run_page(replace(detail("normal"), series=(*detail("normal").series, gone)))
     assert "CPU cycles of the app cycles_app the trace has no CPU frequencies" in _visible(page)
     assert "cycles_app" not in {s["name"] for s in json.loads(_read(page).payload)["series"]}
+
+
+def test_what_half_of_the_normal_runs_have_is_no_multiple_of_the_limit():
+    assert [beside_limit(ratio) for ratio in (0.0, 0.0049, 0.006, 1.61)] == [
+        *("no more than usual", "no more than usual"),
+        *("0.01× the limit", "1.61× the limit"),
+    ]
 
 
 def test_each_axis_has_a_chip_with_its_state_in_words_and_the_way_to_the_series_that_decides(detail):
