@@ -65,6 +65,7 @@ HOW: dict[str, Here | By | Not] = {
     "perfreg compare 1.4.0": Here(JUDGED),
     # ---- by tests of their own ----
     "perfreg review": By("tests/test_cli.py", '"review"'),
+    "perfreg catch-up": By("tests/test_cli.py", '"catch-up"'),
     "perfreg exclude": By("tests/test_cli.py", '"exclude"'),
     "perfreg include": By("tests/test_cli.py", '"include"'),
     "perfreg settings set": By("tests/test_cli.py", '"settings", "set"'),
