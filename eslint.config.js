@@ -26,10 +26,5 @@ export default [
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules,
   },
-  {
-    files: ["perfreg_assets/reports/assets/{omega,triage}.js"],
-    languageOptions: { ecmaVersion: 2024, sourceType: "script", globals: { ...browser, Plotly: "readonly" } },
-    rules: { ...rules, "no-shadow": "off" },
-  },
   { ignores: ["node_modules", ".venv", "**/*.min.js", "perfreg_assets/_bundled", "tests/soak/site"] },
 ];

@@ -138,9 +138,7 @@ def test_no_script_leaves_a_name_in_the_page(page):
         }"""
     )
     plotlys = {"Plotly", "PlotlyConfig", "PolyBool", "moduleName"}
-    assert set(own) - plotlys - {"0"} <= {"perfreg", "d3"}, (
-        "0 is the frame; perfreg is what omega.js and triage.js read"
-    )
+    assert set(own) - plotlys - {"0"} <= {"d3"}, "0 is the frame"
 
 
 @pytest.mark.browser

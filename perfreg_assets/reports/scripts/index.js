@@ -5,9 +5,11 @@ import { count } from "./format.js";
 import { heatMap } from "./heat.js";
 import { lazily } from "./lazily.js";
 import { asksServer, lookAhead, runs, versions } from "./lists.js";
+import "./page.js";
 import { loadPlotly } from "./plotly.js";
 import { runTable } from "./run-table.js";
 import { onThemeChange, theme } from "./theme.js";
+import { compareButton } from "./triage.js";
 import { trendFigure } from "./trends.js";
 
 const TYPING_MS = 120; // where each letter is a question to the server
@@ -18,7 +20,6 @@ const CHOICES = ["app", "device", "state", "axis", "reason", "series"];
 
 function start(form) {
   const facts = embedded("index-data");
-  const { compareButton } = window.perfreg; // of triage.js
   const label = Object.fromEntries(facts.series.map(([key, long]) => [key, long]));
   const table = document.querySelector("[data-runs]");
   const list = runTable(table, facts, compareButton);

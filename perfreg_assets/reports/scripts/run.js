@@ -2,11 +2,13 @@
 import { boxFigure } from "./box-figure.js";
 import { embedded, ready } from "./dom.js";
 import { lazily } from "./lazily.js";
+import "./page.js";
 import { loadPlotly } from "./plotly.js";
 import { drawFlames } from "./run-flames.js";
 import { screenKey } from "./screens.js";
 import { LEFT, RIGHT, figure, labelTrace } from "./series-figure.js";
 import { coarse, config, onThemeChange, theme } from "./theme.js";
+import "./triage.js";
 
 const data = embedded("run-data");
 const charts = document.querySelectorAll("[data-chart], [data-box]");
