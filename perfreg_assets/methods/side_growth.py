@@ -35,6 +35,7 @@ class EntityDifference:
 
     @property
     def difference(self) -> float:
+        """What the second side takes more, (core) seconds per second."""
         return self.mean_b - self.mean_a
 
 
