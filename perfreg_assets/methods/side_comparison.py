@@ -116,22 +116,43 @@ def compare_sides(courses: Mapping[str, Courses], *, level: float = LEVEL, seed:
     """
     random = np.random.default_rng(seed)
     names = [name for name, one in courses.items() if one.a and one.b]
-    plain = [_difference(name, courses[name], random) for name in names]
+    measured = [_Numbers.of(courses[name]) for name in names]
+    plain = [_difference(name, courses[name], one, random) for name, one in zip(names, measured, strict=True)]
     judged = np.array([one.is_judged and min(one.runs_a, one.runs_b) >= RUNS_MINIMUM for one in plain], dtype=bool)
     p_values = np.array([[one.p_value, one.growth_p_value] for one in plain]).reshape(-1, 2)
     tested = np.where(judged[:, None], p_values, np.nan)
     corrected = holm(tested.ravel()).reshape(-1, 2)
     tests = max(int(np.count_nonzero(~np.isnan(tested))), 1)
     found = tuple(
-        _judge(_with_detectable(one, courses[one.series], p, level / tests), courses[one.series].worse,
+        _judge(_with_detectable(one, numbers, p, level / tests), courses[one.series].worse,
                float(of_mean), float(of_growth), level)
-        for one, p, (of_mean, of_growth) in zip(plain, tested, corrected, strict=True)
+        for one, numbers, p, (of_mean, of_growth) in zip(plain, measured, tested, corrected, strict=True)
     )  # fmt: skip
     return SidesCompared(found, _verdict([one.state for one in found if one.is_judged]), level)
 
 
-def _difference(name: str, one: Courses, random: np.random.Generator) -> SeriesDifference:
-    a, b = (np.array([float(np.mean(values)) for values in side]) for side in (one.a, one.b))
+@dataclass(frozen=True)
+class _Numbers:
+    """One number per run, (r,) of both sides: means over time; growths per minute, None for what is no memory or has a
+    run too short for a slope."""
+
+    means: tuple[Floats, Floats]
+    growths: tuple[Floats, Floats] | None
+
+    @classmethod
+    def of(cls, one: Courses) -> _Numbers:
+        a, b = (np.array([float(np.mean(values)) for values in side]) for side in (one.a, one.b))
+        shortest = min(len(values) for side in (one.a, one.b) for values in side)
+        if not one.is_memory or shortest < GROWTH_SAMPLES_MINIMUM:
+            return cls((a, b), None)
+        growths_a, growths_b = (
+            np.array([60 * theil_sen_slope(values, one.interval_s) for values in side]) for side in (one.a, one.b)
+        )
+        return cls((a, b), (growths_a, growths_b))
+
+
+def _difference(name: str, one: Courses, numbers: _Numbers, random: np.random.Generator) -> SeriesDifference:
+    a, b = numbers.means
     difference = float(b.mean() - a.mean())
     low = high = p_value = math.nan
     basis: Basis = "none"
@@ -142,7 +163,7 @@ def _difference(name: str, one: Courses, random: np.random.Generator) -> SeriesD
         basis = "within_run"
         drawn = drawn_means(one.b[0], random) - drawn_means(one.a[0], random)
         low, high = (float(end) for end in np.quantile(drawn, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]))
-    growth_a, growth_b, growth = _growths(one)
+    growth_a, growth_b, growth = _growths(numbers)
     return SeriesDifference(
         series=name, unit=one.unit, runs_a=len(a), runs_b=len(b), mean_a=float(a.mean()), mean_b=float(b.mean()),
         difference=difference, low=low, high=high, p_value=p_value, p_holm=math.nan, basis=basis,
@@ -153,29 +174,22 @@ def _difference(name: str, one: Courses, random: np.random.Generator) -> SeriesD
     )  # fmt: skip
 
 
-def _growths(one: Courses) -> tuple[float, float, Change]:
-    """Mean growth per minute on both sides, and the difference; NaN for what is no memory or has a single sample."""
+def _growths(numbers: _Numbers) -> tuple[float, float, Change]:
+    """Mean growth per minute on both sides, and the difference; NaN where nothing is known of it."""
     nothing = Change(math.nan, math.nan, math.nan, math.nan, "launches", np.empty(0), np.empty(0))
-    if not one.is_memory or min(len(values) for side in (one.a, one.b) for values in side) < GROWTH_SAMPLES_MINIMUM:
+    if numbers.growths is None:
         return math.nan, math.nan, nothing
-    a, b = _slopes(one)
+    a, b = numbers.growths
     return float(a.mean()), float(b.mean()), welch_of_runs(a, b) if max(len(a), len(b)) > 1 else nothing
 
 
-def _slopes(one: Courses) -> tuple[Floats, Floats]:
-    """Growth per minute of each run, (r,) of both sides."""
-    a, b = (np.array([60 * theil_sen_slope(values, one.interval_s) for values in side]) for side in (one.a, one.b))
-    return a, b
-
-
-def _with_detectable(one: SeriesDifference, courses: Courses, tested: Floats, level: float) -> SeriesDifference:
+def _with_detectable(one: SeriesDifference, numbers: _Numbers, tested: Floats, level: float) -> SeriesDifference:
     """`tested`: p-values of mean and growth, NaN of what is not judged. `level`: of the smallest of all p-values."""
     of_mean = of_growth = math.nan
     if not math.isnan(tested[0]):
-        a, b = (np.array([float(np.mean(values)) for values in side]) for side in (courses.a, courses.b))
-        of_mean = detectable(a, b, level)
-    if not math.isnan(tested[1]):
-        of_growth = detectable(*_slopes(courses), level)
+        of_mean = detectable(*numbers.means, level)
+    if numbers.growths is not None and not math.isnan(tested[1]):
+        of_growth = detectable(*numbers.growths, level)
     return replace(one, detectable=of_mean, growth_detectable=of_growth)
 
 
