@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -220,6 +222,27 @@ def browser() -> Iterator[Any]:
         found = engine.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield found
         found.close()
+
+
+@pytest.fixture
+def watched(browser: Any) -> Callable[..., AbstractContextManager[Any]]:
+    """Opens a page that fails the test on any script error, refused resource, dialog of a script or request that goes
+    elsewhere than `own`, a pattern of addresses."""
+
+    @contextmanager
+    def open_page(*, width: int = 1280, own: str = r"(file|data|blob):|http://127\.0\.0\.1:") -> Iterator[Any]:
+        context = browser.new_context(viewport={"width": width, "height": 900})
+        found = context.new_page()
+        problems: list[str] = []
+        found.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        found.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        found.on("dialog", lambda dialog: (problems.append("a script ran"), dialog.dismiss()))
+        found.on("request", lambda asked: None if re.match(own, asked.url) else problems.append(asked.url))
+        yield found
+        context.close()
+        assert problems == []
+
+    return open_page
 
 
 @pytest.fixture

@@ -45,27 +45,9 @@ class Served:
 
 
 @pytest.fixture
-def page(browser) -> Iterator[Any]:
-    """A page that fails the test on any script error, refused resource or request to elsewhere."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    found = context.new_page()
-    problems: list[str] = []
-    found.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    found.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    found.on("dialog", lambda dialog: (problems.append("a script ran"), dialog.dismiss()))
-    elsewhere: list[str] = []
-    found.on(
-        "request",
-        lambda request: (
-            elsewhere.append(request.url)
-            if not re.match(r"(file|data|blob):|http://127\.0\.0\.1:", request.url)
-            else None
-        ),
-    )
-    yield found
-    context.close()
-    assert problems == []
-    assert elsewhere == []
+def page(watched) -> Iterator[Any]:
+    with watched() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -90,18 +90,9 @@ def test_the_tables_say_what_grew_without_any_script():
 
 
 @pytest.fixture
-def page(browser) -> Iterator[Any]:
-    """A page that fails the test on any script error, refused resource or request to elsewhere."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900})
-    found = context.new_page()
-    problems: list[str] = []
-    found.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    found.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    found.on("dialog", lambda dialog: (problems.append("a script ran"), dialog.dismiss()))
-    found.on("request", lambda one: problems.append(one.url) if not one.url.startswith(("file:", "data:")) else None)
-    yield found
-    context.close()
-    assert problems == []
+def page(watched) -> Iterator[Any]:
+    with watched(width=1100, own="file:|data:") as found:
+        yield found
 
 
 def show(page, tmp_path, html):

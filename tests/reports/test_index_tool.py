@@ -32,14 +32,9 @@ STATE = """() => ({
 
 
 @pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    found = context.new_page()
-    problems: list[str] = []
-    found.on("pageerror", lambda error: problems.append(str(error)))
-    yield found
-    context.close()
-    assert problems == []
+def page(watched) -> Iterator[Any]:
+    with watched() as found:
+        yield found
 
 
 def _open(page: Any, address: str) -> None:

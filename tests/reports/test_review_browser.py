@@ -36,16 +36,9 @@ def desk(own_sample, sample_site) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def page(browser) -> Iterator[Any]:
-    """A page that fails the test on any script error or refused resource."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    found = context.new_page()
-    problems: list[str] = []
-    found.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    found.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    yield found
-    context.close()
-    assert problems == []
+def page(watched) -> Iterator[Any]:
+    with watched() as found:
+        yield found
 
 
 def open_runs(desk: Desk) -> list[str]:

@@ -42,19 +42,14 @@ def contents(detail: Callable[..., RunDetail]) -> RunDetail:
 
 
 @pytest.fixture
-def page(browser: Any, tmp_path: Path, contents: RunDetail) -> Iterator[Any]:
+def page(watched: Any, tmp_path: Path, contents: RunDetail) -> Iterator[Any]:
     (tmp_path / "runs").mkdir()
     write_assets(tmp_path)
     (tmp_path / "runs" / "page.html").write_text(render_run_page(contents), "utf-8")
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    found = context.new_page()
-    problems: list[str] = []
-    found.on("pageerror", lambda error: problems.append(str(error)))
-    found.goto((tmp_path / "runs" / "page.html").as_uri())
-    found.wait_for_selector("body[data-ready=yes]", timeout=60_000)
-    yield found
-    context.close()
-    assert problems == []
+    with watched() as found:
+        found.goto((tmp_path / "runs" / "page.html").as_uri())
+        found.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+        yield found
 
 
 def _figure(page: Any) -> dict[str, Any]:
