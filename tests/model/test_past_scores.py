@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections import defaultdict
@@ -27,12 +26,7 @@ REGRESSIONS = {"made-009": ("cpu_app", 9.0)}
 THEORY = "SELECT run_id, coalesce((evidence ->> 'theoretical_score')::DOUBLE, uncorrected_distance) AS score"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def three_is_far():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(empirical_null, "UNLIKELY_SCORE", 3.0)
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
+pytestmark = pytest.mark.usefixtures("three_is_far")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from synthetic import Project, reader_of, row
 
-from perfreg_assets.methods import empirical_null
 from perfreg_assets.model import review_effects
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.model.review_effects import effect_of
@@ -30,12 +28,7 @@ SCORED = (
 MEMBERS = "SELECT run_id, list(history_run_id ORDER BY history_rank) AS runs FROM marts.history_sets GROUP BY run_id"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def three_is_far():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(empirical_null, "UNLIKELY_SCORE", 3.0)
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
+pytestmark = pytest.mark.usefixtures("three_is_far")
 
 
 @pytest.fixture(scope="module")
