@@ -37,6 +37,13 @@ BODIES = {
         "\n    import weakref; one = type('One', (), {})()"
         "\n    kept = weakref.ref(one, lambda _: time.sleep(500)); del one"
     ),
+    # As Dagster's handler does while a run goes on: the interrupt has another name, and no base `Exception`.
+    "is within a callback, by another's handler": (
+        "\n    import signal, weakref; one, own = type('One', (), {})(), type('Own', (BaseException,), {})"
+        "\n    def handle(*_): raise own"
+        "\n    signal.signal(signal.SIGINT, handle)"
+        "\n    kept = weakref.ref(one, lambda _: time.sleep(500)); del one"
+    ),
     "waits for a thread": "threading.Thread(target=time.sleep, args=(500,)).start()",
 }
 # Who started the tests in the background of a shell has them ignore Ctrl-C, and their children with them.

@@ -56,8 +56,11 @@ def begin() -> None:
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
-    """Where an interrupt meets a callback of the interpreter's, it goes no further; our thread has heard it."""
-    if not issubclass(what.exc_type, KeyboardInterrupt):
+    """Where an interrupt meets a callback of the interpreter's, it goes no further; our thread has heard it.
+
+    A library's handler may raise it by a name of its own (Dagster's does while a run goes on): no `Exception` either.
+    """
+    if issubclass(what.exc_type, Exception) or not happened():
         sys.__unraisablehook__(what)
 
 
