@@ -398,6 +398,8 @@ from perfreg_assets.settings import Settings
 
 folder, serial, apk, stage, how = Path(sys.argv[1]), *sys.argv[2:6]
 count = [0]
+# Whoever started the tests in the background of a shell has them ignore Ctrl-C, and their children with them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if stage == "renaming":
     Path.rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL)

@@ -26,7 +26,7 @@ def run(code, *, arguments=(), **environment):
         env={**kept, "PYTHONPATH": str(ROOT), **{name: str(value) for name, value in environment.items()}},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,  # compiling takes two minutes and more where others work beside it
         check=True,
     )
 
