@@ -77,7 +77,7 @@ def test_iqr_verdicts_equal_a_plain_numpy_reading_of_the_rule(recorded):
     at = {
         (row["run_id"], row["series"]): row
         for row in recorded.rows(
-            "SELECT * FROM marts.verdicts_at(0.5) WHERE detector = 'iqr' AND series <> '*' AND is_latest"
+            "SELECT * FROM marts.verdicts_at(0.5, detector := 'iqr') WHERE series <> '*' AND is_latest"
         )
     }
     for row in rows:
@@ -92,8 +92,8 @@ def test_a_run_is_anomalous_exactly_when_a_series_is(recorded):
         for omega in (0.0, 0.5, 1.0, 1.5, 3.0):
             rows = recorded.rows(
                 "SELECT run_id, bool_or(is_anomalous) FILTER (series <> '*') AS any_series, "
-                "bool_or(is_anomalous) FILTER (series = '*') AS run FROM marts.verdicts_at($omega) "
-                "WHERE detector = $detector AND is_latest AND is_anomalous IS NOT NULL GROUP BY run_id",
+                "bool_or(is_anomalous) FILTER (series = '*') AS run FROM marts.verdicts_at($omega, $detector) "
+                "WHERE is_latest AND is_anomalous IS NOT NULL GROUP BY run_id",
                 {"omega": omega, "detector": detector},
             )
             assert rows
