@@ -93,7 +93,7 @@ def test_a_macro_answers_for_the_detector_asked_for(writer: Writer, call: str) -
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_detector_that_is_none_is_an_error(writer: Writer, call: str) -> None:
-    with pytest.raises(duckdb.Error, match="no detector 'iqqr': one of marts.detectors, or 'all'"):
+    with pytest.raises(duckdb.Error, match=r"no detector 'iqqr': one of marts\.detectors, or 'all'"):
         _detectors(writer, call, ", detector := 'iqqr'")
 
 
