@@ -155,6 +155,27 @@ def test_metadata_shows_numbers_pictures_and_columns(recorded):
     assert all(column.description for column in metadata["dagster/column_schema"].value.columns)
 
 
+def test_metadata_names_the_history_and_what_was_explored(recorded):
+    history, runs = (_metadata(recorded, asset) for asset in ("history_sets", "runs"))
+    members = {
+        row["history_run_id"]
+        for row in recorded.rows(
+            "SELECT DISTINCT history_run_id FROM marts.history_sets JOIN marts.runs USING (run_id) "
+            "WHERE version_name = '1.5.0'"
+        )
+    }
+    assert members
+    assert history["history_runs"].value == len(members)
+    assert all(f"/runs/{run_id}.html)" in history["history"].value for run_id in members)
+    assert "(/assets/verdicts?view=partitions&partition=com.rig.notes%401.4.0)" in history["history"].value
+    (explored,) = recorded.rows(
+        "SELECT avg(explored_state_count) AS states, avg(step_count) AS steps FROM marts.runs "
+        "WHERE version_name = '1.5.0'"
+    )
+    assert runs["explored_states_per_run"].value == pytest.approx(explored["states"])
+    assert runs["steps_per_run"].value == pytest.approx(explored["steps"])
+
+
 # ---- what is not computed twice ------------------------------------------------------------------
 def test_another_run_of_a_version_is_judged_and_nothing_old_is_computed_again(make_site, tmp_path):
     site = make_site()
