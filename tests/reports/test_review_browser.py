@@ -36,8 +36,9 @@ def desk(own_sample, sample_site) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def page(watched) -> Iterator[Any]:
+def page(watched, desk) -> Iterator[Any]:
     with watched() as found:
+        found.goto(desk.entrance)
         yield found
 
 
@@ -108,6 +109,7 @@ def test_the_index_says_it_by_key_and_a_second_opinion_is_told(browser, desk):
     run_id = open_runs(desk)[0]
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
+    page.goto(desk.entrance)
     page.goto(f"{desk.own}/#open=1")
     page.wait_for_selector("body[data-reviews=yes]")
     page.wait_for_selector(f'tr[data-run="{run_id}"]')
@@ -130,6 +132,7 @@ def test_it_works_without_scripts(browser, desk):
     run_id = open_runs(desk)[0]
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
+    page.goto(desk.entrance)
     page.goto(f"{desk.own}/runs/{run_id}.html")
     page.locator("summary", has_text="Say what you found").click()
     page.get_by_role("link", name="say it here").click()
@@ -149,6 +152,32 @@ def test_it_works_without_scripts(browser, desk):
     page.get_by_role("button", name="Make ω = 0.5 the current one").click()
     page.get_by_role("heading", name="ω = 0.5 is the current one").wait_for()
     assert desk.rows("SELECT value FROM marts.settings WHERE is_current AND name = 'omega'") == [("0.5",)]
+    context.close()
+
+
+def test_a_browser_that_came_in_another_way_reads_and_is_told_how_to_do_more(browser, desk):
+    run_id = open_runs(desk)[0]
+    context = browser.new_context()
+    page = context.new_page()
+    told = "open the address that perfreg serve printed"
+    page.goto(f"{desk.own}/runs/{run_id}.html")
+    page.get_by_text("Say what you found").click()
+    page.locator(".triage [data-commands]", has_text=told).wait_for()
+    assert page.locator(".triage code").first.inner_text().startswith("perfreg review ")
+    page.goto(f"{desk.own}/omega.html")
+    page.locator("[data-make-current]", has_text=told).wait_for()
+    for path in ("inbox", f"review?run={run_id}&status=rejected", "omega?omega=0.25"):
+        page.goto(f"{desk.own}/{path}")
+        page.get_by_text(told).wait_for()
+        assert page.locator("form[method=post], [data-review]").count() == 0, path
+    assert context.cookies() == []
+    page.goto(desk.entrance)
+    assert page.url == f"{desk.own}/", "the secret does not stay in the address"
+    assert "token" not in page.evaluate("document.referrer")
+    page.goto(f"{desk.own}/runs/{run_id}.html")
+    page.wait_for_selector("body[data-reviews=yes]")
+    page.goto(f"{desk.own}/?token=of-an-earlier-start")
+    assert page.url == f"{desk.own}/", "who has the cookie needs no secret"
     context.close()
 
 
@@ -199,7 +228,7 @@ def test_a_foreign_page_in_the_same_browser_changes_nothing(browser, desk, polic
 
     context = browser.new_context()
     page = context.new_page()
-    page.goto(f"{desk.own}/inbox")
+    page.goto(desk.entrance)
     assert any(cookie["name"] == f"perfreg_token_{desk.port}" for cookie in context.cookies())
     with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -216,6 +245,34 @@ def test_a_foreign_page_in_the_same_browser_changes_nothing(browser, desk, polic
     assert desk.settling.state.asked == 0
 
 
+FROM_THE_UI = """async ([own, run]) => {
+  const body = `run=${run}&status=rejected`, headers = { "content-type": "application/x-www-form-urlencoded" };
+  const post = { method: "POST", credentials: "include", headers, body, referrer: "" };
+  const tried = ["/review", `${own}/review`].map((to) =>
+    fetch(to, post).then(({ status }) => status, (error) => String(error)));
+  const reading = await fetch(`${own}/inbox`, { credentials: "include" }).then(() => "read", () => "kept");
+  return [...(await Promise.all(tried)), reading];
+}"""
+
+
+def test_what_runs_in_perfettos_ui_changes_nothing(browser, desk):
+    run_id, before = open_runs(desk)[0], desk.rows("SELECT count(*) FROM core.reviews")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(desk.entrance)
+    page.goto(f"{desk.own}/perfetto/#!/viewer")
+    assert page.url.startswith(f"http://localhost:{desk.port}/perfetto/#!")
+    posted: list[int] = []
+    page.on("response", lambda answer: posted.append(answer.status) if answer.request.method == "POST" else None)
+    own, other, reading = page.evaluate(FROM_THE_UI, [desk.own, run_id])
+    assert own == 403, "the same server by the UI's own name"
+    assert isinstance(other, str), "the pages' name: refused, and the answer is not read"
+    assert reading == "kept"
+    assert set(posted) == {403}
+    assert desk.rows("SELECT count(*) FROM core.reviews") == before
+    context.close()
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_no_rule_is_broken(browser, desk, mode):
     scheme, width = MODES[mode]
@@ -223,6 +280,7 @@ def test_no_rule_is_broken(browser, desk, mode):
     assert desk.send("/review", {"run": second, "status": "rejected", "note": "battery " * 30})[0] == 303
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
     page = context.new_page()
+    page.goto(desk.entrance)
     broken = []
 
     def look(what: str) -> None:

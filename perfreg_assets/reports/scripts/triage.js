@@ -80,7 +80,14 @@ export function compareButton(kind, name, app, started) {
 let desk = null;
 async function begin() {
   const { upkeep, reviewing, choice } = await import("./review.js");
-  if (!(await upkeep())) return;
+  const state = await upkeep();
+  if (!state) return;
+  if (!state.may_change) {
+    // The commands stay, and work; beside them stands how they become buttons.
+    for (const part of document.querySelectorAll("[data-commands], span[data-triage]:not(:empty)"))
+      part.append(` ${state.why_not}`);
+    return;
+  }
   desk = reviewing(said, (run, status, label) => {
     const row = list && rows().find((one) => one.dataset.run === run);
     if (!row) return;
