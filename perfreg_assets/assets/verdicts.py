@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import dagster as dg
 
@@ -37,7 +37,7 @@ class VerdictConfig(dg.Config):
     metadata={"dagster/table_name": "marts.verdicts"},
     check_specs=checks.specs("verdicts"),
     output_required=False,
-    dagster_type=dg.Nothing,
+    dagster_type=cast(dg.DagsterType, dg.Nothing),
 )
 @retried
 def verdicts(

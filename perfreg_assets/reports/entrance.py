@@ -62,4 +62,5 @@ class Entrance:
             or not self._own.is_at_home(scope)
         ):
             return None
-        return parse_qs(scope["query_string"].decode("latin-1")).get(_QUERY, [None])[0]
+        given = parse_qs(scope["query_string"].decode("latin-1")).get(_QUERY)
+        return given[0] if given else None

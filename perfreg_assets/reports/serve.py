@@ -119,7 +119,7 @@ def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
 def _trace_route(runs_dir: Path, readers: Collection[str]) -> Callable[[Request], Response]:
     def trace(request: Request) -> Response:
         asking = request.headers.get("origin")
-        reader = asking if asking in readers else PERFETTO_REMOTE
+        reader = asking if asking is not None and asking in readers else PERFETTO_REMOTE
         if request.method == "OPTIONS":  # the browser asks first when a public page wants a local address
             return Response(
                 status_code=204,
