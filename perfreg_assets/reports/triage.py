@@ -235,6 +235,7 @@ class _Desk:
         return {
             "may_change": may_change,
             "why_not": None if may_change else _COME_IN,
+            "words": review_wording.WORDS,
             "asked": state.asked,
             "done": state.done,
             "told": state.told,
