@@ -21,7 +21,7 @@ const rules = {
 
 export default [
   {
-    files: ["perfreg_assets/reports/scripts/*.js", "perfreg_assets/reports/assets/{inbox,review}.js"],
+    files: ["perfreg_assets/reports/scripts/*.js", "perfreg_assets/reports/assets/review.js"],
     languageOptions: { ecmaVersion: 2024, sourceType: "module", globals: { ...browser, d3: "readonly" } },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules,

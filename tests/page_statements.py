@@ -18,6 +18,7 @@ from perfreg_assets.reports.links import page_name, run_page, version_page
 from perfreg_assets.reports.templating import beside_limit, limit_multiple
 from perfreg_assets.reports.wording import axis_label, number, plain_seconds, series_label, unit_of
 from perfreg_assets.warehouse.connection import Reader
+from tests.cost_statements import cost_contradictions
 
 _CURRENT = {
     "verdicts": "SELECT * FROM marts.verdicts WHERE is_current",
@@ -49,6 +50,7 @@ def contradictions(reader: Reader, out: Path, *, only: str = "") -> list[str]:
         only: of pages whose address begins so.
     """
     found = [*_overview(reader, out)] if "index.html".startswith(only) else []
+    found += cost_contradictions(reader, out, only=only)
     by_run: dict[str, Facts] = defaultdict(lambda: {name: [] for name in _CURRENT})
     for name, query in _CURRENT.items():
         for row in reader.dicts(query):

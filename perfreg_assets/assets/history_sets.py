@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from perfreg_assets.assets import checks
+from perfreg_assets.assets import checks, presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -31,12 +31,14 @@ def history_sets(context: dg.AssetExecutionContext, project: Project) -> dg.Mate
     """
     watch = Stopwatch()
     warehouse, keys = project.open_in(context), list(context.partition_keys)
-    selected = select_due(warehouse, project.settings(), keys, watch)
+    settings = project.settings()
+    selected = select_due(warehouse, settings, keys, watch)
     for run_id, selection in selected.selections.items():
         context.log.info("%s: %s", run_id, selection.explanation)
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)
-        sets = histories.find(reader, [run_id for ids in run_ids.values() for run_id in ids])
+        everyone = [run_id for ids in run_ids.values() for run_id in ids]
+        sets, members = histories.find(reader, everyone), histories.members_of_partitions(reader, everyone)
         checked = checks.results(reader, "history_sets", keys)
     for key, ids in run_ids.items():
         mine = [sets[run_id] for run_id in ids if run_id in sets]
@@ -47,6 +49,7 @@ def history_sets(context: dg.AssetExecutionContext, project: Project) -> dg.Mate
                 "runs_with_history": sum(one.state == "ready" for one in mine),
                 "history_size": max((one.history_size for one in mine), default=0),
                 "selected_now": len(selected.selections.keys() & set(ids)),
+                **presentation.history_table(members.get(key, ()), settings),
                 **watch.metadata(len(keys)),
             },
             partition_key=key,

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import dagster as dg
 
 from perfreg_assets.collection.registry import Registration
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.charts import markdown_image
-from perfreg_assets.reports.links import run_page
+from perfreg_assets.reports.links import run_page, version_page
 from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.templating import limit_multiple
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.dictionary import columns_of
+from perfreg_assets.warehouse.histories import Member
 from perfreg_assets.warehouse.version_verdicts import WHOLE
 
 PICTURED_PARTITIONS = 20  # a picture takes 0.2 s: a backfill of the whole history does without
@@ -61,6 +63,48 @@ def axis_table(whole: Mapping[str, str], axes: Iterable[Mapping[str, Any]]) -> d
     return {"axes": dg.MetadataValue.md("\n".join(lines))}
 
 
+LISTED_HISTORY = 24
+"""Runs of a partition's history that are named: two histories of the default size."""
+
+
+def history_table(history: Sequence[Member], settings: Settings) -> dict[str, dg.MetadataValue | int]:
+    """What a partition was compared with: its history's versions and runs, with links to their partitions in Dagster
+    and to their pages. The partition graph does not have this dependency: it differs from run to run.
+
+    Args:
+        history: the latest run first.
+    """
+    versions: dict[str, list[Member]] = {}
+    for one in history[:LISTED_HISTORY]:
+        versions.setdefault(one.partition_key, []).append(one)
+    lines = [_line(["Version", "Report", "Runs, by how many of this version's runs used"]), _line(["---"] * 3)]
+    for key, runs in versions.items():
+        page = _link("page", f"{settings.reports_address}/{version_page(runs[0].app, runs[0].version_name)}")
+        named = (
+            f"{_link(one.run_id, f'{settings.reports_address}/{run_page(one.run_id)}')} {one.used_by}×" for one in runs
+        )
+        lines.append(_line([_link(key, partition_address("verdicts", key)), page, ", ".join(named)]))
+    if len(history) > LISTED_HISTORY:
+        lines.append(f"\n{len(history) - LISTED_HISTORY} earlier runs are in `marts.history_sets`.")
+    return {
+        "history_versions": len({one.partition_key for one in history}),
+        "history_runs": len(history),
+        **({"history": dg.MetadataValue.md("\n".join(lines))} if history else {}),
+    }
+
+
+def partition_address(asset: str, key: str) -> str:
+    """Where Dagster's UI shows a partition of an asset, on the UI's own server."""
+    return f"/assets/{asset}?view=partitions&partition={quote(key, safe='')}"
+
+
+def _link(name: str, address: str) -> str:
+    return f"[{_plain(name)}]({address.translate(_NO_END)})"
+
+
+_NO_END = str.maketrans({"(": "%28", ")": "%29", " ": "%20", "|": "%7C"})
+
+
 def _axis(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return ""
@@ -75,8 +119,15 @@ def _state(state: str) -> str:
 
 def _row(cells: Iterable[str]) -> str:
     """Names come from runs and apps: none ends its cell or becomes a link."""
-    clean = (cell.replace("\n", " ").translate(_NO_MARKUP) for cell in cells)
-    return f"| {' | '.join(clean)} |"
+    return _line(map(_plain, cells))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _plain(name: str) -> str:
+    return name.replace("\n", " ").translate(_NO_MARKUP)
 
 
 _NO_MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\|[]<>*`_"})

@@ -1,5 +1,8 @@
 """`runs`: what was tested, and what was refused."""
 
+from collections.abc import Sequence
+from statistics import fmean
+
 import dagster as dg
 
 from perfreg_assets.assets import presentation
@@ -63,6 +66,8 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
                     "dagster/partition_row_count": len(rows),
                     "runs": len(rows),
                     "steps": sum(row.step_count or 0 for row in rows),
+                    **_per_run("steps_per_run", [row.step_count for row in rows]),
+                    **_per_run("explored_states_per_run", [row.explored_state_count for row in rows]),
                     "functional_problems": sum(row.functional_problem_count or 0 for row in rows),
                     "quarantined_now": len(refused.get(key, ())),
                     **presentation.refused(refused.get(key, ())),
@@ -72,3 +77,9 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
                 },
                 partition_key=key,
             )
+
+
+def _per_run(name: str, counts: Sequence[int | None]) -> dict[str, float]:
+    """The mean of the runs of which it is known, so that it compares over versions with few and many runs."""
+    known = [count for count in counts if count is not None]
+    return {name: fmean(known)} if known else {}

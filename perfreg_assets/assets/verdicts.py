@@ -1,12 +1,12 @@
 """`verdicts`: regressed or not, at one ω."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import dagster as dg
 
-from perfreg_assets.assets import checks, presentation
+from perfreg_assets.assets import checks, presentation, what_if
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -19,7 +19,10 @@ from perfreg_assets.warehouse import version_verdicts
 
 
 class VerdictConfig(dg.Config):
-    """ω and detector for this run or backfill; empty: the current ones of the warehouse's settings."""
+    """ω and detector for this run or backfill; empty: the current ones of the warehouse's settings.
+
+    Others are a what-if (`perfreg_assets.assets.what_if`): stored, observed, and never the asset's latest state.
+    """
 
     omega: float | None = None
     detector: str | None = None
@@ -33,14 +36,18 @@ class VerdictConfig(dg.Config):
     deps=["distances"],
     metadata={"dagster/table_name": "marts.verdicts"},
     check_specs=checks.specs("verdicts"),
+    output_required=False,
+    dagster_type=cast(dg.DagsterType, dg.Nothing),
 )
 @retried
-def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: Project) -> dg.MaterializeResult:  # type: ignore[type-arg]
+def verdicts(
+    context: dg.AssetExecutionContext, config: VerdictConfig, project: Project
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Whether a run regressed: d > Q3 + ω·(Q3 − Q1), each series alone and the run as a whole [thesis 4.2.2].
 
     One SQL pass over stored distances: nothing is measured again for another ω, and verdicts at earlier ω stay.
     ω is a setting of the warehouse (`perfreg settings set omega …`); run config overrides it for one backfill:
-    `{"ops": {"verdicts": {"config": {"omega": 0.5}}}}`.
+    `{"ops": {"verdicts": {"config": {"omega": 0.5}}}}`; such a what-if is observed, tagged, and no new state.
     """
     watch = Stopwatch()
     warehouse, keys = project.open_in(context), list(context.partition_keys)
@@ -57,25 +64,28 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
         described = presentation.columns(reader, "marts.verdicts")  # the picture comes with the windows
         checked = checks.results(reader, "verdicts", keys)
     for key in keys:
-        context.add_asset_metadata(
-            {
-                "dagster/partition_row_count": len(rows[key]),
-                "omega": judged.omega,
-                "detector": judged.detector,
-                **presentation.version_table(of_version.get(from_key(key), [])),
-                **_figures(rows[key]),
-                **presentation.axis_table(
-                    {row["run_id"]: row["state"] for row in rows[key] if row["series"] == RUN_LEVEL}, axes[key]
-                ),
-                **described,
-                **watch.metadata(len(keys)),
-            },
-            partition_key=key,
-        )
+        told = {
+            "dagster/partition_row_count": len(rows[key]),
+            "omega": judged.omega,
+            "detector": judged.detector,
+            **presentation.version_table(of_version.get(from_key(key), [])),
+            **_figures(rows[key]),
+            **presentation.axis_table(
+                {row["run_id"]: row["state"] for row in rows[key] if row["series"] == RUN_LEVEL}, axes[key]
+            ),
+        }
+        if judged.what_if:
+            what_if.observe(context, key, judged.what_if, told)
+            continue
+        context.add_asset_metadata({**told, **described, **watch.metadata(len(keys))}, partition_key=key)
         for row in rows[key]:
             if row["is_anomalous"] and row["series"] != RUN_LEVEL:
                 context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])
-    return dg.MaterializeResult(check_results=checked)
+    if judged.what_if:
+        what_if.end(context, warehouse, judged.what_if)
+        yield from checked
+    else:
+        yield dg.MaterializeResult(check_results=checked)
 
 
 def _figures(rows: Sequence[dict[str, Any]]) -> dict[str, float]:

@@ -17,8 +17,8 @@ from perfreg_assets.reports.guard import header, refuse
 _GRAPHQL = "/graphql"
 _BODY_BYTES = 16 << 20
 _NEEDS_TOKEN = (
-    f"What changes something needs the token: open this server's own pages, or send the header {TOKEN_HEADER} with the "
-    "content of the file `token` in Dagster's home."
+    "What changes something needs the token: open the address that perfreg ui printed, or send the header "
+    f"{TOKEN_HEADER} with the content of the file `token` in Dagster's home."
 )
 
 
@@ -29,19 +29,15 @@ class CommandGuard:
     parameter only.
     """
 
-    def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
-        self._app, self._own = app, OwnPages(port, token)
+    def __init__(self, app: ASGIApp, own: OwnPages) -> None:
+        self._app, self._own = app, own
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif refusal := self._refusal(scope):
             await refuse(scope, receive, send, *refusal)
-        elif scope["type"] == "websocket":
-            await self._app(scope, receive, send)
-        elif scope["method"] in SAFE:
-            await self._app(scope, receive, self._own.giving_cookie(scope, send))
-        elif scope["path"] == _GRAPHQL:
+        elif scope["type"] == "http" and scope["method"] not in SAFE and scope["path"] == _GRAPHQL:
             await self._graphql(scope, receive, send)
         else:
             await self._app(scope, receive, send)

@@ -20,13 +20,19 @@ from dagster_webserver.cli import (
 from starlette.types import ASGIApp
 
 from perfreg_assets.automation.command_guard import CommandGuard
-from perfreg_assets.reports.change_guard import token_of
+from perfreg_assets.reports.change_guard import OwnPages, token_of
+from perfreg_assets.reports.entrance import UI_VARIABLE, Entrance
 from perfreg_assets.reports.guard import LOOPBACK, HostGuard, own_hosts
 
 
-def guarded(app: ASGIApp, *, port: int, token: str) -> ASGIApp:
-    """Dagster's application for this machine's user alone."""
-    return HostGuard(CommandGuard(app, port=port, token=token), own_hosts(port))
+def guarded(app: ASGIApp, *, port: int, token: str, secret: str) -> ASGIApp:
+    """Dagster's application for this machine's user alone.
+
+    Args:
+        secret: of the address by which a browser gets the token.
+    """
+    own = OwnPages(port, token)
+    return HostGuard(Entrance(CommandGuard(app, own), own, secret), own_hosts(port))
 
 
 def main() -> None:
@@ -36,6 +42,7 @@ def main() -> None:
     parser.add_argument("--socket", required=True, help="of the code server")
     parser.add_argument("--location", required=True, help="its name")
     given = parser.parse_args()
+    secret = os.environ.pop(UI_VARIABLE)
     logging.getLogger("dagster").setLevel(logging.WARNING)
     with (
         DagsterInstance.get() as instance,
@@ -49,7 +56,7 @@ def main() -> None:
         app = create_app_from_workspace_process_context(context)
         token = token_of(Path(os.environ["DAGSTER_HOME"]))
         uvicorn.run(
-            guarded(app, port=given.port, token=token),
+            guarded(app, port=given.port, token=token, secret=secret),
             host=LOOPBACK,
             port=given.port,
             log_level="warning",

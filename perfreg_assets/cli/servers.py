@@ -36,12 +36,16 @@ _TICKS_END_S = 2.0
 @command("ui", example="perfreg ui --port 3000", ends_itself=True)
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 def ui(settings: Settings, port: int) -> None:
-    """Dagster's web UI and daemon on 127.0.0.1: lineage, partitions, plots; the inbox is watched."""
+    """Dagster's web UI and daemon on 127.0.0.1: lineage, partitions, plots; the inbox is watched.
+
+    Open the address that it prints: a browser that came in another way reads only."""
     from perfreg_assets.automation.home import prepare_home
+    from perfreg_assets.reports import entrance
 
     home = prepare_home(settings)
     environment = {**_environment(settings), "DAGSTER_HOME": str(home)}
     terminal.note(f"starting; it will be at http://127.0.0.1:{port}")
+    secret = entrance.new_secret()
     settings.stopping_file.unlink(missing_ok=True)
     stopping = False
 
@@ -54,11 +58,12 @@ def ui(settings: Settings, port: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     with tempfile.TemporaryDirectory(prefix="perfreg-ui-") as folder:
-        services = _Services(Path(folder), environment, port)
+        services = _Services(Path(folder), environment, port, secret)
         is_told = False
         while not stopping and services.are_running():
             if not is_told and _listens(port):
-                terminal.say(f"http://127.0.0.1:{port}   inbox {settings.inbox_dir}   stop with Ctrl-C")
+                way_in = entrance.address(port, secret)
+                terminal.say(f"{way_in}   inbox {settings.inbox_dir}   stop with Ctrl-C")
                 is_told = True
             time.sleep(0.5)
         settings.stopping_file.touch()
@@ -79,18 +84,21 @@ class _Services:
 
     Args:
         folder: for the socket between them.
+        secret: of the address by which a browser gets the web server's token.
     """
 
-    def __init__(self, folder: Path, environment: dict[str, str], port: int) -> None:
+    def __init__(self, folder: Path, environment: dict[str, str], port: int, secret: str) -> None:
+        from perfreg_assets.reports.entrance import UI_VARIABLE
+
         self._environment, self._socket = environment, folder / "code.sock"
         workspace = folder / "workspace.yaml"
         workspace.write_text(
             f"load_from:\n  - grpc_server: {{socket: {self._socket}, location_name: {_DEFINITIONS}}}\n", "utf-8"
         )
         code = ("--socket", str(self._socket), "--location", _DEFINITIONS)
-        self._rest = (
-            ("perfreg_assets.automation.webserver", "--port", str(port), *code),
-            ("dagster._daemon", "run", "--workspace", str(workspace)),
+        self._rest: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
+            (("perfreg_assets.automation.webserver", "--port", str(port), *code), {UI_VARIABLE: secret}),
+            (("dagster._daemon", "run", "--workspace", str(workspace)), {}),
         )
         self._group = 0
         self._code = self._start_code()
@@ -107,7 +115,7 @@ class _Services:
             self._socket.unlink(missing_ok=True)
             self._code = self._start_code()
         if not self._others and self._socket.exists():
-            self._others = [self._start(*arguments) for arguments in self._rest]
+            self._others = [self._start(*arguments, **more) for arguments, more in self._rest]
         if not self._others and time.monotonic() - self._started_at > _START_S:
             terminal.fail(f"the code server did not start within {_START_S:g} s")
             return False
@@ -131,9 +139,15 @@ class _Services:
             "dagster", "api", "grpc", "--module-name", _DEFINITIONS, *where, "--inject-env-vars-from-instance"
         )
 
-    def _start(self, *module: str) -> subprocess.Popen[bytes]:
-        """All in one process group, that of the first: a signal to it reaches runs as well, and no terminal's does."""
-        process = subprocess.Popen([sys.executable, "-m", *module], env=self._environment, process_group=self._group)
+    def _start(self, *module: str, **more: str) -> subprocess.Popen[bytes]:
+        """All in one process group, that of the first: a signal to it reaches runs as well, and no terminal's does.
+
+        Args:
+            more: variables of its environment alone.
+        """
+        process = subprocess.Popen(
+            [sys.executable, "-m", *module], env={**self._environment, **more}, process_group=self._group
+        )
         self._group = self._group or process.pid
         return process
 

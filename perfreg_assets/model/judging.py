@@ -14,11 +14,22 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 @dataclass(frozen=True)
 class Judged:
-    """What a step did: at which ω, by which detector, which runs (by partition)."""
+    """What a step did: at which ω, by which detector, which runs (by partition); and what was in force then."""
 
     omega: float
     detector: str
     run_ids: dict[str, list[str]]
+    omega_in_force: float
+    detector_in_force: str
+
+    @property
+    def what_if(self) -> str | None:
+        """How it differs from what is in force: "omega 0.5", "omega 2, detector iqr"; None where it does not."""
+        differs = {
+            f"omega {self.omega:.12g}": self.omega != self.omega_in_force,
+            f"detector {self.detector}": self.detector != self.detector_in_force,
+        }
+        return ", ".join(name for name, is_other in differs.items() if is_other) or None
 
 
 def judge(
@@ -32,8 +43,8 @@ def judge(
     """
     with watch.measure("warehouse"), warehouse.writing() as writer:
         current = settings_table.current(writer)
-        omega = float(current["omega"]) if omega is None else omega
-        detector = detector or current["detector"]
+        in_force = float(current["omega"]), current["detector"]
+        omega, detector = in_force[0] if omega is None else omega, detector or in_force[1]
         run_ids = run_table.ids_of_partitions(writer, keys)
         table.evaluate(writer, omega, detector, [run_id for ids in run_ids.values() for run_id in ids])
-    return Judged(omega, detector, run_ids)
+    return Judged(omega, detector, run_ids, *in_force)

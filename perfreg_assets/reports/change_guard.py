@@ -2,8 +2,10 @@
 
 A request that may change something must come from a page of the server itself, or from no page at all, and bring a
 token: a browser has it as a cookie that only the server's own pages send (SameSite=Strict), a program reads it from a
-file of the user's and sends it as a header. A cookie counts only together with the page's own `Origin`, which browsers
-send with everything but plain reading: pages of other ports of this machine count as the same site.
+file of the user's and sends it as a header. A browser gets the cookie at the address that the command printed, whose
+secret nobody else knows (`entrance`): other users of this machine can open connections to the server, too. A cookie
+counts only together with the page's own `Origin`, which browsers send with everything but plain reading: pages of other
+ports of this machine count as the same site.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+from collections.abc import Collection
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from perfreg_assets.reports.guard import header, own_hosts, refuse
 
@@ -26,6 +29,15 @@ FOREIGN = "This server takes nothing from pages of other sites.", 403
 """Sentence and status of a refusal."""
 FORM = "application/x-www-form-urlencoded"
 _BODY_BYTES = 64 << 10
+_KEPT_S = 30 * 86_400
+"""So long a browser keeps the cookie, over starts of the server."""
+_MAY_CHANGE = "perfreg.may_change"
+"""In the scope of a request: whether it brings the token."""
+
+
+def may_change(scope: Scope) -> bool:
+    """Whether whoever reads this page could change something from it; said by the guard before the application."""
+    return bool(scope.get(_MAY_CHANGE, False))
 
 
 def token_of(home: Path) -> str:
@@ -49,12 +61,18 @@ class OwnPages:
 
     Args:
         port: of the server, on this machine.
+        hosts: the names by which its own pages are addressed; default: all of the server's.
     """
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, port: int, token: str, *, hosts: Collection[str] | None = None) -> None:
         self._token = token
-        self._origins = {f"http://{host}" for host in own_hosts(port)}
+        self._hosts = own_hosts(port) if hosts is None else frozenset(hosts)
+        self._origins = {f"http://{host}" for host in self._hosts}
         self._cookie = f"perfreg_token_{port}"  # browsers share the cookies of all ports
+
+    def is_at_home(self, scope: Scope) -> bool:
+        """Whether a request is addressed as own pages are."""
+        return all(host.lower() in self._hosts for host in header(scope, b"host"))
 
     def is_foreign(self, scope: Scope) -> bool:
         """Whether the request says that it comes from a page of another origin."""
@@ -63,9 +81,13 @@ class OwnPages:
     def has_token(self, scope: Scope) -> bool:
         """Whether a request that is not foreign brings the token: in the header, or from an own page as the cookie."""
         given = header(scope, TOKEN_HEADER.encode())
-        return any(map(self._is_token, given)) or (bool(header(scope, b"origin")) and self._has_cookie(scope))
+        return any(map(self._is_token, given)) or (bool(header(scope, b"origin")) and self.has_cookie(scope))
 
-    def _has_cookie(self, scope: Scope) -> bool:
+    def marked(self, scope: Scope) -> Scope:
+        """The request with what `may_change` says of it: its page shows controls, or how to come by them."""
+        return {**scope, _MAY_CHANGE: self.has_token(scope) or self.has_cookie(scope)}
+
+    def has_cookie(self, scope: Scope) -> bool:
         found = []
         for text in header(scope, b"cookie"):
             try:
@@ -78,18 +100,10 @@ class OwnPages:
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
 
-    def giving_cookie(self, scope: Scope, send: Send) -> Send:
-        """Gives the token to the browser with each of the server's pages."""
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                kind = next((value for name, value in message["headers"] if name.lower() == b"content-type"), b"")
-                if kind.startswith(b"text/html") and not self._has_cookie(scope):
-                    cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict"
-                    message["headers"] = [*message["headers"], (b"set-cookie", cookie.encode())]
-            await send(message)
-
-        return sending
+    @property
+    def new_cookie(self) -> str:
+        """What gives a browser the token, as the header `set-cookie`."""
+        return f"{self._cookie}={self._token}; Path=/; Max-Age={_KEPT_S}; HttpOnly; SameSite=Strict"
 
 
 class ChangeGuard:
@@ -99,8 +113,8 @@ class ChangeGuard:
         needs_token: what a program is told that brings none.
     """
 
-    def __init__(self, app: ASGIApp, *, port: int, token: str, needs_token: str) -> None:
-        self._app, self._own, self._needs_token = app, OwnPages(port, token), needs_token
+    def __init__(self, app: ASGIApp, own: OwnPages, *, needs_token: str) -> None:
+        self._app, self._own, self._needs_token = app, own, needs_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -108,11 +122,11 @@ class ChangeGuard:
         elif scope["type"] != "http":
             await self._app(scope, receive, send)
         elif scope["method"] in SAFE:
-            await self._app(scope, receive, self._own.giving_cookie(scope, send))
+            await self._app(self._own.marked(scope), receive, send)
         elif refusal := self._refusal(scope):
             await refuse(scope, receive, send, *refusal)
         else:
-            await self._app(scope, receive, send)
+            await self._app(self._own.marked(scope), receive, send)
 
     def _refusal(self, scope: Scope) -> tuple[str, int] | None:
         if self._own.is_foreign(scope):

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-ENTRIES = ("index", "run", "version", "omega", "call-log", "page")
+ENTRIES = ("index", "run", "version", "omega", "call-log", "page", "inbox")
 """Modules that a page loads; `assets/<entry>.js` holds each with all that it imports."""
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z][a-z-]*)\.js";\n', re.MULTILINE)
 _EFFECT = re.compile(r'^import "\./([a-z][a-z-]*)\.js";\n', re.MULTILINE)

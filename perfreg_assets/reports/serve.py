@@ -3,14 +3,15 @@
 Loopback only. Requests whose Host is not this server's own are refused: a hostile page that rebinds its name to
 127.0.0.1 (DNS rebinding) reads nothing. Nothing is changed but by forms of its own pages (`triage`, behind
 `change_guard`). Traces are found by run_id in the registry, other files of a run by name within its registered folder,
-lists by the published warehouse. Scripts of other origins may read traces only from ui.perfetto.dev.
+lists by the published warehouse. Traces may be read by scripts of Perfetto's UI, here under an origin of its own
+(`perfetto_origin`) or on ui.perfetto.dev, and by no other origin's.
 """
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,13 +25,15 @@ from starlette.types import ASGIApp
 
 from perfreg_assets.bundled import docs_site
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.reports.change_guard import TOKEN_HEADER, ChangeGuard, token_of
+from perfreg_assets.reports.change_guard import TOKEN_HEADER, ChangeGuard, OwnPages, token_of
 from perfreg_assets.reports.compare_endpoint import Compare, compare_route
 from perfreg_assets.reports.docs_route import docs_routes
+from perfreg_assets.reports.entrance import Entrance, address, new_secret
 from perfreg_assets.reports.fetching import Fetch, Fetching
 from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.links import PERFETTO_REMOTE
 from perfreg_assets.reports.list_endpoint import list_route
+from perfreg_assets.reports.perfetto_origin import OnItsOwnOrigin, ui_origin
 from perfreg_assets.reports.static_files import Files
 from perfreg_assets.reports.triage import Triage, nothing_changes
 from perfreg_assets.run import RUN_ID
@@ -44,8 +47,8 @@ _ATTACHMENT_TYPES = {
 }
 """What a browser may show of a tester's files; any other is handed over for saving, a page among them."""
 _UI_POLICY = (
-    "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob: data:; connect-src 'self' blob: data:; "
-    "form-action 'none'; frame-ancestors 'none'"
+    "default-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob: data:; "
+    "connect-src 'self' {pages} blob: data:; form-action 'none'; frame-ancestors 'none'"
 )
 """On top of the UI's own policy, which allows Google's analytics and storage: nothing leaves this machine."""
 
@@ -55,8 +58,8 @@ _REDUCED_POLICY = (
 )
 """Of a folder that may be anybody's: its pages need no script, and one of theirs would be an own page's."""
 _NEEDS_TOKEN = (
-    f"What changes something needs the token: open this server's own pages, or send the header {TOKEN_HEADER} with the "
-    "content of the file `token` in perfreg's home (.perfreg)."
+    "What changes something needs the token: open the address that perfreg serve printed, or send the header "
+    f"{TOKEN_HEADER} with the content of the file `token` in perfreg's home (.perfreg)."
 )
 _NO_SITE = (
     "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again.\n"
@@ -113,13 +116,15 @@ def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
     return path
 
 
-def _trace_route(runs_dir: Path) -> Callable[[Request], Response]:
+def _trace_route(runs_dir: Path, readers: Collection[str]) -> Callable[[Request], Response]:
     def trace(request: Request) -> Response:
+        asking = request.headers.get("origin")
+        reader = asking if asking is not None and asking in readers else PERFETTO_REMOTE
         if request.method == "OPTIONS":  # the browser asks first when a public page wants a local address
             return Response(
                 status_code=204,
                 headers={
-                    "access-control-allow-origin": PERFETTO_REMOTE,
+                    "access-control-allow-origin": reader,
                     "access-control-allow-methods": "GET, HEAD",
                     "access-control-allow-headers": "range",
                     "access-control-allow-private-network": "true",
@@ -132,7 +137,7 @@ def _trace_route(runs_dir: Path) -> Callable[[Request], Response]:
         return FileResponse(
             found,
             media_type="application/octet-stream",
-            headers={"access-control-allow-origin": PERFETTO_REMOTE, "vary": "Origin"},
+            headers={"access-control-allow-origin": reader, "vary": "Origin"},
         )
 
     return trace
@@ -166,6 +171,7 @@ def create_app(
     compare: Compare | None = None,
     triage: Triage | None = None,
     token: str | None = None,
+    secret: str | None = None,
 ) -> ASGIApp:
     """The application: `/` reports, `/lists/runs` the rows that the index shows, `/compare` two of them, `/inbox` and
     `/review` open alarms and what people say of them, `/omega` another ω, `/traces/<run_id>`, `/runs/<run_id>/…` what
@@ -177,6 +183,7 @@ def create_app(
         compare: what makes the pages of `/compare`; None: there is no such route.
         triage: what people say of runs; None: there are no such routes.
         token: what a change needs; where `triage` takes any.
+        secret: of the address by which a browser gets it.
 
     Raises:
         Rejected: PERFETTO_UI_MISSING.
@@ -190,26 +197,34 @@ def create_app(
     def to_ui(_request: Request) -> Response:
         return RedirectResponse("/perfetto/", 308)
 
+    pages, ui = f"{LOOPBACK}:{port}", ui_origin(port)
+    traces = _trace_route(runs_dir, {PERFETTO_REMOTE, ui})
+    ui_policy = _UI_POLICY.format(pages=f"http://{pages}")
     app = Starlette(
         routes=[
-            Route("/traces/{run_id}", _trace_route(runs_dir), methods=["GET", "HEAD", "OPTIONS"]),
+            Route("/traces/{run_id}", traces, methods=["GET", "HEAD", "OPTIONS"]),
             Route("/runs/{run_id}/{file_name:path}", _attachment_route(runs_dir), methods=["GET", "HEAD"]),
             Route("/lists/runs", list_route(warehouse), methods=["GET"]),
             *([Route("/compare", compare_route(compare), methods=["GET"])] if compare is not None else []),
             *(triage.routes() if triage is not None else [Route("/upkeep", nothing_changes)]),
             Route("/perfetto", to_ui),
-            *([Mount("/reduced", Files(reduced_dir, policy=_REDUCED_POLICY))] if reduced_dir is not None else []),
+            *(
+                [Mount("/reduced", Files(reduced_dir, policy=_REDUCED_POLICY, readers=ui))]
+                if reduced_dir is not None
+                else []
+            ),
             *docs_routes(docs_site()),
-            Mount("/perfetto", Files(perfetto_ui_dir(), policy=_UI_POLICY)),
+            Mount("/perfetto", OnItsOwnOrigin(Files(perfetto_ui_dir(), policy=ui_policy), port)),
             Mount("/", Files(reports_dir)),
         ],
         exception_handlers={404: not_found},
     )
     served: ASGIApp = Fetching(app, runs_dir, fetch) if fetch is not None else app
     if triage is not None and triage.may_change:
-        if not token:
-            raise ValueError("a server that takes changes needs a token")
-        served = ChangeGuard(served, port=port, token=token, needs_token=_NEEDS_TOKEN)
+        if not token or not secret:
+            raise ValueError("a server that takes changes needs a token, and a secret way to it")
+        own = OwnPages(port, token, hosts={pages})
+        served = Entrance(ChangeGuard(served, own, needs_token=_NEEDS_TOKEN), own, secret)
     return HostGuard(served, own_hosts(port), headers=[*HEADERS, (b"cache-control", b"no-cache")])
 
 
@@ -238,8 +253,13 @@ def make_server(
     reduced_dir: Path | None = None,
     compare: Compare | None = None,
     triage: Triage | None = None,
+    secret: str | None = None,
 ) -> uvicorn.Server:
-    """The server for an open socket; `.run(sockets=[listener])` serves until interrupted."""
+    """The server for an open socket; `.run(sockets=[listener])` serves until interrupted.
+
+    Args:
+        secret: see `create_app`.
+    """
     port = listener.getsockname()[1]
     app = create_app(
         reports_dir=settings.reports_dir,
@@ -251,6 +271,7 @@ def make_server(
         compare=compare,
         triage=triage,
         token=token_of(settings.home_dir) if triage is not None and triage.may_change else None,
+        secret=secret,
     )
     config = uvicorn.Config(
         app,
@@ -292,7 +313,8 @@ def serve(
     compare: Compare | None = None,
     triage: Triage | None = None,
 ) -> None:
-    """Serves until interrupted; `on_ready` is given the address once the port is open.
+    """Serves until interrupted; `on_ready` is given the address once the port is open, with its secret where the pages
+    take changes.
 
     Args:
         fetch: what brings runs here that lie elsewhere.
@@ -303,7 +325,16 @@ def serve(
     """
     listener = open_socket(settings.serve_port if port is None else port)
     with listener:
-        server = make_server(settings, listener, fetch=fetch, reduced_dir=reduced_dir, compare=compare, triage=triage)
+        secret = new_secret() if triage is not None and triage.may_change else None
+        server = make_server(
+            settings,
+            listener,
+            fetch=fetch,
+            reduced_dir=reduced_dir,
+            compare=compare,
+            triage=triage,
+            secret=secret,
+        )
         if on_ready is not None:
-            on_ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/")
+            on_ready(address(listener.getsockname()[1], secret))
         server.run(sockets=[listener])

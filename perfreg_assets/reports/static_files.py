@@ -28,11 +28,12 @@ class Files(StaticFiles):
 
     Args:
         policy: the content security policy of every answer; None: what the page itself says.
+        readers: the origin whose scripts may read the files besides those of their own.
     """
 
-    def __init__(self, folder: Path, *, policy: str | None = None) -> None:
+    def __init__(self, folder: Path, *, policy: str | None = None, readers: str | None = None) -> None:
         super().__init__(directory=folder, check_dir=False)
-        self._policy = policy
+        self._policy, self._readers = policy, readers
 
     async def check_config(self) -> None:
         """Whether the folder is there is told by each answer."""
@@ -51,4 +52,6 @@ class Files(StaticFiles):
             response.headers["content-type"] = mime
         if self._policy is not None:
             response.headers["content-security-policy"] = self._policy
+        if self._readers is not None:
+            response.headers["access-control-allow-origin"] = self._readers
         return response

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.reports import review_wording, triage_pages
+from perfreg_assets.reports import change_guard, review_wording, triage_pages
 from perfreg_assets.reports.settling import Settling
 from perfreg_assets.settings import SettingError, Settings
 from perfreg_assets.warehouse import reviews, settings_table, verdicts
@@ -84,7 +84,15 @@ class Triage:
         ]
 
 
-_UNCHANGED = {"may_change": False, "asked": 0, "done": 0, "told": "", "problem": None}
+_UNCHANGED = {
+    "may_change": False,
+    "why_not": "Nothing can be changed here: this server only reads.",
+    **{"asked": 0, "done": 0, "told": "", "problem": None},
+}
+_COME_IN = (
+    "To change something here, open the address that perfreg serve printed in this browser, then load this page again."
+)
+"""Told to a browser that did not come by it, or came from another site's page, whose first request brings no cookie."""
 
 
 def nothing_changes(_request: Request) -> Response:
@@ -192,7 +200,7 @@ class _Desk:
                 found = triage_pages.load_inbox(reader, offset=offset, said=request.query_params.get("said"))
         except Rejected as rejected:
             return self._rejected(request, rejected)
-        return self._page(triage_pages.render_inbox(found, self._upkeep(), may_change=self._triage.may_change))
+        return self._page(triage_pages.render_inbox(found, self._upkeep(request)))
 
     def ask_review(self, request: Request) -> Response:
         """What a status would do, with the form that says it; without a status: which there are."""
@@ -215,17 +223,19 @@ class _Desk:
         except Rejected as rejected:
             return self._rejected(request, rejected)
 
-    def upkeep(self, _request: Request) -> Response:
-        """Whether anything may be changed here, and how far that is which the last change made due."""
-        return JSONResponse(self._upkeep())
+    def upkeep(self, request: Request) -> Response:
+        """Whether who asks may change anything here, why not, and how far that is which the last change made due."""
+        return JSONResponse(self._upkeep(request))
 
-    def _upkeep(self) -> dict[str, Any]:
+    def _upkeep(self, request: Request) -> dict[str, Any]:
         settling = self._triage.settling
         if settling is None:
             return _UNCHANGED
-        state = settling.state
+        state, may_change = settling.state, change_guard.may_change(request.scope)
         return {
-            "may_change": True,
+            "may_change": may_change,
+            "why_not": None if may_change else _COME_IN,
+            "words": review_wording.WORDS,
             "asked": state.asked,
             "done": state.done,
             "told": state.told,
@@ -348,9 +358,8 @@ class _Desk:
             name=name,
             note=None if form is None else form.note,
             back=back if back in _BACK else _BACK[1],
-            upkeep=self._upkeep(),
+            upkeep=self._upkeep(request),
             problem=problem,
-            may_change=self._triage.may_change,
         )
         return self._page(page, code)
 
@@ -369,9 +378,8 @@ class _Desk:
             flips=flips,
             name=self._triage.name if form is None else form.name,
             note=None if form is None else form.note,
-            upkeep=self._upkeep(),
+            upkeep=self._upkeep(request),
             problem=problem,
-            may_change=self._triage.may_change,
         )
         return self._page(page, code)
 
@@ -381,7 +389,7 @@ class _Desk:
     def _refused(self, request: Request, refusal: RefusalError) -> Response:
         if _wants_json(request):
             return JSONResponse({"problem": str(refusal)}, refusal.status)
-        return self._page(triage_pages.render_problem(str(refusal), self._upkeep()), refusal.status)
+        return self._page(triage_pages.render_problem(str(refusal), self._upkeep(request)), refusal.status)
 
     def _rejected(self, request: Request, rejected: Rejected) -> Response:
         is_busy = rejected.reason is Reason.WAREHOUSE_LOCKED

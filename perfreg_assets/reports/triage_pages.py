@@ -82,7 +82,7 @@ def _saying(status: str, note: str | None, reviewer: str | None, at: datetime) -
     return f"{review_wording.LABELS.get(status, status)}, said {moment(at)}{by}{why}"
 
 
-def render_inbox(inbox: Inbox, upkeep: Mapping[str, Any], *, may_change: bool) -> str:
+def render_inbox(inbox: Inbox, upkeep: Mapping[str, Any]) -> str:
     """The page as HTML text."""
     last = inbox.offset + len(inbox.alarms)
     return _render(
@@ -104,8 +104,8 @@ def render_inbox(inbox: Inbox, upkeep: Mapping[str, Any], *, may_change: bool) -
                 }
                 for one in inbox.latest
             ],
-            "choices": _choices(may_change=may_change),
-            "may_change": may_change,
+            "choices": _choices(may_change=upkeep["may_change"]),
+            "may_change": upkeep["may_change"],
             "upkeep": upkeep,
         },
     )
@@ -156,7 +156,6 @@ def render_review(
     back: str,
     upkeep: Mapping[str, Any],
     problem: str | None,
-    may_change: bool,
 ) -> str:
     """The form of one status, or (None) what can be said of the run; as HTML text.
 
@@ -202,7 +201,7 @@ def render_review(
             "back": back,
             "problem": problem,
             "upkeep": upkeep,
-            "may_change": may_change,
+            "may_change": upkeep["may_change"],
         },
     )
 
@@ -217,7 +216,6 @@ def render_current_omega(
     note: str | None,
     upkeep: Mapping[str, Any],
     problem: str | None,
-    may_change: bool,
 ) -> str:
     """The form that makes an ω the current one, as HTML text."""
     return _render(
@@ -237,7 +235,7 @@ def render_current_omega(
             "note_given": note or "",
             "problem": problem,
             "upkeep": upkeep,
-            "may_change": may_change,
+            "may_change": upkeep["may_change"],
         },
     )
 

@@ -118,3 +118,39 @@ def members(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]
         [list(run_ids)],
     )
     return {run_id: tuple(ids or ()) for run_id, ids in found}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A run that is in the history of runs of a partition.
+
+    Attributes:
+        of_partition: whose history.
+        used_by: in how many of its runs' histories it is.
+    """
+
+    of_partition: str
+    run_id: str
+    app: str
+    version_name: str
+    partition_key: str
+    used_by: int
+
+
+_MEMBERS = """
+SELECT own.partition_key, earlier.run_id, earlier.app, earlier.version_name, earlier.partition_key, count(*) AS used_by
+FROM core.runs AS own
+JOIN core.history_candidates AS candidates ON candidates.run_id = own.run_id AND candidates.history_rank IS NOT NULL
+JOIN core.runs AS earlier ON earlier.run_id = candidates.history_run_id
+WHERE own.run_id IN (SELECT unnest(?::VARCHAR[]))
+GROUP BY own.partition_key, earlier.run_id, earlier.app, earlier.version_name, earlier.partition_key, earlier.started_at
+ORDER BY own.partition_key, earlier.started_at DESC, earlier.run_id
+"""
+
+
+def members_of_partitions(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Member]]:
+    """Partition key -> the runs that are in the histories of some of its runs, the latest first; none without one."""
+    found: dict[str, list[Member]] = {}
+    for row in reader.rows(_MEMBERS, [list(run_ids)]):
+        found.setdefault(row[0], []).append(Member(*row))
+    return found

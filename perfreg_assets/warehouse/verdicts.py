@@ -100,9 +100,9 @@ def correct(writer: Writer) -> None:
 # Computed, so that no run is missing at an ω that nobody stored; but a stored verdict tells when it was given.
 _LISTING = """
 SELECT judged.* EXCLUDE (distance_id) REPLACE (coalesce(given.evaluated_at, judged.evaluated_at) AS evaluated_at)
-FROM marts.verdicts_at($omega) AS judged
+FROM marts.verdicts_at($omega, $detector) AS judged
 LEFT JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND given.omega = $omega
-WHERE judged.detector = $detector AND judged.is_latest
+WHERE judged.is_latest
   AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
   AND ($series IS NULL OR judged.series = $series)
 """
@@ -139,8 +139,8 @@ def listing(
 
 _FIGURES = """
 SELECT run_id, app, version_name, series, state, is_anomalous, excess_ratio, explanation
-FROM marts.verdicts_at($omega)
-WHERE detector = $detector AND is_latest AND list_contains($run_ids::VARCHAR[], run_id)
+FROM marts.verdicts_at($omega, $detector)
+WHERE is_latest AND list_contains($run_ids::VARCHAR[], run_id)
 ORDER BY started_at, run_id, series
 """
 
@@ -152,8 +152,8 @@ def figures(reader: Reader, run_ids: Iterable[str], omega: float, detector: str)
 
 _AXES = """
 SELECT run_id, app, version_name, axis, state, series, excess_ratio
-FROM marts.axis_verdicts_at($omega)
-WHERE detector = $detector AND is_latest AND list_contains($run_ids::VARCHAR[], run_id)
+FROM marts.axis_verdicts_at($omega, $detector)
+WHERE is_latest AND list_contains($run_ids::VARCHAR[], run_id)
 ORDER BY started_at, run_id, axis
 """
 
@@ -167,9 +167,10 @@ _FLIPS = """
 SELECT
     count(*) FILTER (later.is_anomalous AND earlier.is_anomalous IS DISTINCT FROM true),
     count(*) FILTER (earlier.is_anomalous AND later.is_anomalous IS DISTINCT FROM true)
-FROM marts.verdicts_at($omega_a) AS earlier
-JOIN marts.verdicts_at($omega_b) AS later ON later.run_id = earlier.run_id AND later.is_latest AND later.series = '*'
-WHERE earlier.is_latest AND earlier.series = '*' AND earlier.detector = $detector_a AND later.detector = $detector_b
+FROM marts.verdicts_at($omega_a, $detector_a) AS earlier
+JOIN marts.verdicts_at($omega_b, $detector_b) AS later
+    ON later.run_id = earlier.run_id AND later.is_latest AND later.series = '*'
+WHERE earlier.is_latest AND earlier.series = '*'
 """
 
 

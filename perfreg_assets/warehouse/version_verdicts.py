@@ -14,9 +14,9 @@ WHOLE = "all"
 
 _LISTING = """
 SELECT judged.*
-FROM marts.version_verdicts_at($omega) AS judged
+FROM marts.version_verdicts_at($omega, $detector) AS judged
 JOIN marts.app_versions AS versions ON versions.app = judged.app AND versions.version_name = judged.version_name
-WHERE {conditions}
+{where}
 ORDER BY judged.app, versions.version_rank, judged.version_name, judged.axis <> 'all', judged.axis
 """
 
@@ -42,21 +42,24 @@ def listing(
     """
     current = settings_table.current(reader)
     chosen = Settings.checked("omega", float(current["omega"] if omega is None else omega))
-    named = {"detector": detector or current["detector"], "app": app, "version_name": version_name}
+    named = {"app": app, "version_name": version_name}
     known = {name: value for name, value in named.items() if value is not None}
     conditions = [f"judged.{name} = ${name}" for name in known]
     if versions is not None:
         of, marks = _among(versions)
         conditions.append(f"judged.{of}")
         known |= marks
-    return reader.dicts(_LISTING.format(conditions=" AND ".join(conditions)), {**known, "omega": chosen})
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    return reader.dicts(
+        _LISTING.format(where=where), {**known, "omega": chosen, "detector": detector or current["detector"]}
+    )
 
 
 _OF_VERSIONS = """
 SELECT app, version_name, axis, state, is_anomalous, run_count, judged_count, anomalous_count, score, excess_ratio,
        series, explanation
-FROM marts.version_verdicts_at($omega)
-WHERE detector = $detector AND app = $app AND {of}
+FROM marts.version_verdicts_at($omega, $detector)
+WHERE app = $app AND {of}
 ORDER BY version_name, axis <> 'all', axis
 """
 

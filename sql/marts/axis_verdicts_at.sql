@@ -1,6 +1,6 @@
--- What the verdicts at any ω say about each axis (cpu, memory, …) of a run: SELECT * FROM marts.axis_verdicts_at(0.5). At NULL: those that were given.
+-- What the verdicts at any ω say about each axis (cpu, memory, …) of a run: SELECT * FROM marts.axis_verdicts_at(0.5). At NULL: those that were given. Of the detector in force, or detector := 'iqr', 'all'.
 -- depends: is_anomalous_state, is_over_threshold, series_axes, verdicts_at
-CREATE MACRO marts.axis_verdicts_at(omega) AS TABLE
+CREATE MACRO marts.axis_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     decided.run_id,
     decided.app,
@@ -71,7 +71,7 @@ FROM (
                 lacking.series IS NULL AND coalesce(
                     marts.is_over_threshold(coalesce(judged.uncorrected_distance, judged.distance), judged.q1, judged.q3, judged.omega), false
                 ) AS is_suspicious
-            FROM marts.verdicts_at(omega) AS judged
+            FROM marts.verdicts_at(omega, detector) AS judged
             -- The verdict on the run (*) stands for the series that it lacks. The lists are taken apart before anything is
             -- joined: above joins that keeps filters from what is below, and DuckDB 2.0 fails on some of them.
             LEFT JOIN (
@@ -90,4 +90,4 @@ FROM (
         CASE WHEN NOT parts.is_latest THEN parts.parameters_hash END
 ) AS decided;
 
-COMMENT ON MACRO TABLE marts.axis_verdicts_at IS 'What the verdicts at any ω say about each axis of a run, columns as marts.axis_verdicts; nothing is stored. SELECT * FROM marts.axis_verdicts_at(0.5) WHERE is_latest. At NULL: from the verdicts that were given.';
+COMMENT ON MACRO TABLE marts.axis_verdicts_at IS 'What the verdicts at any ω say about each axis of a run, columns as marts.axis_verdicts; nothing is stored. SELECT * FROM marts.axis_verdicts_at(0.5) WHERE is_latest. At NULL: from the verdicts that were given. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

@@ -1,6 +1,6 @@
--- Verdicts on benchmark results at any ω, from stored distances: SELECT * FROM marts.benchmark_verdicts_at(0.5).
--- depends: current_value, excess_ratio_at, critical_omega, is_anomalous_state, is_omega, is_over_threshold, threshold_at, verdict_state, benchmark_results
-CREATE MACRO marts.benchmark_verdicts_at(omega) AS TABLE
+-- Verdicts on benchmark results at any ω, from stored distances: SELECT * FROM marts.benchmark_verdicts_at(0.5). Of the detector in force, or detector := 'iqr', 'all'.
+-- depends: chosen_detector, current_value, excess_ratio_at, critical_omega, is_anomalous_state, is_omega, is_over_threshold, threshold_at, verdict_state, benchmark_results
+CREATE MACRO marts.benchmark_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     judged.benchmark_run_id,
     judged.app,
@@ -76,7 +76,7 @@ FROM (
     JOIN marts.benchmark_results AS results
         ON results.benchmark_run_id = measured.benchmark_run_id AND results.result_name = measured.result_name
     LEFT JOIN core.detectors AS known ON known.detector = measured.detector
-    WHERE marts.is_omega(omega)
+    WHERE marts.is_omega(omega) AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
 ) AS judged;
 
-COMMENT ON MACRO TABLE marts.benchmark_verdicts_at IS 'Verdicts on benchmark results recomputed at any ω from stored distances, by every detector; nothing is stored. SELECT * FROM marts.benchmark_verdicts_at(0.5) WHERE detector = marts.current_value(''detector'').';
+COMMENT ON MACRO TABLE marts.benchmark_verdicts_at IS 'Verdicts on benchmark results recomputed at any ω from stored distances; nothing is stored. SELECT * FROM marts.benchmark_verdicts_at(0.5). Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

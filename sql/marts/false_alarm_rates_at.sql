@@ -1,6 +1,6 @@
--- Measured false-alarm rates at any ω: SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the usual ω, those evaluated so far and the one in force.
--- depends: current_value, is_anomalous_state, is_omega, reviews, verdict_state
-CREATE MACRO marts.false_alarm_rates_at(omega) AS TABLE
+-- Measured false-alarm rates at any ω: SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the usual ω, those evaluated so far and the one in force. Of the detector in force, or detector := 'iqr', 'all'.
+-- depends: chosen_detector, current_value, is_anomalous_state, is_omega, reviews, verdict_state
+CREATE MACRO marts.false_alarm_rates_at(omega, detector := NULL) AS TABLE
 SELECT
     counted.detector,
     counted.omega,
@@ -48,10 +48,10 @@ FROM (
             SELECT given.omega FROM core.verdicts AS given WHERE omega::DOUBLE IS NULL
         ) AS omegas
         LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = measured.run_id
-        WHERE measured.is_latest
+        WHERE measured.is_latest AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
     ) AS judged
     WHERE judged.is_flagged IS NOT NULL
     GROUP BY judged.detector, judged.omega, judged.series
 ) AS counted;
 
-COMMENT ON MACRO TABLE marts.false_alarm_rates_at IS 'Measured false-alarm rates at any ω, columns as marts.false_alarm_rates. SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the thesis'' four ω and two larger ones, those evaluated so far and the one in force.';
+COMMENT ON MACRO TABLE marts.false_alarm_rates_at IS 'Measured false-alarm rates at any ω, columns as marts.false_alarm_rates. SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the thesis'' four ω and two larger ones, those evaluated so far and the one in force. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

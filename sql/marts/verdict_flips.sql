@@ -1,6 +1,6 @@
--- What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5).
+-- What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). Of the detector in force, or detector := 'iqr', 'all'.
 -- depends: verdicts_at
-CREATE MACRO marts.verdict_flips(omega_a, omega_b) AS TABLE
+CREATE MACRO marts.verdict_flips(omega_a, omega_b, detector := NULL) AS TABLE
 SELECT
     earlier.run_id,
     earlier.app,
@@ -21,8 +21,8 @@ SELECT
     earlier.threshold AS threshold_a,
     later.threshold AS threshold_b,
     earlier.critical_omega
-FROM marts.verdicts_at(omega_a) AS earlier
-JOIN marts.verdicts_at(omega_b) AS later ON later.distance_id = earlier.distance_id
+FROM marts.verdicts_at(omega_a, detector) AS earlier
+JOIN marts.verdicts_at(omega_b, detector) AS later ON later.distance_id = earlier.distance_id
 WHERE earlier.is_latest AND earlier.state <> later.state;
 
-COMMENT ON MACRO TABLE marts.verdict_flips IS 'What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5).';
+COMMENT ON MACRO TABLE marts.verdict_flips IS 'What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

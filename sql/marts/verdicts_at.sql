@@ -1,6 +1,6 @@
--- Verdicts recomputed at any ω, from stored distances: SELECT * FROM marts.verdicts_at(0.5). At NULL: those that were given, each at its ω.
--- depends: critical_omega, current_value, excess_ratio_at, is_anomalous_state, is_omega, threshold_at, verdict_explanation, verdict_state
-CREATE MACRO marts.verdicts_at(omega) AS TABLE
+-- Verdicts recomputed at any ω, from stored distances: SELECT * FROM marts.verdicts_at(0.5). At NULL: those that were given, each at its ω. Of the detector in force, or detector := 'iqr', 'all'.
+-- depends: chosen_detector, critical_omega, current_value, excess_ratio_at, is_anomalous_state, is_omega, threshold_at, verdict_explanation, verdict_state
+CREATE MACRO marts.verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     judged.distance_id,
     judged.run_id,
@@ -49,7 +49,7 @@ FROM (
     SELECT measured.*, given.omega, given.state AS verdict_state, given.evaluated_at
     FROM core.verdicts AS given
     JOIN core.distances AS measured ON measured.distance_id = given.distance_id
-    WHERE omega::DOUBLE IS NULL
+    WHERE omega::DOUBLE IS NULL AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
     UNION ALL
     SELECT
         measured.*,
@@ -60,7 +60,7 @@ FROM (
         ),
         now()
     FROM core.distances AS measured
-    WHERE marts.is_omega(omega)
+    WHERE marts.is_omega(omega) AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
 ) AS judged
 JOIN core.runs AS runs ON runs.run_id = judged.run_id
 LEFT JOIN core.detectors AS known ON known.detector = judged.detector
@@ -74,4 +74,4 @@ LEFT JOIN (
     ON beside.run_id = judged.run_id AND beside.detector = judged.detector AND beside.parameters_hash = judged.parameters_hash
     AND judged.series = '*';
 
-COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω.';
+COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

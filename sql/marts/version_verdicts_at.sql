@@ -1,6 +1,6 @@
--- Verdicts on versions as a whole at any ω, their runs combined: SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated.
--- depends: current_value, critical_omega, excess_ratio_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at
-CREATE MACRO marts.version_verdicts_at(omega) AS TABLE
+-- Verdicts on versions as a whole at any ω, their runs combined: SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated. Of the detector in force, or detector := 'iqr', 'all'.
+-- depends: chosen_detector, current_value, critical_omega, excess_ratio_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at
+CREATE MACRO marts.version_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     decided.app,
     decided.version_name,
@@ -213,7 +213,7 @@ FROM (
                                 LEFT JOIN core.reviews_in_force AS seen ON seen.run_id = given.run_id
                                 WHERE NOT given.is_quarantined AND NOT given.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
                             ) AS runs ON runs.run_id = latest.run_id
-                            WHERE latest.is_latest
+                            WHERE latest.is_latest AND (detector::VARCHAR = 'all' OR latest.detector = marts.chosen_detector(detector))
                         ) AS measured
                         JOIN core.detectors AS known ON known.detector = measured.detector
                         LEFT JOIN (
@@ -241,4 +241,4 @@ FROM (
     GROUP BY parts.app, parts.version_name, parts.axis, parts.detector, parts.scale, parts.omega
 ) AS decided;
 
-COMMENT ON MACRO TABLE marts.version_verdicts_at IS 'Verdicts on versions at any ω, columns as marts.version_verdicts; nothing is stored. SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated, and the one in force.';
+COMMENT ON MACRO TABLE marts.version_verdicts_at IS 'Verdicts on versions at any ω, columns as marts.version_verdicts; nothing is stored. SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated, and the one in force. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

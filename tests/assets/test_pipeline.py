@@ -77,7 +77,7 @@ def test_iqr_verdicts_equal_a_plain_numpy_reading_of_the_rule(recorded):
     at = {
         (row["run_id"], row["series"]): row
         for row in recorded.rows(
-            "SELECT * FROM marts.verdicts_at(0.5) WHERE detector = 'iqr' AND series <> '*' AND is_latest"
+            "SELECT * FROM marts.verdicts_at(0.5, detector := 'iqr') WHERE series <> '*' AND is_latest"
         )
     }
     for row in rows:
@@ -92,8 +92,8 @@ def test_a_run_is_anomalous_exactly_when_a_series_is(recorded):
         for omega in (0.0, 0.5, 1.0, 1.5, 3.0):
             rows = recorded.rows(
                 "SELECT run_id, bool_or(is_anomalous) FILTER (series <> '*') AS any_series, "
-                "bool_or(is_anomalous) FILTER (series = '*') AS run FROM marts.verdicts_at($omega) "
-                "WHERE detector = $detector AND is_latest AND is_anomalous IS NOT NULL GROUP BY run_id",
+                "bool_or(is_anomalous) FILTER (series = '*') AS run FROM marts.verdicts_at($omega, $detector) "
+                "WHERE is_latest AND is_anomalous IS NOT NULL GROUP BY run_id",
                 {"omega": omega, "detector": detector},
             )
             assert rows
@@ -153,6 +153,27 @@ def test_metadata_shows_numbers_pictures_and_columns(recorded):
         "omega",
     }
     assert all(column.description for column in metadata["dagster/column_schema"].value.columns)
+
+
+def test_metadata_names_the_history_and_what_was_explored(recorded):
+    history, runs = (_metadata(recorded, asset) for asset in ("history_sets", "runs"))
+    members = {
+        row["history_run_id"]
+        for row in recorded.rows(
+            "SELECT DISTINCT history_run_id FROM marts.history_sets JOIN marts.runs USING (run_id) "
+            "WHERE version_name = '1.5.0'"
+        )
+    }
+    assert members
+    assert history["history_runs"].value == len(members)
+    assert all(f"/runs/{run_id}.html)" in history["history"].value for run_id in members)
+    assert "(/assets/verdicts?view=partitions&partition=com.rig.notes%401.4.0)" in history["history"].value
+    (explored,) = recorded.rows(
+        "SELECT avg(explored_state_count) AS states, avg(step_count) AS steps FROM marts.runs "
+        "WHERE version_name = '1.5.0'"
+    )
+    assert runs["explored_states_per_run"].value == pytest.approx(explored["states"])
+    assert runs["steps_per_run"].value == pytest.approx(explored["steps"])
 
 
 # ---- what is not computed twice ------------------------------------------------------------------

@@ -65,8 +65,7 @@ def test_another_omega_and_detector_localise_their_alarms_and_rewrite_their_page
 def test_alarms_are_counted_between_detectors(demo_copy, is_kept):
     def alarming(detector, omega):
         rows = demo_copy.rows(
-            "SELECT run_id FROM marts.verdicts_at($omega) "
-            "WHERE is_latest AND is_anomalous AND series = '*' AND detector = $detector",
+            "SELECT run_id FROM marts.verdicts_at($omega, $detector) WHERE is_latest AND is_anomalous AND series = '*'",
             {"detector": detector, "omega": omega},
         )
         return {row["run_id"] for row in rows}

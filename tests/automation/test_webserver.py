@@ -31,7 +31,7 @@ from perfreg_assets.automation.webserver import guarded
 from perfreg_assets.reports.change_guard import TOKEN_HEADER, token_of
 from perfreg_assets.reports.serve import open_socket
 
-TOKEN = "a-token-of-the-tests"
+TOKEN, SECRET = "a-token-of-the-tests", "a-secret-of-the-tests"
 FOREIGN = "https://evil.example"
 MUTATIONS = sorted(create_schema().graphql_schema.mutation_type.fields)
 
@@ -79,7 +79,7 @@ def server(tmp_path_factory) -> Iterator[Server]:
         open_socket(0) as listener,
     ):
         port = listener.getsockname()[1]
-        app = guarded(create_app_from_workspace_process_context(context), port=port, token=TOKEN)
+        app = guarded(create_app_from_workspace_process_context(context), port=port, token=TOKEN, secret=SECRET)
         serving = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -172,10 +172,14 @@ def test_reading_needs_no_token_and_no_foreign_page_reads(server):
     assert is_refused(server.ask("GET", "/", host=f"evil.example:{server.port}"))
 
 
-def test_a_page_of_its_own_has_the_token_and_may_command(server):
-    status, headers, _ = server.ask("GET", "/", accept="text/html")
-    assert status == 200
-    assert headers["x-frame-options"] == "DENY"
+def test_the_printed_address_gives_the_token_and_its_browser_may_command(server):
+    for path in ("/", "/?token=wrong", f"/?token={TOKEN}", f"/runs?token={SECRET}"):
+        status, headers, _ = server.ask("GET", path, accept="text/html")
+        assert "set-cookie" not in headers, path
+    assert server.ask("GET", "/")[1]["x-frame-options"] == "DENY"
+    assert server.ask("GET", f"/?token={SECRET}", host=f"evil.example:{server.port}")[0] == 403
+    status, headers, _ = server.ask("GET", f"/?token={SECRET}", accept="text/html")
+    assert (status, headers["location"], headers["cache-control"]) == (303, "/", "no-store")
     cookie, *attributes = headers["set-cookie"].split("; ")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(attributes)
     answer = server.post("mutation { setNuxSeen }", origin=f"http://localhost:{server.port}", cookie=f"a=b; {cookie}")

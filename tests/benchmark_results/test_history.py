@@ -145,8 +145,8 @@ def test_verdicts_follow_omega_and_detector_without_measuring_again(history, war
     history.add("9", {"sort": 112.0})
     history.measure(settings)
     with warehouse.reading() as reader:
-        at = {omega: reader.value("SELECT state FROM marts.benchmark_verdicts_at(?) WHERE version_name = '9' "
-                                  "AND detector = 'default'", [omega]) for omega in (0.0, 90.0)}  # fmt: skip
+        at = {omega: reader.value("SELECT state FROM marts.benchmark_verdicts_at(?) WHERE version_name = '9'",
+                                  [omega]) for omega in (0.0, 90.0)}  # fmt: skip
     assert at == {0.0: "anomalous", 90.0: "normal"}
     with warehouse.writing() as writer:
         verdict_table.make_current(writer, omega=90.0, detector="iqr", note=None)

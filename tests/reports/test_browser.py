@@ -443,8 +443,7 @@ def test_sliders_flip_the_verdicts_that_sql_flips(page, served):
         expected = {
             row[0]
             for row in reader.rows(
-                "SELECT run_id FROM marts.verdict_flips(1.5, 0.5) "
-                "WHERE series = '*' AND detector = 'default' AND flip = 'becomes_anomalous'"
+                "SELECT run_id FROM marts.verdict_flips(1.5, 0.5) WHERE series = '*' AND flip = 'becomes_anomalous'"
             )
         }
     _open(page, f"{served.address}/omega.html")

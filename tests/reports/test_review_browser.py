@@ -11,9 +11,9 @@ import pytest
 
 from perfreg_assets.model.review_effects import effect_of
 from perfreg_assets.reports import review_wording
+from tests.reports.axe_rules import broken_rules
 from tests.reports.triage_server import Desk, desk_of
 
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 pytestmark = pytest.mark.browser
 
 OPEN = (
@@ -21,12 +21,6 @@ OPEN = (
     "ORDER BY started_at DESC, run_id DESC"
 )
 TOLD = "SELECT status, note, reviewer FROM marts.reviews WHERE run_id = '{}' ORDER BY reviewed_at"
-MODES = {
-    "light, wide": ("light", 1280),
-    "dark, wide": ("dark", 1280),
-    "light, phone": ("light", 390),
-    "dark, phone": ("dark", 390),
-}
 
 
 @pytest.fixture
@@ -36,8 +30,9 @@ def desk(own_sample, sample_site) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def page(watched) -> Iterator[Any]:
+def page(watched, desk) -> Iterator[Any]:
     with watched() as found:
+        found.goto(desk.entrance)
         yield found
 
 
@@ -108,6 +103,7 @@ def test_the_index_says_it_by_key_and_a_second_opinion_is_told(browser, desk):
     run_id = open_runs(desk)[0]
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
+    page.goto(desk.entrance)
     page.goto(f"{desk.own}/#open=1")
     page.wait_for_selector("body[data-reviews=yes]")
     page.wait_for_selector(f'tr[data-run="{run_id}"]')
@@ -130,6 +126,7 @@ def test_it_works_without_scripts(browser, desk):
     run_id = open_runs(desk)[0]
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
+    page.goto(desk.entrance)
     page.goto(f"{desk.own}/runs/{run_id}.html")
     page.locator("summary", has_text="Say what you found").click()
     page.get_by_role("link", name="say it here").click()
@@ -149,6 +146,32 @@ def test_it_works_without_scripts(browser, desk):
     page.get_by_role("button", name="Make ω = 0.5 the current one").click()
     page.get_by_role("heading", name="ω = 0.5 is the current one").wait_for()
     assert desk.rows("SELECT value FROM marts.settings WHERE is_current AND name = 'omega'") == [("0.5",)]
+    context.close()
+
+
+def test_a_browser_that_came_in_another_way_reads_and_is_told_how_to_do_more(browser, desk):
+    run_id = open_runs(desk)[0]
+    context = browser.new_context()
+    page = context.new_page()
+    told = "open the address that perfreg serve printed"
+    page.goto(f"{desk.own}/runs/{run_id}.html")
+    page.get_by_text("Say what you found").click()
+    page.locator(".triage [data-commands]", has_text=told).wait_for()
+    assert page.locator(".triage code").first.inner_text().startswith("perfreg review ")
+    page.goto(f"{desk.own}/omega.html")
+    page.locator("[data-make-current]", has_text=told).wait_for()
+    for path in ("inbox", f"review?run={run_id}&status=rejected", "omega?omega=0.25"):
+        page.goto(f"{desk.own}/{path}")
+        page.get_by_text(told).wait_for()
+        assert page.locator("form[method=post], [data-review]").count() == 0, path
+    assert context.cookies() == []
+    page.goto(desk.entrance)
+    assert page.url == f"{desk.own}/", "the secret does not stay in the address"
+    assert "token" not in page.evaluate("document.referrer")
+    page.goto(f"{desk.own}/runs/{run_id}.html")
+    page.wait_for_selector("body[data-reviews=yes]")
+    page.goto(f"{desk.own}/?token=of-an-earlier-start")
+    assert page.url == f"{desk.own}/", "who has the cookie needs no secret"
     context.close()
 
 
@@ -199,7 +222,7 @@ def test_a_foreign_page_in_the_same_browser_changes_nothing(browser, desk, polic
 
     context = browser.new_context()
     page = context.new_page()
-    page.goto(f"{desk.own}/inbox")
+    page.goto(desk.entrance)
     assert any(cookie["name"] == f"perfreg_token_{desk.port}" for cookie in context.cookies())
     with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -216,27 +239,49 @@ def test_a_foreign_page_in_the_same_browser_changes_nothing(browser, desk, polic
     assert desk.settling.state.asked == 0
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_no_rule_is_broken(browser, desk, mode):
-    scheme, width = MODES[mode]
+FROM_THE_UI = """async ([own, run]) => {
+  const body = `run=${run}&status=rejected`, headers = { "content-type": "application/x-www-form-urlencoded" };
+  const post = { method: "POST", credentials: "include", headers, body, referrer: "" };
+  const tried = ["/review", `${own}/review`].map((to) =>
+    fetch(to, post).then(({ status }) => status, (error) => String(error)));
+  const reading = await fetch(`${own}/inbox`, { credentials: "include" }).then(() => "read", () => "kept");
+  return [...(await Promise.all(tried)), reading];
+}"""
+
+
+def test_what_runs_in_perfettos_ui_changes_nothing(browser, desk):
+    run_id, before = open_runs(desk)[0], desk.rows("SELECT count(*) FROM core.reviews")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(desk.entrance)
+    page.goto(f"{desk.own}/perfetto/#!/viewer")
+    assert page.url.startswith(f"http://localhost:{desk.port}/perfetto/#!")
+    posted: list[int] = []
+    page.on("response", lambda answer: posted.append(answer.status) if answer.request.method == "POST" else None)
+    own, other, reading = page.evaluate(FROM_THE_UI, [desk.own, run_id])
+    assert own == 403, "the same server by the UI's own name"
+    assert isinstance(other, str), "the pages' name: refused, and the answer is not read"
+    assert reading == "kept"
+    assert set(posted) == {403}
+    assert desk.rows("SELECT count(*) FROM core.reviews") == before
+    context.close()
+
+
+def test_no_rule_is_broken_in_any_mode(browser, desk):
     first, second = open_runs(desk)[:2]
     assert desk.send("/review", {"run": second, "status": "rejected", "note": "battery " * 30})[0] == 303
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     broken = []
-
-    def look(what: str) -> None:
-        found = axe.Axe().run(page).response["violations"]
-        broken.extend(f"{what}: {rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"])
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        broken.extend([f"{what}: {wide} px wide on a screen of {width}"] if wide > width else [])
-
+    page.goto(f"{desk.own}/inbox")
+    broken += broken_rules(page, "the inbox of a browser that came in another way")
+    page.goto(desk.entrance)
     for path in (
         f"inbox?said={second}", f"review?run={first}", f"review?run={second}&status=withdrawn", "review?run=nobody",
         "omega?omega=0.25",
     ):  # fmt: skip
         page.goto(f"{desk.own}/{path}")
-        look(path)
+        broken += broken_rules(page, path)
     for path in (f"runs/{first}.html", "versions/com.example.notes@1.2.0.html", "omega.html"):
         page.goto(f"{desk.own}/{path}")
         if path != "omega.html":
@@ -244,11 +289,11 @@ def test_no_rule_is_broken(browser, desk, mode):
         else:
             page.locator('[data-omega="b"]').fill("0.25")
             page.locator("[data-make-current]").wait_for()
-        look(path)
+        broken += broken_rules(page, path)
         if path.startswith("runs/"):
             page.get_by_text("Say what you found").click()
             page.get_by_role("link", name="It is a false alarm").click()
             page.get_by_role("dialog").wait_for()
-            look("the dialog")
+            broken += broken_rules(page, "the dialog")
     context.close()
     assert not broken, "\n".join(broken)

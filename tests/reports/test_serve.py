@@ -110,7 +110,7 @@ def test_it_listens_on_loopback_only(site):
     ],
 )
 def test_pages_traces_and_the_ui_come_with_their_types_and_guards(site, path, mime):
-    status, headers, body = site.ask(path)
+    status, headers, body = site.ask(path, host=f"localhost:{site.port}")
     assert status == 200
     assert headers["content-type"] == mime
     assert headers["x-content-type-options"] == "nosniff"
@@ -121,13 +121,13 @@ def test_pages_traces_and_the_ui_come_with_their_types_and_guards(site, path, mi
 
 def test_webassembly_has_its_own_type(site):
     wasm = next(perfetto_ui_dir().rglob("trace_processor.wasm")).relative_to(perfetto_ui_dir())
-    status, headers, _ = site.ask(f"/perfetto/{wasm}", method="HEAD")
+    status, headers, _ = site.ask(f"/perfetto/{wasm}", method="HEAD", host=f"localhost:{site.port}")
     assert (status, headers["content-type"]) == (200, "application/wasm")
 
 
 def test_the_ui_may_not_talk_to_the_internet(site):
-    policy = site.ask("/perfetto/")[1]["content-security-policy"]
-    assert "connect-src 'self' blob: data:" in policy
+    policy = site.ask("/perfetto/", host=f"localhost:{site.port}")[1]["content-security-policy"]
+    assert f"connect-src 'self' http://127.0.0.1:{site.port} blob: data:" in policy
     assert "https:" not in policy
     assert "content-security-policy" not in site.ask("/")[1], "the pages bring their own, stricter one"
 
@@ -213,8 +213,10 @@ def test_localhost_is_this_machine_too(site):
 def test_nothing_else_is_served(site, path):
     status, headers, body = site.ask(path)
     if status in (301, 302, 307, 308):
-        assert headers["location"].startswith(("/", f"http://127.0.0.1:{site.port}/")), headers["location"]
-        status, _, body = site.ask(headers["location"].removeprefix(f"http://127.0.0.1:{site.port}"))
+        own, ui = (f"http://{name}:{site.port}" for name in ("127.0.0.1", "localhost"))
+        assert headers["location"].startswith(("/", f"{own}/", f"{ui}/perfetto/")), headers["location"]
+        host = f"localhost:{site.port}" if headers["location"].startswith(ui) else None
+        status, _, body = site.ask(headers["location"].removeprefix(own).removeprefix(ui), host=host)
     assert status in (400, 404), (status, body[:80])
     assert b"secret" not in body
     assert b"root:" not in body
@@ -235,7 +237,21 @@ def test_no_websocket_opens(site, path, origin):
         connect(f"ws://127.0.0.1:{site.port}{path}", origin=given, open_timeout=20)
 
 
-def test_only_the_public_perfetto_ui_may_read_traces_from_another_origin(site):
+@pytest.mark.parametrize("path", ["/perfetto/", "/perfetto/index.html?a=b", "/perfetto/gone"])
+def test_the_ui_is_on_an_origin_of_its_own(site, path):
+    status, headers, _ = site.ask(path)
+    assert (status, headers["location"]) == (307, f"http://localhost:{site.port}{path}")
+
+
+def test_the_ui_reads_traces_and_nothing_else_from_its_origin(site):
+    ui = f"http://localhost:{site.port}"
+    for path in ("/traces/shop-001", "/reduced/long/long.perfetto-trace"):
+        assert site.ask(path, Origin=ui)[1]["access-control-allow-origin"] == ui
+    for path in ("/", "/runs/shop-001.html", "/lists/runs", "/upkeep"):
+        assert "access-control-allow-origin" not in site.ask(path, Origin=ui)[1]
+
+
+def test_only_perfettos_uis_may_read_traces_from_another_origin(site):
     _, headers, _ = site.ask("/traces/shop-001", Origin="https://evil.example")
     assert headers["access-control-allow-origin"] == "https://ui.perfetto.dev"
     assert "access-control-allow-origin" not in site.ask("/", Origin="https://ui.perfetto.dev")[1]

@@ -17,7 +17,9 @@ from perfreg_assets.cli import servers
 from perfreg_assets.model.review_effects import effect_of
 from perfreg_assets.process_life import is_alive
 from perfreg_assets.reports import review_wording, triage
+from perfreg_assets.reports.serve import serve
 from perfreg_assets.reports.settling import Settling
+from perfreg_assets.reports.triage import Triage
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import reviews
 from perfreg_assets.warehouse.lock import file_lock
@@ -45,6 +47,10 @@ def desk(own_sample) -> Iterator[Desk]:
 def text_of(answer: Answer) -> str:
     """What a reader of the page reads."""
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", answer[2].decode())))
+
+
+def desk_triage(desk: Desk, *, may_change: bool) -> Triage:
+    return Triage(desk.settings, lambda *_: pytest.fail("nobody asks"), desk.settling if may_change else None)
 
 
 def open_runs(desk: Desk) -> list[str]:
@@ -84,6 +90,8 @@ def test_no_change_gets_through_from_elsewhere(desk, change):
         desk.send(path, fields, origin="null"),  # a frame in a sandbox, a page from a file
         desk.send(path, fields, origin=f"http://127.0.0.1:{desk.port + 1}"),  # the same site to a browser
         desk.send(path, fields, origin=f"https://127.0.0.1:{desk.port}"),
+        desk.send(path, fields, origin=f"http://localhost:{desk.port}"),  # Perfetto's UI
+        desk.send(path, fields, origin=f"http://localhost:{desk.port}", host=f"localhost:{desk.port}"),
         desk.send(path, fields, origin=FOREIGN, **token),
         desk.send(path, fields, host=f"evil.example:{desk.port}"),  # rebound
         desk.send(path, fields, host=f"evil.example:{desk.port}", origin=f"http://evil.example:{desk.port}", **token),
@@ -123,6 +131,48 @@ def test_no_change_gets_through_from_elsewhere(desk, change):
     assert desk.settling.state.asked == 1
 
 
+def test_the_cookie_is_given_at_the_printed_address_alone(desk):
+    entrance = desk.entrance.removeprefix(desk.own)
+    status, headers, body = desk.ask("GET", entrance)
+    assert (status, headers["location"], body) == (303, "/", b"")
+    assert headers["set-cookie"].startswith(f"{desk.cookie}; ")
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(headers["set-cookie"].split("; "))
+    assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "no-referrer")
+    run_id, before = open_runs(desk)[0], desk.rows(STATE)
+    elsewhere = ["/", "/inbox", f"/review?run={run_id}&status=rejected", "/omega?omega=0.25", "/upkeep", "/lists/runs"]
+    assert "set-cookie" not in desk.ask("GET", entrance, host=f"localhost:{desk.port}")[1], "Perfetto's name"
+    wrong = ["/?token=", "/?token=wrong", f"/?token={desk.token}", f"/inbox?{entrance[2:]}", f"{entrance}x"]
+    for method, paths in (("GET", elsewhere + wrong), ("HEAD", [entrance]), ("POST", [entrance])):
+        for path in paths:
+            _, headers, body = desk.ask(method, path, b"" if method == "POST" else None)
+            assert "set-cookie" not in headers, (method, path)
+            assert desk.token.encode() not in body
+    assert desk.ask("GET", "/?token=wrong")[0] == 403
+    assert desk.ask("GET", entrance, host=f"evil.example:{desk.port}")[0] == 403
+    # What it brings: the cookie, without which no form is shown and none is taken.
+    for path in ("/inbox", f"/review?run={run_id}&status=rejected", "/omega?omega=0.25"):
+        page = desk.ask("GET", path)
+        assert "open the address that perfreg serve printed" in text_of(page)
+        assert b"<form class" not in page[2]
+        assert b"data-review" not in page[2]
+    assert json.loads(desk.ask("GET", "/upkeep")[2])["may_change"] is False
+    assert json.loads(desk.ask("GET", "/upkeep", cookie=desk.cookie)[2])["may_change"] is True
+    assert desk.send("/review", {"run": run_id, "status": "rejected"}, cookie="")[0] == 403
+    assert desk.rows(STATE) == before
+
+
+def test_the_command_prints_the_way_in_only_where_there_is_one(desk, own_sample, monkeypatch):
+    told = []
+    monkeypatch.setattr("perfreg_assets.reports.serve.uvicorn.Server.run", lambda *_, **__: None)
+    triage_of = {True: desk_triage(desk, may_change=True), False: desk_triage(desk, may_change=False)}
+    for may_change in (True, True, False):
+        serve(desk.settings, 0, on_ready=told.append, triage=triage_of[may_change])
+    first, second, reading = told
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{40,}", first)
+    assert first.partition("=")[2] != second.partition("=")[2], "another one at each start"
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", reading)
+
+
 def test_a_program_of_the_user_needs_the_token_alone(desk):
     run_id = open_runs(desk)[0]
     body = urlencode({"run": run_id, "status": "rejected"}).encode()
@@ -134,11 +184,10 @@ def test_a_program_of_the_user_needs_the_token_alone(desk):
 
 def test_a_review_is_given_and_withdrawn_by_forms_alone(desk):
     run_id = open_runs(desk)[1]
-    status, headers, _ = page = desk.ask("GET", f"/review?run={run_id}&status=confirmed&back=inbox")
+    cookie = {"cookie": desk.cookie}
+    status, headers, _ = page = desk.ask("GET", f"/review?run={run_id}&status=confirmed&back=inbox", **cookie)
     assert status == 200
     assert headers["referrer-policy"] == "same-origin"
-    assert headers["set-cookie"].startswith(desk.cookie)
-    assert {"HttpOnly", "SameSite=Strict"} <= set(headers["set-cookie"].split("; "))
     with desk.warehouse.reading() as reader:
         effect = effect_of(reader, desk.settings, run_id, "confirmed")
     for sentence in (review_wording.MEANINGS["confirmed"], *review_wording.effects(effect)):
@@ -150,12 +199,12 @@ def test_a_review_is_given_and_withdrawn_by_forms_alone(desk):
     assert (status, headers["location"]) == (303, f"/inbox?said={run_id}")
     told = "SELECT review_status, review_note, reviewer FROM marts.runs WHERE run_id = "
     assert desk.rows(f"{told}'{run_id}'") == [("confirmed", NAUGHTY.replace("\u202e", ""), "bob")]
-    inbox = desk.ask("GET", headers["location"])
+    inbox = desk.ask("GET", headers["location"], **cookie)
     assert "<script>alert" not in inbox[2].decode()
     assert f"{run_id}: Confirmed regression, said " in text_of(inbox)
     assert run_id not in re.findall(r'<tr data-run="([^"]+)"', inbox[2].decode())
     undo = re.search(rf'href="(/review\?run={run_id}[^"]*withdrawn[^"]*)"', inbox[2].decode())
-    page = desk.ask("GET", unescape(undo[1]))
+    page = desk.ask("GET", unescape(undo[1]), **cookie)
     fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page[2].decode()))
     assert fields["seen"] != "none"
     assert desk.send("/review", {**fields, "name": "bob", "note": "wrong run"})[0] == 303
@@ -269,12 +318,9 @@ def test_another_omega_is_looked_at_without_a_trace_and_made_current_on_request(
     (current,) = desk.rows("SELECT value::DOUBLE FROM marts.settings WHERE is_current AND name = 'omega'")[0]
     other = 0.25
     assert current != other
-    alarms = (
-        "SELECT count(*) FROM marts.verdicts_at({}) WHERE is_latest AND is_anomalous AND series = '*' "
-        "AND detector = 'default'"
-    )
+    alarms = "SELECT count(*) FROM marts.verdicts_at({}) WHERE is_latest AND is_anomalous AND series = '*'"
     ((now,), (then,)) = (desk.rows(alarms.format(omega))[0] for omega in (current, other))
-    page = desk.ask("GET", f"/omega?omega={other}")
+    page = desk.ask("GET", f"/omega?omega={other}", cookie=desk.cookie)
     assert page[0] == 200
     assert then > now
     assert f"{then - now} run{'s become' if then - now > 1 else ' becomes'} anomalous: alarms more." in text_of(page)
@@ -304,6 +350,7 @@ def test_a_server_that_only_reads_takes_nothing_and_gives_no_token(own_sample):
         status, headers, body = desk.ask("GET", "/inbox")
         assert status == 200
         assert "set-cookie" not in headers
+        assert "set-cookie" not in desk.ask("GET", desk.entrance.removeprefix(desk.own))[1]
         assert b"data-review" not in body
         status, _, body = desk.ask("GET", f"/review?run={run_id}")
         assert f"perfreg review {run_id} --status rejected".encode() in body

@@ -20,6 +20,7 @@ from perfreg_assets.warehouse.connection import Warehouse
 from tests.reports.served import served
 
 QUICK = (sys.executable, "-c", "print('step 1 of 1')")
+SECRET = "a-secret-of-the-tests"
 Answer = tuple[int, dict[str, str], bytes]
 """Status, headers, body."""
 
@@ -34,6 +35,11 @@ class Desk:
     @property
     def own(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def entrance(self) -> str:
+        """What `perfreg serve` prints."""
+        return f"{self.own}/?token={SECRET}"
 
     @property
     def token(self) -> str:
@@ -90,5 +96,5 @@ def desk_of(
     triage = Triage(
         settings, lambda reader, run_id, status: effect_of(reader, settings, run_id, status), settling, name="ada"
     )
-    with served(settings, triage=triage) as port:
+    with served(settings, triage=triage, secret=SECRET if may_change else None) as port:
         yield Desk(port, settings, warehouse, settling)

@@ -24,14 +24,14 @@ def test_the_dictionary_is_the_same_every_time(sample: Warehouse) -> None:
 def test_macros_are_listed_with_their_parameters(sample: Warehouse) -> None:
     with sample.reading() as reader:
         text = dictionary.markdown(reader)
-    assert "## marts.verdicts_at(omega)" in text
-    assert "## marts.verdict_flips(omega_a, omega_b)" in text
+    assert "## marts.verdicts_at(omega, detector)" in text
+    assert "## marts.verdict_flips(omega_a, omega_b, detector)" in text
 
 
 def test_columns_of_table_macros_are_described_like_those_of_views(sample: Warehouse) -> None:
     with sample.reading() as reader:
         text = dictionary.markdown(reader)
-    macro = text.split("\n## marts.verdicts_at(omega)\n", 1)[1].split("\n## ", 1)[0]
+    macro = text.split("\n## marts.verdicts_at(omega, detector)\n", 1)[1].split("\n## ", 1)[0]
     view = text.split("\n## marts.verdicts\n", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in view.splitlines() if line.startswith("| `")]
     assert len(lines) > 20

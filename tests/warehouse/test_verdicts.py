@@ -309,7 +309,7 @@ def test_the_second_check_takes_an_alarm_away_and_says_so(writer: Writer) -> Non
 )
 def test_the_explanation_holds_the_numbers_of_the_rule(writer: Writer, changes: dict[str, object], words: str) -> None:
     distances.upsert(writer, [dataclasses.replace(_row("a"), **changes)])
-    assert words in writer.value("SELECT explanation FROM marts.verdicts_at(0.5)")
+    assert words in writer.value("SELECT explanation FROM marts.verdicts_at(0.5, detector := 'all')")
 
 
 def test_flips_are_the_verdicts_that_differ_between_two_omegas(writer: Writer) -> None:

@@ -27,11 +27,10 @@ async function answer(path, options = {}) {
   throw new Error((await response.text()).trim() || `The server answered ${response.status}.`);
 }
 
-// null where nothing can be changed: another web server, or one that only reads.
+// Whether anything can be changed from here, else why not; null from another web server.
 export async function upkeep() {
   try {
-    const found = await answer("upkeep");
-    return found.may_change ? found : null;
+    return await answer("upkeep");
   } catch {
     return null;
   }

@@ -26,7 +26,8 @@ function start(inputs) {
   const making = document.querySelector("[data-make-current]");
   let mayChange = false;
   function offer(at) {
-    making.hidden = !mayChange || Math.abs(at - omega) < 1e-9;
+    if (!mayChange) return;
+    making.hidden = Math.abs(at - omega) < 1e-9;
     const link = making.querySelector("a");
     link.href = `omega?omega=${at}`;
     link.textContent = `Make ω = ${at.toFixed(2)} the current one …`;
@@ -35,7 +36,11 @@ function start(inputs) {
     import("./review.js")
       .then(({ upkeep }) => upkeep())
       .then((found) => {
-        mayChange = found !== null;
+        mayChange = Boolean(found?.may_change);
+        if (found && !mayChange) {
+          making.textContent = found.why_not;
+          making.hidden = false;
+        }
         offer(values().b);
       });
   }

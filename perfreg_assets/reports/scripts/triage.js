@@ -1,11 +1,11 @@
 // What a person says of an alarm, by key or button: where `perfreg serve` takes it, in its dialog (review.js); else the
 // command for it, to copy.
+import { byKeys } from "./keys.js";
 import { isServed } from "./lists.js";
 
 const list = document.querySelector("[data-runs]");
 const said = document.querySelector("[data-said]");
-const keys = document.querySelector("[data-keys]");
-const isOn = () => !keys || keys.querySelector("[data-keys-on]").checked;
+let keyed = null;
 const facts = list && JSON.parse(document.getElementById("index-data").textContent);
 const quoted = (text) => (/^[A-Za-z0-9._-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
@@ -80,9 +80,16 @@ export function compareButton(kind, name, app, started) {
 let desk = null;
 async function begin() {
   const { upkeep, reviewing, choice } = await import("./review.js");
-  if (!(await upkeep())) return;
+  const state = await upkeep();
+  if (!state) return;
+  if (!state.may_change) {
+    // The commands stay, and work; beside them stands how they become buttons.
+    for (const part of document.querySelectorAll("[data-commands], span[data-triage]:not(:empty)"))
+      part.append(` ${state.why_not}`);
+    return;
+  }
   desk = reviewing(said, (run, status, label) => {
-    const row = list && rows().find((one) => one.dataset.run === run);
+    const row = list && keyed.rows().find((one) => one.dataset.run === run);
     if (!row) return;
     const notes = row.cells[row.cells.length - 1];
     const others = notes.textContent.split("; ").filter((one) => one.includes("functional problem"));
@@ -97,9 +104,8 @@ async function begin() {
     part.replaceChildren(link);
   }
   for (const part of document.querySelectorAll("span[data-triage]")) {
-    const words = { confirmed: "Confirm", rejected: "False alarm", accepted: "Accept" };
     part.replaceChildren(
-      ...Object.entries(words).flatMap(([status, word]) => [
+      ...Object.entries(state.words).flatMap(([status, word]) => [
         choice(part.dataset.triage, status, word, `${word}: ${part.dataset.triage}`),
         " ",
       ]),
@@ -110,35 +116,17 @@ async function begin() {
   document.body.dataset.reviews = "yes";
 }
 
-const rows = () => [...list.tBodies[0].rows];
-const current = () => document.activeElement?.closest("[data-runs] tbody tr");
-function step(by) {
-  const all = rows(),
-    at = all.indexOf(current());
-  const next = all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))];
-  next?.querySelector("a").focus();
-}
-function sayOf(key) {
-  if (desk && list) {
-    const status = Object.keys(facts.effects).find((one) => one[0] === key),
-      row = current();
-    if (row) {
-      desk.ask(row.dataset.run, status);
-      return;
-    }
-  }
-  if (desk && !list) {
-    document.querySelector(`.triage [data-key="${key}"]`)?.click();
-    return;
-  }
+// Asks where reviews are taken, else gives the command to copy.
+function sayOf(status, key) {
   if (!list) {
     const command = document.querySelector(`[data-command="${key}"]`);
-    if (command) tell(command.textContent, command.closest("div").querySelector("dd").textContent);
+    if (desk) document.querySelector(`.triage [data-key="${key}"]`)?.click();
+    else if (command) tell(command.textContent, command.closest("div").querySelector("dd").textContent);
     return;
   }
-  const status = Object.keys(facts.effects).find((one) => one[0] === key),
-    row = current();
-  if (row) tell(`perfreg review ${quoted(row.dataset.run)} --status ${status} --note why`, facts.effects[status]);
+  const row = keyed.row();
+  if (row && desk) desk.ask(row.dataset.run, status);
+  else if (row) tell(`perfreg review ${quoted(row.dataset.run)} --status ${status} --note why`, facts.effects[status]);
   else {
     said.textContent = "Choose a run first: j and k go through the list.";
     said.hidden = false;
@@ -146,34 +134,20 @@ function sayOf(key) {
 }
 function listen() {
   if (location.protocol !== "file:") begin();
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || keys?.open || desk?.isAsking()) return;
-    if (event.target.closest("input, select, textarea, [data-chart], canvas")) return;
-    if (event.key === "?" && keys) {
-      event.preventDefault();
-      keys.showModal();
-      return;
-    }
-    if (!isOn()) return;
-    if (list && (event.key === "j" || event.key === "k")) {
-      event.preventDefault();
-      step(event.key === "j" ? 1 : -1);
-    } else if (event.key === "u" && desk) {
-      event.preventDefault();
-      desk.undo();
-    } else if (["c", "r", "a"].includes(event.key) && (list || event.target.closest(".triage"))) {
-      event.preventDefault();
-      sayOf(event.key);
-    }
+  keyed = byKeys({
+    list,
+    desk: () => desk,
+    ignored: ["[data-chart]", "canvas"],
+    say(status, key, event) {
+      if (!list && !event.target.closest(".triage")) return false;
+      sayOf(status, key);
+      return true;
+    },
   });
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.hidden = false;
-    button.addEventListener("click", () => sayOf(button.closest("dt").querySelector("[data-command]").dataset.command));
-  }
-  const opener = document.querySelector("[data-keys-button]");
-  if (opener) {
-    opener.hidden = false;
-    opener.addEventListener("click", () => keys.showModal());
+    const command = button.closest("dt").querySelector("[data-command]");
+    button.addEventListener("click", () => sayOf(command.dataset.status, command.dataset.command));
   }
 }
 if (said) listen();

@@ -1,0 +1,115 @@
+"""Verdicts at another ω, started in Dagster: told as what they are, and never taken for the state in force."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from perfreg_assets.assets import outstanding
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.jobs import EVERYTHING_JOB
+from perfreg_assets.automation.materialise import range_tags
+from perfreg_assets.definitions import build_defs
+from perfreg_assets.partitions import DIMENSION
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
+
+import sample_warehouse
+
+WHAT_IF = {"omega": 0.25}
+IN_FORCE = {"omega": 1.5, "detector": "default"}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("what-if")
+    sample_warehouse.build(folder / "perfreg.duckdb", runs=16)
+    return folder
+
+
+@pytest.fixture
+def project(filled, tmp_path):
+    shutil.copytree(filled, tmp_path / "project")
+    return Project.of(Settings(warehouse=tmp_path / "project" / "perfreg.duckdb", lock_timeout_s=10))
+
+
+@pytest.fixture
+def instance():
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+def keys_of(project):
+    with project.open().reading() as reader:
+        rows = reader.rows("SELECT DISTINCT partition_key FROM core.runs WHERE NOT is_quarantined ORDER BY ALL")
+    return [key for (key,) in rows]
+
+
+def judge(instance, project, config, *assets):
+    keys = keys_of(project)
+    instance.add_dynamic_partitions(DIMENSION, keys)
+    job = build_defs(resources={"project": project}).resolve_job_def(EVERYTHING_JOB)
+    done = job.execute_in_process(
+        instance=instance,
+        run_config={"ops": {"verdicts": {"config": config}}} if config else {},
+        tags=range_tags(keys[0], keys[-1]),
+        asset_selection=[dg.AssetKey(name) for name in assets],
+    )
+    assert done.success
+    return instance.get_run_by_id(done.run_id)
+
+
+def latest(instance, asset):
+    event = instance.get_latest_materialization_event(dg.AssetKey(asset))
+    return event and event.asset_materialization
+
+
+@pytest.mark.parametrize(
+    ("config", "tag"),
+    [
+        (WHAT_IF, "omega 0.25"),
+        ({"detector": "iqr"}, "detector iqr"),
+        ({"omega": 2, "detector": "iqr"}, "omega 2, detector iqr"),
+    ],
+)
+def test_a_run_at_another_omega_or_detector_says_so_in_a_tag(instance, project, config, tag):
+    assert judge(instance, project, config, "verdicts").tags["perfreg/what_if"] == tag
+
+
+@pytest.mark.parametrize("config", [{}, IN_FORCE, {"omega": 1.5}])
+def test_a_run_at_what_is_in_force_is_none(instance, project, config):
+    assert "perfreg/what_if" not in judge(instance, project, config, "verdicts").tags
+    assert latest(instance, "verdicts").metadata["omega"].value == 1.5
+
+
+def test_a_what_if_is_observed_and_never_the_latest_state(instance, project):
+    judge(instance, project, {}, "verdicts")
+    before = latest(instance, "verdicts")
+    judge(instance, project, WHAT_IF, "verdicts", "discords")
+    assert latest(instance, "verdicts") == before
+    assert latest(instance, "discords") is None, "nothing that follows is computed for it"
+    told = instance.fetch_observations(dg.AssetKey("verdicts"), limit=50).records
+    assert {one.partition_key for one in told} == set(keys_of(project))
+    metadata = told[0].asset_observation.metadata
+    assert metadata["what_if"].value == "omega 0.25"
+    assert not metadata.keys() & before.metadata.keys(), "a plot of the state in force takes none of its points"
+
+
+def test_a_what_if_is_stored_and_makes_nothing_due(instance, project):
+    def due():
+        with project.open().reading() as reader:
+            return outstanding.outstanding(reader, project.settings()).keys
+
+    before = due()
+    judge(instance, project, WHAT_IF, "verdicts", "discords", "reports")
+    with Warehouse.of(project.settings()).reading() as reader:
+        assert reader.value("SELECT count(*) FROM marts.verdicts WHERE omega = 0.25") > 0
+        assert reader.value("SELECT count(*) FROM marts.verdicts WHERE omega = 0.25 AND is_current") == 0
+        assert reader.value("SELECT value FROM marts.settings WHERE name = 'omega' AND is_current") == "1.5"
+    assert due() == before
