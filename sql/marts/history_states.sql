@@ -5,6 +5,7 @@ SELECT
     runs.app,
     runs.version_name,
     histories.state,
+    histories.way,
     histories.history_size,
     histories.history_maximum,
     histories.history_minimum,
