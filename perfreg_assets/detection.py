@@ -141,18 +141,6 @@ register(
 )
 register(
     DetectorDefinition(
-        name="screens",
-        summary="what the app takes on each screen, beside earlier runs of any path",
-        scale="score",
-        run_rule="sidak",
-        localisation="default",
-        implementation="perfreg_assets.methods.screens_detector:ScreensDetector",
-        has_empirical_null=True,
-        way="screens",
-    )
-)
-register(
-    DetectorDefinition(
         name="iqr",
         summary="the thesis' rule: DTW distance to the history's barycenter",
         scale="distance",
@@ -163,5 +151,17 @@ register(
             *("recheck", "dbscan_eps", "dbscan_min_samples", "lof_neighbors", "lof_threshold"),
             *("barycenter_backend", "barycenter_iterations"),
         ),
+    )
+)
+register(
+    DetectorDefinition(
+        name="screens",
+        summary="what the app takes on each screen, beside earlier runs of any path",
+        scale="score",
+        run_rule="sidak",
+        localisation="default",
+        implementation="perfreg_assets.methods.screens_detector:ScreensDetector",
+        has_empirical_null=True,
+        way="screens",
     )
 )
