@@ -15,9 +15,9 @@ RunRule = Literal["sidak", "any"]
 """How a run's verdict follows from its series'. sidak: each series' score is corrected for their number, and the worst
 decides. any: the uncorrected worst one does (the thesis)."""
 
-Way = Literal["path", "screens"]
-"""What a run is compared with. path: earlier runs that went a similar way (the thesis). screens: earlier runs of any
-path, by what they did on the same screens."""
+Way = Literal["path", "any_path"]
+"""What a run is compared with. path: earlier runs that went a similar way (the thesis). any_path: earlier runs
+whatever their way, by what they did on the same screens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +162,6 @@ register(
         localisation="default",
         implementation="perfreg_assets.methods.screens_detector:ScreensDetector",
         has_empirical_null=True,
-        way="screens",
+        way="any_path",
     )
 )

@@ -72,7 +72,10 @@ def evaluate(
         "rows": [],
         "localisation": [],
         "reliability": [],
-        "counts": {"draws": len({(one.app, one.repeat, one.targets) for one in draws}), "without_history": without_history},
+        "counts": {
+            "draws": len({(one.app, one.repeat, one.targets) for one in draws}),
+            "without_history": without_history,
+        },
     }
     for name in _names(dataset, detectors):
         of_detector = draws_of(detection.definition_of(name), draws)
@@ -92,7 +95,7 @@ def evaluate(
 
 
 def _names(dataset: Dataset, detectors: Sequence[str] | None) -> list[str]:
-    by_screens = {name for name, one in detection.detectors().items() if one.way == "screens"}
+    by_screens = {name for name, one in detection.detectors().items() if one.way == "any_path"}
     if detectors is None:
         return [name for name in detection.detector_names() if dataset.has_screens or name not in by_screens]
     if wrong := sorted(by_screens.intersection(detectors)) if not dataset.has_screens else []:

@@ -91,12 +91,12 @@ def chronological_draws(dataset: Dataset, rules: HistoryRules) -> tuple[list[Dra
             others = [other for other_id, other in facts.items() if other_id != run_id]
             selection = select_history(fact, others, rules)
             of_any_path = tuple(sorted(one.run_id for one in selection.of_any_path))
-            is_stand_in = selection.way == "screens"
+            is_stand_in = selection.way == "any_path"
             if selection.state == "ready":
                 members = tuple(sorted(member.run_id for member in selection.members))
                 draws.append(Draw(app, 0, members, (run_id,), way="path"))
             if len(of_any_path) >= rules.minimum:
-                draws.append(Draw(app, 0, of_any_path, (run_id,), way="screens", is_stand_in=is_stand_in))
+                draws.append(Draw(app, 0, of_any_path, (run_id,), way="any_path", is_stand_in=is_stand_in))
             if selection.state != "ready" and not is_stand_in:
                 without["anomalous" if run_id in anomalous else "normal"] += 1
     return draws, dict(without)

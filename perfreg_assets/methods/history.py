@@ -197,9 +197,9 @@ def select_history(
     is_ready = len(members) >= rules.minimum
     of_any_path = [one for one in (*members, *near_misses) if one.screens_rank is not None]
     of_any_path.sort(key=lambda one: one.screens_rank or 0)
-    way: Way = "screens" if not is_ready and len(of_any_path) >= rules.minimum else "path"
+    way: Way = "any_path" if not is_ready and len(of_any_path) >= rules.minimum else "path"
     explanation = _explanation(new, bool(new_path), members, len(candidates), excluded, rules)
-    if way == "screens":
+    if way == "any_path":
         explanation += f" So it is compared screen by screen with the latest {len(of_any_path)} of any path."
     return HistorySelection(
         state="ready" if is_ready else "not_enough_history",

@@ -167,7 +167,10 @@ class _Statistic:
             range_told = f"{readable(low * unit.factor)} to {readable(high * unit.factor)}{name} off"
         now, usual = (readable(mean * unit.factor) for mean in (float(values.mean()), expected.mean))
         aside = f"; {len(own) - len(kept)} disturbed ones set aside" if len(kept) < len(own) else ""
-        told = f"{series.label}: {now}{name} on average, where {usual} is usual on the same screens"
+        if series.unit == "core-seconds/s":
+            told = f"uses {now} cores on average, where {usual} are usual on the same screens"
+        else:
+            told = f"{series.label}: on average {now}{name}, where {usual} is usual on the same screens"
         return f"{told}; the {len(kept)} earlier runs of any path were at {range_told}{aside}"
 
 

@@ -41,8 +41,8 @@ class Comparison:
         is_in_history: whether the history has the series.
         value, known: of a metric, the run's value and those of its history (k,), latest run first.
         history_versions: (k,) versions of the history's runs that it is compared with, in their order.
-    way: how: with a history of similar paths, or screen by screen with runs of any path.
-    paths: by `screens`, what the paths of the run and of the history's runs are, in their order.
+    way: with a history of similar paths, or with runs of any path.
+    paths: of `any_path`, what the paths of the run and of the history's runs are, in their order.
     """
 
     run_id: str
@@ -169,7 +169,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> Planned:
     selections = histories.find(reader, run_ids)
     of_ways: dict[Way, dict[str, tuple[str, ...]]] = {
         "path": histories.members(reader, run_ids),
-        "screens": histories.of_any_path(reader, run_ids),
+        "any_path": histories.of_any_path(reader, run_ids),
     }
     everyone = sorted(
         {*run_ids, *(member for members in of_ways.values() for ids in members.values() for member in ids)}
@@ -189,7 +189,7 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> Planned:
 
 
 def _way(selection: histories.HistoryRow | None) -> Way:
-    return "screens" if selection is not None and selection.way == "screens" else "path"
+    return "any_path" if selection is not None and selection.way == "any_path" else "path"
 
 
 @dataclass(frozen=True)

@@ -341,7 +341,7 @@ class NearestRun:
 class History:
     """How the history was chosen; `state` is ready or not_enough_history.
 
-    `way`: path, or screens where the run is compared with runs of any path, which `chosen` are then.
+    `way`: path, or any_path where the run is compared with runs of any path, which `chosen` are then.
     """
 
     state: str
@@ -360,7 +360,7 @@ class History:
 
     @property
     def is_judged_by_screens(self) -> bool:
-        return self.way == "screens"
+        return self.way == "any_path"
 
     @property
     def near_misses(self) -> tuple[HistoryMember, ...]:

@@ -144,7 +144,7 @@ SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance
 FROM marts.measurements WHERE subject_kind = 'run' AND {of} GROUP BY subject_id
 """
 _CANDIDATES = """
-SELECT near.run_id, near.history_run_id, compared.place, near.similarity_ratio, near.exclude_reason,
+SELECT near.run_id, near.history_run_id, compared.compared_rank, near.similarity_ratio, near.exclude_reason,
        near.history_version_name, near.history_started_at
 FROM marts.history_candidates AS near LEFT JOIN marts.compared_with AS compared USING (run_id, history_run_id)
 WHERE {of} ORDER BY near.run_id, near.history_run_id
@@ -252,7 +252,7 @@ def load_details(
     arrays = _series_arrays(reader, [*ids, *(members - set(ids))])
     measurements = load_measurements(reader, [*ids, *(members - set(ids))])
     recent = {other for run_id in ids for other in beside[run_id].recent}
-    by_screens = {m.run_id for history in histories.values() if history.way == "screens" for m in history.chosen}
+    by_screens = {m.run_id for history in histories.values() if history.way == "any_path" for m in history.chosen}
     steps = _paths(reader, [*ids, *((recent | by_screens) - set(ids))])
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
     others = load_runs(reader, sorted(members))
@@ -298,7 +298,7 @@ def load_series_view(reader: Reader, run_id: str, series: str) -> SeriesView:
     chosen = _histories(reader, [run_id]).get(run_id)
     members = [member.run_id for member in chosen.chosen] if chosen else []
     arrays = _series_arrays(reader, [run_id, *members], series)
-    steps = _paths(reader, [run_id, *members]) if chosen is not None and chosen.way == "screens" else {}
+    steps = _paths(reader, [run_id, *members]) if chosen is not None and chosen.way == "any_path" else {}
     views = _series_views(run_id, arrays, chosen, _Tables.load(reader, [run_id]), set(), steps)
     return next(view for view in views if view.name == series)
 

@@ -19,7 +19,7 @@ class HistoryRow:
 
     run_id: str
     state: str
-    way: str = "path"
+    way: str | None = "path"
     history_size: int
     history_maximum: int
     history_minimum: int
@@ -115,21 +115,21 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, HistoryRow]:
 
 def members(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """run_id -> ids of its history's runs, latest first; runs without a selection are not in it."""
-    return _ranked(reader, run_ids, _BY_PATH)
+    return _ranked(reader, run_ids, _OF_HISTORY)
 
 
 def of_any_path(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """run_id -> ids of the runs of any path that it can be compared with screen by screen, latest first."""
-    return _ranked(reader, run_ids, _BY_SCREENS)
+    return _ranked(reader, run_ids, _OF_ANY_PATH)
 
 
 def compared_with(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """run_id -> ids of the runs that it is compared with, latest first: its history, or where that has too few members
     the runs of any path."""
-    return _ranked(reader, run_ids, f"CASE sets.way WHEN 'path' THEN {_BY_PATH} ELSE {_BY_SCREENS} END")
+    return _ranked(reader, run_ids, f"CASE sets.way WHEN 'any_path' THEN {_OF_ANY_PATH} ELSE {_OF_HISTORY} END")
 
 
-_BY_PATH, _BY_SCREENS = "candidates.history_rank", "candidates.screens_rank"
+_OF_HISTORY, _OF_ANY_PATH = "candidates.history_rank", "candidates.screens_rank"
 
 
 def _ranked(reader: Reader, run_ids: Iterable[str], rank: str) -> dict[str, tuple[str, ...]]:

@@ -20,7 +20,7 @@ JOIN core.runs AS runs ON runs.run_id = found.run_id
 JOIN (
     SELECT run_id, run_id AS member, 0 AS place FROM core.history_sets
     UNION ALL
-    SELECT run_id, history_run_id, place FROM marts.compared_with
+    SELECT run_id, history_run_id, compared_rank FROM marts.compared_with
 ) AS chosen ON chosen.run_id = found.run_id
 LEFT JOIN core.runs AS own ON own.run_id = chosen.member
 LEFT JOIN core.traces AS traces ON traces.run_id = chosen.member

@@ -87,7 +87,7 @@ def test_chronological_histories_are_those_of_the_product(data_dir):
     of = {name: draws_of(detection.definition_of(name), draws) for name in ("default", "iqr", "screens")}
     assert of["default"] == in_force
     assert {draw.way for draw in of["iqr"]} == {"path"}
-    assert {draw.way for draw in of["screens"]} == {"screens"}
+    assert {draw.way for draw in of["screens"]} == {"any_path"}
     assert len(of["iqr"]) < len(of["screens"]) <= len(in_force)
     assert draws
     for draw in draws:

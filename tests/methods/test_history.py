@@ -275,7 +275,7 @@ def test_runs_of_any_path_are_told_beside_a_history_that_is_too_small():
     elsewhere = tuple("qrstuvwxyz")
     others = [run(number, state_hashes=elsewhere if number % 3 else PATH) for number in range(9)]
     selection = select_history(NEW, others, replace(RULES, size=6))
-    assert (selection.state, selection.way) == ("not_enough_history", "screens")
+    assert (selection.state, selection.way) == ("not_enough_history", "any_path")
     assert ids(selection.members) == ["run-006", "run-003", "run-000"]
     assert ids(selection.of_any_path) == [f"run-{number:03}" for number in range(8, 2, -1)]
     assert [one.screens_rank for one in selection.of_any_path] == [1, 2, 3, 4, 5, 6]

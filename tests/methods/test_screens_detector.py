@@ -83,7 +83,7 @@ def test_the_score_is_a_prediction_interval_of_what_is_beside_the_usual():
     assert found.improvement == -found.distance
     assert found.direction == "more"
     assert found.evidence[ANY_PATH_RUNS] == 8
-    assert "usual on the same screens; the 8 earlier runs of any path were at" in found.sentence
+    assert "are usual on the same screens; the 8 earlier runs of any path were at" in found.sentence
 
 
 def test_another_way_through_the_app_is_no_regression_and_more_on_a_screen_is():

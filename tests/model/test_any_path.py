@@ -57,7 +57,7 @@ def test_runs_are_judged_by_default_and_not_by_the_thesis_rule(settled):
     assert [state for _, state in sorted(known.items())] == ["not_enough_history"] * 4 + ["scored"] * (COUNT - 4)
     sets = settled.rows("SELECT run_id, state, way FROM marts.history_states ORDER BY run_id")
     assert {one["state"] for one in sets} == {"not_enough_history"}
-    assert [one["way"] for one in sets] == ["path"] * 4 + ["screens"] * (COUNT - 4)
+    assert [one["way"] for one in sets] == ["path"] * 4 + ["any_path"] * (COUNT - 4)
 
 
 def test_it_says_what_it_was_compared_with_and_finds_the_regression(settled):
@@ -66,11 +66,11 @@ def test_it_says_what_it_was_compared_with_and_finds_the_regression(settled):
         f"SELECT state, explanation FROM marts.verdicts WHERE is_current AND run_id = '{run_id}' AND series = 'cpu_app'"
     )
     assert verdict["state"] == "anomalous"
-    assert "usual on the same screens; the 4 earlier runs of any path" in verdict["explanation"]
+    assert "are usual on the same screens; the 4 earlier runs of any path" in verdict["explanation"]
     of_run = f"WHERE run_id = '{run_id}'"
-    beside = settled.rows(f"SELECT history_run_id, way FROM marts.compared_with {of_run} ORDER BY place")
+    beside = settled.rows(f"SELECT history_run_id, way FROM marts.compared_with {of_run} ORDER BY compared_rank")
     assert [one["history_run_id"] for one in beside] == ["made-011", "made-010", "made-009", "made-008"]
-    assert {one["way"] for one in beside} == {"screens"}
+    assert {one["way"] for one in beside} == {"any_path"}
     assert settled.rows("FROM marts.history_sets") == []
     windows = settled.rows(f"SELECT start_s FROM marts.discords {of_run} AND series = 'cpu_app'")
     assert windows
@@ -88,7 +88,7 @@ def test_a_similar_path_takes_over_once_there_are_enough(tmp_path):
     assert {(one.run_id, one.stage) for one in project.due()} >= {("made-030", Stage.HISTORY)}
     project.settle()
     (after,) = project.rows("SELECT way, state FROM marts.history_states WHERE run_id = 'made-030'")
-    assert (before["way"], after["way"], after["state"]) == ("screens", "path", "ready")
+    assert (before["way"], after["way"], after["state"]) == ("any_path", "path", "ready")
     (told,) = project.rows(
         "SELECT evidence_text FROM marts.distances WHERE is_latest AND detector = 'default' AND run_id = 'made-030' "
         "AND series = 'cpu_app'"
