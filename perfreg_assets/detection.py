@@ -15,6 +15,10 @@ RunRule = Literal["sidak", "any"]
 """How a run's verdict follows from its series'. sidak: each series' score is corrected for their number, and the worst
 decides. any: the uncorrected worst one does (the thesis)."""
 
+Way = Literal["path", "any_path"]
+"""What a run is compared with. path: earlier runs that went a similar way (the thesis). any_path: earlier runs
+whatever their way, by what they did on the same screens."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorDefinition:
@@ -23,6 +27,9 @@ class DetectorDefinition:
     parameters: the settings that its constructor takes, by name.
     localisation: the way of localising that belongs to it, by default.
     has_empirical_null: whether a series' score is judged by what earlier runs of the app scored; of scale `score` only.
+    way: what it compares a run with.
+    fallback: the detector that stands in for runs with too few earlier runs of a similar path; None: they are not
+        judged.
     """
 
     name: str
@@ -33,6 +40,8 @@ class DetectorDefinition:
     implementation: str
     parameters: tuple[str, ...] = ()
     has_empirical_null: bool = False
+    way: Way = "path"
+    fallback: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +62,9 @@ EVALUATED_ONLY = (
 )
 """What `perfreg evaluate --protocol shifts` measures beside the registered detectors. `default` stands for its theory
 there, and `calibrated` for what the product makes of it once an app has earlier scores."""
+
+BY_SCREENS = "default"
+"""The way of localising runs that are compared with others of any path."""
 
 OF_DETECTOR = "detector"  # the setting that follows the detector
 
@@ -124,6 +136,7 @@ register(
         localisation="default",
         implementation="perfreg_assets.methods.calibrated_detector:CalibratedDetector",
         has_empirical_null=True,
+        fallback="screens",
     )
 )
 register(
@@ -138,5 +151,17 @@ register(
             *("recheck", "dbscan_eps", "dbscan_min_samples", "lof_neighbors", "lof_threshold"),
             *("barycenter_backend", "barycenter_iterations"),
         ),
+    )
+)
+register(
+    DetectorDefinition(
+        name="screens",
+        summary="what the app takes on each screen, beside earlier runs of any path",
+        scale="score",
+        run_rule="sidak",
+        localisation="default",
+        implementation="perfreg_assets.methods.screens_detector:ScreensDetector",
+        has_empirical_null=True,
+        way="any_path",
     )
 )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from perfreg_assets import detection
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.detection import RunRule
 from perfreg_assets.evaluation.dataset import Dataset, LabelledSeries
 from perfreg_assets.evaluation.protocol import Draw
-from perfreg_assets.methods.detectors import Detector
+from perfreg_assets.methods.detectors import Detector, detectors_by_way
 from perfreg_assets.methods.multiple_testing import combine, correct
-from perfreg_assets.methods.samples import Sample, Score
+from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError
 from perfreg_assets.methods.states import NO_PATH, UNKNOWN, state_codes
 from perfreg_assets.run import RUN_LEVEL
 
@@ -38,10 +40,26 @@ class Case:
     score: Score
 
 
-def judge(dataset: Dataset, draws: Sequence[Draw], detector: Detector, progress: Progress | None) -> list[Case]:
-    """All cases of a detector, in the order of the draws whatever the number of threads; run level included."""
-    found = each(draws, lambda draw: _judge_draw(dataset, draw, detector), detector.name, progress)
-    return [case for cases in found for case in cases]
+def judge(
+    dataset: Dataset,
+    draws: Sequence[Draw],
+    name: str,
+    parameters: Mapping[str, Any],
+    progress: Progress | None,
+) -> list[Case]:
+    """All cases of a detector, in the order of the draws whatever the number of threads; run level included.
+
+    Args:
+        name: of the detector.
+        parameters: see `methods.detectors.make_detector`.
+    """
+    definition = detection.definition_of(name)
+    by_way = detectors_by_way(definition, parameters)
+
+    def of_draw(draw: Draw) -> list[Case]:
+        return _judge_draw(dataset, draw, by_way[draw.way or definition.way], definition.run_rule)
+
+    return [case for cases in each(draws, of_draw, name, progress) for case in cases]
 
 
 def each(draws: Sequence[Draw], work: Callable[[Draw], T], what: str, progress: Progress | None) -> list[T]:
@@ -73,9 +91,8 @@ def rows_of(dataset: Dataset, draw: Draw, series: str) -> tuple[list[LabelledSer
     return (history, targets) if len(history) >= SMALLEST_HISTORY and targets else None
 
 
-def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector) -> list[Case]:
+def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector, run_rule: RunRule) -> list[Case]:
     cases = []
-    run_rule = detection.definition_of(detector.name).run_rule
     per_run: dict[str, dict[str, tuple[LabelledSeries, Score]]] = {}
     for series in dataset.rows[draw.app]:
         rows = rows_of(dataset, draw, series)
@@ -83,13 +100,10 @@ def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector) -> list[Case]:
             continue
         history, targets = rows
         samples = samples_of([*history, *targets])
-        scores = detector.score_all(
-            samples[: len(history)],
-            samples[len(history) :],
-            series=definition_of(series),
-            interval_s=history[0].interval_s,
-        )
+        scores = _scores(detector, samples[: len(history)], samples[len(history) :], history[0])
         for row, score in zip(targets, scores, strict=True):
+            if score is None:
+                continue
             cases.append(_case(draw, row, series, row.is_anomalous, score))
             per_run.setdefault(row.run_id, {})[series] = (row, score)
     for judged in per_run.values():
@@ -98,6 +112,22 @@ def _judge_draw(dataset: Dataset, draw: Draw, detector: Detector) -> list[Case]:
         corrected = {series: correct(score, len(judged), run_rule) for series, (_, score) in judged.items()}
         cases.append(_case(draw, worst, RUN_LEVEL, worst.is_anomalous, combine(corrected, run_rule)))
     return cases
+
+
+def _scores(
+    detector: Detector, known: Sequence[Sample], judged: Sequence[Sample], row: LabelledSeries
+) -> list[Score | None]:
+    """None where a run has too little in common with its history to be judged."""
+    how: dict[str, Any] = {"series": definition_of(row.series), "interval_s": row.interval_s}
+    with suppress(UnlikeHistoryError):  # of one of them at least: each says for itself
+        return [*detector.score_all(known, judged, **how)]
+    found: list[Score | None] = []
+    for one in judged:
+        try:
+            found.append(detector.score(known, one, **how))
+        except UnlikeHistoryError:
+            found.append(None)
+    return found
 
 
 def _case(draw: Draw, row: LabelledSeries, series: str, is_anomalous: bool, score: Score) -> Case:

@@ -94,6 +94,16 @@ class Dataset:
     name: str
     rows: Mapping[str, Mapping[str, Mapping[str, LabelledSeries]]]
 
+    @property
+    def has_screens(self) -> bool:
+        """Whether runs say which screens they showed."""
+        return any(
+            row.provenance is not None and row.provenance.steps
+            for series in self.rows.values()
+            for runs in series.values()
+            for row in runs.values()
+        )
+
     def normal_runs(self, app: str) -> list[str]:
         """Runs of which no series is labelled anomalous."""
         anomalous = set(self.anomalous_runs(app))

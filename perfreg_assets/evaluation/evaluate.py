@@ -11,10 +11,9 @@ from perfreg_assets import detection
 from perfreg_assets.evaluation.cases import Case, Progress, judge
 from perfreg_assets.evaluation.dataset import Dataset, read_dataset
 from perfreg_assets.evaluation.placement import place, placement_rows
-from perfreg_assets.evaluation.protocol import PROTOCOLS, Draw, chronological_draws, random_draws
+from perfreg_assets.evaluation.protocol import PROTOCOLS, Draw, chronological_draws, draws_of, random_draws
 from perfreg_assets.evaluation.reliability import reliability
 from perfreg_assets.evaluation.tables import table_rows
-from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.methods.history import HistoryRules
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -46,7 +45,7 @@ def evaluate(
         history: k, the size of a drawn history; `chronological` takes the settings' rules.
         seed: of draws and bootstraps.
         omegas, levels: the knobs; levels concern detectors whose ω has one (scale `score`).
-        detectors: by default all that are registered.
+        detectors: by default all that are registered, without those by screens where runs do not tell theirs.
         localisation_repeats: of the repeats, so many are localised as well (0: none).
         settings: rules of `chronological` and parameters of the detectors.
         progress: called with (draws done, draws in all, what).
@@ -73,23 +72,36 @@ def evaluate(
         "rows": [],
         "localisation": [],
         "reliability": [],
-        "counts": {"draws": len(draws), "without_history": without_history},
+        "counts": {
+            "draws": len({(one.app, one.repeat, one.targets) for one in draws}),
+            "without_history": without_history,
+        },
     }
-    for name in detection.detector_names() if detectors is None else detectors:
-        detector = make_detector(name, vars(settings))
-        cases = judge(dataset, draws, detector, progress)
+    for name in _names(dataset, detectors):
+        of_detector = draws_of(detection.definition_of(name), draws)
+        cases = judge(dataset, of_detector, name, vars(settings), progress)
         watch.stage(name)
         result["rows"] += table_rows(cases, name, omegas=omegas, levels=levels, seed=seed)
         result["reliability"] += reliability(cases, name, seed=seed)
         result["counts"][name] = _counts(cases)
         watch.stage(f"{name} tables")
-        some = [draw for draw in draws if draw.repeat < localisation_repeats]
+        some = [draw for draw in of_detector if draw.repeat < localisation_repeats]
         if some and protocol != "aa":
             placed = place(dataset, some, cases, name, settings.omega, progress)
             result["localisation"] += placement_rows(placed, name, seed=seed)
             watch.stage(f"{name} localisation")
     result["seconds"], result["stage_seconds"] = watch.total, watch.stages
     return result
+
+
+def _names(dataset: Dataset, detectors: Sequence[str] | None) -> list[str]:
+    by_screens = {name for name, one in detection.detectors().items() if one.way == "any_path"}
+    if detectors is None:
+        return [name for name in detection.detector_names() if dataset.has_screens or name not in by_screens]
+    if wrong := sorted(by_screens.intersection(detectors)) if not dataset.has_screens else []:
+        detail = f"{dataset.name} has no step_screen, which detector {wrong[0]} compares by"
+        raise Rejected(Reason.DATASET_INVALID, detail)
+    return list(detectors)
 
 
 def _draws(

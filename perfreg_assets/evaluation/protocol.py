@@ -2,7 +2,7 @@
 
 `thesis`: k history runs at random from an app's normal runs, all its other runs are targets, R repeats. `aa`: the same,
 but only normal runs are targets: every alarm is false. `chronological`: each run beside the history the product would
-choose for it, once.
+choose for it, once; where that has too few members, beside the runs of any path that stand in for it.
 
 All series of an app share its draws, so that a run's series can be combined to a verdict on the run.
 """
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from perfreg_assets.detection import DetectorDefinition, Way
 from perfreg_assets.evaluation.dataset import Dataset, LabelledSeries
 from perfreg_assets.methods.history import HistoryRules, RunFacts, select_history
 from perfreg_assets.reasons import Reason, Rejected
@@ -24,12 +26,29 @@ PROTOCOLS = ("thesis", "aa", "chronological")
 
 @dataclass(frozen=True)
 class Draw:
-    """One history and its targets; run ids in sorted order."""
+    """One history and its targets; run ids in sorted order.
+
+    Attributes:
+        way: how the product would compare them; None where the history was drawn, whatever the paths.
+        is_stand_in: the targets have too few runs of a similar path.
+    """
 
     app: str
     repeat: int
     history: tuple[str, ...]
     targets: tuple[str, ...]
+    way: Way | None = None
+    is_stand_in: bool = False
+
+
+def draws_of(detector: DetectorDefinition, draws: Sequence[Draw]) -> list[Draw]:
+    """The draws that a detector judges: all that were drawn, of the others those of its own way and, where it has a
+    fallback, those that stand in."""
+    return [
+        draw
+        for draw in draws
+        if draw.way in (None, detector.way) or (detector.fallback is not None and draw.is_stand_in)
+    ]
 
 
 def random_draws(dataset: Dataset, *, history: int, repeats: int, seed: int, with_anomalous: bool = True) -> list[Draw]:
@@ -57,7 +76,8 @@ def random_draws(dataset: Dataset, *, history: int, repeats: int, seed: int, wit
 
 
 def chronological_draws(dataset: Dataset, rules: HistoryRules) -> tuple[list[Draw], dict[str, int]]:
-    """One draw per run that has a history, and how many runs of which label had none.
+    """One draw per run that has a history, one per run that has enough of any path, and how many runs of which label
+    had neither.
 
     Raises:
         Rejected: DATASET_INVALID, the columns about version, time and path are missing.
@@ -70,10 +90,14 @@ def chronological_draws(dataset: Dataset, rules: HistoryRules) -> tuple[list[Dra
         for run_id, fact in facts.items():
             others = [other for other_id, other in facts.items() if other_id != run_id]
             selection = select_history(fact, others, rules)
+            of_any_path = tuple(sorted(one.run_id for one in selection.of_any_path))
+            is_stand_in = selection.way == "any_path"
             if selection.state == "ready":
                 members = tuple(sorted(member.run_id for member in selection.members))
-                draws.append(Draw(app, 0, members, (run_id,)))
-            else:
+                draws.append(Draw(app, 0, members, (run_id,), way="path"))
+            if len(of_any_path) >= rules.minimum:
+                draws.append(Draw(app, 0, of_any_path, (run_id,), way="any_path", is_stand_in=is_stand_in))
+            if selection.state != "ready" and not is_stand_in:
                 without["anomalous" if run_id in anomalous else "normal"] += 1
     return draws, dict(without)
 

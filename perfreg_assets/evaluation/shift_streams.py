@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Sample
+from perfreg_assets.methods.states import codes_of
 
 SERIES = ("cpu_app", "rss_app")
 INTERVAL_S = 1.0
@@ -36,6 +38,7 @@ class Shift:
         unit_ratio: load and memory of the judged runs' device beside the one that the histories are from.
         drift: what each version adds to load and memory, as a ratio.
         step: what every `STEP_EVERY`th version adds and is accepted for.
+    has_own_paths: whether each session takes a way of its own; else all take the app's.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Shift:
     unit_ratio: float = 1.0
     drift: float = 0.0
     step: float = 0.0
+    has_own_paths: bool = False
 
 
 STEP_EVERY = 4
@@ -59,6 +63,8 @@ SHIFTS = (
     Shift(name="5 runs", summary="5 runs of history", history=5),
     Shift(name="6 runs", summary="6 runs of history", history=6),
     Shift(name="60-90 s", summary="sessions of 60 to 90 s", seconds=(60, 90)),
+    Shift(name="any path", summary="each session takes a way of its own", has_own_paths=True),
+    Shift(name="any path, 5", summary="so with 5 runs of history", has_own_paths=True, history=5),
 )
 
 
@@ -91,12 +97,13 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Session:
-    """One run: series → (n,), cores and bytes."""
+    """One run: series → (n,), cores and bytes; `states` (n,) as `methods.states` codes them."""
 
     series: dict[str, Floats]
+    states: NDArray[np.int64]
 
     def sample(self, name: str) -> Sample:
-        return Sample(self.series[name])
+        return Sample(self.series[name], self.states)
 
 
 @dataclass(frozen=True)
@@ -161,12 +168,14 @@ class _App:
         self._dwell = draw.uniform(*rules.dwell_s)
         self._path = draw.integers(count, size=max(8, round(draw.uniform(*shift.seconds) / self._dwell)))
         self._spikes, self._noise, self._bursts = rules.spike_ratio, noise, shift.burst_ratio
+        self._has_own_paths = shift.has_own_paths
 
     def session(self, draw: np.random.Generator, level: float) -> Session:
         """One more run, `level` times as heavy."""
         noise, steps = self._noise, len(self._path)
         strays = draw.random(steps) < DEVIATION_SHARE * noise
-        path = np.where(strays, draw.integers(len(self._heights), size=steps), self._path)
+        elsewhere = draw.integers(len(self._heights), size=steps)
+        path = elsewhere if self._has_own_paths else np.where(strays, elsewhere, self._path)
         dwell = np.maximum(1, np.round(draw.normal(self._dwell, 0.4 * noise, steps))).astype(int)
         screens = np.repeat(path, dwell)
         count = len(screens)
@@ -186,7 +195,8 @@ class _App:
             begin, length = int(draw.uniform(0.15, 0.8) * count), int(draw.integers(8, 25))
             load[begin : begin + length] += draw.uniform(0.5, 1.2)
             memory[begin : begin + length] += draw.uniform(0.05, 0.15) * self._base
-        return Session({"cpu_app": load, "rss_app": 1e6 * np.maximum(memory, 1.0)})
+        states = codes_of(screens, since)
+        return Session({"cpu_app": load, "rss_app": 1e6 * np.maximum(memory, 1.0)}, states)
 
 
 def _with_regression(session: Session, number: int, draw: np.random.Generator) -> Session:

@@ -23,7 +23,6 @@ from perfreg_assets.evaluation.cases import Case, Progress, judge
 from perfreg_assets.evaluation.dataset import Dataset, injected_excess, read_dataset
 from perfreg_assets.evaluation.protocol import Draw, random_draws
 from perfreg_assets.methods.calibration import QUARTILE, omega_of_level
-from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.methods.multiple_testing import series_scores, version_score
 from perfreg_assets.methods.repeats import correlation
 from perfreg_assets.run import RUN_LEVEL
@@ -97,7 +96,7 @@ def _builds(
     progress: Progress | None,
 ) -> Iterator[Build]:
     cases: dict[tuple[str, int], dict[str, dict[str, Case]]] = defaultdict(lambda: defaultdict(dict))
-    for case in judge(dataset, draws, make_detector(DETECTOR, vars(settings)), progress):
+    for case in judge(dataset, draws, DETECTOR, vars(settings), progress):
         if case.series != RUN_LEVEL:
             cases[case.app, case.repeat][case.run_id][case.series] = case
     for (app, repeat), runs in sorted(cases.items()):

@@ -84,3 +84,13 @@ def make_detector(name: str, parameters: Mapping[str, Any] | None = None) -> Det
     module, implementation = definition.implementation.split(":")
     given = {key: value for key, value in (parameters or {}).items() if key in definition.parameters}
     return cast(Detector, getattr(import_module(module), implementation)(**given))
+
+
+def detectors_by_way(
+    definition: detection.DetectorDefinition, parameters: Mapping[str, Any] | None = None
+) -> dict[detection.Way, Detector]:
+    """What does a detector's work by each way of comparing: itself, and what stands in for it."""
+    names = {definition.way: definition.name}
+    if definition.fallback is not None:
+        names[detection.definition_of(definition.fallback).way] = definition.fallback
+    return {way: make_detector(name, parameters) for way, name in names.items()}

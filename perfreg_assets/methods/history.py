@@ -3,9 +3,12 @@
 Of the runs of the app that started earlier: same configuration, recorded with the same sources as far as they change
 the load, of the same scenario, no functional problems, a whole trace, another version than the new run's (unless
 allowed), not reviewed out, a similar path; of those the latest k. A scenario that both runs name stands for the path
-where one of them has none. Pure: what is known about the runs comes in, the selection and its explanation go
-out. Runs that started later are not looked at, so they never change an earlier run's history. Every run that is left
-out has exactly one reason, the first that holds in the order of `EXCLUDE_REASONS`.
+where one of them has none. Where too few went a similar way, the latest k of any path can still be compared screen by
+screen (`methods.screens_detector`): they are told beside the history and are no members of it.
+
+Pure: what is known about the runs comes in, the selection and its explanation go out. Runs that started later are not
+looked at, so they never change an earlier run's history. Every run that is left out has exactly one reason, the first
+that holds in the order of `EXCLUDE_REASONS`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from perfreg_assets.detection import Way
 from perfreg_assets.methods.path_similarity import similarities
 from perfreg_assets.reasons import Reason
 
@@ -35,6 +39,7 @@ EXCLUDE_REASONS = (
     Reason.PATH_DISSIMILAR,
 )
 NEAR_MISS_LIMIT = 20
+_BLOCK = 2  # times k runs' paths are asked for at once
 # These say what kind of run it is, not that it nearly was a member.
 _FAR_MISSES = {
     *(Reason.OTHER_CONFIGURATION, Reason.OTHER_RECORDING, Reason.OTHER_SCENARIO),
@@ -108,27 +113,34 @@ class HistoryRules:
 class Candidate:
     """A run that was considered: a member (`rank`, 1 = latest) or left out (`exclude_reason`).
 
-    `similarity` is None when it was not needed, or (`path_dissimilar`) when a bound settled it.
+    `similarity` is None when it was not needed, or (`path_dissimilar`) when a bound settled it. `screens_rank`: its
+    place among the runs of any path that it can be compared with screen by screen, 1 = latest.
     """
 
     run_id: str
     similarity: float | None
     rank: int | None
     exclude_reason: Reason | None
+    screens_rank: int | None = None
 
 
 @dataclass(frozen=True)
 class HistorySelection:
     """Attributes:
+    way: what the run is compared with: the members, or, where they are too few and these are not, `of_any_path`.
     members: rank 1 (latest) first.
-    near_misses: at most `NEAR_MISS_LIMIT` runs that only a run's own fault kept out, latest first.
+    of_any_path: the latest k that nothing but their path could keep out, latest first; members may be among them.
+    near_misses: at most `NEAR_MISS_LIMIT` runs that only a run's own fault kept out, latest first, and all of
+        `of_any_path` that are no members.
     candidate_count: earlier runs of the app.
     excluded_counts: how many of them were left out, by reason; with the members they add up to `candidate_count`.
     explanation: the selection in one or two sentences.
     """
 
     state: Literal["ready", "not_enough_history"]
+    way: Way
     members: tuple[Candidate, ...]
+    of_any_path: tuple[Candidate, ...]
     near_misses: tuple[Candidate, ...]
     candidate_count: int
     excluded_counts: dict[Reason, int]
@@ -168,26 +180,44 @@ def select_history(
     }
     comparable = [run for run in candidates if run.run_id not in outcomes]
     outcomes |= _compare_paths(comparable, new_path, rules, paths, has_scenario=new.scenario is not None)
+    places = _places_of_any_path(comparable, rules, paths) if new_path else {}
     members: list[Candidate] = []
     near_misses: list[Candidate] = []
     counts: Counter[Reason] = Counter()
     for run in candidates:
         ratio, reason = outcomes[run.run_id]
+        place = places.get(run.run_id)
         if reason is None:
-            members.append(Candidate(run.run_id, ratio, len(members) + 1, None))
+            members.append(Candidate(run.run_id, ratio, len(members) + 1, None, place))
             continue
         counts[reason] += 1
-        if reason not in _FAR_MISSES and len(near_misses) < NEAR_MISS_LIMIT:
-            near_misses.append(Candidate(run.run_id, ratio, None, reason))
+        if place is not None or (reason not in _FAR_MISSES and len(near_misses) < NEAR_MISS_LIMIT):
+            near_misses.append(Candidate(run.run_id, ratio, None, reason, place))
     excluded = {code: counts[code] for code in EXCLUDE_REASONS if counts[code]}
+    is_ready = len(members) >= rules.minimum
+    of_any_path = [one for one in (*members, *near_misses) if one.screens_rank is not None]
+    of_any_path.sort(key=lambda one: one.screens_rank or 0)
+    way: Way = "any_path" if not is_ready and len(of_any_path) >= rules.minimum else "path"
+    explanation = _explanation(new, bool(new_path), members, len(candidates), excluded, rules)
+    if way == "any_path":
+        explanation += f" So it is compared screen by screen with the latest {len(of_any_path)} of any path."
     return HistorySelection(
-        state="ready" if len(members) >= rules.minimum else "not_enough_history",
+        state="ready" if is_ready else "not_enough_history",
+        way=way,
         members=tuple(members),
+        of_any_path=tuple(of_any_path),
         near_misses=tuple(near_misses),
         candidate_count=len(candidates),
         excluded_counts=excluded,
-        explanation=_explanation(new, bool(new_path), members, len(candidates), excluded, rules),
+        explanation=explanation,
     )
+
+
+def _places_of_any_path(comparable: Sequence[RunFacts], rules: HistoryRules, paths: Paths) -> dict[str, int]:
+    """run_id → place among the latest k that have a path at all, of runs, latest first, that only it can keep out."""
+    looked_at = comparable[: _BLOCK * rules.size]
+    having = [run.run_id for run, path in zip(looked_at, paths(looked_at), strict=True) if path]
+    return {run_id: place for place, run_id in enumerate(having[: rules.size], start=1)}
 
 
 def _compare_paths(
@@ -202,7 +232,7 @@ def _compare_paths(
     outcomes: dict[str, tuple[float | None, Reason | None]] = {}
     needs_no_path: set[str] = set()
     passed = 0
-    block = 2 * rules.size
+    block = _BLOCK * rules.size
     for start in range(0, len(comparable), block):
         runs = comparable[start : start + block]
         values: Sequence[float | None] = [None] * len(runs)

@@ -14,6 +14,10 @@ from perfreg_assets.methods.inputs import Floats, as_univariate
 SHORTEST = 8  # samples: fewer have neither a start-up to leave out nor a distribution
 
 
+class UnlikeHistoryError(ValueError):
+    """A run has too little in common with its history to be judged by it; the message says what."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """One series of one run on the common grid.

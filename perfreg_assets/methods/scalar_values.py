@@ -7,11 +7,14 @@ their own scale the longest ones would widen the interval. `tukey`: Tukey's rule
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from perfreg_assets.catalogue import SeriesDefinition, display_unit
+from perfreg_assets.catalogue import SeriesDefinition, Worse, display_unit
 from perfreg_assets.methods.calibration import (
     DISTURBED_LOG,
     QUARTILE,
@@ -41,38 +44,76 @@ def predictive(history: Floats, value: float, series: SeriesDefinition) -> Score
         ValueError: fewer than 2 values in the history, or one is not finite.
     """
     values, judged = _checked(history, value, SMALLEST_HISTORY)
-    order = np.argsort(values)  # sums of the same values in another order may differ in the last bit
-    known = values[order]
-    if known[0] > 0 and judged > 0:
+    known = values
+    if known.min() > 0 and judged > 0:
         known, judged = np.log(known), float(np.log(judged))
         steady = STEADY_LOG_SD, STEADY_DISTURBED_LOG
         smallest_sd, smallest_disturbance = steady if series.is_steady else (SMALLEST_LOG_SD, DISTURBED_LOG)
     else:
         level = float(np.median(np.abs(known)))
         smallest_sd, smallest_disturbance = max(SMALLEST_LOG_SD * level, 1e-12), level
-    kept = inlier_mask([known], smallest_disturbance)
-    set_aside = int((~kept).sum())
-    more = predictive_score(known[kept], judged, smallest_sd)
-    own = np.empty(len(known))
-    own[order] = history_scores(known[kept], known[~kept], kept, smallest_sd)
-    if series.worse == "either":
-        distance, improvement, own = _two_sided(more), None, np.array([_two_sided(float(score)) for score in own])
-    elif series.worse == "more":
-        distance, improvement = more, -more
-    else:
-        distance, improvement, own = -more, more, -own
-    return Score(
-        distance=distance,
-        q1=-QUARTILE,
-        q3=QUARTILE,
-        improvement=improvement,
-        is_recheck_passed=None,
-        p_value=p_of_score(distance),
-        direction="more" if more >= 0 else "less",
-        history_distances=own,
-        evidence=_evidence(values, value, set_aside=set_aside),
-        sentence=_sentence(values[order][kept], value, series, set_aside=set_aside),
+    found = one_more(known, judged, series.worse, smallest_sd, smallest_disturbance)
+    set_aside = int((~found.is_kept).sum())
+    return found.score(
+        _evidence(values, value, set_aside=set_aside),
+        _sentence(np.sort(values[found.is_kept]), value, series, set_aside=set_aside),
     )
+
+
+@dataclass(frozen=True)
+class OneMore:
+    """A number of a run beside those of its history, on the standard-normal scale.
+
+    Attributes:
+        distance, improvement: as in `Score`.
+        is_more: whether it is above the history's.
+        own: (k,) of the history's own numbers.
+        is_kept: (k,) whether the number counts, see `calibration.inlier_mask`.
+    """
+
+    distance: float
+    improvement: float | None
+    is_more: bool
+    own: Floats
+    is_kept: NDArray[np.bool_]
+
+    def score(self, evidence: Mapping[str, float], sentence: str) -> Score:
+        """As a detector returns it."""
+        return Score(
+            distance=self.distance,
+            q1=-QUARTILE,
+            q3=QUARTILE,
+            improvement=self.improvement,
+            is_recheck_passed=None,
+            p_value=p_of_score(self.distance),
+            direction="more" if self.is_more else "less",
+            history_distances=self.own,
+            evidence=evidence,
+            sentence=sentence,
+        )
+
+
+def one_more(known: Floats, judged: float, worse: Worse, smallest_sd: float, smallest_disturbance: float) -> OneMore:
+    """The prediction interval of one more number beside known ones (k,), k >= 2, on a scale where they scatter evenly.
+
+    Args:
+        smallest_sd: their standard deviation counts as at least this.
+        smallest_disturbance: nearer to the median than this none is left out, see `calibration.inlier_mask`.
+    """
+    order = np.argsort(known, kind="stable")  # sums of the same numbers in another order may differ in the last bit
+    ordered = known[order]
+    kept = inlier_mask([ordered], smallest_disturbance)
+    more = predictive_score(ordered[kept], judged, smallest_sd)
+    own, is_kept = np.empty(len(known)), np.empty(len(known), dtype=np.bool_)
+    own[order] = history_scores(ordered[kept], ordered[~kept], kept, smallest_sd)
+    is_kept[order] = kept
+    distance, improvement = more, -more
+    if worse == "either":
+        own = np.array([_two_sided(float(score)) for score in own])
+        return OneMore(_two_sided(more), None, more >= 0, own, is_kept)
+    if worse == "less":
+        distance, improvement, own = -more, more, -own
+    return OneMore(distance, improvement, more >= 0, own, is_kept)
 
 
 def tukey(history: Floats, value: float, series: SeriesDefinition) -> Score:

@@ -25,8 +25,23 @@ class StatePath(NamedTuple):
     until: Sequence[tuple[float, str]]
     after: str | None = None
 
+    @classmethod
+    def since(cls, start_ns: int, until_ns: Sequence[tuple[int, str]], after: str | None) -> StatePath:
+        """Of a run whose first sample is at `start_ns`, on the clock of the path."""
+        return cls([((ts_ns - start_ns) / 1e9, name) for ts_ns, name in until_ns], after)
+
 
 NO_PATH = StatePath(())
+
+
+def codes_of(screens: NDArray[np.int64], waited_s: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Codes (n,) of numbered screens (n,), whole seconds (n,) after the action that led to them."""
+    return screens * _WAITS + np.minimum(waited_s, LONGEST_WAIT_S)
+
+
+def screen_of(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number of the screen in each code (n,) of a known state."""
+    return codes // _WAITS
 
 
 def state_codes(paths: Sequence[StatePath], lengths: Sequence[int], interval_s: float) -> list[NDArray[np.int64]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
-from perfreg_assets.methods.barycenter import dba
+from perfreg_assets.methods.barycenter import Barycenter, dba
 from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model.comparisons import Comparison
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
@@ -28,13 +29,27 @@ class Averaged:
     new_count: int
 
 
+def stored_average(
+    one: Comparison, averages: Mapping[str, table.BarycenterRow], settings: Settings
+) -> Barycenter | None:
+    """The average that stands for the comparison's history; None where paths differ, then there is none.
+
+    Args:
+        averages: by id; that of the comparison among them.
+    """
+    if not one.has_barycenter:
+        return None
+    row = averages[inputs.barycenter_id(one, settings)]
+    return Barycenter(row.values, row.inertia, row.iteration_count)
+
+
 def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], watch: Stopwatch) -> Averaged:
     """Averages the histories that are due in some partitions; an identical history is never averaged twice."""
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.BARYCENTER, keys)
         planned = comparisons.plan(reader, sorted(wanted), settings)
-        courses = [one for family in planned.values() for one in family if one.has_course]
+        courses = [one for family in planned.by_path.values() for one in family if one.has_barycenter]
         ids = {(one.run_id, one.series): inputs.barycenter_id(one, settings) for one in courses}
         known = table.stored(reader, set(ids.values()))
         missing = {ids[one.run_id, one.series]: one for one in courses if ids[one.run_id, one.series] not in known}
@@ -46,8 +61,8 @@ def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     ]
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.insert_missing(writer, new, {key: one.run_id for key, one in missing.items()})
-        table.assign(writer, planned, rows)
-    counts = {run_id: sum(one.has_course for one in family) for run_id, family in planned.items()}
+        table.assign(writer, planned.run_ids, rows)
+    counts = {run_id: sum(one.has_barycenter for one in family) for run_id, family in planned.by_path.items()}
     return Averaged(counts, len(new))
 
 

@@ -171,7 +171,7 @@ def explain_details(
     Raises:
         Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE; DATA_MISSING.
     """
-    members = histories.members(reader, [run_id]).get(run_id, ())
+    members = histories.compared_with(reader, [run_id]).get(run_id, ())
     told = tells(reader, [run_id, *members])
     wanted = {source for one in windows for source in told[run_id].of(explains(one.series))}
     if not wanted:

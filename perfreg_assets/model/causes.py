@@ -134,7 +134,7 @@ def explainers(reader: Reader, run_ids: Iterable[str], settings: Settings) -> di
         Rejected: DATA_MISSING.
     """
     ids = list(run_ids)
-    members = histories.members(reader, ids)
+    members = histories.compared_with(reader, ids)
     everything = recorded.load(reader, {*ids, *(member for run in members.values() for member in run)})
     known = thread_times.find(reader, ids)
     apps = run_table.apps_of(reader, ids)

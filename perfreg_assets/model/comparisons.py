@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_where_recorded
+from perfreg_assets.detection import DetectorDefinition, Way
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import NO_PATH, UNKNOWN, StatePath, state_codes
 from perfreg_assets.model import measurements
@@ -40,6 +41,8 @@ class Comparison:
         is_in_history: whether the history has the series.
         value, known: of a metric, the run's value and those of its history (k,), latest run first.
         history_versions: (k,) versions of the history's runs that it is compared with, in their order.
+    way: with a history of similar paths, or with runs of any path.
+    paths: of `any_path`, what the paths of the run and of the history's runs are, in their order.
     """
 
     run_id: str
@@ -53,6 +56,8 @@ class Comparison:
     value: float | None = None
     known: tuple[float, ...] = ()
     history_versions: tuple[str, ...] = ()
+    way: Way = "path"
+    paths: tuple[str | None, ...] = ()
 
     @property
     def series(self) -> str:
@@ -64,8 +69,13 @@ class Comparison:
 
     @property
     def has_course(self) -> bool:
-        """It is judged, and not a single value: it has a barycenter, and windows where it is anomalous."""
+        """It is judged, and not a single value: it has windows where it is anomalous."""
         return self.is_scored and self.definition.kind != "scalar"
+
+    @property
+    def has_barycenter(self) -> bool:
+        """Only courses along similar paths have an average."""
+        return self.has_course and self.way == "path"
 
     @property
     def is_missing_in_run(self) -> bool:
@@ -88,7 +98,12 @@ class Comparison:
         parts = [self.series, self.definition.kind, self.definition.worse, self.state, self.state_reason or ""]
         if self.is_scored and self.target is not None:
             parts += [str(self.interval_s), self.target.content]
-            parts += sorted(one.content for one in self.history)
+            if self.way == "path":
+                parts += sorted(one.content for one in self.history)
+            else:
+                own, *others = self.paths
+                parts += [self.way, own or ""]
+                parts += sorted(f"{one.content}/{path}" for one, path in zip(self.history, others, strict=True))
         if self.is_scored:
             parts += _grouped_by_version(self)
         if self.is_scored and self.value is not None:
@@ -105,34 +120,109 @@ def _grouped_by_version(one: Comparison) -> list[str]:
     return sorted("/".join(sorted(group)) for group in groups.values())
 
 
-def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str, list[Comparison]]:
-    """run_id → comparisons of its judged series, in the order of the setting, and of its metrics, by name.
+@dataclass(frozen=True)
+class Planned:
+    """The comparisons of some runs, one family per run and way.
+
+    Attributes:
+        by_path, by_screens: run_id → comparisons.
+        ways: run_id → how the run is compared by detectors that take what there is enough of.
+    """
+
+    by_path: dict[str, list[Comparison]]
+    by_screens: dict[str, list[Comparison]]
+    ways: dict[str, Way]
+
+    @property
+    def run_ids(self) -> list[str]:
+        return list(self.by_path)
+
+    def of(self, detector: DetectorDefinition) -> dict[str, list[Comparison]]:
+        """run_id → what the detector judges."""
+        return {run_id: self.family(run_id, detector) for run_id in self.by_path}
+
+    def family(self, run_id: str, detector: DetectorDefinition) -> list[Comparison]:
+        """What the detector judges of one run: by its own way, or by that of the one that stands in for it."""
+        way = self.ways[run_id] if detector.fallback is not None else detector.way
+        return (self.by_path if way == "path" else self.by_screens)[run_id]
+
+    def everything(self) -> list[Comparison]:
+        """All of both ways."""
+        return [one for families in (self.by_path, self.by_screens) for family in families.values() for one in family]
+
+    def without(self, run_ids: Collection[str]) -> Planned:
+        """Of the other runs."""
+
+        def rest(families: dict[str, list[Comparison]]) -> dict[str, list[Comparison]]:
+            return {run_id: family for run_id, family in families.items() if run_id not in run_ids}
+
+        return Planned(rest(self.by_path), rest(self.by_screens), self.ways)
+
+
+def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> Planned:
+    """For each run the comparisons of its judged series, in the order of the setting, and of its metrics, by name.
 
     Every run is in the result, and every judged series of it; what is judged where recorded, if the run or its history
     has it.
     """
     run_ids = list(run_ids)
-    traces = trace_table.find(reader, run_ids)
     selections = histories.find(reader, run_ids)
-    members = histories.members(reader, run_ids)
-    everyone = sorted({*run_ids, *(member for ids in members.values() for member in ids)})
+    of_ways: dict[Way, dict[str, tuple[str, ...]]] = {
+        "path": histories.members(reader, run_ids),
+        "any_path": histories.of_any_path(reader, run_ids),
+    }
+    everyone = sorted(
+        {*run_ids, *(member for members in of_ways.values() for ids in members.values() for member in ids)}
+    )
     names = judged_names(settings)
-    hashes = series_table.hashes(reader, everyone, names)
-    version_of = run_table.versions_of(reader, everyone)
+    facts = _Facts(
+        traces=trace_table.find(reader, run_ids),
+        selections=selections,
+        hashes=series_table.hashes(reader, everyone, names),
+        versions=run_table.versions_of(reader, everyone),
+        paths=run_table.path_hashes(reader, everyone),
+    )
+    by_path, by_screens = (
+        _families(reader, run_ids, settings, way, members, facts) for way, members in of_ways.items()
+    )
+    return Planned(by_path, by_screens, {run_id: _way(selections.get(run_id)) for run_id in run_ids})
+
+
+def _way(selection: histories.HistoryRow | None) -> Way:
+    return "any_path" if selection is not None and selection.way == "any_path" else "path"
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What comparisons are planned from; of the runs, and `hashes`, `versions` and `paths` of their histories' too."""
+
+    traces: Mapping[str, trace_table.TraceRow]
+    selections: Mapping[str, histories.HistoryRow]
+    hashes: Mapping[tuple[str, str], series_table.SeriesHash]
+    versions: Mapping[str, str]
+    paths: Mapping[str, str | None]
+
+
+def _families(
+    reader: Reader,
+    run_ids: Sequence[str],
+    settings: Settings,
+    way: Way,
+    members: Mapping[str, tuple[str, ...]],
+    facts: _Facts,
+) -> dict[str, list[Comparison]]:
     planned: dict[str, list[Comparison]] = {}
     metrics: dict[str, list[measurements.MetricComparison]] = defaultdict(list)
     for metric in measurements.load(reader, run_ids, members, history_minimum=settings.history_minimum):
         metrics[metric.run_id].append(metric)
     for run_id in run_ids:
-        trace, selection = traces.get(run_id), selections.get(run_id)
+        trace, selection, known = facts.traces.get(run_id), facts.selections.get(run_id), members.get(run_id, ())
+        unready = _unready(selection) if way == "path" else _few_of_any_path(len(known), settings)
         planned[run_id] = []
-        for name in names:
-            target = hashes.get((run_id, name))
+        for name in judged_names(settings):
+            target = facts.hashes.get((run_id, name))
             having = [
-                row
-                for member in members.get(run_id, ())
-                for row in [hashes.get((member, name))]
-                if row is not None and row.is_there
+                row for one in known for row in [facts.hashes.get((one, name))] if row is not None and row.is_there
             ]
             is_in_run = target is not None and target.is_there
             if name not in settings.judged_series and not is_in_run and not having:
@@ -141,8 +231,8 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
             state, why = (
                 _unread(trace)
                 or _missing(target)
-                or _unready(selection)
-                or _few(len(same_grid), selection.history_size if selection else 0, settings)
+                or unready
+                or _few(len(same_grid), len(known), settings)
                 or (SCORED, None)
             )
             planned[run_id].append(
@@ -155,10 +245,12 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> dict[str
                     history=same_grid,
                     is_in_history=bool(having),
                     engine_version=trace.engine_version if trace else None,
-                    history_versions=tuple(version_of[row.run_id] for row in same_grid),
+                    history_versions=tuple(facts.versions[row.run_id] for row in same_grid),
+                    way=way,
+                    paths=tuple(facts.paths[one] for one in (run_id, *(row.run_id for row in same_grid))),
                 )
             )
-        planned[run_id] += [_of_metric(one, trace, selection) for one in metrics[run_id]]
+        planned[run_id] += [_of_metric(one, trace, unready, way) for one in metrics[run_id]]
     return planned
 
 
@@ -168,9 +260,12 @@ def judged_names(settings: Settings) -> tuple[str, ...]:
 
 
 def _of_metric(
-    one: measurements.MetricComparison, trace: trace_table.TraceRow | None, selection: histories.HistoryRow | None
+    one: measurements.MetricComparison,
+    trace: trace_table.TraceRow | None,
+    unready: tuple[str, str | None] | None,
+    way: Way,
 ) -> Comparison:
-    state, why = _unread(trace) or _unready(selection) or (one.state, one.state_reason)
+    state, why = _unread(trace) or unready or (one.state, one.state_reason)
     return Comparison(
         run_id=one.run_id,
         definition=one.definition,
@@ -183,6 +278,7 @@ def _of_metric(
         value=one.value,
         known=tuple(map(float, one.history)),
         history_versions=one.history_versions,
+        way=way,
     )
 
 
@@ -197,6 +293,13 @@ def _unready(selection: histories.HistoryRow | None) -> tuple[str, str | None] |
         return None
     why = selection.explanation if selection else None
     return "not_enough_history", why or Reason.NOT_ENOUGH_HISTORY.sentence
+
+
+def _few_of_any_path(count: int, settings: Settings) -> tuple[str, str | None] | None:
+    if count >= settings.history_minimum:
+        return None
+    have = f"Only {count} comparable earlier runs say which screens they showed"
+    return "not_enough_history", f"{have}, {settings.history_minimum} are needed."
 
 
 def _missing(target: series_table.SeriesHash | None) -> tuple[str, str | None] | None:
@@ -250,5 +353,4 @@ class SampleStore:
         start_ns = self._rows[run_id, series].start_ns
         if start_ns is None or run_id not in self._screens:
             return NO_PATH
-        until, after = self._screens[run_id]
-        return StatePath([((ts_ns - start_ns) / 1e9, name) for ts_ns, name in until], after)
+        return StatePath.since(start_ns, *self._screens[run_id])

@@ -15,15 +15,15 @@ import numpy as np
 
 from perfreg_assets.advance import Count
 from perfreg_assets.detection import DetectorDefinition, definition_of
-from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.calibration import p_of_score
-from perfreg_assets.methods.detectors import make_detector
+from perfreg_assets.methods.detectors import detectors_by_way
 from perfreg_assets.methods.injection import INJECTIONS, Injection
 from perfreg_assets.methods.multiple_testing import combine, correct, version_score
 from perfreg_assets.methods.omega_rule import is_anomalous, threshold
 from perfreg_assets.methods.repeats import correlation
 from perfreg_assets.methods.samples import Sample, Score
 from perfreg_assets.model import comparisons, inputs
+from perfreg_assets.model.averaging import stored_average
 from perfreg_assets.model.comparisons import Comparison, SampleStore
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.reasons import Reason, Rejected
@@ -78,7 +78,7 @@ def measure(reader: Reader, settings: Settings, app: str, *, onsets: int = 2, se
     detector = definition_of(settings.detector)
     run_ids = judged_runs.normal(reader, app, limit=MOST_RUNS)
     planned = comparisons.plan(reader, run_ids, settings)
-    families = {run_id: [one for one in family if one.has_course] for run_id, family in planned.items()}
+    families = {run_id: [one for one in family if one.has_course] for run_id, family in planned.of(detector).items()}
     families = {run_id: family for run_id, family in families.items() if family}
     if len(families) < FEWEST_RUNS:
         detail = (
@@ -119,9 +119,11 @@ class _Measuring:
     ) -> None:
         everything = [one for family in families.values() for one in family]
         self._families, self._settings, self._definition = families, settings, definition
-        self._detector = make_detector(definition.name, vars(settings))
+        self._of_way = detectors_by_way(definition, vars(settings))
         self._store = SampleStore(reader, everything)
-        self._averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in everything})
+        self._averages = barycenter_table.find(
+            reader, {inputs.barycenter_id(one, settings) for one in everything if one.has_barycenter}
+        )
         self._past = PastScores(reader, families, definition.name) if definition.has_empirical_null else None
 
     def run(self, run_id: str, onsets: int, seed: int) -> _Run:
@@ -150,13 +152,12 @@ class _Measuring:
     def _scores(
         self, one: Comparison, history: Sequence[Sample], targets: Sequence[Sample], series_count: int
     ) -> list[Score]:
-        average = self._averages[inputs.barycenter_id(one, self._settings)]
-        scores = self._detector.score_all(
+        scores = self._of_way[one.way].score_all(
             history,
             targets,
             series=one.definition,
             interval_s=one.interval_s,
-            barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
+            barycenter=stored_average(one, self._averages, self._settings),
         )
         if self._past is not None:
             null = self._past.null(one.run_id, one.series)

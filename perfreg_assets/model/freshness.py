@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from perfreg_assets.detection import detectors
+from perfreg_assets.detection import definition_of, detectors
 from perfreg_assets.model import comparisons, inputs, trying_again
-from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.model.comparisons import Comparison, Planned
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.model.settled import Memory
 from perfreg_assets.provenance import code_version
@@ -91,19 +91,13 @@ def _stages(
     yield Stage.HISTORY, _histories(reader, [run for run in registered if run.run_id not in found], settings)
     planned = comparisons.plan(reader, [run.run_id for run in registered if run.run_id not in found], settings)
     yield Stage.BARYCENTER, _barycenters(reader, planned, settings)
-    yield Stage.DISTANCE, _distances(reader, _without(planned, found), settings)
-    yield Stage.VERDICT, _verdicts(reader, _without(planned, found), settings)
-    yield Stage.DISCORD, _windows(reader, _without(planned, found), settings)
-    yield Stage.CAUSE, _causes(reader, _without(planned, found), settings)
+    yield Stage.DISTANCE, _distances(reader, planned.without(found), settings)
+    yield Stage.VERDICT, _verdicts(reader, planned.without(found), settings)
+    yield Stage.DISCORD, _windows(reader, planned.without(found), settings)
+    yield Stage.CAUSE, _causes(reader, planned.without(found), settings)
 
 
 _Found = dict[str, tuple[Stage, str]]
-Planned = dict[str, list[Comparison]]
-"""run_id → its comparisons"""
-
-
-def _without(planned: Planned, found: _Found) -> Planned:
-    return {run_id: family for run_id, family in planned.items() if run_id not in found}
 
 
 def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Found:
@@ -148,23 +142,23 @@ def _histories(reader: Reader, registered: Sequence[states.Registered], settings
 
 
 def _barycenters(reader: Reader, planned: Planned, settings: Settings) -> _Found:
-    known = states.averaged(reader, planned)
+    known = states.averaged(reader, planned.run_ids)
     found: _Found = {}
-    for run_id, family in planned.items():
+    for run_id, family in planned.by_path.items():
         if known.get(run_id, {}) != {
-            one.series: inputs.barycenter_id(one, settings) for one in family if one.has_course
+            one.series: inputs.barycenter_id(one, settings) for one in family if one.has_barycenter
         }:
             found[run_id] = Stage.BARYCENTER, "the barycenters are not those of the history"
     return found
 
 
 def _distances(reader: Reader, planned: Planned, settings: Settings) -> _Found:
-    known = states.measured(reader, planned)
+    known = states.measured(reader, planned.run_ids)
     found: _Found = {}
     for name, detector in detectors().items():
-        past = PastScores(reader, planned, name) if detector.has_empirical_null and planned else None
+        past = PastScores(reader, planned.run_ids, name) if detector.has_empirical_null and planned.run_ids else None
         others = "inputs, parameters, earlier scores or code" if past else "inputs, parameters or code"
-        for run_id, family in planned.items():
+        for run_id, family in planned.of(detector).items():
             before = known.get((run_id, name))
             if before is None:
                 found.setdefault(run_id, (Stage.DISTANCE, f"not measured by {name} yet"))
@@ -177,18 +171,18 @@ def _distances(reader: Reader, planned: Planned, settings: Settings) -> _Found:
 
 
 def _verdicts(reader: Reader, planned: Planned, settings: Settings) -> _Found:
-    missing = states.without_verdict(reader, planned, detector=settings.detector, omega=settings.omega)
+    missing = states.without_verdict(reader, planned.run_ids, detector=settings.detector, omega=settings.omega)
     why = f"no verdict by {settings.detector} at ω = {settings.omega:g} yet"
     return dict.fromkeys(sorted(missing), (Stage.VERDICT, why))
 
 
 def _windows(reader: Reader, planned: Planned, settings: Settings) -> _Found:
-    known = states.localised(reader, planned)
+    known = states.localised(reader, planned.run_ids)
     wanted: dict[str, dict[str, str]] = defaultdict(dict)
-    for one in anomalous(reader, planned):
+    for one in anomalous(reader, planned, settings):
         wanted[one.run_id][one.series] = inputs.windows_hash(one, settings)
     found: _Found = {}
-    for run_id in planned:
+    for run_id in planned.run_ids:
         there, needed = known.get(run_id, {}), wanted.get(run_id, {})
         if missing := sorted(needed.keys() - there.keys()):
             found[run_id] = Stage.DISCORD, f"no windows of {', '.join(missing)} yet"
@@ -198,11 +192,11 @@ def _windows(reader: Reader, planned: Planned, settings: Settings) -> _Found:
 
 
 def _causes(reader: Reader, planned: Planned, settings: Settings) -> _Found:
-    known = states.explained(reader, planned)
-    wanted = inputs.causes_hashes(states.explained_from(reader, planned), settings)
+    known = states.explained(reader, planned.run_ids)
+    wanted = inputs.causes_hashes(states.explained_from(reader, planned.run_ids), settings)
     again = trying_again.readable_again(reader, settings, known)
     found: _Found = {}
-    for run_id in planned:
+    for run_id in planned.run_ids:
         if run_id in wanted and run_id not in known:
             found[run_id] = Stage.CAUSE, "no causes of its windows were looked for yet"
         elif known.get(run_id) != wanted.get(run_id):
@@ -212,9 +206,12 @@ def _causes(reader: Reader, planned: Planned, settings: Settings) -> _Found:
     return found
 
 
-def anomalous(reader: Reader, planned: Planned) -> list[Comparison]:
-    """The series with a course that are anomalous by their current verdict."""
-    alarms = states.alarms(reader, planned)
+def anomalous(reader: Reader, planned: Planned, settings: Settings) -> list[Comparison]:
+    """The series with a course that are anomalous by their current verdict, as the detector in force compares them."""
+    alarms = states.alarms(reader, planned.run_ids)
     return [
-        one for family in planned.values() for one in family if one.has_course and (one.run_id, one.series) in alarms
+        one
+        for family in planned.of(definition_of(settings.detector)).values()
+        for one in family
+        if one.has_course and (one.run_id, one.series) in alarms
     ]

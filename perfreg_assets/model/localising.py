@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfreg_assets.detection import localisation_of
-from perfreg_assets.methods.barycenter import Barycenter
+from perfreg_assets.detection import BY_SCREENS, localisation_of
 from perfreg_assets.methods.discords import Localisation
 from perfreg_assets.methods.localisation import localise
 from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model.averaging import stored_average
 from perfreg_assets.model.comparisons import Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
@@ -50,10 +50,12 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
         settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.DISCORD, keys)
         planned = comparisons.plan(reader, sorted(wanted), settings)
-        due = freshness.anomalous(reader, planned)
+        due = freshness.anomalous(reader, planned, settings)
         store = SampleStore(reader, due)
-        paths = path_files.find(reader, path_files.files_of(reader, planned))
-        averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in due})
+        paths = path_files.find(reader, path_files.files_of(reader, planned.run_ids))
+        averages = barycenter_table.find(
+            reader, {inputs.barycenter_id(one, settings) for one in due if one.has_barycenter}
+        )
 
     def find(one: Comparison) -> _Found:
         try:
@@ -68,7 +70,7 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
         found = list(pool.map(find, due))
     profiles, windows = [one.profile for one in found], [row for one in found for row in one.windows]
     with watch.measure("warehouse"), warehouse.writing() as writer:
-        table.replace_runs(writer, planned, profiles, windows)
+        table.replace_runs(writer, planned.run_ids, profiles, windows)
     failures = [row for row in profiles if row.failure is not None]
     return Localised([(one.run_id, one.series) for one in due], windows, failures)
 
@@ -77,14 +79,13 @@ def _localise(
     one: Comparison, store: SampleStore, averages: dict[str, barycenter_table.BarycenterRow], settings: Settings
 ) -> Localisation:
     history, target = store.samples(one)
-    average = averages[inputs.barycenter_id(one, settings)]
     return localise(
         history,
         target,
-        barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
+        barycenter=stored_average(one, averages, settings),
         series=one.definition,
         interval_s=one.interval_s,
-        mode=localisation_of(settings.localisation, settings.detector),
+        mode=_mode(one, settings),
         window_s=settings.discord_window_s,
         quantile_low=settings.discord_quantile_low,
         quantile_high=settings.discord_quantile_high,
@@ -92,6 +93,11 @@ def _localise(
         skip_end_s=settings.discord_skip_end_s,
         backend=settings.matrix_profile_backend,
     )
+
+
+def _mode(one: Comparison, settings: Settings) -> str:
+    """The way in force; where paths differ there is no average whose discords could be looked for."""
+    return localisation_of(settings.localisation, settings.detector) if one.way == "path" else BY_SCREENS
 
 
 def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> table.ProfileRow:
@@ -116,7 +122,7 @@ def _blank_row(one: Comparison, settings: Settings) -> table.ProfileRow:
     return table.ProfileRow(
         run_id=one.run_id,
         series=one.series,
-        localisation=localisation_of(settings.localisation, settings.detector),
+        localisation=_mode(one, settings),
         window_s=one.interval_s,
         profile=np.empty(0),
         threshold_low=None,

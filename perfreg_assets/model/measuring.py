@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.advance import Count
-from perfreg_assets.detection import DetectorDefinition, detectors
+from perfreg_assets.detection import DetectorDefinition, Way, detectors
 from perfreg_assets.methods import repeats
-from perfreg_assets.methods.barycenter import Barycenter
-from perfreg_assets.methods.detectors import Detector, make_detector
+from perfreg_assets.methods.detectors import Detector, detectors_by_way
 from perfreg_assets.methods.empirical_null import EmpiricalNull
 from perfreg_assets.methods.multiple_testing import combine, correct, with_distance
-from perfreg_assets.methods.samples import Score
+from perfreg_assets.methods.samples import Score, UnlikeHistoryError
 from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model.averaging import stored_average
 from perfreg_assets.model.comparisons import SCORED, Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.past_scores import PastScores
@@ -55,28 +55,31 @@ def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
         settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.DISTANCE, keys)
         planned = comparisons.plan(reader, sorted(wanted), settings)
-        everything = [one for family in planned.values() for one in family]
+        everything = planned.everything()
         store = SampleStore(reader, everything)
-        courses = [one for one in everything if one.has_course]
-        averages = barycenter_table.find(reader, {inputs.barycenter_id(one, settings) for one in courses})
+        averages = barycenter_table.find(
+            reader, {inputs.barycenter_id(one, settings) for one in everything if one.has_barycenter}
+        )
         earlier = {(row.run_id, row.series, row.detector): row for row in table.find(reader, wanted)}
         past = {
-            one.name: PastScores(reader, planned, one.name) for one in detectors().values() if one.has_empirical_null
+            one.name: PastScores(reader, planned.run_ids, one.name)
+            for one in detectors().values()
+            if one.has_empirical_null
         }
     measurements = [Measurement(one, settings, store, averages) for one in detectors().values()]
 
-    def measure(family: Sequence[Comparison]) -> list[list[DistanceRow]]:
-        return [one.of_series(family, earlier) for one in measurements]
+    def measure(run_id: str) -> list[list[DistanceRow]]:
+        return [one.of_series(planned.family(run_id, one.definition), earlier) for one in measurements]
 
-    count = Count(len(planned), "runs measured")
+    count = Count(len(planned.run_ids), "runs measured")
     with watch.measure("model"), ThreadPoolExecutor() as pool:
-        by_theory = list(count.over(pool.map(measure, planned.values())))
+        by_theory = list(count.over(pool.map(measure, planned.run_ids)))
         rows: list[DistanceRow] = []
         for place, one in enumerate(measurements):
-            before = past.get(one.detector)
+            before = past.get(one.definition.name)
             if before is not None:
                 before.learn(theoretical_scores(row for of_run in by_theory for row in of_run[place]))
-            for family, of_run in zip(planned.values(), by_theory, strict=True):
+            for family, of_run in zip(planned.of(one.definition).values(), by_theory, strict=True):
                 rows += one.of_run(family, of_run[place], before)
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.upsert(writer, rows)
@@ -98,12 +101,11 @@ class Measurement:
         averages: Mapping[str, BarycenterRow],
     ) -> None:
         self._definition, self._settings, self._store, self._averages = definition, settings, store, averages
-        parameters = {name: getattr(settings, name) for name in definition.parameters}
-        self._detector: Detector = make_detector(definition.name, parameters)
+        self._of_way: dict[Way, Detector] = detectors_by_way(definition, vars(settings))
 
     @property
-    def detector(self) -> str:
-        return self._definition.name
+    def definition(self) -> DetectorDefinition:
+        return self._definition
 
     def of_series(self, family: Sequence[Comparison], earlier: Earlier) -> list[DistanceRow]:
         """Each judged series of one run; where it has an empirical null, by theory or as it was judged before."""
@@ -119,10 +121,12 @@ class Measurement:
             past: where the detector has an empirical null: scores of earlier runs.
         """
         rows = [
-            self._beside(row, past.null(row.run_id, row.series), family) if past is not None and one.has_course else row
+            self._beside(row, past.null(row.run_id, row.series), family)
+            if past is not None and one.has_course and row.state == SCORED
+            else row
             for one, row in zip(family, measured, strict=True)
         ]
-        scores = {row.series: _score_of(row) for one, row in zip(family, rows, strict=True) if one.is_scored}
+        scores = {row.series: _score_of(row) for row in rows if row.state == SCORED}
         return [*rows, self._run_level(family, rows, scores, past)] if rows else []
 
     def _beside(self, row: DistanceRow, null: EmpiricalNull, family: Sequence[Comparison]) -> DistanceRow:
@@ -148,8 +152,11 @@ class Measurement:
         if before is not None and before.input_hash == input_hash and before.state == SCORED:
             return replace(before, parameters_hash=blank.parameters_hash, k=self._settings.history_size)
         series_count = sum(other.is_scored for other in family)
-        score = correct(self._score(one), series_count, self._definition.run_rule)
-        key = inputs.barycenter_id(one, self._settings) if one.has_course else None
+        try:
+            score = correct(self._score(one), series_count, self._definition.run_rule)
+        except UnlikeHistoryError as unlike:
+            return replace(blank, state="not_enough_history", state_reason=str(unlike), history_size=None)
+        key = inputs.barycenter_id(one, self._settings) if one.has_barycenter else None
         if self._definition.scale == "score":
             score = replace(score, evidence={**score.evidence, **_repeats(one, score)})
         return _filled(blank, replace(score, barycenter_id=key))
@@ -171,17 +178,17 @@ class Measurement:
         )
 
     def _score(self, one: Comparison) -> Score:
+        detector = self._of_way[one.way]
         if not one.has_course:
             assert one.value is not None
-            return self._detector.score_value(np.array(one.known), one.value, series=one.definition)
+            return detector.score_value(np.array(one.known), one.value, series=one.definition)
         history, target = self._store.samples(one)
-        average = self._averages[inputs.barycenter_id(one, self._settings)]
-        return self._detector.score(
+        return detector.score(
             history,
             target,
             series=one.definition,
             interval_s=one.interval_s,
-            barycenter=Barycenter(average.values, average.inertia, average.iteration_count),
+            barycenter=stored_average(one, self._averages, self._settings),
         )
 
     def _run_level(

@@ -62,6 +62,7 @@ def _rows(
         histories.HistoryRow(
             run_id=run_id,
             state=selection.state,
+            way=selection.way,
             history_size=len(selection.members),
             history_maximum=rules.size,
             history_minimum=rules.minimum,
@@ -80,6 +81,7 @@ def _rows(
             run_id=run_id,
             history_run_id=candidate.run_id,
             history_rank=candidate.rank,
+            screens_rank=candidate.screens_rank,
             similarity_ratio=candidate.similarity,
             exclude_reason=candidate.exclude_reason,
         )

@@ -339,9 +339,13 @@ class NearestRun:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """How the history was chosen; `state` is ready or not_enough_history."""
+    """How the history was chosen; `state` is ready or not_enough_history.
+
+    `way`: path, or any_path where the run is compared with runs of any path, which `chosen` are then.
+    """
 
     state: str
+    way: str
     size: int
     maximum: int
     minimum: int
@@ -353,6 +357,10 @@ class History:
     @property
     def chosen(self) -> tuple[HistoryMember, ...]:
         return tuple(sorted((m for m in self.members if m.rank is not None), key=lambda m: m.rank or 0))
+
+    @property
+    def is_judged_by_screens(self) -> bool:
+        return self.way == "any_path"
 
     @property
     def near_misses(self) -> tuple[HistoryMember, ...]:

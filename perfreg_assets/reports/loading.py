@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from perfreg_assets.methods.path_similarity import similarity
+from perfreg_assets.reports import bands
 from perfreg_assets.reports.conditions import in_groups, of
 from perfreg_assets.reports.data import (
     Attachment,
@@ -41,15 +42,12 @@ from perfreg_assets.reports.loading_energies import ENERGY_HASHES, load_energies
 from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
-from perfreg_assets.run import RUN_LEVEL, PathStep
+from perfreg_assets.run import RUN_LEVEL, PathStep, timed_screens
 from perfreg_assets.warehouse import barycenters, stamps, states
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, UNIT_RUNS
 from perfreg_assets.warehouse.series import SeriesRow
-
-BAND_MINIMUM = 3
-"""Fewest history values at a moment for which a 10–90 % band is drawn."""
 
 _EPOCH = datetime.min.replace(tzinfo=UTC)
 
@@ -136,7 +134,7 @@ _HASHES = {
                    FROM marts.discords WHERE {of} GROUP BY run_id""",
     "places": """SELECT run_id, bit_xor(hash(series, localisation_state, reason, examined_start_s, examined_end_s))
                  FROM marts.localisations WHERE {of} GROUP BY run_id""",
-    "history": """SELECT run_id, hash(state, history_size, history_maximum, history_minimum, similarity_minimum,
+    "history": """SELECT run_id, hash(state, way, history_size, history_maximum, history_minimum, similarity_minimum,
                   candidate_count, excluded_counts::VARCHAR) FROM marts.history_states WHERE {of}""",
     **CAUSE_HASHES,
     **ENERGY_HASHES,
@@ -146,8 +144,10 @@ SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance
 FROM marts.measurements WHERE subject_kind = 'run' AND {of} GROUP BY subject_id
 """
 _CANDIDATES = """
-SELECT run_id, history_run_id, history_rank, similarity_ratio, exclude_reason, history_version_name, history_started_at
-FROM marts.history_candidates WHERE {of} ORDER BY run_id, history_run_id
+SELECT near.run_id, near.history_run_id, compared.compared_rank, near.similarity_ratio, near.exclude_reason,
+       near.history_version_name, near.history_started_at
+FROM marts.history_candidates AS near LEFT JOIN marts.compared_with AS compared USING (run_id, history_run_id)
+WHERE {of} ORDER BY near.run_id, near.history_run_id
 """
 _TRACES = "SELECT run_id, has_trace, exploration_start_ns FROM marts.runs WHERE {of}"
 
@@ -158,7 +158,7 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
     named = of(ids)
     parts = {name: dict(reader.rows(sql.format(of=named), ids)) for name, sql in _HASHES.items()}
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=named), ids):
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(ids, "near.run_id")), ids):
         candidates[run_id].append(tuple(facts))
     beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
     members = {member[0] for group in candidates.values() for member in group if member[1] is not None}
@@ -252,7 +252,8 @@ def load_details(
     arrays = _series_arrays(reader, [*ids, *(members - set(ids))])
     measurements = load_measurements(reader, [*ids, *(members - set(ids))])
     recent = {other for run_id in ids for other in beside[run_id].recent}
-    steps = _paths(reader, [*ids, *(recent - set(ids))])
+    by_screens = {m.run_id for history in histories.values() if history.way == "any_path" for m in history.chosen}
+    steps = _paths(reader, [*ids, *((recent | by_screens) - set(ids))])
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
     others = load_runs(reader, sorted(members))
     tables = _Tables.load(reader, ids)
@@ -276,7 +277,7 @@ def load_details(
             RunDetail(
                 run=runs[run_id],
                 run_verdict=tables.verdicts[run_id].get(RUN_LEVEL),
-                series=_series_views(run_id, arrays, chosen, tables, {metric.name for metric in metrics}),
+                series=_series_views(run_id, arrays, chosen, tables, {metric.name for metric in metrics}, steps),
                 metrics=metrics,
                 path=steps.get(run_id, ()),
                 history=chosen,
@@ -297,7 +298,8 @@ def load_series_view(reader: Reader, run_id: str, series: str) -> SeriesView:
     chosen = _histories(reader, [run_id]).get(run_id)
     members = [member.run_id for member in chosen.chosen] if chosen else []
     arrays = _series_arrays(reader, [run_id, *members], series)
-    views = _series_views(run_id, arrays, chosen, _Tables.load(reader, [run_id]), set())
+    steps = _paths(reader, [run_id, *members]) if chosen is not None and chosen.way == "any_path" else {}
+    views = _series_views(run_id, arrays, chosen, _Tables.load(reader, [run_id]), set(), steps)
     return next(view for view in views if view.name == series)
 
 
@@ -348,7 +350,7 @@ def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attac
 
 def _histories(reader: Reader, run_ids: Sequence[str]) -> dict[str, History]:
     members: dict[str, list[HistoryMember]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(run_ids)), run_ids):
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(run_ids, "near.run_id")), run_ids):
         other, rank, similar, reason, version_name, started_at = facts
         members[run_id].append(
             HistoryMember(
@@ -362,13 +364,14 @@ def _histories(reader: Reader, run_ids: Sequence[str]) -> dict[str, History]:
         )
     found = {}
     for row in reader.dicts(
-        "SELECT run_id, state, history_size, history_maximum, history_minimum, similarity_minimum, candidate_count, "
-        f"excluded_counts::VARCHAR AS excluded_counts FROM marts.history_states WHERE {of(run_ids)}",
+        "SELECT run_id, state, way, history_size, history_maximum, history_minimum, similarity_minimum, "
+        f"candidate_count, excluded_counts::VARCHAR AS excluded_counts FROM marts.history_states WHERE {of(run_ids)}",
         run_ids,
     ):
         ordered = sorted(members[row["run_id"]], key=lambda m: (m.started_at or _EPOCH, m.run_id), reverse=True)
         found[row["run_id"]] = History(
             state=row["state"],
+            way=row["way"],
             size=row["history_size"],
             maximum=row["history_maximum"],
             minimum=row["history_minimum"],
@@ -479,6 +482,7 @@ def _series_views(
     history: History | None,
     tables: _Tables,
     metrics: set[str],
+    steps: Mapping[str, Sequence[PathStep]],
 ) -> tuple[SeriesView, ...]:
     own = arrays.get(run_id, {})
     verdicts = tables.verdicts[run_id]
@@ -502,7 +506,7 @@ def _series_views(
                 verdict=verdict,
                 barycenter=barycenter,
                 barycenter_id=barycenter_id,
-                band=_band(name, len(values), arrays, history) if values is not None else None,
+                band=_band(name, run_id, arrays, history, steps) if history is not None else None,
                 distances=tables.distances.get(key, ()),
                 profile=tables.profiles.get(key) if verdict is not None and verdict.is_anomalous else None,
                 discords=tables.discords.get(key, ()),
@@ -512,6 +516,27 @@ def _series_views(
             )
         )
     return tuple(views)
+
+
+def _band(
+    name: str,
+    run_id: str,
+    arrays: Mapping[str, Mapping[str, SeriesRow]],
+    history: History,
+    steps: Mapping[str, Sequence[PathStep]],
+) -> Band | None:
+    own = arrays.get(run_id, {}).get(name)
+    if own is None or own.values is None:
+        return None
+    rows = {one.run_id: arrays.get(one.run_id, {}).get(name) for one in history.chosen}
+    known = {
+        other: row
+        for other, row in rows.items()
+        if row is not None and row.values is not None and row.interval_s == own.interval_s
+    }
+    if history.way == "path":
+        return bands.of_history(len(own.values), [row.values for row in known.values() if row.values is not None])
+    return bands.of_any_path(own, list(known.values()), [timed_screens(steps.get(one, ())) for one in (run_id, *known)])
 
 
 def _history_values(
@@ -539,45 +564,6 @@ def _nearest(
         run.has_trace,
         min(starts, default=run.exploration_start_ns),
     )
-
-
-def _band(
-    name: str, length: int, arrays: Mapping[str, Mapping[str, SeriesRow]], history: History | None
-) -> Band | None:
-    """Quantiles of the history's values at each sample, where at least BAND_MINIMUM runs have one."""
-    if history is None:
-        return None
-    rows = []
-    for member in history.chosen:
-        array = arrays.get(member.run_id, {}).get(name)
-        if array is not None and array.values is not None:
-            row = np.full(length, np.nan)
-            n = min(length, len(array.values))
-            row[:n] = array.values[:n]
-            rows.append(row)
-    if len(rows) < BAND_MINIMUM:
-        return None
-    low, middle, high = _quantiles(np.stack(rows), (0.1, 0.5, 0.9))
-    return Band(low, middle, high, len(rows))
-
-
-def _quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
-    """Quantiles of each column of (k, n) over its finite values, as numpy's 'linear'; NaN below BAND_MINIMUM values.
-
-    numpy.nanquantile works column by column and took 0.9 s per page of 12 series × 1,800 samples; this 0.01 s.
-    """
-    ordered = np.sort(np.where(np.isfinite(values), values, np.nan), axis=0)  # NaN goes last
-    counts = np.isfinite(ordered).sum(axis=0)
-    enough = counts >= BAND_MINIMUM
-    columns = np.flatnonzero(enough)
-    found = np.full((len(shares), values.shape[1]), np.nan)
-    for row, share in zip(found, shares, strict=True):
-        position = share * (counts[columns] - 1)
-        below = np.floor(position).astype(int)
-        above = np.minimum(below + 1, counts[columns] - 1)
-        part = position - below
-        row[columns] = ordered[below, columns] * (1 - part) + ordered[above, columns] * part
-    return found
 
 
 def _matrix(

@@ -14,7 +14,7 @@ from perfreg_assets.catalogue import AXES, DisplayUnit, definition_of, display_u
 from perfreg_assets.methods.patterns import period_of
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports.causes_table import main_cause
-from perfreg_assets.reports.data import Distances, MetricView, RunDetail, SeriesView, Verdict
+from perfreg_assets.reports.data import Distances, History, MetricView, RunDetail, SeriesView, Verdict
 
 STATE_LABELS = {
     "anomalous": "Anomalous",
@@ -184,8 +184,7 @@ def headline(detail: RunDetail) -> Headline:
 
 def _judged(detail: RunDetail, whole: Verdict, judged: Sequence[View], version: str) -> Headline:
     """The run level decides, because it allows for the number of series and for gaps; single series explain it."""
-    count = detail.history.size if detail.history else None
-    runs = f"the last {count} comparable runs" if count else "its comparable runs"
+    runs = _compared_runs(detail.history)
     gap = _gap(detail)
     anomalous = [s for s in judged if s.verdict and s.verdict.is_anomalous]
     improved = [s for s in judged if s.verdict and s.verdict.state == "improved"]
@@ -243,6 +242,12 @@ def _single(anomalous: Sequence[View], judged: Sequence[View]) -> str | None:
         f"{_subject(anomalous)} by {'itself' if len(anomalous) == 1 else 'themselves'} {_is(anomalous)} above {limit}; "
         f"over all {len(judged)} judged series together that is no more than chance does."
     )
+
+
+def _compared_runs(history: History | None) -> str:
+    if history is not None and history.is_judged_by_screens:
+        return f"the last {len(history.chosen)} runs of any path"
+    return f"the last {history.size} comparable runs" if history is not None and history.size else "its comparable runs"
 
 
 def _subject(series: Sequence[View]) -> str:

@@ -227,10 +227,10 @@ def times_of(reader: Reader, run_id: str) -> list[TimeRow]:
 
 _HISTORY = """
 SELECT own.component, own.scope, own.energy_source, median(own.charge_mah * 3600 / theirs.duration_s)
-FROM core.history_candidates AS members
+FROM marts.compared_with AS members
 JOIN core.energy_runs AS theirs ON theirs.run_id = members.history_run_id
 JOIN core.energies AS own ON own.run_id = members.history_run_id
-WHERE members.run_id = $run AND members.history_rank IS NOT NULL AND theirs.duration_s > 0
+WHERE members.run_id = $run AND theirs.duration_s > 0
     AND (NOT own.is_estimated OR own.profile_id = $profile)
 GROUP BY ALL
 """

@@ -19,6 +19,7 @@ class HistoryRow:
 
     run_id: str
     state: str
+    way: str | None = "path"
     history_size: int
     history_maximum: int
     history_minimum: int
@@ -34,11 +35,15 @@ class HistoryRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateRow:
-    """A row of core.history_candidates: a member has a rank (1 = latest), a near miss a reason."""
+    """A row of core.history_candidates: a member has a rank (1 = latest), a near miss a reason.
+
+    `screens_rank`: its place among the runs of any path that the run can be compared with screen by screen.
+    """
 
     run_id: str
     history_run_id: str
     history_rank: int | None
+    screens_rank: int | None = None
     similarity_ratio: float | None
     exclude_reason: str | None
 
@@ -110,9 +115,26 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, HistoryRow]:
 
 def members(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """run_id -> ids of its history's runs, latest first; runs without a selection are not in it."""
+    return _ranked(reader, run_ids, _OF_HISTORY)
+
+
+def of_any_path(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """run_id -> ids of the runs of any path that it can be compared with screen by screen, latest first."""
+    return _ranked(reader, run_ids, _OF_ANY_PATH)
+
+
+def compared_with(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """run_id -> ids of the runs that it is compared with, latest first: its history, or where that has too few members
+    the runs of any path."""
+    return _ranked(reader, run_ids, f"CASE sets.way WHEN 'any_path' THEN {_OF_ANY_PATH} ELSE {_OF_HISTORY} END")
+
+
+_OF_HISTORY, _OF_ANY_PATH = "candidates.history_rank", "candidates.screens_rank"
+
+
+def _ranked(reader: Reader, run_ids: Iterable[str], rank: str) -> dict[str, tuple[str, ...]]:
     found = reader.rows(
-        "SELECT sets.run_id, list(candidates.history_run_id ORDER BY candidates.history_rank) "
-        "FILTER (candidates.history_rank IS NOT NULL) "
+        f"SELECT sets.run_id, list(candidates.history_run_id ORDER BY {rank}) FILTER (({rank}) IS NOT NULL) "
         "FROM core.history_sets AS sets LEFT JOIN core.history_candidates AS candidates USING (run_id) "
         "WHERE sets.run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY sets.run_id",
         [list(run_ids)],

@@ -110,11 +110,10 @@ AND rows.run_id IN (SELECT unnest($runs::VARCHAR[]))
 # Members that do not state their unit say nothing.
 _FOREIGN = """
 SELECT candidates.run_id, avg((members.device_unit <> runs.device_unit)::INTEGER)
-FROM core.history_candidates AS candidates
+FROM marts.compared_with AS candidates
 JOIN core.runs AS runs ON runs.run_id = candidates.run_id
 JOIN core.runs AS members ON members.run_id = candidates.history_run_id
-WHERE candidates.history_rank IS NOT NULL
-AND members.device_unit IS NOT NULL
+WHERE members.device_unit IS NOT NULL
 AND candidates.run_id IN (SELECT unnest($runs::VARCHAR[]))
 GROUP BY candidates.run_id
 """

@@ -158,6 +158,14 @@ def apps_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     )
 
 
+def path_hashes(reader: Reader, run_ids: Iterable[str]) -> dict[str, str | None]:
+    """run_id -> hash of its path with its times, of registered runs; None for one without steps."""
+    rows = reader.rows(
+        "SELECT run_id, path_hash FROM core.runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)]
+    )
+    return dict(rows)
+
+
 def versions_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id → its version, of those of some runs that are there and not quarantined."""
     return dict(

@@ -1,3 +1,4 @@
+-- depends: compared_with
 -- A row is a run with suspicious windows: a mark of all that its causes are found from, another when any of that is.
 CREATE VIEW marts.causes_from AS
 -- One level of joins, so that DuckDB hands a run that is asked for down to all of them.
@@ -19,7 +20,7 @@ JOIN core.runs AS runs ON runs.run_id = found.run_id
 JOIN (
     SELECT run_id, run_id AS member, 0 AS place FROM core.history_sets
     UNION ALL
-    SELECT run_id, history_run_id, history_rank FROM core.history_candidates WHERE history_rank IS NOT NULL
+    SELECT run_id, history_run_id, compared_rank FROM marts.compared_with
 ) AS chosen ON chosen.run_id = found.run_id
 LEFT JOIN core.runs AS own ON own.run_id = chosen.member
 LEFT JOIN core.traces AS traces ON traces.run_id = chosen.member

@@ -1,3 +1,4 @@
+-- depends: compared_with
 -- A row is a run and what its cores cost, for the app and for everything, beside its history.
 CREATE VIEW marts.energy_by_run AS
 SELECT
@@ -45,10 +46,9 @@ FROM (
             WHERE own.profile_id IS NOT NULL
             UNION ALL
             SELECT members.run_id, members.history_run_id, false, theirs.profile_id, theirs.duration_s
-            FROM core.history_candidates AS members
+            FROM marts.compared_with AS members
             JOIN core.energy_runs AS judged ON judged.run_id = members.run_id
             JOIN core.energy_runs AS theirs ON theirs.run_id = members.history_run_id AND theirs.profile_id = judged.profile_id
-            WHERE members.history_rank IS NOT NULL
         ) AS wanted
         JOIN core.energies AS spent ON spent.run_id = wanted.priced_run_id
         WHERE wanted.duration_s > 0 AND spent.is_estimated AND spent.component IN ('cpu_core', 'cpu_cluster', 'cpu_active')

@@ -6,6 +6,7 @@ SELECT
     members.version_name AS history_version_name,
     members.started_at AS history_started_at,
     candidates.history_rank,
+    candidates.screens_rank,
     candidates.similarity_ratio,
     candidates.exclude_reason
 FROM core.history_candidates AS candidates

@@ -5,6 +5,7 @@ SELECT
     runs.app,
     runs.version_name,
     histories.state,
+    coalesce(histories.way, 'path') AS way,
     histories.history_size,
     histories.history_maximum,
     histories.history_minimum,

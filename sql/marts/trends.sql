@@ -1,5 +1,5 @@
 -- A row is the level of a series in a version, beside the band of what its runs were compared with.
--- depends: series_levels, app_versions
+-- depends: series_levels, app_versions, compared_with
 CREATE VIEW marts.trends AS
 SELECT
     levels.app,
@@ -48,11 +48,11 @@ LEFT JOIN (
         SELECT compared.app, compared.version_name, history.series, history.mean
         FROM (
             -- A version's runs share most of their history: first the runs, which are few, then their series.
-            SELECT DISTINCT runs.app, runs.version_name, candidates.history_run_id
-            FROM core.history_candidates AS candidates
-            JOIN core.runs AS runs ON runs.run_id = candidates.run_id
-            JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
-            WHERE candidates.history_rank IS NOT NULL AND sets.state = 'ready'
+            SELECT DISTINCT runs.app, runs.version_name, members.history_run_id
+            FROM marts.compared_with AS members
+            JOIN core.runs AS runs ON runs.run_id = members.run_id
+            JOIN core.history_sets AS sets ON sets.run_id = members.run_id
+            WHERE sets.state = 'ready' OR sets.way = 'any_path'
         ) AS compared
         JOIN core.series_levels AS history ON history.run_id = compared.history_run_id
     ) AS members

@@ -12,7 +12,6 @@ from perfreg_assets.evaluation.evaluate import evaluate
 from perfreg_assets.evaluation.protocol import random_draws
 from perfreg_assets.evaluation.reliability import plot_reliability
 from perfreg_assets.evaluation.show import print_tables
-from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.methods.omega_rule import is_anomalous
 from perfreg_assets.reasons import Rejected
 
@@ -45,7 +44,7 @@ def test_the_result_is_the_public_format(result):
 def test_every_knob_counts_every_case_once(result):
     totals = pick(result["rows"], series="all", anomaly_kind="all", severity="all")
     knobs = [(row["detector"], row["omega"], row["omega"] is None and row["level"]) for row in totals]
-    assert len(set(knobs)) == len(knobs) == 4 + 3 + 4
+    assert len(set(knobs)) == len(knobs) == 4 + 3 + 4 + 4 + 3
     for row in totals:
         assert row["tp"] + row["fn"] == 3 * 3 * 2
         assert row["tn"] + row["fp"] == 3 * 4 * 2
@@ -129,7 +128,7 @@ def test_unknown_protocols_and_detectors_are_refused(write, small_rows):
     path = write(small_rows)
     with pytest.raises(Rejected, match="thesis, aa, chronological, causes, endurance or benchmarks"):
         evaluate(path, protocol="magic")
-    with pytest.raises(ValueError, match="default or iqr"):
+    with pytest.raises(ValueError, match="default or iqr or screens"):
         evaluate(path, repeats=1, history=5, detectors=["magic"])
 
 
@@ -138,7 +137,7 @@ def test_false_alarms_of_default_are_near_nominal_on_the_bundled_sets(data_dir):
     for name in ("simulated_noise1", "simulated_noise2"):
         dataset = read_dataset(data_dir / f"{name}.parquet")
         draws = random_draws(dataset, history=12, repeats=3, seed=0, with_anomalous=False)
-        found = [case for case in judge(dataset, draws, make_detector("default"), None) if case.series != "*"]
+        found = [case for case in judge(dataset, draws, "default", {}, None) if case.series != "*"]
         for omega, nominal in ((0.45, 0.10), (0.7194, 0.05)):
             measured = sum(is_anomalous(case.score, omega) for case in found) / len(found)
             assert measured == pytest.approx(nominal, abs=0.05)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from perfreg_assets import detection
 from perfreg_assets.evaluation.dataset import Dataset, read_dataset
 from perfreg_assets.evaluation.printed import VERDICTS, event_row, verdict_rows
-from perfreg_assets.evaluation.protocol import chronological_draws, random_draws
+from perfreg_assets.evaluation.protocol import chronological_draws, draws_of, random_draws
 from perfreg_assets.methods.history import HistoryRules
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -79,7 +80,15 @@ def test_chronological_histories_are_those_of_the_product(data_dir):
     dataset = read_dataset(data_dir / "recorded.parquet")
     draws, without = chronological_draws(dataset, RULES)
     runs = dataset.rows["com.rig.notes"]["cpu_app"]
-    assert len(draws) + sum(without.values()) == 34
+    in_force = [draw for draw in draws if draw.way == "path" or draw.is_stand_in]
+    assert len(in_force) + sum(without.values()) == 34
+    assert len({draw.targets for draw in in_force}) == len(in_force)
+    assert {draw.targets for draw in draws} == {draw.targets for draw in in_force}
+    of = {name: draws_of(detection.definition_of(name), draws) for name in ("default", "iqr", "screens")}
+    assert of["default"] == in_force
+    assert {draw.way for draw in of["iqr"]} == {"path"}
+    assert {draw.way for draw in of["screens"]} == {"any_path"}
+    assert len(of["iqr"]) < len(of["screens"]) <= len(in_force)
     assert draws
     for draw in draws:
         (target,) = draw.targets

@@ -53,10 +53,10 @@ def test_a_registered_detector_is_made_set_and_evaluated(third, write, small_row
     settings = Settings(detector="mean")
     assert make_detector("mean", vars(settings)).history_minimum == settings.history_minimum
     (described,) = [row for row in Settings.describe() if row["name"] == "detector"]
-    assert described["allowed"] == "default or iqr or mean"
+    assert described["allowed"] == "default or iqr or screens or mean"
     result = evaluate(write(small_rows), repeats=1, history=5, localisation_repeats=1)
-    assert {row["detector"] for row in result["rows"]} == {"default", "iqr", "mean"}
-    assert {row["detector"] for row in result["localisation"]} == {"default", "iqr", "mean"}
+    assert {row["detector"] for row in result["rows"]} == {"default", "iqr", "screens", "mean"}
+    assert {row["detector"] for row in result["localisation"]} == {"default", "iqr", "screens", "mean"}
     mine = [row for row in result["rows"] if row["detector"] == "mean"]
     assert {row["level"] for row in mine} == {None}
     assert {row["correction"] for row in mine if row["series"] == "*"} == {"none: any series"}

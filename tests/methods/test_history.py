@@ -269,3 +269,46 @@ def test_an_accepted_run_begins_the_normal_of_its_own_scenario_only():
     earlier = [run(number, scenario="a") for number in range(6)] + [run(9, scenario="b", review="accepted")]
     selection = select_history(run(500, version_name="1.5.0", scenario="a"), earlier, RULES)
     assert len(selection.members) == 6
+
+
+def test_runs_of_any_path_are_told_beside_a_history_that_is_too_small():
+    elsewhere = tuple("qrstuvwxyz")
+    others = [run(number, state_hashes=elsewhere if number % 3 else PATH) for number in range(9)]
+    selection = select_history(NEW, others, replace(RULES, size=6))
+    assert (selection.state, selection.way) == ("not_enough_history", "any_path")
+    assert ids(selection.members) == ["run-006", "run-003", "run-000"]
+    assert ids(selection.of_any_path) == [f"run-{number:03}" for number in range(8, 2, -1)]
+    assert [one.screens_rank for one in selection.of_any_path] == [1, 2, 3, 4, 5, 6]
+    assert {one.exclude_reason for one in selection.of_any_path} == {None, "path_dissimilar"}
+    assert selection.members[2].screens_rank is None
+    assert selection.explanation.endswith("So it is compared screen by screen with the latest 6 of any path.")
+
+
+def test_a_history_that_is_large_enough_stays_what_a_run_is_compared_with():
+    others = [run(number, state_hashes=tuple("qrstuvwxyz") if number % 2 else PATH) for number in range(12)]
+    selection = select_history(NEW, others, replace(RULES, size=6))
+    assert (selection.state, selection.way) == ("ready", "path")
+    assert len(selection.of_any_path) == 6
+    assert "screen by screen" not in selection.explanation
+
+
+@pytest.mark.parametrize(
+    ("new", "others"),
+    [
+        (NEW, [run(number, state_hashes=tuple("qrstuvwxyz")) for number in range(4)]),
+        (NEW, [run(number, state_hashes=()) for number in range(9)]),
+        (replace(NEW, state_hashes=()), [run(number) for number in range(9)]),
+    ],
+    ids=["too few of any path", "they have no path", "it has no path"],
+)
+def test_without_enough_screens_a_run_stays_without_history(new, others):
+    selection = select_history(new, others, RULES)
+    assert (selection.state, selection.way) == ("not_enough_history", "path")
+
+
+def test_runs_of_any_path_past_the_limit_of_near_misses_are_kept():
+    failed = [run(100 + number, has_functional_problems=True) for number in range(NEAR_MISS_LIMIT + 5)]
+    others = [run(number, state_hashes=tuple("qrstuvwxyz")) for number in range(6)]
+    selection = select_history(NEW, [*others, *failed], RULES)
+    assert len(selection.of_any_path) == 6
+    assert len(selection.near_misses) == NEAR_MISS_LIMIT + 6

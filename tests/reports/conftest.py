@@ -136,7 +136,7 @@ def make_history(size: int = 12, minimum: int = 5) -> History:
         HistoryMember("shop-018", None, 0.88, "reviewed_out", "1.3.2", start - timedelta(days=1, hours=3)),
     ]
     return History(
-        state="ready" if size >= minimum else "not_enough_history", size=size, maximum=12, minimum=minimum,
+        state="ready" if size >= minimum else "not_enough_history", way="path", size=size, maximum=12, minimum=minimum,
         similarity_minimum=0.8, candidate_count=31,
         excluded_counts={"path_dissimilar": 12, "functional_problems": 3, "reviewed_out": 1}, members=(*members, *near),
     )  # fmt: skip

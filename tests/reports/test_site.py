@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfreg_assets.reports import loading, run_list, site, site_state
+from perfreg_assets.reports import bands, loading, run_list, site, site_state
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
@@ -370,10 +370,10 @@ def test_band_quantiles_are_numpys_and_know_gaps():
     values[rng.random((7, 40)) < 0.3] = np.nan
     values[2:, 5] = np.nan  # two values left: too few for a band
     values[0, 6] = np.inf
-    found = loading._quantiles(values, (0.1, 0.5, 0.9))
+    found = bands.quantiles(values, (0.1, 0.5, 0.9))
     for column in range(40):
         finite = values[np.isfinite(values[:, column]), column]
-        if len(finite) < loading.BAND_MINIMUM:
+        if len(finite) < bands.MINIMUM:
             assert np.isnan(found[:, column]).all()
         else:
             assert found[:, column] == pytest.approx(np.quantile(finite, (0.1, 0.5, 0.9)))
