@@ -101,7 +101,7 @@ def _counter_key(data: Any, at: Any, end: Any, number: Any, values: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) -> Any:  # noqa: PLR0912  (a kernel)
+def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) -> Any:  # noqa: PLR0912, PLR0915  (a kernel)
     count = 0
     for b in range(begins.shape[0]):
         at = begins[b]
