@@ -18,7 +18,7 @@ from standin_fixtures import TRACE
 
 from perfreg_assets.cli import main
 from perfreg_assets.cli.endurance import note_place, seconds_of
-from perfreg_assets.collection.endurance import collect_endurance
+from perfreg_assets.collection.endurance import NO_RUN, collect_endurance
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.sweep import remaining, sweep
 from perfreg_assets.model.references import Source, learned_of, reference_of
@@ -220,7 +220,7 @@ sys.path[:0] = [sys.argv[3], sys.argv[3] + "/tests/device", sys.argv[3] + "/test
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.cli import main
 from perfreg_assets.cli.endurance import seconds_of
-from perfreg_assets.collection.endurance import collect_endurance
+from perfreg_assets.collection.endurance import NO_RUN, collect_endurance
 from perfreg_assets.model.watching import TraceWatch
 from perfreg_assets.settings import Settings
 from test_endurance import QUICK, SETTINGS
@@ -276,6 +276,13 @@ def test_a_collection_that_is_killed_loses_nothing_and_is_judged_to_its_end(endu
     assert starts[-1] > judged_before + 2 * SECOND
     with Warehouse.of(endurance.settings).reading() as reader:
         assert reader.rows("SELECT count(*) FROM marts.reductions") == [(1,)]
+        assert reader.rows("SELECT count(*) FROM marts.runs") == [(0,)]
+        ((run_id, state, code, reason),) = reader.rows(
+            "SELECT run_id, state, reason_code, reason FROM core.collections"
+        )
+    assert (run_id, state, code) == (None, "failed", Reason.COLLECTION_INTERRUPTED.code)
+    assert NO_RUN in reason
+    assert NO_RUN in result.stderr
 
 
 @pytest.fixture
