@@ -140,13 +140,15 @@ class _Endurance(Collection):
     def _explore(self, device: Device, explorer: Explorer, perfetto: PerfettoSession, pid: int) -> str:
         assert self._watch is not None
         # Series are read long before the session ends: begin, steps and end are by the clocks as they are then.
-        start_ns = self._clock(device).from_host_boot(host_boot_s())
+        clock = self._clock(device)
+        start_ns = clock.from_host_boot(host_boot_s())
         self._watch.explore_from(start_ns)
         self._watch.explore_steps(lambda: self._screens(device, explorer))
         try:
             return super()._explore(device, explorer, perfetto, pid)
         finally:
-            end_ns = self._clock(device).from_host_boot(host_boot_s())
+            end_s = host_boot_s()
+            end_ns = self._clock(device).from_host_boot(end_s)
             self._watch.explore_until(end_ns)
             self._explored = start_ns, end_ns
 

@@ -441,7 +441,9 @@ class TraceWatch:
         boundary, settings = self._boundary(), self._settings
         assert boundary is not None
         assert self._events is not None
-        reach = max(OF_WINDOWS * self._events.window_ns, (REACH_S + 1) * _SECOND_NS)
+        reach = OF_WINDOWS * self._events.window_ns
+        if self._learned is not None and self._learned.limits is not None:
+            reach = max(reach, (REACH_S + 1) * _SECOND_NS)
         return boundary - reach - round((settings.reduction_rim_s + settings.reduction_gap_s) * 1e9)
 
     def _kept(self) -> Spans:

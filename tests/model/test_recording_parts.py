@@ -12,7 +12,6 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.methods.reduction import MODES
-from perfreg_assets.model import watching
 from perfreg_assets.model.profile_shelf import installed
 from perfreg_assets.model.recording_parts import PartReader
 from perfreg_assets.model.watching import TraceWatch
@@ -215,10 +214,7 @@ def usual(path, settings):
     ],
     ids=["cheetah", "oriole"],
 )  # fmt: skip
-def test_energies_and_sums_of_slices_are_those_of_the_whole_trace(
-    name, app, settings, lag_s, part_s, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(watching, "REACH_S", 0)  # no load is judged: what is decided may go at once
+def test_energies_and_sums_of_slices_are_those_of_the_whole_trace(name, app, settings, lag_s, part_s, tmp_path):
     device = Device(tmp_path, name, app, settings, lag_s, part_s)
     found, whole = device.grow(), device.whole()
     assert max(device.sizes[:-1]) < 0.8 * device.path.stat().st_size  # dropped meanwhile
