@@ -13,11 +13,14 @@ from pathlib import Path
 from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import RunsFolder
 from perfreg_assets.collection.run_document import TRACE_NAME
-from perfreg_assets.collection.run_folder import write_run_folder
+from perfreg_assets.collection.run_folder import place_file, write_run_folder
 from perfreg_assets.model import readings
+from perfreg_assets.model.inspecting import screens_of
+from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.reduction_document import row_of
 from perfreg_assets.model.watching import TraceWatch
 from perfreg_assets.partitions import to_key
+from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import reduced
 from perfreg_assets.warehouse import archive
@@ -26,8 +29,11 @@ from perfreg_assets.warehouse.connection import Warehouse
 _STAGING = ".run"
 
 
-def register(watch: TraceWatch, settings: Settings, warehouse: Warehouse) -> str:
+def register(watch: TraceWatch, settings: Settings, warehouse: Warehouse, shelf: Shelf) -> str:
     """The run's id, of a collection that is complete and was read in parts.
+
+    Args:
+        shelf: power profiles that the parts were read with.
 
     Raises:
         Rejected: as for a run folder that cannot be registered.
@@ -49,7 +55,10 @@ def register(watch: TraceWatch, settings: Settings, warehouse: Warehouse) -> str
         # As of a run that was registered whole and reduced afterwards.
         run = replace(examined.run, trace_bytes=facts.file_bytes, trace_sha256=facts.sha256)
         unseen = [(one["start_ns"], one["end_ns"]) for one in told["unseen"]]
-        found = watch.parts.joined(unseen, file_bytes=facts.file_bytes, sha256=facts.sha256)
+        found = watch.parts.joined(
+            unseen, file_bytes=facts.file_bytes, sha256=facts.sha256, screens=screens_of(run.path or ()),
+            profiles=shelf.for_run(run, watch.folder, settings),
+        )  # fmt: skip
         stored = replace(
             row_of(made),
             is_in_place=True,
@@ -83,4 +92,8 @@ def _run_folder(watch: TraceWatch, staging: Path, document: dict[str, object]) -
     told = {
         **document, "trace": TRACE_NAME, "trace_bytes": facts.file_bytes, "trace_sha256": facts.sha256
     }  # fmt: skip
-    return write_run_folder(staging / str(document["run_id"]), told, {TRACE_NAME: whole})
+    files = {TRACE_NAME: whole}
+    if (watch.folder / POWER_PROFILE).exists():
+        place_file(watch.folder / POWER_PROFILE, staging / POWER_PROFILE)
+        files[POWER_PROFILE] = staging / POWER_PROFILE
+    return write_run_folder(staging / str(document["run_id"]), told, files)

@@ -46,6 +46,8 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     from perfreg_assets.collection.endurance import collect_endurance
     from perfreg_assets.collection.errors import CollectionError
     from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.model import profile_shelf
+    from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.model.recording_parts import PartReader
     from perfreg_assets.model.references import learned_of
     from perfreg_assets.model.watching import TraceWatch
@@ -54,9 +56,11 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
 
     out = (out or default_out(settings)).absolute()
     note_place(settings, out)
+    shelf = Shelf()
     if Warehouse.of(settings).published.exists():
         with Warehouse.of(settings).reading_caught_up() as reader:
             settings = settings_table.in_force(reader, settings)
+            shelf = profile_shelf.load(reader, settings)
     learned = None
     if reference_name is not None:
         with Warehouse.of(settings).reading_caught_up() as reader:
@@ -64,7 +68,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     watches: list[TraceWatch] = []
 
     def watching(folder: Path, lag_s: float) -> TraceWatch:
-        parts = PartReader(config.app, settings)
+        parts = PartReader(config.app, settings, profiles=lambda: shelf.while_collected(folder, settings))
         watches.append(TraceWatch(folder, settings, learned, lag_s=lag_s, app=config.app, parts=parts))
         return watches[0]
 
@@ -86,7 +90,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
             raise
     _tell(settings, watches[0])
     try:
-        run_id = endurance_runs.register(watches[0], settings, Warehouse.of(settings))
+        run_id = endurance_runs.register(watches[0], settings, Warehouse.of(settings), shelf)
     except Rejected:
         _record(settings, dataclasses.replace(result.record, run_id=None))
         raise
@@ -119,6 +123,7 @@ def _places(settings: Settings) -> list[Path]:
 
 def resume_all(settings: Settings) -> None:
     """Judges what was fetched of killed collections and was not judged; what cannot be judged stays, and is told."""
+    from perfreg_assets.collection.endurance import NO_RUN
     from perfreg_assets.collection.journal import unfinished_journals
     from perfreg_assets.collection.sweep import journal_dir
     from perfreg_assets.model.resuming import left_over, resume
@@ -134,6 +139,8 @@ def resume_all(settings: Settings) -> None:
             terminal.fail(f"{folder}: what was fetched is not judged and stays as it is: [{error.reason.code}] {error}")
             continue
         _tell(settings, watch)
+        if watch.was_killed:
+            terminal.note(f"{folder.name} was killed: {NO_RUN}")
 
 
 def _record(settings: Settings, record: Any) -> None:

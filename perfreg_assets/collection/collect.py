@@ -174,6 +174,7 @@ class Collection:
         self._serial = config.serial
         self._trace: FetchedTrace | None = None
         self._first_clock: ClockSample | None = None
+        self._power_profile: FetchedProfile | str | None = None
         self._leftovers: tuple[str, ...] = ()
         self._leftover_paths: tuple[str, ...] = ()
         self._vanished: list[ExplorerProblem] = []
@@ -251,6 +252,7 @@ class Collection:
         )
         facts = self._prepare(device)
         profile = fetch_power_profile(device, self._work_dir) if config.records_frequencies else None
+        self._power_profile = profile
         version_code = self._install(device, journal)
         device_settings = device_state.prepare_device(device, journal, config)
         self._enter("cool_down", "reading the battery's temperature")

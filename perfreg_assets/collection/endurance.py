@@ -9,7 +9,7 @@ collection that is killed, or whose device goes away, drops nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,17 +23,20 @@ from perfreg_assets.collection.collect import (
     ProgressCallback,
 )
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts, host_boot_s
+from perfreg_assets.collection.device import SCRATCH_DIR, ClockSample, Device, DeviceFacts, host_boot_s
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.exploration import Explorer
 from perfreg_assets.collection.journal import Journal
 from perfreg_assets.collection.perfetto_session import TRACE_DIR, FetchedTrace, PerfettoSession
-from perfreg_assets.collection.run_document import TRACE_NAME, run_id_of
+from perfreg_assets.collection.power_profile import FetchedProfile
+from perfreg_assets.collection.run_document import TRACE_NAME, run_id_of, storable
 from perfreg_assets.collection.run_folder import place_file
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
 
 COMPLETE = "complete"
+NO_RUN = "there is no run to be judged: the steps of the exploration died with the command"
 ROUND_PERIODS = 6
 OVERLAP_S = 8.0  # of rounds: more than votes, rim and gap reach back
 _CHUNK_BYTES = 8 << 20
@@ -62,6 +65,9 @@ class Watch(Protocol):
 
     def explore_until(self, end_ns: int) -> None:
         """When it ended."""
+
+    def explore_steps(self, screens: Callable[[], Sequence[tuple[int, str]]]) -> None:
+        """Tells until when which screen was shown, of all steps that are known by then, on the trace's clock."""
 
     def append(self, data: bytes) -> None:
         """The next bytes."""
@@ -112,11 +118,16 @@ class _Endurance(Collection):
         self._way: _Way | None = None
         self._next = 0.0
         self._explored = 0, 0
+        self._last_clock: ClockSample | None = None
+        self._placed: list[int] = []
 
     # ---- the parts that differ from a short collection ---------------------------------------------
     def _record_with(self, device: Device, journal: Journal, facts: DeviceFacts) -> tuple[PerfettoSession, bool]:
         name = run_id_of(self._config.app, self._version_name, self._started_at, self._id)
         self._watch = self._watching(self._runs_out / name, self._config.endurance_lag_s)
+        self._tell_if_killed()
+        if isinstance(self._power_profile, FetchedProfile):  # parts of the recording are estimated by it
+            place_file(self._power_profile.path, self._watch.folder / POWER_PROFILE)
         self._way = self._choose(device, journal, facts, self._watch)
         plain = self._way.start()
         first_s = self._way.period_s
@@ -128,17 +139,36 @@ class _Endurance(Collection):
 
     def _explore(self, device: Device, explorer: Explorer, perfetto: PerfettoSession, pid: int) -> str:
         assert self._watch is not None
-        assert self._first_clock is not None
-        # Series are read long before the clocks are compared a second time: its begin and end are by the first time.
-        clock = TraceClock(self._first_clock, self._first_clock)
+        # Series are read long before the session ends: begin, steps and end are by the clocks as they are then.
+        clock = self._clock(device)
         start_ns = clock.from_host_boot(host_boot_s())
         self._watch.explore_from(start_ns)
+        self._watch.explore_steps(lambda: self._screens(device, explorer))
         try:
             return super()._explore(device, explorer, perfetto, pid)
         finally:
-            end_ns = clock.from_host_boot(host_boot_s())
+            end_s = host_boot_s()
+            end_ns = self._clock(device).from_host_boot(end_s)
             self._watch.explore_until(end_ns)
             self._explored = start_ns, end_ns
+
+    def _screens(self, device: Device, explorer: Explorer) -> list[tuple[int, str]]:
+        """Until when which screen was shown. Each step is placed once, so that all parts have it at one time."""
+        steps, clock = explorer.steps(), self._clock(device)
+        with suppress(Rejected):  # a clock that was set: what is made of the path in the end says so
+            for step in steps[len(self._placed) :]:
+                self._placed.append(step.stamp.to_trace_ns(clock))
+        states = [step.state for step in steps]
+        shown = [storable(state.screen or state.state_hash) for state in states[: len(self._placed)]]
+        return sorted(zip(self._placed, shown, strict=False))
+
+    def _clock(self, device: Device) -> TraceClock:
+        """By the clocks as they are now; while the device is away, by the last time."""
+        assert self._first_clock is not None
+        with suppress(Rejected):
+            found = TraceClock(self._first_clock, device.clock_sample(attempts=1))
+            self._last_clock = found.end
+        return TraceClock(self._first_clock, self._last_clock or self._first_clock)
 
     def _watch_recording(self, device: Device, perfetto: PerfettoSession) -> int:
         assert self._way is not None
@@ -148,7 +178,14 @@ class _Endurance(Collection):
             said = self._patiently(device, way.advance)
             self._next = time.monotonic() + way.period_s
             self._tell(said, size)
+            self._tell_if_killed()
         return size
+
+    def _tell_if_killed(self) -> None:
+        """The session's row, should nobody be left to write it: what is stored lies there, and there is no run."""
+        assert self._watch is not None
+        row = self._record(None, Reason.COLLECTION_INTERRUPTED, f"killed in stage {self._stage}, and so {NO_RUN}")
+        told_sessions.keep(self._settings, row, self._watch.folder)
 
     def _end_recording(self, device: Device, perfetto: PerfettoSession) -> FetchedTrace:
         assert self._way is not None
@@ -165,8 +202,11 @@ class _Endurance(Collection):
     ) -> Path:
         assert self._watch is not None
         for name, path in files.items():
-            if name != TRACE_NAME:  # what is kept of the recording lies there already
+            # What is kept of the recording lies there already, and what parts of it were read with.
+            if name != TRACE_NAME and not (self._watch.folder / name).exists():
                 place_file(path, self._watch.folder / name)
+        for step, placed in zip(document["path"], self._placed, strict=False):
+            step["ts_ns"] = placed
         for key in ("trace", "trace_bytes", "trace_sha256"):
             del document[key]  # of the whole, which is not there any more: who registers the run says them
         document["exploration"] = {"start_ns": self._explored[0], "end_ns": self._explored[1]}

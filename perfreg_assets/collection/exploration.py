@@ -8,6 +8,7 @@ step says in which state its action was sent, as run.json does: what it led to i
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -113,6 +114,9 @@ class Explorer(Protocol):
     def poll(self) -> bool: ...
 
     def stop(self) -> Exploration: ...
+
+    def steps(self) -> Sequence[Step]:
+        """Those made so far, in their order; what `stop` returns begins with them."""
 
     @property
     def step_count(self) -> int: ...

@@ -40,6 +40,9 @@ class CommandExplorer:
         self._lines = PathLines()
         self._offset = 0
 
+    def steps(self) -> list[Step]:
+        return list(self._lines.steps)
+
     @property
     def step_count(self) -> int:
         return len(self._lines.steps)

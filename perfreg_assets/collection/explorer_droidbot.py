@@ -45,6 +45,12 @@ class DroidBotExplorer:
         values = {"interval": str(max(1, math.ceil(context.config.action_interval_s)))}
         self._process = ExplorerProcess(context, context.config.explorer_command or _COMMAND, values)
 
+    def steps(self) -> tuple[Step, ...]:
+        try:
+            return read_droidbot(self._process.output_dir, with_text=self._options["state"] == "text").steps
+        except Rejected:  # of a file that is being written as well; `stop` says so of one that stays so
+            return ()
+
     @property
     def step_count(self) -> int:
         return len(self._event_names())

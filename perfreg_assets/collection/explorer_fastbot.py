@@ -40,6 +40,9 @@ class Fastbot2Explorer:
         self._names: list[str] = []
         self._next_look = 0.0
 
+    def steps(self) -> list[Step]:
+        return read_step_names(self._names)
+
     @property
     def step_count(self) -> int:
         return len(self._names)

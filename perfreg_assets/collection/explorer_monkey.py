@@ -62,6 +62,9 @@ class MonkeyExplorer:
         self._next_look = self._last_output = self._last_unseen = 0.0
         self._log_end = ""
 
+    def steps(self) -> list[Step]:
+        return list(self._steps)
+
     @property
     def step_count(self) -> int:
         return len(self._steps)

@@ -92,7 +92,9 @@ def judge_stream(stream: Stream, mode: Mode, *, rim_s: float = 1.0, gap_s: float
     """Learns from the stream's reference and judges the rest."""
     reference = learn(stream.reference, mode)
     found = Judge(reference, rim_windows=round(rim_s * WINDOWS_PER_S)).judge(stream.counts, scores_all=True)
-    flagged = reduction.voted(found.is_anomalous) if mode.has_votes else found.is_anomalous
+    flagged = found.is_anomalous
+    if mode.has_votes:
+        flagged = reduction.voted(flagged, reduction.excess_of(found.score, reference.alpha, found.is_silent))
     kept = kept_windows(flagged, WINDOW_S, rim_s, gap_s)
     return Judged(stream, found.score, reference.alpha, reference.theta, found.kl, flagged, kept)
 
@@ -351,7 +353,8 @@ def _judged_sessions(
                     scores.setdefault((label, name), []).append(values[injected])
             for factor in _ALPHAS:
                 found = judgement.is_anomalous if factor == 1.0 else (judgement.kl > theta) & (score >= factor * alpha)
-                flagged = reduction.voted(found) if mode.has_votes else found
+                above = reduction.excess_of(score, factor * alpha, judgement.is_silent)
+                flagged = reduction.voted(found, above) if mode.has_votes else found
                 kept = kept_windows(
                     flagged | (excess > factor), width_s, settings.reduction_rim_s, settings.reduction_gap_s
                 )

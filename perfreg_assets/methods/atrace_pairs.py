@@ -2,7 +2,8 @@
 events by which processes and threads begin, end and get their names.
 
 A section is a begin mark and an end mark, which may lie in bundles of different cores: of a thread (`B|…`, `E`), or
-named with a cookie (`S|…`, `F|…`; `G|…`, `H|…` on a track). A counter (`C|…`) holds its value until the next mark.
+named with a cookie (`S|…`, `F|…`; `G|…`, `H|…` on a track). A counter (`C|…`) holds its value until the next mark, and
+so do the kernel's own: a core that stays at a frequency tells it once, perhaps an hour before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ _B, _E, _S, _F, _G, _H, _C, _BAR, _NEWLINE = 66, 69, 83, 70, 71, 72, 67, 124, 10
 BEGIN, END, VALUE, OTHER = 1, 2, 3, 0
 LIFE = 4  # of a process or thread; is no mark, and paired with nothing
 _FIRST_LIFE, _LAST_LIFE = 235, 240  # ftrace_event.proto: task_newtask to sched_process_free
+_CPU_FREQUENCY, _CPU_IDLE, _CLOCK_RATE, _RSS, _GPU_FREQUENCY, _GPU_MEMORY, _TEMPERATURE, _RSS_THROTTLED, _KGSL = (
+    *(11, 13, 16, 313, 332, 340, 341, 359, 509),
+)
 TIME, KEY, KIND, BUNDLE, ORDINAL, FIRST, BEHIND = range(7)
 """Columns of a mark: time; what it belongs to; kind (above); number of the bundle, and of the mark in it; where its
 field begins (its tag) and ends in the data."""
@@ -69,7 +73,35 @@ def _key(data: Any, at: Any, end: Any, tid: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) -> Any:  # noqa: PLR0912  (a kernel)
+def _values_of(number: Any) -> int:
+    """Of a kernel event that says what a counter is from now on: the fields that do, as bits; 0 of any other event."""
+    if number in (_CPU_FREQUENCY, _CPU_IDLE, _KGSL):
+        return 1 << 1
+    if number in (_RSS, _GPU_FREQUENCY):
+        return 1 << 2
+    if number in (_CLOCK_RATE, _TEMPERATURE):  # and who set it; and what it was before
+        return 1 << 2 | 1 << 3
+    if number == _GPU_MEMORY:
+        return 1 << 3
+    return 1 << 4 if number == _RSS_THROTTLED else 0
+
+
+@njit(cache=True, nogil=True)
+def _counter_key(data: Any, at: Any, end: Any, number: Any, values: int) -> Any:
+    """Key of the counter that a kernel event is of: the event, and all it says but the value."""
+    key = (_FNV_BASIS ^ np.uint64(number)) * _FNV_PRIME
+    while at < end:
+        field, _, _, stop = field_at(data, at, end)
+        if stop < 0:
+            break
+        if field > 60 or not (values >> field) & 1:
+            key = _hash(data, at, stop, key)
+        at = stop
+    return key
+
+
+@njit(cache=True, nogil=True)
+def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) -> Any:  # noqa: PLR0912, PLR0915  (a kernel)
     count = 0
     for b in range(begins.shape[0]):
         at = begins[b]
@@ -82,7 +114,8 @@ def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) ->
                 time = np.int64(-1)
                 tid = np.int64(0)
                 text, behind = 0, 0
-                is_life = False
+                is_life, is_counter = False, False
+                counter = np.uint64(0)
                 inner = value
                 while inner < stop:
                     n, w, v, s = field_at(data, inner, stop)
@@ -103,10 +136,20 @@ def _scan(data: Any, begins: Any, lengths: Any, first_bundle: int, rows: Any) ->
                             if pn == 2 and pw == 2:
                                 text, behind = pv, ps
                             place = ps
+                    elif w == 2:
+                        values = _values_of(n)
+                        if values:
+                            is_counter = True
+                            counter = _counter_key(data, v, s, n, values)
                     inner = s
-                if (behind > text or is_life) and time >= 0:
+                if (behind > text or is_life or is_counter) and time >= 0:
                     if count < rows.shape[0]:
-                        kind, key = (LIFE, np.uint64(0)) if is_life else _key(data, text, behind, tid)
+                        if is_life:
+                            kind, key = LIFE, np.uint64(0)
+                        elif is_counter:
+                            kind, key = VALUE, counter
+                        else:
+                            kind, key = _key(data, text, behind, tid)
                         row = rows[count]
                         row[TIME] = time + shift
                         row[KEY] = np.int64(key)

@@ -37,16 +37,27 @@ class Shelf:
         Args:
             folder: with the run's files.
         """
+        told = run.extra or {}
+        return replace(
+            self._of_folder(folder, settings),
+            fetched_sha256=_fetched(told),
+            frequencies_khz=_frequencies(told),
+            state_times=_state_times(told),
+        )
+
+    def while_collected(self, folder: Path, settings: Settings) -> Profiles:
+        """The same before there is a run.json: what lies in the folder was fetched from the run's device."""
+        found = self._of_folder(folder, settings)
+        return replace(found, fetched_sha256=found.own_sha256)
+
+    def _of_folder(self, folder: Path, settings: Settings) -> Profiles:
         name = settings.power_profile
         return Profiles(
             own=folder / POWER_PROFILE,
-            fetched_sha256=_fetched(run.extra or {}),
             forced=self.forced,
             forced_name="" if name == OF_THE_DEVICE else name,
             of_devices={**installed(), **self.added},
-            frequencies_khz=_frequencies(run.extra or {}),
             nominal_voltage_v=settings.nominal_voltage_v,
-            state_times=_state_times(run.extra or {}),
         )
 
     def as_json(self) -> dict[str, Any]:

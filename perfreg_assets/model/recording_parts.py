@@ -1,12 +1,11 @@
 """Series of a recording of hours: read part by part while it is made, before anything of it is dropped, and joined.
 
-What is joined is what a run is judged by: series, thread times, times of starts. Energies and sums of sections would
-need all parts in one engine; a run that was read in parts says that it has none.
+What is joined is all that a trace tells of a run: series, thread times, times of starts, energies and sums of slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,16 +14,20 @@ import numpy as np
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces.energies import NOT_RECORDED
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.grid import Series
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
+from perfreg_assets.traces.joined_costs import PROFILES_DIFFER, JoinedCosts
 from perfreg_assets.traces.measurement import Measurement
+from perfreg_assets.traces.profile_choice import Profiles
+from perfreg_assets.traces.scope import Screens
 from perfreg_assets.traces.thread_times import NoThreadTimes
 
+MARGIN_NS = 1_000_000_000
+"""So much before a part's begin is there as well (`watching`)."""
 PART_S = 120.0
 """So much is read at once: 40 MB at the default data sources."""
-IN_PARTS = "the recording was read in parts, which are not joined for this"
+_OF_CORES = "power_cpu_"
 
 Span = tuple[int, int]
 
@@ -38,8 +41,16 @@ class _Part:
 class PartReader:
     """Reads the exploration's part of a recording, each second once."""
 
-    def __init__(self, app: str, settings: Settings, *, part_s: float = PART_S) -> None:
-        self._app, self._settings = app, settings
+    def __init__(
+        self, app: str, settings: Settings, *, part_s: float = PART_S, profiles: Callable[[], Profiles] = Profiles
+    ) -> None:
+        """
+        Args:
+            profiles: power profiles to choose from, asked for with each part.
+        """
+        self._app, self._settings, self._profiles = app, settings, profiles
+        self._costs = JoinedCosts()
+        self._screens: Callable[[], Screens] = tuple
         self._interval_ns = round(settings.interval_s * 1e9)
         self._part_ns = round(part_s * 1e9)
         self._next: int | None = None
@@ -53,6 +64,10 @@ class PartReader:
     def explore_until(self, end_ns: int) -> None:
         """When it ended."""
         self._end = end_ns
+
+    def explore_steps(self, screens: Callable[[], Screens]) -> None:
+        """Tells until when which screen was shown, of all steps that are known by then: asked with each part."""
+        self._screens = screens
 
     @property
     def needed_from_ns(self) -> int:
@@ -73,38 +88,44 @@ class PartReader:
         if count == 0 or (count * self._interval_ns < self._part_ns and not is_last):
             return
         span = self._next, self._next + count * self._interval_ns
+        screens = self._screens()
         try:
             found = inspect_trace(
-                path, app=self._app, exploration=span, time_limit_s=(span[1] - span[0]) / 1e9, settings=self._settings
-            )
+                path, app=self._app, exploration=span, time_limit_s=(span[1] - span[0]) / 1e9, settings=self._settings,
+                screens=screens, profiles=self._profiles(), is_part=True,
+                told_from_ns=span[0] - MARGIN_NS if self._parts else None,
+            )  # fmt: skip
         except Rejected as error:  # no engine on this machine: the recording goes on, and the run says it
             found = Inspection(TraceHealth(is_complete=False, reason=error.reason, detail=error.detail), [], [])
-        self._parts.append(_Part(span, _unless_short(found, span, count)))
+        found = _unless_short(found, span, count)
+        if found.costs is not None:
+            self._costs.add(found.costs, screens)
+        self._parts.append(_Part(span, found._replace(costs=None)))
         self._next = span[1]
 
-    def joined(self, unseen: Sequence[Span], *, file_bytes: int, sha256: str) -> Inspection:
+    def joined(
+        self, unseen: Sequence[Span], *, file_bytes: int, sha256: str, screens: Screens = (),
+        profiles: Profiles | None = None,
+    ) -> Inspection:  # fmt: skip
         """What was read, as of one trace.
 
         Args:
             unseen: [start, end) that were not recorded.
             file_bytes, sha256: of the recording.
+            screens, profiles: of the run, see `inspect_trace`.
         """
         found = [part.found for part in self._parts]
         health = self._health(unseen)
         health = replace(health, file_bytes=file_bytes, sha256=sha256, unpacked_bytes=file_bytes)
         if not health.is_complete:
             return Inspection(health, [], [])
-        return Inspection(
-            health,
-            _series(found),
-            _measurements(found),
-            _threads([one.threads for one in found]),
-            IN_PARTS,
-            replace(NOT_RECORDED, duration_s=self._seconds(), reason=IN_PARTS, methods=IN_PARTS),
-        )
-
-    def _seconds(self) -> float:
-        return sum(span[1] - span[0] for span in (part.span for part in self._parts)) / 1e9
+        energies = self._costs.energies(screens, profiles or Profiles())
+        series = _series(found)
+        if energies.reason == PROFILES_DIFFER:
+            reason = Reason.SERIES_MISSING
+            series = [one.without_values(reason, PROFILES_DIFFER) if _is_of_cores(one) else one for one in series]
+        threads = _threads([one.threads for one in found])
+        return Inspection(health, series, _measurements(found), threads, self._costs.slices(screens), energies)
 
     def _health(self, unseen: Sequence[Span]) -> TraceHealth:
         if not self._parts:
@@ -164,6 +185,10 @@ def _series(found: Sequence[Inspection]) -> list[Series]:
             values = np.concatenate([one.values for one in parts if one.values is not None])
             joined.append(replace(first, values=values))
     return joined
+
+
+def _is_of_cores(series: Series) -> bool:
+    return series.name.startswith(_OF_CORES) and series.values is not None
 
 
 def _threads(found: Sequence[ThreadTimes | NoThreadTimes | None]) -> ThreadTimes | NoThreadTimes | None:

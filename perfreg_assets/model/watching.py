@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 from perfreg_assets.methods.app_load import REACH_S
 from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
 from perfreg_assets.model import watch_state
-from perfreg_assets.model.recording_parts import PartReader
+from perfreg_assets.model.recording_parts import MARGIN_NS, PartReader
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text, write_whole
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
@@ -30,6 +30,7 @@ from perfreg_assets.traces import event_types, reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.event_types import EventWindows, Survey
 from perfreg_assets.traces.gate import FileFacts
+from perfreg_assets.traces.scope import Screens
 from perfreg_assets.traces.second_use import SecondUse
 from perfreg_assets.traces.spool import Spool, new_spool
 
@@ -180,6 +181,11 @@ class TraceWatch:
         }  # fmt: skip
 
     @property
+    def was_killed(self) -> bool:
+        """Whether it was finished by another process than began it, which had no time to say why it ended."""
+        return self.finished is not None and self.finished[1]["state"] == KILLED
+
+    @property
     def spool(self) -> Spool:
         """Made when it is first asked for: not every recording grows."""
         if self._spool is None:
@@ -195,6 +201,11 @@ class TraceWatch:
         """When it ended."""
         if self.parts is not None:
             self.parts.explore_until(end_ns)
+
+    def explore_steps(self, screens: Callable[[], Screens]) -> None:
+        """See `PartReader.explore_steps`."""
+        if self.parts is not None:
+            self.parts.explore_steps(screens)
 
     # ---- what comes --------------------------------------------------------------------------------
     def append(self, data: bytes) -> None:
@@ -290,7 +301,7 @@ class TraceWatch:
         # What follows on a recording that is whole begins before its end.
         settled = counted.end_ns if is_last else counted.end_ns - (_SECOND_NS if is_whole else self._lag_ns)
         self.parts.read(path, settled, is_last=is_last or is_whole)
-        return self.parts.needed_from_ns - _SECOND_NS
+        return self.parts.needed_from_ns - MARGIN_NS
 
     def finish(
         self, state: str, *, source: str, run: Mapping[str, Any] | None = None
@@ -430,7 +441,9 @@ class TraceWatch:
         boundary, settings = self._boundary(), self._settings
         assert boundary is not None
         assert self._events is not None
-        reach = max(OF_WINDOWS * self._events.window_ns, (REACH_S + 1) * _SECOND_NS)
+        reach = OF_WINDOWS * self._events.window_ns
+        if self._learned is not None and self._learned.limits is not None:
+            reach = max(reach, (REACH_S + 1) * _SECOND_NS)
         return boundary - reach - round((settings.reduction_rim_s + settings.reduction_gap_s) * 1e9)
 
     def _kept(self) -> Spans:

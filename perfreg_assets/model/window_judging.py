@@ -187,7 +187,9 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
     width, first, count = learned.window_ns, learned.window_count, len(events.counts)
     rim_ns, gap_ns = round(settings.reduction_rim_s * 1e9), round(settings.reduction_gap_s * 1e9)
     unusual, silent = scores.unusual, scores.silent & ~events.is_suspended
-    voted = reduction.voted(unusual | silent) if learned.reference.mode.has_votes else unusual | silent
+    voted = unusual | silent
+    if learned.reference.mode.has_votes:
+        voted = reduction.voted(voted, reduction.excess_of(scores.score, learned.reference.alpha, silent))
     is_heavy = excess_of(events, learned) > 1.0
     is_heavy[:first] = False
     is_anomalous = voted | is_heavy | events.is_lossy | scores.unasked

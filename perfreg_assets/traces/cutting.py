@@ -5,8 +5,9 @@ What a packet needs to be understood stays with it:
 * Configuration, clocks, processes, tracks, statistics: kept.
 * A bundle of kernel events: kept as a whole if an event of it is in a kept stretch; it has its own table of names. So
   are those of each core that tell which thread ran when the stretch began, and until when the last one ran. Its atrace
-  marks outside of the stretches go, but for begin and end of what overlaps one and the value a counter holds: these are
-  kept of other bundles as well, each event byte for byte, so that sections inside are what they were.
+  marks and values of the kernel's counters (frequencies, idle states, memory) outside of the stretches go, but for
+  begin and end of what overlaps one and the value a counter holds: these are kept of other bundles as well, each event
+  byte for byte, so that sections and counters inside are what they were.
 * Polls (process_stats, sys_stats, battery, power rails): those in a stretch, the last one before it (a counter holds
   its value; of process_stats, which tells what has changed, the last one of each process and counter), and the first of
   each sequence, which may name the counters.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,10 +11,10 @@ from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.power_states import CORE, PARTS, SCOPES, StateTimes
 from perfreg_assets.methods.thread_times import REST
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.traces.method_energies import MethodCharge, method_charges
+from perfreg_assets.traces.method_energies import MethodCharge, method_charges, most_of
 from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.power_series import Drawn, drawn
-from perfreg_assets.traces.profile_choice import Chosen
+from perfreg_assets.traces.profile_choice import Chosen, Profiles
 from perfreg_assets.traces.rail_series import rails_of
 from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.slice_uses import NO_SLICES
@@ -107,12 +108,30 @@ def energies(scope: Scope) -> Energies:
     Raises:
         Rejected: ENGINE_…
     """
+    found = every_charge(scope)
+    told = at_most(found, scope.profiles, scope.contents.code_name) if found.first_cores is None else found
+    return shortened(replace(told, steps=told.steps if scope.screens else ()))
+
+
+def shortened(found: Energies) -> Energies:
+    """As it is stored: those threads and methods that cost most, and the rest."""
+    methods = found.methods if isinstance(found.methods, str) else most_of(found.methods)
+    return replace(found, threads=_most_threads(found.threads), methods=methods)
+
+
+def every_charge(scope: Scope) -> Energies:
+    """What the time of the scope's grid cost: all threads, methods and steps; what parts of a recording are joined of.
+    The time after the last known step counts as one without a name.
+
+    Raises:
+        Rejected: ENGINE_…
+    """
     found, duration_s = scope.once(drawn), scope.grid.count * scope.grid.interval_s
     common = Energies(
         "", duration_s, None, None, charges=_rail_charges(scope), own_profile_sha256=scope.profiles.own_sha256
     )
     if isinstance(found, str):
-        return _at_most(scope, replace(common, reason_code=Reason.SERIES_MISSING.code, reason=found, methods=found))
+        return replace(common, reason_code=Reason.SERIES_MISSING.code, reason=found, methods=found)
     told = replace(
         common,
         device=found.device,
@@ -137,18 +156,20 @@ def energies(scope: Scope) -> Energies:
     )
 
 
-def _at_most(scope: Scope, told: Energies) -> Energies:
+def at_most(told: Energies, profiles: Profiles, device: str) -> Energies:
     """With an upper bound from the kernel's times in state, where the run has them: no estimate, no series, no verdict.
 
     Why there is none, where they cannot be used, is told with why there is no estimate.
+
+    Args:
+        device: code name.
     """
-    times = scope.profiles.state_times
+    times = profiles.state_times
     if times is None:
         return told
-    device = scope.contents.code_name
     try:
         ticked = TickedCores(times)
-        chosen = scope.profiles.choose(device, ticked)
+        chosen = profiles.choose(device, ticked)
         charge = ticked.charge_mas(chosen.profile)
     except Rejected as rejected:
         return replace(told, device=device, reason=f"{told.reason}; no upper bound either: {rejected}")
@@ -204,7 +225,7 @@ def _outside_ratio(found: Drawn) -> float:
 
 
 def _thread_charges(scope: Scope, found: Drawn) -> tuple[ThreadCharge, ...]:
-    """The threads that cost most by name, and the rest of the app and of all others, so that the sum is whole."""
+    """By name of process and thread."""
     assert found.ma is not None
     of_threads = (found.times.thread_seconds() * found.ma).sum(axis=(1, 2))
     who = Names(scope.contents, scope.app).thread
@@ -212,6 +233,12 @@ def _thread_charges(scope: Scope, found: Drawn) -> tuple[ThreadCharge, ...]:
     for utid in np.flatnonzero(of_threads).tolist():
         key = who(utid)
         sums[key] = sums.get(key, 0.0) + float(of_threads[utid])
+    return tuple(ThreadCharge(process, thread, is_app, charge) for (is_app, process, thread), charge in sums.items())
+
+
+def _most_threads(threads: Iterable[ThreadCharge]) -> tuple[ThreadCharge, ...]:
+    """Those that cost most by name, and the rest of the app and of all others, so that the sum is whole."""
+    sums = {(one.is_app, one.process, one.thread): one.charge_mas for one in threads}
     total = sum(sums.values())
     ranked = sorted(sums, key=lambda key: (-sums[key], key))
     kept = [key for key in ranked if sums[key] >= _LEAST_SHARE * total]
@@ -229,8 +256,6 @@ def _thread_charges(scope: Scope, found: Drawn) -> tuple[ThreadCharge, ...]:
 
 def _step_charges(scope: Scope, found: Drawn, of_segments: Floats) -> tuple[StepCharge, ...]:
     grid, names = scope.grid, [name for _, name in scope.screens]
-    if not names:
-        return ()
     count = len(names) + 1  # the last one is what no screen is known of
     steps = np.where(found.steps < 0, len(names), found.steps)
     scopes = of_segments.sum(axis=(1, 3))

@@ -22,6 +22,7 @@ from perfreg_assets.traces.engine import TraceSession, start_engine
 from perfreg_assets.traces.engines import Engines, wants_wide
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_facts, check_file, check_trace
 from perfreg_assets.traces.grid import Grid, Series
+from perfreg_assets.traces.joined_costs import PartCosts, part_costs
 from perfreg_assets.traces.measurement import Measurement
 from perfreg_assets.traces.power_series import TOTAL
 from perfreg_assets.traces.profile_choice import Profiles
@@ -36,7 +37,8 @@ _SMALL_BYTES = 16 << 20  # unpacked; kept from checking to loading, for every tr
 
 
 class Inspection(NamedTuple):
-    """What one look at a trace gives; only `health` where it is not complete. `slices`: or why there are none."""
+    """What one look at a trace gives; only `health` where it is not complete. `slices`: or why there are none. `costs`:
+    of a part of a recording in place of `slices` and `energies`."""
 
     health: TraceHealth
     series: list[Series]
@@ -44,6 +46,7 @@ class Inspection(NamedTuple):
     threads: ThreadTimes | NoThreadTimes | None = None
     slices: SliceUses | str = NO_SLICES
     energies: Energies = NOT_RECORDED
+    costs: PartCosts | None = None
 
 
 def inspect_trace(
@@ -59,6 +62,8 @@ def inspect_trace(
     engines: Engines | None = None,
     screens: Screens = (),
     profiles: Profiles | None = None,
+    is_part: bool = False,
+    told_from_ns: int | None = None,
 ) -> Inspection:
     """What the trace is worth, and its series, thread times and measurements if it is complete.
 
@@ -73,6 +78,8 @@ def inspect_trace(
         engines: of the batch that the trace belongs to; without, one is started for it.
         screens: what the app showed when, see `Screens`.
         profiles: power profiles to choose from; without, what the cores drew is not known.
+        is_part: more of the recording follows, which will be joined with this.
+        told_from_ns: see `Scope`.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE only, which is this machine's fault and not the trace's.
@@ -107,6 +114,8 @@ def inspect_trace(
         settings=settings,
         screens=screens,
         profiles=profiles or Profiles(),
+        is_part=is_part,
+        told_from_ns=told_from_ns,
     )
     with engines.room_for(facts.unpacked_bytes) if engines else nullcontext():
         begin = time.perf_counter() - file_s  # the wait for others is nobody's work
@@ -133,6 +142,8 @@ def _look_inside(
     settings: Settings,
     screens: Screens,
     profiles: Profiles,
+    is_part: bool,
+    told_from_ns: int | None,
     is_wide: bool,
 ) -> tuple[Inspection, float, bool]:
     """With one engine: what it gives, the seconds spent waiting for it, and whether a wide one may do better."""
@@ -155,7 +166,7 @@ def _look_inside(
         if health.is_complete and health.window_ns is not None:
             start_ns, end_ns = health.window_ns
             grid = Grid.covering(start_ns, end_ns, settings.interval_s)
-            scope = Scope(session, contents, grid, app, profiles, screens)
+            scope = Scope(session, contents, grid, app, profiles, screens, told_from_ns)
             series = series_of(scope, health.losses)
             threads = _threads(scope, series)
             # A collection launches the app before the exploration begins, so that part of the recording counts too.
@@ -166,9 +177,11 @@ def _look_inside(
                 end_ns=end_ns,
                 has_slices=contents.has_slices,
             )
-            found = Inspection(
-                health, series, measurements, threads, slice_uses(scope, screens), _energies(scope, series)
-            )
+            found = Inspection(health, series, measurements, threads)
+            if is_part:
+                found = found._replace(costs=_part_costs(scope, series))
+            else:
+                found = found._replace(slices=slice_uses(scope, screens), energies=_energies(scope, series))
     except Rejected as error:
         if error.reason is Reason.ENGINE_UNAVAILABLE:
             raise
@@ -189,8 +202,16 @@ def _threads(scope: Scope, series: list[Series]) -> ThreadTimes | NoThreadTimes:
 
 def _energies(scope: Scope, series: list[Series]) -> Energies:
     """Of the same times as `power_cpu_total`; nothing of what a loss took from that."""
+    return _unless_spoilt(energies(scope), series)
+
+
+def _part_costs(scope: Scope, series: list[Series]) -> PartCosts:
+    found = part_costs(scope)
+    return replace(found, energies=_unless_spoilt(found.energies, series))
+
+
+def _unless_spoilt(found: Energies, series: list[Series]) -> Energies:
     (total,) = (one for one in series if one.name == TOTAL)
-    found = energies(scope)
     if total.reason_code != Reason.SERIES_SPOILT.code:
         return found
     return replace(

@@ -6,8 +6,8 @@ themselves adds up to no more than what their thread does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -69,7 +69,7 @@ class ThreadCharge:
 
 
 def method_charges(scope: Scope, found: Drawn) -> tuple[MethodCharge, ...] | str:
-    """The app's methods over the scope's grid, those that took most by themselves first, or why there are none.
+    """The app's methods over the scope's grid, all of them (see `most_of`), or why there are none.
 
     Raises:
         Rejected: ENGINE_…
@@ -98,7 +98,7 @@ def method_charges(scope: Scope, found: Drawn) -> tuple[MethodCharge, ...] | str
         row[0] += int(sums[0][k])
         row[1] += float(sums[1][k])
         row[2] += float(sums[2][k]) if is_outermost else 0.0
-    return _most(merged)
+    return tuple(MethodCharge(*key, int(row[0]), row[1], row[2]) for key, row in merged.items() if any(row))
 
 
 def _thread_charges(scope: Scope, found: Drawn, utids: np.ndarray) -> dict[int, ThreadCharge]:
@@ -128,11 +128,21 @@ def _drawn_by(found: Drawn) -> dict[int, Clock]:
     }
 
 
-def _most(merged: dict[tuple[str, str, str], list[float]]) -> tuple[MethodCharge, ...]:
-    order = sorted((key for key in merged if any(merged[key])), key=lambda key: (-merged[key][1], key))
-    kept = {key: merged[key] for key in order[:MOST_METHODS]}
-    for key in order[MOST_METHODS:]:
-        rest = kept.setdefault((key[0], REST, REST), [0, 0.0, 0.0])
-        for place, amount in enumerate(merged[key]):
-            rest[place] += amount
-    return tuple(MethodCharge(*key, int(row[0]), row[1], row[2]) for key, row in kept.items())
+def most_of(methods: Iterable[MethodCharge]) -> tuple[MethodCharge, ...]:
+    """Those that took most by themselves first, and one rest of each process."""
+    order = sorted(methods, key=lambda one: (-one.self_mas, one.process, one.thread, one.method))
+    rests: dict[str, MethodCharge] = {}
+    for one in order[MOST_METHODS:]:
+        rest = rests.get(one.process, MethodCharge(one.process, REST, REST, 0, 0.0, 0.0))
+        rests[one.process] = sum_of(rest, one)
+    return (*order[:MOST_METHODS], *rests.values())
+
+
+def sum_of(one: MethodCharge, other: MethodCharge) -> MethodCharge:
+    """Both together, under the name of the first."""
+    return replace(
+        one,
+        call_count=one.call_count + other.call_count,
+        self_mas=one.self_mas + other.self_mas,
+        total_mas=one.total_mas + other.total_mas,
+    )

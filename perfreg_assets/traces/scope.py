@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from perfreg_assets.traces.columns import Schema, Table
+from perfreg_assets.traces.columns import Nullable, Schema, Table
 from perfreg_assets.traces.contents import TraceContents
 from perfreg_assets.traces.core_counters import CoreCounters, load_core_counters
 from perfreg_assets.traces.core_pieces import CorePieces, cut
@@ -21,6 +21,7 @@ from perfreg_assets.traces.profile_choice import Profiles
 from perfreg_assets.traces.statements import placeholders, statement
 
 _SHARED = frozenset({"runnable"})  # statements whose rows serve more than one purpose
+_SHORT_STATES = frozenset({"runnable", "io_wait"})
 Screens = Sequence[tuple[int, str]]
 """(until when, screen) in order of time: a screen holds until its action is sent; "" for one that is not known."""
 
@@ -34,6 +35,8 @@ class Scope:
     Attributes:
         profiles: what the device may draw, to choose from.
         screens: of the run's path.
+        told_from_ns: from when on the trace is whole; of what was before, it was kept what a part needs. A thread that
+            could run or waited for I/O since before then has done other things meanwhile. None: it is whole.
     """
 
     session: TraceSession
@@ -42,6 +45,7 @@ class Scope:
     app: str
     profiles: Profiles = field(default_factory=Profiles, compare=False)
     screens: Screens = ()
+    told_from_ns: int | None = None
     _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
     _known_rows: dict[str, Table | str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -107,6 +111,16 @@ class Scope:
             found = self.session.query(statement(name, **values), schema)
         except QueryError as error:
             found = f"the trace processor refuses {name}.sql: {' '.join(str(error).split())[-200:]}"
+        if name in _SHORT_STATES and self.told_from_ns is not None and not isinstance(found, str):
+            found = _begun_since(found, self.told_from_ns)
         if name in _SHARED:
             self._known_rows[name] = found
         return found
+
+
+def _begun_since(rows: Table, from_ns: int) -> Table:
+    """Those that began then or later, and those without a time."""
+    ts = rows["ts"]
+    if isinstance(ts, Nullable):
+        return rows.take(ts.is_null | (ts.values >= from_ns))
+    return rows.take(ts >= from_ns)

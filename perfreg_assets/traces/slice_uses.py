@@ -19,6 +19,8 @@ NO_SLICES = "the trace has no slices of the app (atrace)"
 _MOST = 1000  # rows of a run; what took least is one rest per screen
 
 _Key = tuple[str, str, str, str]
+SliceSums = dict[_Key, list[int]]
+"""(screen, process, thread, slice) → calls, and ns: of all of these, of the longest, by themselves, with all below."""
 _CALLS, _CALLED, _LONGEST, _OWN, _TOTAL = range(5)
 
 
@@ -28,14 +30,24 @@ def slice_uses(scope: Scope, screens: Screens) -> SliceUses | str:
     Raises:
         Rejected: ENGINE_…
     """
-    grid, found = scope.grid, scope.once(app_slices)
+    found = scope.once(app_slices)
     if found is None:
         return NO_SLICES
+    return uses_of(slice_sums(scope, found, screens))
+
+
+def slice_sums(scope: Scope, found: Nested, screens: Screens, after: str = "") -> SliceSums:
+    """What the app's slices took by screen over the time of the scope's grid.
+
+    Args:
+        after: stands for the screen after the last known one.
+    """
+    grid = scope.grid
     keys, numbers = by_name(found, Names(scope.contents, scope.app))
-    sums: dict[_Key, list[int]] = {}
-    for lo, hi, screen in _stretches(screens, grid.start_ns, grid.end_ns):
+    sums: SliceSums = {}
+    for lo, hi, screen in _stretches(screens, grid.start_ns, grid.end_ns, after):
         _add(sums, found, keys, numbers, lo, hi, screen)
-    return _uses(sums)
+    return sums
 
 
 def app_slices(scope: Scope) -> Nested | None:
@@ -53,10 +65,10 @@ def app_slices(scope: Scope) -> Nested | None:
     return nested(table, scope.contents.end_ns) if len(table) else None
 
 
-def _stretches(screens: Screens, start_ns: int, end_ns: int) -> list[tuple[int, int, str]]:
-    """[from, to) and screen, in order; "" where none is known."""
+def _stretches(screens: Screens, start_ns: int, end_ns: int, after: str) -> list[tuple[int, int, str]]:
+    """[from, to) and screen, in order; `after` where none is known."""
     borders = [start_ns, *(min(max(until, start_ns), end_ns) for until, _ in screens), end_ns]
-    names = [*(name for _, name in screens), ""]
+    names = [*(name for _, name in screens), after]
     return [(lo, hi, name) for (lo, hi), name in zip(pairwise(borders), names, strict=True) if lo < hi]
 
 
@@ -72,7 +84,7 @@ def by_name(found: Nested, names: Names) -> tuple[list[tuple[str, str, str, bool
 
 
 def _add(
-    sums: dict[_Key, list[int]],
+    sums: SliceSums,
     found: Nested,
     keys: Sequence[tuple[str, str, str, bool]],
     numbers: np.ndarray,
@@ -104,12 +116,28 @@ def _add(
         row[_TOTAL] += int(total_ns[k]) if is_outermost else 0
 
 
-def _uses(sums: dict[_Key, list[int]]) -> SliceUses:
+def add_sums(sums: SliceSums, more: SliceSums) -> None:
+    """Adds those of another stretch of time, in which no slice began that began in the first."""
+    for key, row in more.items():
+        own = sums.setdefault(key, [0] * 5)
+        for k, amount in enumerate(row):
+            own[k] = max(own[k], amount) if k == _LONGEST else own[k] + amount
+
+
+def lengthen(sums: SliceSums, key: _Key, before_ns: int, now_ns: int) -> None:
+    """A call that counted as `before_ns` long turned out to be longer."""
+    row = sums[key]
+    row[_CALLED] += now_ns - before_ns
+    row[_LONGEST] = max(row[_LONGEST], now_ns)
+
+
+def uses_of(sums: SliceSums) -> SliceUses:
+    """As it is stored: those that took most, and the rest of each screen."""
     of_screen: dict[str, int] = {}
     for (screen, *_), row in sums.items():
         of_screen[screen] = of_screen.get(screen, 0) + row[_OWN]
     order = sorted(sums, key=lambda key: (-sums[key][_TOTAL], -sums[key][_OWN], key))
-    merged: dict[_Key, list[int]] = {key: sums[key] for key in order[:_MOST]}
+    merged: SliceSums = {key: sums[key] for key in order[:_MOST]}
     for key in order[_MOST:]:
         rest = merged.setdefault((key[0], REST, REST, REST), [0] * 5)
         for k, amount in enumerate(sums[key]):

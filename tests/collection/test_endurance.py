@@ -18,7 +18,7 @@ from standin_fixtures import TRACE
 
 from perfreg_assets.cli import main
 from perfreg_assets.cli.endurance import note_place, seconds_of
-from perfreg_assets.collection.endurance import collect_endurance
+from perfreg_assets.collection.endurance import NO_RUN, collect_endurance
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.sweep import remaining, sweep
 from perfreg_assets.model.references import Source, learned_of, reference_of
@@ -27,8 +27,10 @@ from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.cutting import cut_trace
 from perfreg_assets.traces.event_types import count_events, survey
 from perfreg_assets.traces.reduced import DOCUMENT
-from perfreg_assets.warehouse import references
+from perfreg_assets.traces.slice_uses import NO_SLICES
+from perfreg_assets.warehouse import energies, references
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.slice_uses import load_uses
 from tests.collection.conftest import QUICK as QUICK_BENCH
 from tests.traces.long_traces import write_long_trace
 
@@ -156,7 +158,16 @@ def test_the_command_leaves_a_page_and_rows_in_the_warehouse(endurance, monkeypa
         (run,) = reader.dicts("SELECT run_id, state, is_trace_reduced, run_verdict FROM marts.runs")
         series = dict(reader.rows('SELECT series, list_sum("values") FROM marts.series_arrays WHERE NOT is_missing'))
         (reduced,) = reader.dicts("SELECT run_id, bytes_before, bytes_after, window_count FROM marts.reductions")
+        (cost,) = energies.find(reader, [run["run_id"]]).values()
+        slices = load_uses(reader, [run["run_id"]])[run["run_id"]]
     told = endurance.document()
+    # What it lacks is what was not recorded, not that it was read in parts.
+    assert "no CPU frequencies" in cost.reason
+    assert cost.duration_s == pytest.approx(13.0, abs=1.0)
+    assert slices == NO_SLICES
+    explored = told["run"]["exploration"]
+    times = [step["ts_ns"] for step in told["run"]["path"]]
+    assert explored["start_ns"] <= times[0] < times[-1] <= explored["end_ns"]
     assert collected == {"run_id": told["run"]["run_id"], "state": "collected"}
     # The whole recording is what the run is judged by, though most of it is not stored.
     expected = {"run_id": told["run"]["run_id"], "state": "complete", "is_trace_reduced": True}
@@ -220,7 +231,7 @@ sys.path[:0] = [sys.argv[3], sys.argv[3] + "/tests/device", sys.argv[3] + "/test
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.cli import main
 from perfreg_assets.cli.endurance import seconds_of
-from perfreg_assets.collection.endurance import collect_endurance
+from perfreg_assets.collection.endurance import NO_RUN, collect_endurance
 from perfreg_assets.model.watching import TraceWatch
 from perfreg_assets.settings import Settings
 from test_endurance import QUICK, SETTINGS
@@ -276,6 +287,13 @@ def test_a_collection_that_is_killed_loses_nothing_and_is_judged_to_its_end(endu
     assert starts[-1] > judged_before + 2 * SECOND
     with Warehouse.of(endurance.settings).reading() as reader:
         assert reader.rows("SELECT count(*) FROM marts.reductions") == [(1,)]
+        assert reader.rows("SELECT count(*) FROM marts.runs") == [(0,)]
+        ((run_id, state, code, reason),) = reader.rows(
+            "SELECT run_id, state, reason_code, reason FROM core.collections"
+        )
+    assert (run_id, state, code) == (None, "failed", Reason.COLLECTION_INTERRUPTED.code)
+    assert NO_RUN in reason
+    assert NO_RUN in result.stderr
 
 
 @pytest.fixture

@@ -3,10 +3,34 @@
 import adbutils
 import pytest
 
+from perfreg_assets.collection import collect
 from perfreg_assets.collection.exploration import hash_state
 from perfreg_assets.reasons import Reason
 
 pytestmark = pytest.mark.device
+
+
+@pytest.fixture(autouse=True)
+def told_while_it_ran(monkeypatch):
+    """What each explorer says of its steps so far is what it leaves in the end."""
+    made, pairs = collect.make_explorer, []
+
+    def watched(context):
+        explorer = made(context)
+        stop = explorer.stop
+
+        def stopped():
+            left = stop()
+            pairs.append((tuple(explorer.steps()), left.steps))
+            return left
+
+        explorer.stop = stopped
+        return explorer
+
+    monkeypatch.setattr(collect, "make_explorer", watched)
+    yield
+    for so_far, left in pairs:
+        assert so_far == left
 
 
 def test_droidbots_files_become_the_path(bench):

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from sklearn.neighbors import LocalOutlierFactor
 
 from perfreg_assets.methods import reduction
-from perfreg_assets.methods.reduction import MODES, Judge, ReferenceTooShortError, kept_stretches, learn, voted
+from perfreg_assets.methods.reduction import (
+    MODES,
+    Judge,
+    ReferenceTooShortError,
+    excess_of,
+    kept_stretches,
+    learn,
+    voted,
+)
 
 
 def stream(seed, n, odd=(), size=40):
@@ -136,15 +144,30 @@ def test_a_short_reference_is_refused():
         learn(np.vstack([stream(12, 499), np.zeros((21, 6))]), MODES["default"])
 
 
-@given(st.lists(st.booleans(), max_size=40))
-def test_votes_equal_their_definition(flags):
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 1.0, 2.0, 6.0])), max_size=40))
+def test_votes_equal_their_definition(windows):
+    flags, excess = [flag for flag, _ in windows], [above for _, above in windows]
     n = len(flags)
     width = min(12, n)
-    slow = [
-        flags[i] and any(sum(flags[a : a + width]) >= 3 for a in range(max(0, i - width + 1), min(i, n - width) + 1))
-        for i in range(n)
-    ]
-    assert voted(np.array(flags, bool)).tolist() == slow
+
+    def counts(first):
+        here = range(first, first + width)
+        return sum(flags[k] for k in here) >= 3 and sum(excess[k] for k in here if flags[k]) >= 6
+
+    slow = [flags[i] and any(counts(a) for a in range(max(0, i - width + 1), min(i, n - width) + 1)) for i in range(n)]
+    assert voted(np.array(flags, bool), np.array(excess)).tolist() == slow
+
+
+def test_what_is_hardly_above_the_threshold_counts_only_where_it_stays_so():
+    score = np.full(200, np.nan)
+    score[20:26] = 1.4  # drift: times the threshold
+    score[60:63] = 3.1
+    score[100:140] = 1.6
+    score[160] = np.inf
+    is_silent = np.zeros(200, bool)
+    is_silent[180:183] = True
+    found = voted((score >= 1) | is_silent, excess_of(score, 1.0, is_silent))
+    assert np.flatnonzero(found).tolist() == [60, 61, 62, *range(100, 140), 180, 181, 182]
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 9)), max_size=12), st.integers(0, 12), st.integers(0, 20))

@@ -171,7 +171,7 @@ def test_memory_that_grows_is_kept_though_no_event_tells_and_the_published_metho
         return {int(starts[n] - START_NS) // SECOND for n, reason in enumerate(windows.reason) if reason == "load"}
 
     whole = judge_trace(path, quick, app="com.rig.media")
-    assert set(range(170, 190)) <= loaded(whole) <= set(range(162, 198))
+    assert set(range(170, 190)) <= loaded(whole) <= set(range(140, 221))  # half minutes with some of it
     assert any(a <= START_NS + 170 * SECOND and b >= START_NS + 190 * SECOND for a, b in whole.stretches)
     assert loaded(judge_trace(path, quick)) == set()  # no app is named
     assert loaded(judge_trace(path, quick, app="com.other")) == set()

@@ -22,6 +22,14 @@ QUERIES = {
         SELECT ts AS begin, 0 AS behind, 0 AS cpu, 0 AS tid, ifnull(name, '') || type AS thread,
                printf('%.6g', value) AS process
         FROM counter JOIN track ON track.id = track_id WHERE ts >= {start} AND ts < {end}""",
+    # What cores and graphics were at when the part began, however long they had been.
+    "held": """
+        SELECT 0 AS begin, 0 AS behind, ifnull(track.cpu, -1) AS cpu, 0 AS tid, name AS thread,
+               printf('%.6g', value) AS process
+        FROM (SELECT track_id, value, max(ts) FROM counter WHERE ts < {start} GROUP BY track_id)
+        JOIN (SELECT id, name, NULL AS cpu FROM gpu_counter_track UNION SELECT id, name, cpu FROM cpu_counter_track)
+             AS track ON track.id = track_id
+        WHERE name IN ('cpufreq', 'cpuidle', 'gpufreq')""",
     "slices": """
         SELECT ts AS begin, ts + dur AS behind, 0 AS cpu, ifnull(thread.tid, 0) AS tid,
                ifnull(slice.name, '') AS thread, ifnull(track.name, '') AS process

@@ -15,7 +15,7 @@ from perfreg_assets.traces.energies import energies
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.frequency import Clock
 from perfreg_assets.traces.grid import Grid
-from perfreg_assets.traces.method_energies import MethodCharge, ThreadCharge, _most
+from perfreg_assets.traces.method_energies import MethodCharge, ThreadCharge, most_of
 from perfreg_assets.traces.profile_choice import BUNDLED, Offered, Profiles
 from perfreg_assets.traces.scope import Scope
 
@@ -73,9 +73,8 @@ def test_any_stretch_costs_what_its_single_nanoseconds_do_and_parts_add_up(made,
 
 def test_what_is_beyond_the_most_is_one_rest_so_that_the_sum_is_whole(monkeypatch):
     monkeypatch.setattr("perfreg_assets.traces.method_energies.MOST_METHODS", 2)
-    found = _most(
-        {("app", "main", name): [1, value, value] for name, value in (("a", 3.0), ("b", 2.0), ("c", 1.0), ("d", 0.5))}
-    )
+    values = (("c", 1.0), ("a", 3.0), ("b", 2.0), ("d", 0.5))
+    found = most_of([MethodCharge("app", "main", name, 1, value, value) for name, value in values])
     assert [one.method for one in found] == ["a", "b", REST]
     assert found[2] == MethodCharge("app", REST, REST, 2, 1.5, 1.5)
 
