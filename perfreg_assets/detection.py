@@ -79,6 +79,15 @@ LOCALISATIONS: dict[str, LocalisationDefinition] = {
 }
 
 
+def way_of(detector: DetectorDefinition, chosen: Way) -> Way:
+    """How a detector compares a run.
+
+    Args:
+        chosen: of the run's history: how it is compared by detectors that take what there is enough of.
+    """
+    return chosen if detector.fallback is not None else detector.way
+
+
 def register(definition: DetectorDefinition) -> None:
     """Makes a detector known to everything.
 

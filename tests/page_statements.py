@@ -26,6 +26,8 @@ _CURRENT = {
     "windows": "SELECT * FROM marts.discords",
     "histories": "SELECT * FROM marts.history_states",
     "members": "SELECT * FROM marts.history_sets ORDER BY run_id, history_rank",
+    "any_path": "SELECT * REPLACE (screens_rank AS history_rank) FROM marts.history_candidates "
+    "WHERE screens_rank IS NOT NULL ORDER BY run_id, screens_rank",
     "causes": "SELECT run_id, rank, growth, growth_share, z FROM marts.causes",
     "also": "SELECT run_id, rank, growth_share, z FROM marts.also_grew",
     "evidence": "SELECT run_id, evidence_text AS told FROM marts.distances WHERE is_latest "
@@ -78,12 +80,20 @@ def _section(html: str, start: str, end: str) -> str:
 def _run(run: dict[str, Any], html: str, facts: Facts) -> Iterator[str]:
     history = next(iter(facts["histories"]), None)
     verdicts = {one["series"]: one for one in facts["verdicts"]}
+    any_path = facts["any_path"] if _is_of_any_path(history, verdicts) else []
+    facts = {**facts, "any_path": any_path, "members": any_path or facts["members"]}
     yield from _first_section(run, html, history, verdicts, facts)
-    yield from _facts(run, html, history)
+    yield from _facts(run, html, history, facts["any_path"])
     yield from _series(html, verdicts)
     yield from _windows(html, facts["windows"])
-    yield from _history(html, history, facts["members"])
+    yield from _history(html, history, facts["members"], facts["any_path"])
     yield from _causes(html, [*facts["causes"], *facts["also"]])
+
+
+def _is_of_any_path(history: dict[str, Any] | None, verdicts: dict[str, Any]) -> bool:
+    """Whether the verdict in force rests on runs of any path; the thesis' rule never does."""
+    whole = verdicts.get("*")
+    return history is not None and history["way"] == "any_path" and (whole is None or whole["detector"] != "iqr")
 
 
 def _first_section(
@@ -140,6 +150,7 @@ def _claims(history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Fac
 
     return [
         (r"the last (\d+) comparable runs", lambda m: int(m[1]) == size),
+        (r"the last (\d+) runs of any path", lambda m: int(m[1]) == len(facts["any_path"])),
         (r"(\d+) comparable earlier runs? of the (\d+) needed", lambda m: _needed(m, history)),
         (
             r"Record (\d+) more comparable",
@@ -190,12 +201,13 @@ def _checked(text: str, claims: list[Claim]) -> str:
     return text
 
 
-def _facts(run: dict[str, Any], html: str, history: dict[str, Any] | None) -> Iterator[str]:
+def _facts(run: dict[str, Any], html: str, history: dict[str, Any] | None, any_path: Rows) -> Iterator[str]:
     facts = dict(re.findall(r"<dt>(\w+)</dt><dd>(.*?)</dd>", _section(html, '<dl class="facts">', "</dl>"), re.S))
     steps = shown(facts.get("Steps", ""))
     if run["step_count"] is not None and not steps.startswith(str(run["step_count"])):
         yield f"{run['step_count']} steps in the marts, {steps} on the page"
     expected = f"{history['history_size']} of {history['history_maximum']} runs" if history else "–"
+    expected = f"{len(any_path)} runs of any path" if any_path else expected
     if shown(facts.get("History", "")) != expected:
         yield f"history of {expected} in the marts, {shown(facts.get('History', ''))} on the page"
     count = run["functional_problem_count"] or 0
@@ -232,7 +244,7 @@ def _windows(html: str, windows: list[dict[str, Any]]) -> Iterator[str]:
         yield f"windows {sorted(told)} on the page, {sorted(known)} in the marts"
 
 
-def _history(html: str, history: dict[str, Any] | None, members: Rows) -> Iterator[str]:
+def _history(html: str, history: dict[str, Any] | None, members: Rows, any_path: Rows) -> Iterator[str]:
     if history is None:
         return
     section = _section(html, '<h2 id="history">', "</section>")
@@ -242,6 +254,9 @@ def _history(html: str, history: dict[str, Any] | None, members: Rows) -> Iterat
     numbers = [int(one) for one in head.groups() if one] if head else []
     if numbers != [history["history_size"], history["candidate_count"]]:
         yield f"history {numbers} on the page, {history['history_size']} of {history['candidate_count']} in the marts"
+    beside = re.search(r"beside the (\d+) most recent runs of any path", shown(section))
+    if (int(beside[1]) if beside else 0) != len(any_path):
+        yield f"{beside and beside[0]} on the page, {len(any_path)} in the marts"
     told = re.findall(
         r'<td class="num">(\d+)</td><td><a href="([^"]+)\.html">.*?<td class="num">([\d.–]+)</td></tr>', section
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_where_recorded
-from perfreg_assets.detection import DetectorDefinition, Way
+from perfreg_assets.detection import DetectorDefinition, Way, way_of
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import NO_PATH, UNKNOWN, StatePath, state_codes
 from perfreg_assets.model import measurements
@@ -143,7 +143,7 @@ class Planned:
 
     def family(self, run_id: str, detector: DetectorDefinition) -> list[Comparison]:
         """What the detector judges of one run: by its own way, or by that of the one that stands in for it."""
-        way = self.ways[run_id] if detector.fallback is not None else detector.way
+        way = way_of(detector, self.ways[run_id])
         return (self.by_path if way == "path" else self.by_screens)[run_id]
 
     def everything(self) -> list[Comparison]:

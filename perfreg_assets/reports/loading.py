@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from perfreg_assets import detection
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports import bands
 from perfreg_assets.reports.conditions import in_groups, of
@@ -144,10 +145,9 @@ SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance
 FROM marts.measurements WHERE subject_kind = 'run' AND {of} GROUP BY subject_id
 """
 _CANDIDATES = """
-SELECT near.run_id, near.history_run_id, compared.compared_rank, near.similarity_ratio, near.exclude_reason,
-       near.history_version_name, near.history_started_at
-FROM marts.history_candidates AS near LEFT JOIN marts.compared_with AS compared USING (run_id, history_run_id)
-WHERE {of} ORDER BY near.run_id, near.history_run_id
+SELECT run_id, history_run_id, history_rank, screens_rank, similarity_ratio, exclude_reason, history_version_name,
+       history_started_at
+FROM marts.history_candidates WHERE {of} ORDER BY run_id, history_run_id
 """
 _TRACES = "SELECT run_id, has_trace, exploration_start_ns FROM marts.runs WHERE {of}"
 
@@ -158,10 +158,10 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
     named = of(ids)
     parts = {name: dict(reader.rows(sql.format(of=named), ids)) for name, sql in _HASHES.items()}
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(ids, "near.run_id")), ids):
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=named), ids):
         candidates[run_id].append(tuple(facts))
     beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
-    members = {member[0] for group in candidates.values() for member in group if member[1] is not None}
+    members = {one[0] for group in candidates.values() for one in group if one[1] is not None or one[2] is not None}
     everyone = sorted({*ids, *members})
     series = stamps.series_contents(reader, everyone)
     metrics = _metric_contents(reader, everyone)
@@ -182,7 +182,7 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
                 (
                     *facts,
                     [series.get(facts[0]), metrics.get(facts[0]), traces.get(facts[0])]
-                    if facts[1] is not None
+                    if facts[1] is not None or facts[2] is not None
                     else None,
                 )
                 for facts in candidates[run_id]
@@ -243,7 +243,8 @@ def load_details(
     order, similarities = order or RunOrder(reader), similarities or PathSimilarities()
     runs = load_runs(reader, ids) if runs is None else runs
     beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
-    histories = _histories(reader, ids)
+    tables = _Tables.load(reader, ids)
+    histories = _histories(reader, ids, tables.verdicts)
     for history_of, history in histories.items():
         for member in history.members:
             if member.similarity is not None:
@@ -256,7 +257,6 @@ def load_details(
     steps = _paths(reader, [*ids, *((recent | by_screens) - set(ids))])
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
     others = load_runs(reader, sorted(members))
-    tables = _Tables.load(reader, ids)
     attachments = _attachments(reader, ids)
     axes: dict[str, list[AxisVerdict]] = defaultdict(list)
     for verdict in load_axis_verdicts(reader, ids):
@@ -295,11 +295,12 @@ def load_details(
 
 def load_series_view(reader: Reader, run_id: str, series: str) -> SeriesView:
     """One judged series of a run with its history, as its page has it, and nothing else of the run."""
-    chosen = _histories(reader, [run_id]).get(run_id)
+    tables = _Tables.load(reader, [run_id])
+    chosen = _histories(reader, [run_id], tables.verdicts).get(run_id)
     members = [member.run_id for member in chosen.chosen] if chosen else []
     arrays = _series_arrays(reader, [run_id, *members], series)
     steps = _paths(reader, [run_id, *members]) if chosen is not None and chosen.way == "any_path" else {}
-    views = _series_views(run_id, arrays, chosen, _Tables.load(reader, [run_id]), set(), steps)
+    views = _series_views(run_id, arrays, chosen, tables, set(), steps)
     return next(view for view in views if view.name == series)
 
 
@@ -348,37 +349,45 @@ def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attac
     return found
 
 
-def _histories(reader: Reader, run_ids: Sequence[str]) -> dict[str, History]:
-    members: dict[str, list[HistoryMember]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(run_ids, "near.run_id")), run_ids):
-        other, rank, similar, reason, version_name, started_at = facts
-        members[run_id].append(
-            HistoryMember(
-                run_id=other,
-                rank=rank,
-                similarity=similar,
-                exclude_reason=reason,
-                version_name=version_name,
-                started_at=started_at,
-            )
-        )
+def _histories(
+    reader: Reader, run_ids: Sequence[str], verdicts: Mapping[str, Mapping[str, Verdict]]
+) -> dict[str, History]:
+    """What each run is compared with by the detector of its verdict."""
+    candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(run_ids)), run_ids):
+        candidates[run_id].append(tuple(facts))
     found = {}
     for row in reader.dicts(
         "SELECT run_id, state, way, history_size, history_maximum, history_minimum, similarity_minimum, "
         f"candidate_count, excluded_counts::VARCHAR AS excluded_counts FROM marts.history_states WHERE {of(run_ids)}",
         run_ids,
     ):
-        ordered = sorted(members[row["run_id"]], key=lambda m: (m.started_at or _EPOCH, m.run_id), reverse=True)
+        verdict = verdicts.get(row["run_id"], {}).get(RUN_LEVEL)
+        way = row["way"] if verdict is None else detection.way_of(detection.definition_of(verdict.detector), row["way"])
+        members = [
+            HistoryMember(
+                run_id=other,
+                rank=screens_rank if way == "any_path" else history_rank,
+                similarity=similar,
+                exclude_reason=reason,
+                version_name=version_name,
+                started_at=started_at,
+            )
+            for other, history_rank, screens_rank, similar, reason, version_name, started_at in candidates[
+                row["run_id"]
+            ]
+        ]
+        members.sort(key=lambda m: (m.started_at or _EPOCH, m.run_id), reverse=True)
         found[row["run_id"]] = History(
             state=row["state"],
-            way=row["way"],
+            way=way,
             size=row["history_size"],
             maximum=row["history_maximum"],
             minimum=row["history_minimum"],
             similarity_minimum=row["similarity_minimum"],
             candidate_count=row["candidate_count"],
             excluded_counts=json.loads(row["excluded_counts"]),
-            members=tuple(ordered),
+            members=tuple(members),
         )
     return found
 

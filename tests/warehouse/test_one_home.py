@@ -37,7 +37,7 @@ def test_the_threshold_its_rule_and_its_inverse_stand_in_one_macro_each() -> Non
 @pytest.mark.parametrize("name", ["verdicts", "false_alarm_rates", "axis_verdicts"])
 def test_a_view_and_its_macro_at_any_omega_share_one_body(name: str) -> None:
     body = _code(sql_dir() / "marts" / f"{name}.sql")
-    assert f"FROM marts.{name}_at(NULL)" in body
+    assert f"FROM marts.{name}_at(NULL, '')" in body
     assert "core." not in body
 
 
