@@ -28,6 +28,7 @@ from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError, checked_values
 from perfreg_assets.methods.scalar_values import OneMore, one_more, predictive
 from perfreg_assets.methods.screen_load import Expected, UsualLoad
+from perfreg_assets.methods.states import UNKNOWN
 
 SMALLEST_HISTORY = 3
 ANY_PATH_RUNS = "any_path_runs"
@@ -51,7 +52,7 @@ class ScreensDetector:
         interval_s: float,
         barycenter: Barycenter | None = None,
     ) -> Score:
-        """See `Detector.score`; the barycenter is not used, the states are needed.
+        """See `Detector.score`; the barycenter is not used.
 
         Raises:
             ValueError: as `score_all`.
@@ -70,9 +71,8 @@ class ScreensDetector:
         """Several targets against one history.
 
         Raises:
-            UnlikeHistoryError: a target was mostly on screens that the history does not know.
-            ValueError: fewer than 3 history runs, a series is too short or not finite, it has no time axis, or a run
-                has no states.
+            UnlikeHistoryError: a target was mostly on screens that the history does not know, or says of none when.
+            ValueError: fewer than 3 history runs, a series is too short or not finite, or it has no time axis.
         """
         if series.kind == "scalar":
             raise ValueError(f"{series.name} is one value per run; score_value judges it")
@@ -82,7 +82,7 @@ class ScreensDetector:
         order = _canonical_order(values_known, states_known)
         known, own_states = [values_known[place] for place in order], [states_known[place] for place in order]
         judged, states = checked_values(targets, 1), [_states(one) for one in targets]
-        state_count = 1 + max(int(codes.max()) for codes in (*own_states, *states))
+        state_count = 1 + max(0, *(int(codes.max()) for codes in (*own_states, *states)))
         usual = UsualLoad(known, own_states, interval_s, state_count=state_count)
         expected = [usual.expected(codes) for codes in states]
         for one in expected:
@@ -189,9 +189,7 @@ def _evidence(expected: Expected, runs: int, set_aside: int) -> dict[str, float]
 
 
 def _states(one: Sample) -> NDArray[np.int64]:
-    if one.states is None or not (one.states >= 0).any():
-        raise ValueError("a run does not say which screens it showed")
-    return one.states
+    return np.full(len(one.values), UNKNOWN, dtype=np.int64) if one.states is None else one.states
 
 
 def _canonical_order(known: Sequence[Floats], states: Sequence[NDArray[np.int64]]) -> list[int]:

@@ -124,10 +124,18 @@ def test_a_run_on_screens_that_nobody_knows_is_not_judged():
         ScreensDetector().score(history, Sample(elsewhere.values, codes), series=CPU, interval_s=1.0)
 
 
-def test_without_screens_there_is_nothing_to_compare():
+def test_a_run_that_says_of_no_screen_when_is_not_judged_and_in_a_history_it_tells_little():
     history, target = [session(number) for number in range(6)], session(99)
-    with pytest.raises(ValueError, match="does not say which screens"):
+    with pytest.raises(UnlikeHistoryError, match=r"Only 0% of the session"):
         ScreensDetector().score(history, Sample(target.values), series=CPU, interval_s=1.0)
+    with pytest.raises(UnlikeHistoryError, match=r"Only 0% of the session"):
+        ScreensDetector().score([Sample(one.values) for one in history], target, series=CPU, interval_s=1.0)
+    mixed = [Sample(history[0].values), *history[1:]]
+    found = ScreensDetector().score(mixed, target, series=CPU, interval_s=1.0)
+    assert found.evidence["expected_mean"] == pytest.approx(
+        ScreensDetector().score(history[1:], target, series=CPU, interval_s=1.0).evidence["expected_mean"]
+    )
+    assert abs(found.distance) < 3
     with pytest.raises(ValueError, match="at least 3 are needed"):
         ScreensDetector().score(history[:2], target, series=CPU, interval_s=1.0)
 

@@ -122,3 +122,18 @@ def test_a_run_whose_screens_change_is_compared_anew(tmp_path):
     )
     assert told["state"] == "not_enough_history"
     assert told["state_reason"].startswith("Only 0% of the session is on screens that the 4 earlier runs showed")
+
+
+def test_a_path_without_times_takes_nothing_else_down(tmp_path):
+    project = Project(tmp_path / "p", reader_of({}))
+    untimed = tuple(replace(step, ts_ns=None) for step in RUNS[7].path or ())
+    project.arrive(*RUNS[:6], replace(RUNS[6], version_name="3"), replace(RUNS[7], path=untimed, path_hash="untimed"))
+    project.settle()
+    told = {
+        one["run_id"]: one["state_reason"]
+        for one in project.rows(
+            "SELECT run_id, state_reason FROM marts.distances WHERE is_latest AND detector = 'default' AND series = '*'"
+        )
+    }
+    assert told["made-006"] is None
+    assert told["made-007"].startswith("Only 0% of the session is on screens that the 4 earlier runs showed")
