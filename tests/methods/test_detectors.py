@@ -1,4 +1,4 @@
-"""The thesis' rule as a plain transcription, and what both detectors promise."""
+"""The thesis' rule as a plain transcription, and what all detectors promise."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,11 +18,18 @@ from perfreg_assets.methods.calibration import QUARTILE, predictive_score
 from perfreg_assets.methods.detectors import Sample, make_detector
 from perfreg_assets.methods.iqr_detector import IqrDetector
 from perfreg_assets.methods.omega_rule import is_anomalous, threshold
+from perfreg_assets.methods.states import codes_of
 
 RECORDED = Path(__file__).parents[1] / "data" / "evaluation" / "recorded.parquet"
 OMEGAS = (0.0, 0.5, 1.0, 1.5)
 DETECTORS = detection.detector_names()
 CPU, MEMORY, LEVEL = definition_of("cpu_app"), definition_of("rss_app"), definition_of("something_else")
+
+
+def seen(values):
+    """The series with what the app showed meanwhile: four screens in turn, six seconds each."""
+    seconds = np.arange(len(values))
+    return Sample(values, codes_of(seconds // 6 % 4, seconds % 6))
 
 
 def load_run(generator, seconds=120, extra=0.0):
@@ -32,7 +39,7 @@ def load_run(generator, seconds=120, extra=0.0):
         values[start : start + 3] += generator.gamma(6, 0.07) * np.array([1.0, 0.5, 0.2])[: seconds - start]
     for start in range(20, seconds - 5, 30):
         values[start : start + 3] += extra
-    return Sample(values)
+    return seen(values)
 
 
 def memory_run(generator, seconds=120, leak_per_s=0.0, offset=0.0):
@@ -40,7 +47,7 @@ def memory_run(generator, seconds=120, leak_per_s=0.0, offset=0.0):
     time = np.arange(seconds)
     values = 1.5e8 * (1 + offset + 0.01 * generator.normal()) * (1 - np.exp(-(time + 2) / 4))
     values += 2e6 * generator.normal(size=seconds) + 4e6 * (time % 17) / 17
-    return Sample(values + leak_per_s * np.maximum(time - 40, 0))
+    return seen(values + leak_per_s * np.maximum(time - 40, 0))
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +154,10 @@ def test_memory_that_is_higher_all_along_is_a_regression_too():
 @pytest.mark.parametrize("series", [CPU, MEMORY, LEVEL], ids=lambda one: one.name)
 @pytest.mark.parametrize("name", DETECTORS)
 def test_constant_and_tied_series_do_not_divide_by_zero(name, series):
-    flat = [Sample(np.full(60, 5e7)) for _ in range(6)]
+    flat = [seen(np.full(60, 5e7)) for _ in range(6)]
     detector = make_detector(name)
     with np.errstate(all="raise"):
-        same, other = detector.score_all(flat, [flat[0], Sample(np.full(60, 9e7))], series=series, interval_s=1.0)
+        same, other = detector.score_all(flat, [flat[0], seen(np.full(60, 9e7))], series=series, interval_s=1.0)
     assert not is_anomalous(same, 0.0)
     assert np.isfinite([same.distance, other.distance]).all()
     assert other.distance > same.distance
@@ -158,8 +165,8 @@ def test_constant_and_tied_series_do_not_divide_by_zero(name, series):
 
 @pytest.mark.parametrize("name", DETECTORS)
 def test_a_history_of_zeros_is_judged(name):
-    zeros = [Sample(np.zeros(60)) for _ in range(5)]
-    score = make_detector(name).score(zeros, Sample(np.ones(60)), series=CPU, interval_s=1.0)
+    zeros = [seen(np.zeros(60)) for _ in range(5)]
+    score = make_detector(name).score(zeros, seen(np.ones(60)), series=CPU, interval_s=1.0)
     assert is_anomalous(score, 1.5)
 
 
