@@ -34,7 +34,7 @@ from perfreg_assets.methods.power_profile import PowerProfile
 from perfreg_assets.methods.power_states import PARTS, SCOPES
 from perfreg_assets.methods.thread_times import RUNNING, ThreadTimes
 from perfreg_assets.model import comparisons, freshness, inputs
-from perfreg_assets.model.comparisons import Comparison
+from perfreg_assets.model.comparisons import Comparison, Planned
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.provenance import code_version
@@ -559,9 +559,9 @@ def _store_results(writer: Writer, made: list[Made], settings: Settings, random:
     planned = comparisons.plan(writer, run_ids, settings)
     averaged = {
         (one.run_id, one.series): inputs.barycenter_id(one, settings)
-        for family in planned.values()
+        for family in planned.by_path.values()
         for one in family
-        if one.has_course
+        if one.has_barycenter
     }
     code = code_version("methods")
     for start in range(0, len(averaged), BLOCK):
@@ -585,14 +585,19 @@ def _store_results(writer: Writer, made: list[Made], settings: Settings, random:
             for (run_id, name), key in averaged.items()
         ],
     )
-    measured = [row for family in planned.values() for row in _measured(family, settings, random)]
+    measured = [row for run_id in planned.run_ids for row in _measured(planned, run_id, settings, random)]
     distances.upsert(writer, measured)
     _know_their_past(writer, planned, settings)
     verdicts.evaluate_current(writer, run_ids)
     alarms = states.alarms(writer, run_ids)
     _store_windows(
         writer,
-        [one for family in planned.values() for one in family if (one.run_id, one.series) in alarms],
+        [
+            one
+            for family in planned.of(detectors()[settings.detector]).values()
+            for one in family
+            if (one.run_id, one.series) in alarms
+        ],
         {one.run_id: one for one in made},
         settings,
         random,
@@ -656,6 +661,7 @@ def _histories(
         similar = random.random(len(latest)) > 0.1
         members = [other for other, is_similar in zip(latest, similar, strict=True) if is_similar]
         members = members[: settings.history_size]
+        places = {other.run_id: place for place, other in enumerate(latest[: settings.history_size], start=1)}
         near = [(other, reasons[other.kind]) for other in bad[:-18:-1]]
         near += [(other, "path_dissimilar") for other in latest[:12] if other not in members][:3]
         is_ready = len(members) >= settings.history_minimum
@@ -680,14 +686,14 @@ def _histories(
         candidates += [
             histories.CandidateRow(
                 run_id=one.run_id, history_run_id=other.run_id, history_rank=rank,
-                similarity_ratio=float(ratios[rank - 1]), exclude_reason=None,
+                screens_rank=places.get(other.run_id), similarity_ratio=float(ratios[rank - 1]), exclude_reason=None,
             )
             for rank, other in enumerate(members, start=1)
         ]  # fmt: skip
         candidates += [
             histories.CandidateRow(
                 run_id=one.run_id, history_run_id=other.run_id, history_rank=None, similarity_ratio=None,
-                exclude_reason=reason,
+                exclude_reason=reason, screens_rank=places.get(other.run_id),
             )
             for other, reason in near
         ]  # fmt: skip
@@ -695,9 +701,10 @@ def _histories(
 
 
 def _measured(
-    family: list[Comparison], settings: Settings, random: np.random.Generator
+    planned: Planned, run_id: str, settings: Settings, random: np.random.Generator
 ) -> Iterator[distances.DistanceRow]:
     for definition in detectors().values():
+        family = planned.family(run_id, definition)
         blank = distances.DistanceRow(
             run_id=family[0].run_id,
             series=RUN_LEVEL,
@@ -730,15 +737,15 @@ def _measured(
         )
 
 
-def _know_their_past(writer: Writer, planned: dict[str, list[Comparison]], settings: Settings) -> None:
+def _know_their_past(writer: Writer, planned: Planned, settings: Settings) -> None:
     """The hashes of measurements beside earlier scores, which are stored by now."""
     for definition in detectors().values():
         if not definition.has_empirical_null:
             continue
-        past = PastScores(writer, planned, definition.name)
-        hashes = [inputs.run_hash(definition, family, settings, past) for family in planned.values()]
+        past = PastScores(writer, planned.run_ids, definition.name)
+        hashes = [inputs.run_hash(definition, family, settings, past) for family in planned.of(definition).values()]
         writer.execute_with(
-            pa.table({"run_id": list(planned), "input_hash": hashes}),
+            pa.table({"run_id": planned.run_ids, "input_hash": hashes}),
             "UPDATE core.distances AS old SET input_hash = new.input_hash FROM staged_rows AS new "
             "WHERE old.run_id = new.run_id AND old.detector = ? AND old.series = '*' AND old.is_latest",
             [definition.name],
@@ -777,7 +784,7 @@ def _scored(
         history_distances=random.standard_normal(one.history_size),
         evidence={"history_size": 12.0, "mean_cores": mean, "mean_cores_history_lowest": 0.07},
         evidence_text=f"uses {mean:.3g} cores on average; the {one.history_size} comparable runs used 0.0703 to 0.112",
-        barycenter_id=inputs.barycenter_id(one, settings),
+        barycenter_id=inputs.barycenter_id(one, settings) if one.has_barycenter else None,
     )
 
 
