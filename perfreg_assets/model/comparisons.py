@@ -125,12 +125,12 @@ class Planned:
     """The comparisons of some runs, one family per run and way.
 
     Attributes:
-        by_path, by_screens: run_id → comparisons.
+        by_path, by_any_path: run_id → comparisons.
         ways: run_id → how the run is compared by detectors that take what there is enough of.
     """
 
     by_path: dict[str, list[Comparison]]
-    by_screens: dict[str, list[Comparison]]
+    by_any_path: dict[str, list[Comparison]]
     ways: dict[str, Way]
 
     @property
@@ -144,11 +144,11 @@ class Planned:
     def family(self, run_id: str, detector: DetectorDefinition) -> list[Comparison]:
         """What the detector judges of one run: by its own way, or by that of the one that stands in for it."""
         way = way_of(detector, self.ways[run_id])
-        return (self.by_path if way == "path" else self.by_screens)[run_id]
+        return (self.by_path if way == "path" else self.by_any_path)[run_id]
 
     def everything(self) -> list[Comparison]:
         """All of both ways."""
-        return [one for families in (self.by_path, self.by_screens) for family in families.values() for one in family]
+        return [one for families in (self.by_path, self.by_any_path) for family in families.values() for one in family]
 
     def without(self, run_ids: Collection[str]) -> Planned:
         """Of the other runs."""
@@ -156,7 +156,7 @@ class Planned:
         def rest(families: dict[str, list[Comparison]]) -> dict[str, list[Comparison]]:
             return {run_id: family for run_id, family in families.items() if run_id not in run_ids}
 
-        return Planned(rest(self.by_path), rest(self.by_screens), self.ways)
+        return Planned(rest(self.by_path), rest(self.by_any_path), self.ways)
 
 
 def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> Planned:
@@ -182,10 +182,10 @@ def plan(reader: Reader, run_ids: Iterable[str], settings: Settings) -> Planned:
         versions=run_table.versions_of(reader, everyone),
         paths=run_table.path_hashes(reader, everyone),
     )
-    by_path, by_screens = (
+    by_path, by_any_path = (
         _families(reader, run_ids, settings, way, members, facts) for way, members in of_ways.items()
     )
-    return Planned(by_path, by_screens, {run_id: _way(selections.get(run_id)) for run_id in run_ids})
+    return Planned(by_path, by_any_path, {run_id: _way(selections.get(run_id)) for run_id in run_ids})
 
 
 def _way(selection: histories.HistoryRow | None) -> Way:

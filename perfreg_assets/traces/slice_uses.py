@@ -117,7 +117,7 @@ def _add(
 
 
 def add_sums(sums: SliceSums, more: SliceSums) -> None:
-    """Adds those of another stretch of time, in which no slice began that began in the first."""
+    """Adds those of other slices: of other names, or of another stretch of time."""
     for key, row in more.items():
         own = sums.setdefault(key, [0] * 5)
         for k, amount in enumerate(row):
@@ -139,9 +139,7 @@ def uses_of(sums: SliceSums) -> SliceUses:
     order = sorted(sums, key=lambda key: (-sums[key][_TOTAL], -sums[key][_OWN], key))
     merged: SliceSums = {key: sums[key] for key in order[:_MOST]}
     for key in order[_MOST:]:
-        rest = merged.setdefault((key[0], REST, REST, REST), [0] * 5)
-        for k, amount in enumerate(sums[key]):
-            rest[k] = max(rest[k], amount) if k == _LONGEST else rest[k] + amount
+        add_sums(merged, {(key[0], REST, REST, REST): sums[key]})
     keys = list(merged)
     columns = [np.array([merged[key][k] for key in keys], dtype=np.int64) for k in range(5)]
     return SliceUses(

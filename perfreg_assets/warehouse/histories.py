@@ -125,8 +125,13 @@ def of_any_path(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, 
 
 def compared_with(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """run_id -> ids of the runs that it is compared with, latest first: its history, or where that has too few members
-    the runs of any path."""
-    return _ranked(reader, run_ids, f"CASE sets.way WHEN 'any_path' THEN {_OF_ANY_PATH} ELSE {_OF_HISTORY} END")
+    the runs of any path; runs that are compared with none are not in it."""
+    found = reader.rows(
+        "SELECT run_id, list(history_run_id ORDER BY compared_rank) FROM marts.compared_with "
+        "WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
+        [list(run_ids)],
+    )
+    return {run_id: tuple(ids) for run_id, ids in found}
 
 
 _OF_HISTORY, _OF_ANY_PATH = "candidates.history_rank", "candidates.screens_rank"

@@ -7,6 +7,6 @@ SELECT
     CASE sets.way WHEN 'any_path' THEN candidates.screens_rank ELSE candidates.history_rank END AS compared_rank
 FROM core.history_candidates AS candidates
 JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
-WHERE CASE sets.way WHEN 'any_path' THEN candidates.screens_rank ELSE candidates.history_rank END IS NOT NULL;
+WHERE compared_rank IS NOT NULL;
 
 COMMENT ON VIEW marts.compared_with IS 'A row is a run that another one is judged beside: of its history, or, where that has too few members, of any path.';
