@@ -1,8 +1,8 @@
--- A row is a series' level or growth over an app's latest versions under one configuration, and whether it drifts.
+-- A row is a series' level, growth or score over an app's latest versions under one configuration, and whether it drifts.
 -- Mann and Kendall's test (Mann 1945; ties only hold it back) of the latest versions, as many as make it surest, corrected
 -- for the numbers tried. The drift began at the knee of the level line with a slope after it that fits best; its slope is
 -- Theil's and Sen's, the line goes through the medians (Conover 1980).
--- depends: app_versions, tail_of_score
+-- depends: app_versions, current_value, tail_of_score
 CREATE VIEW marts.drifts AS
 WITH points AS (
     -- The latest 24 versions, the last one first: what began earlier has become the app.
@@ -15,23 +15,27 @@ WITH points AS (
             ) AS place
         FROM (
             SELECT
-                grouped.app, grouped.config_hash, grouped.device, grouped.series, grouped.version_name, versions.version_rank,
-                measures.measure,
-                CASE measures.measure WHEN 'level' THEN grouped.level ELSE grouped.growth END AS value,
-                CASE measures.measure WHEN 'level' THEN grouped.unit ELSE grouped.unit || '/s' END AS unit
+                runs.app, runs.config_hash, any_value(runs.device ORDER BY runs.device) AS device, measured.series,
+                runs.version_name, versions.version_rank, measured.measure, median(measured.value) AS value,
+                any_value(measured.unit) AS unit
             FROM (
-                SELECT
-                    runs.app, runs.config_hash, levels.series, runs.version_name, any_value(levels.unit) AS unit,
-                    any_value(runs.device ORDER BY runs.device) AS device,
-                    median(levels.mean) AS level, median(levels.growth_per_s) AS growth
+                SELECT levels.run_id, levels.series, 'level' AS measure, levels.mean AS value, levels.unit
                 FROM core.series_levels AS levels
-                JOIN core.runs AS runs ON runs.run_id = levels.run_id
-                WHERE NOT runs.is_quarantined
-                GROUP BY runs.app, runs.config_hash, levels.series, runs.version_name
-            ) AS grouped
-            JOIN marts.app_versions AS versions ON versions.app = grouped.app AND versions.version_name = grouped.version_name
-            CROSS JOIN (VALUES ('level'), ('growth')) AS measures (measure)
-            WHERE isfinite(CASE measures.measure WHEN 'level' THEN grouped.level ELSE grouped.growth END)
+                UNION ALL
+                SELECT levels.run_id, levels.series, 'growth', levels.growth_per_s, levels.unit || '/s'
+                FROM core.series_levels AS levels
+                UNION ALL
+                -- How far from its history, which moves along: what gets further away from version to version.
+                SELECT distances.run_id, distances.series, 'score', distances.distance, 'standard deviations'
+                FROM core.distances AS distances
+                JOIN core.detectors AS detectors ON detectors.detector = distances.detector AND detectors.scale = 'score'
+                WHERE distances.is_latest AND distances.state = 'scored' AND distances.series <> '*'
+                    AND distances.detector = marts.current_value('detector')
+            ) AS measured
+            JOIN core.runs AS runs ON runs.run_id = measured.run_id
+            JOIN marts.app_versions AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
+            WHERE NOT runs.is_quarantined AND isfinite(measured.value)
+            GROUP BY runs.app, runs.config_hash, measured.series, runs.version_name, versions.version_rank, measured.measure
         ) AS levels
     ) AS numbered
     WHERE numbered.place <= 24
@@ -119,10 +123,11 @@ fitted AS (
 told AS (
     SELECT
         fitted.*,
-        CASE WHEN fitted.fitted_first_value > 0 THEN fitted.fitted_last_value / fitted.fitted_first_value - 1 END AS drift_change_ratio,
+        CASE WHEN fitted.fitted_first_value > 0 AND fitted.measure <> 'score' THEN fitted.fitted_last_value / fitted.fitted_first_value - 1 END AS drift_change_ratio,
         CASE
             WHEN fitted.drift_p_value IS NULL THEN 'not_enough_versions'
             WHEN fitted.drift_p_value > 0.05 OR fitted.change_per_version_value = 0 THEN 'steady'
+            WHEN fitted.measure = 'score' THEN if(fitted.change_per_version_value > 0, 'worse', 'better')
             WHEN known.worse IS NULL OR known.worse = 'either' THEN 'changing'
             WHEN (fitted.change_per_version_value > 0) = (known.worse = 'more') THEN 'worse'
             ELSE 'better'
@@ -153,4 +158,4 @@ SELECT
     END AS explanation
 FROM told;
 
-COMMENT ON VIEW marts.drifts IS 'A row is a series'' level or growth over an app''s latest versions under one configuration, and whether it drifts.';
+COMMENT ON VIEW marts.drifts IS 'A row is a series'' level, growth or score over an app''s latest versions under one configuration, and whether it drifts.';

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from perfreg_assets.warehouse import drifts, runs
+from perfreg_assets.warehouse import drifts, runs, settings_table
 from perfreg_assets.warehouse.connection import Writer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -35,8 +35,10 @@ def _store(
     config: str = "c",
     growth: np.ndarray | None = None,
     app: str = "app",
+    scores: np.ndarray | None = None,
+    detector: str = "default",
 ) -> None:
-    """Series → the level of each version, three runs of each around it."""
+    """Series → the level of each version, three runs of each around it, and how far each was from its history."""
     count = len(next(iter(levels.values())))
     ids = {(version, repeat): f"{app}-{config}-{version}-{repeat}" for version in range(count) for repeat in range(3)}
     shared = {"folder_name": "f", "app": app, "config_hash": config, "device": f"device of {config}"}
@@ -65,6 +67,25 @@ def _store(
         pa.Table.from_pylist(rows),
         "INSERT INTO core.series_levels BY NAME SELECT *, 'bytes' AS unit, 40 AS sample_count, 40 AS duration_s, "
         "0 AS minimum, 0 AS median, 0 AS percentile_95, 0 AS maximum FROM staged_rows",
+    )
+    if scores is None:
+        return
+    judged = [
+        {
+            "run_id": ids[version, repeat],
+            "series": series,
+            "distance": float(score) + beside,
+            "distance_id": place * 1000 + version * 3 + repeat,
+        }
+        for place, series in enumerate(levels)
+        for version, score in enumerate(scores)
+        for repeat, beside in enumerate((-0.3, 0.0, 0.4))
+    ]
+    writer.execute_with(
+        pa.Table.from_pylist(judged),
+        "INSERT INTO core.distances BY NAME SELECT *, $detector AS detector, 'p' AS parameters_hash, true AS is_latest, "
+        "'scored' AS state, 0 AS q1, 1 AS q3, now() AS measured_at FROM staged_rows",
+        {"detector": detector},
     )
 
 
@@ -136,6 +157,34 @@ def test_growth_of_a_leak_that_gets_faster_is_told_in_its_unit(writer: Writer) -
     assert growth["explanation"] == (
         "growth of rss_app: +1e+03 bytes/s a version since v0, +7e+03 bytes/s in all (8 versions, p = 0.0033)."
     )
+
+
+def test_a_run_further_from_its_history_with_every_version_is_told_although_its_level_stays(writer: Writer) -> None:
+    """What changes its course and not its mean: the distance to the history says so, on the scale of the detector."""
+    _store(writer, {"rss_app": np.full(8, 200e6)}, scores=np.linspace(-0.5, 3.0, 8))
+    found = _drifts(writer)
+    assert found["rss_app", "level"]["drift_state"] == "steady"
+    score = found["rss_app", "score"]
+    assert (score["drift_state"], score["unit"], score["drift_change_ratio"]) == ("worse", "standard deviations", None)
+    assert score["explanation"] == (
+        "score of rss_app: +0.5 standard deviations a version since v0, +3.5 standard deviations in all (8 versions, p = 0.0033)."
+    )
+    assert [row["measure"] for row in drifts.worth_telling(writer, {"app"}, ("rss_app",))] == ["score"]
+
+
+def test_closer_to_the_history_is_better_whatever_the_series(writer: Writer) -> None:
+    _store(writer, {"frames_app": np.full(8, 60.0)}, scores=np.linspace(3.0, -0.5, 8))
+    assert _drifts(writer)["frames_app", "score"]["drift_state"] == "better"
+
+
+def test_only_the_detector_in_force_has_a_score_and_a_distance_is_none(writer: Writer) -> None:
+    """Distances of the thesis' rule have no scale that versions share; those of another detector do not decide."""
+    _store(writer, {"rss_app": np.full(8, 200e6)}, scores=np.linspace(-0.5, 3.0, 8), detector="iqr")
+    _store(writer, {"rss_app": np.full(8, 200e6)}, scores=np.linspace(-0.5, 3.0, 8), app="other")
+    scored = "measure = 'score'"
+    assert {row["app"] for row in writer.dicts(f"SELECT app FROM marts.drifts WHERE {scored}")} == {"other"}
+    settings_table.change(writer, "detector", "iqr")
+    assert _drifts(writer, scored) == {}
 
 
 def test_few_versions_are_a_state_of_their_own_and_another_device_is_no_drift(writer: Writer) -> None:
