@@ -32,6 +32,7 @@ from perfreg_assets.methods.calibration import (
     p_of_score,
     predictive_score,
 )
+from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.features import (
     RESOLUTION,
@@ -70,26 +71,10 @@ class _Component:
 
 
 @dataclass(frozen=True)
-class CalibratedDetector:
+class CalibratedDetector(Detector):
     """The default detector; see `Detector`."""
 
     name: str = "default"
-
-    def score(
-        self,
-        history: Sequence[Sample],
-        target: Sample,
-        *,
-        series: SeriesDefinition,
-        interval_s: float,
-        barycenter: Barycenter | None = None,
-    ) -> Score:
-        """See `Detector.score`; the barycenter is not used.
-
-        Raises:
-            ValueError: as `score_all`.
-        """
-        return self.score_all(history, [target], series=series, interval_s=interval_s, barycenter=barycenter)[0]
 
     def score_all(
         self,

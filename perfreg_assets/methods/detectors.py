@@ -16,7 +16,10 @@ __all__ = ["Detector", "Sample", "Score", "make_detector"]
 
 
 class Detector(Protocol):
-    """Judges one series of one run beside the same series of its history."""
+    """Judges one series of one run beside the same series of its history.
+
+    A class that derives from it has `score` for nothing.
+    """
 
     @property
     def name(self) -> str:
@@ -38,12 +41,12 @@ class Detector(Protocol):
             history: k runs of (n_i,), in any order.
             series: what is judged: its kind decides what is looked at, `worse` which side is a regression.
             interval_s: between samples.
-            barycenter: of the history, if it is at hand.
+            barycenter: of the history, if it is at hand: `iqr` need not average it again, others do not use it.
 
         Raises:
             ValueError: too few history runs, a series is too short or not finite, or its kind is `scalar`.
         """
-        ...
+        return self.score_all(history, [target], series=series, interval_s=interval_s, barycenter=barycenter)[0]
 
     def score_all(
         self,

@@ -17,6 +17,7 @@ import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition
 from perfreg_assets.methods.barycenter import Barycenter, dba
+from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.dtw import dtw_distance, dtw_distances
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.memory_recheck import dbscan_is_outlier, lof_is_outlier
@@ -25,7 +26,7 @@ from perfreg_assets.methods.scalar_values import tukey
 
 
 @dataclass(frozen=True)
-class IqrDetector:
+class IqrDetector(Detector):
     """The thesis' rule; see `Detector`.
 
     Attributes:
@@ -42,22 +43,6 @@ class IqrDetector:
     barycenter_backend: str = "numba"
     barycenter_iterations: int = 30
     name: str = "iqr"
-
-    def score(
-        self,
-        history: Sequence[Sample],
-        target: Sample,
-        *,
-        series: SeriesDefinition,
-        interval_s: float,
-        barycenter: Barycenter | None = None,
-    ) -> Score:
-        """See `Detector.score`; `barycenter` saves averaging the history again.
-
-        Raises:
-            ValueError: as `score_all`.
-        """
-        return self.score_all(history, [target], series=series, interval_s=interval_s, barycenter=barycenter)[0]
 
     def score_all(
         self,

@@ -22,6 +22,7 @@ from perfreg_assets.catalogue import SeriesDefinition, display_unit
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.calibrated_detector import CalibratedDetector
 from perfreg_assets.methods.calibration import DISTURBED_LOG, SMALLEST_LOG_SD
+from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.explanation import readable
 from perfreg_assets.methods.features import RESOLUTION, SMALLEST_LEVEL_SHARE
 from perfreg_assets.methods.inputs import Floats
@@ -38,26 +39,10 @@ KNOWN_MINIMUM = 0.5
 
 
 @dataclass(frozen=True)
-class ScreensDetector:
+class ScreensDetector(Detector):
     """See the module and `Detector`."""
 
     name: str = "screens"
-
-    def score(
-        self,
-        history: Sequence[Sample],
-        target: Sample,
-        *,
-        series: SeriesDefinition,
-        interval_s: float,
-        barycenter: Barycenter | None = None,
-    ) -> Score:
-        """See `Detector.score`; the barycenter is not used.
-
-        Raises:
-            ValueError: as `score_all`.
-        """
-        return self.score_all(history, [target], series=series, interval_s=interval_s, barycenter=barycenter)[0]
 
     def score_all(
         self,

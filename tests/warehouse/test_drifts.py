@@ -83,8 +83,8 @@ def _store(
     ]
     writer.execute_with(
         pa.Table.from_pylist(judged),
-        "INSERT INTO core.distances BY NAME SELECT *, $detector AS detector, 'p' AS parameters_hash, true AS is_latest, "
-        "'scored' AS state, 0 AS q1, 1 AS q3, now() AS measured_at FROM staged_rows",
+        "INSERT INTO core.distances BY NAME SELECT *, $detector AS detector, 'p' AS parameters_hash, "
+        "true AS is_latest, 'scored' AS state, 0 AS q1, 1 AS q3, now() AS measured_at FROM staged_rows",
         {"detector": detector},
     )
 
@@ -167,7 +167,8 @@ def test_a_run_further_from_its_history_with_every_version_is_told_although_its_
     score = found["rss_app", "score"]
     assert (score["drift_state"], score["unit"], score["drift_change_ratio"]) == ("worse", "standard deviations", None)
     assert score["explanation"] == (
-        "score of rss_app: +0.5 standard deviations a version since v0, +3.5 standard deviations in all (8 versions, p = 0.0033)."
+        "score of rss_app: +0.5 standard deviations a version since v0, +3.5 standard deviations in all "
+        "(8 versions, p = 0.0033)."
     )
     assert [row["measure"] for row in drifts.worth_telling(writer, {"app"}, ("rss_app",))] == ["score"]
 
