@@ -30,7 +30,7 @@ _STACK_BYTES = 8 << 20  # like a native thread's
 _PAGE_BYTES = 64 << 10
 _WIDE_BYTES = 16 << 30  # what this build of memory64 can address
 _NARROW_BYTES = (4 << 30) - _PAGE_BYTES
-_ENOSYS = 52  # WASI's number, which emscripten's libc uses
+_ENOSYS, _ENOMEM = 52, 48  # WASI's numbers, which emscripten's libc uses
 _LOG_LINES = 100
 
 
@@ -120,7 +120,9 @@ class WasmEngine:
         except (wasmtime.Trap, wasmtime.WasmtimeError, EngineCrashError) as error:
             trap = str(error).strip().splitlines()[-1].strip()
             printed = " ".join("".join(self._log[-20:]).split())[-300:]
-            kind = EngineMemoryError if self._is_out_of_memory else EngineCrashError
+            # A step that would wrap around the addresses libc refuses by itself: nothing was asked of this class then.
+            is_out_of_memory = self._is_out_of_memory or f"(errno: {_ENOMEM}, " in printed
+            kind = EngineMemoryError if is_out_of_memory else EngineCrashError
             raise kind(f"{trap} [{printed}]") from error
         return self._replies
 

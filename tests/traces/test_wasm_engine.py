@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import wasmtime
 
 from perfreg_assets.traces.engine import QueryError, start_engine
 from perfreg_assets.traces.rpc_envelope import field
-from perfreg_assets.traces.wasm_engine import EngineMemoryError, WasmEngine
+from perfreg_assets.traces.wasm_engine import EngineCrashError, EngineMemoryError, WasmEngine
 from perfreg_assets.traces.wasm_files import cache_folders, find_wasm
 
 QUERY, QUERY_ARGUMENTS = 3, 103
@@ -27,6 +28,35 @@ def test_the_memory_limit_holds_inside_the_engine():
                     "WHERE x < 1e6) SELECT x, hex(randomblob(50000)) AS y FROM c"
                 )
             )
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        # What a trace of 500 MB, dense with scheduling, left: the step to the next size of a table passes the addresses
+        # there are, which the engine's libc sees by itself and asks nobody for memory.
+        (
+            "Loading trace 452.98 MB (58.1 MB/s)[676.811] utils.cc:334 PERFETTO_CHECK(res) (errno: 48, Out of memory) "
+            "-----BEGIN PERFETTO PRE-CRASH LOG-----",
+            EngineMemoryError,
+        ),
+        ("[3.207] utils.cc:334 PERFETTO_CHECK(res) (errno: 28, Invalid argument)", EngineCrashError),
+    ],
+)
+def test_memory_that_cannot_be_addressed_is_memory_that_lacks(said, kind, monkeypatch):
+    engine = WasmEngine(find_wasm(), memory_bytes=192 << 20, cache_folders=cache_folders(None), announce=print)
+
+    def trap(*_given: object) -> None:
+        engine._log.append(said)
+        raise wasmtime.Trap("wasm trap: wasm `unreachable` instruction executed")
+
+    monkeypatch.setattr(engine, "_on_request", trap)
+    try:
+        with pytest.raises(EngineCrashError) as crash:
+            engine.rpc(request("SELECT 1 AS a"))
+        assert type(crash.value) is kind
     finally:
         engine.close()
 
