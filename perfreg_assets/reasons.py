@@ -139,6 +139,10 @@ class Reason(StrEnum):
     )
     TRACE_DATA_LOSS = "trace_data_loss", "The recording lost events; enlarge its buffers and record again."
     TRACE_ERRORS = "trace_errors", "The trace processor reports errors in the trace; record it again."
+    TRACE_TOO_DENSE = (
+        "trace_too_dense",
+        "The trace has more scheduling slices than allowed; record it in parts (perfreg collect --endurance), or raise sched_slices_max where there is memory.",
+    )
     SOURCE_MISSING = "source_missing", "A needed data source is not in the trace; add it to the Perfetto config."
     PACKAGE_MISSING = (
         "package_missing",

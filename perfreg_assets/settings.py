@@ -105,6 +105,12 @@ class Settings:
     trace_check_s: float = _parameter(
         300.0, unit="s of CPU time", minimum=0.1, source="checking a trace's bytes: 125 MB/s of packets of 100 bytes"
     )
+    sched_slices_max: int = _parameter(
+        10_000_000,
+        unit="slices",
+        minimum=1,
+        source="2 GB beside the engine's; an hour at 2,700 a second, as recorded runs have",
+    )
     run_json_max_bytes: int = _parameter(
         64 << 20, unit="bytes", minimum=1024, source="a 20,000-step path is about 4 MB"
     )

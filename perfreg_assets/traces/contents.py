@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.statements import statement
@@ -85,14 +86,19 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
         with_sched: False leaves the slices out, which are most of the work.
 
     Raises:
-        Rejected: ENGINE_…
+        Rejected: TRACE_TOO_DENSE; ENGINE_…
     """
     bounds = session.query(statement("trace_bounds"), _BOUNDS_SCHEMA)
     start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
     processes = session.query(statement("processes"), _PROCESS_SCHEMA)
     threads = session.query(statement("threads"), _THREAD_SCHEMA)
     if with_sched:
-        sched = _load_sched(session, start_ns, end_ns, int(bounds["sched_count"][0]))
+        count = int(bounds["sched_count"][0])
+        if count > session.sched_slices_max:
+            raise Rejected(
+                Reason.TRACE_TOO_DENSE, f"{count:,} scheduling slices, {session.sched_slices_max:,} are allowed"
+            )
+        sched = _load_sched(session, start_ns, end_ns, count)
     else:
         none = np.empty(0, dtype=np.int64)
         sched = SchedSlices(none, none, none, none, start_ns)
@@ -106,16 +112,20 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
 
 
 def _load_sched(session: TraceSession, start_ns: int, end_ns: int, count: int) -> SchedSlices:
-    """In pages of time, so that no single answer gets too large for the protocol."""
+    """In pages of time, so that no single answer gets too large for the protocol, nor for the memory."""
     page_count = 1 + count // _PAGE_ROWS
     edges = [start_ns + (end_ns + 1 - start_ns) * page // page_count for page in range(page_count + 1)]
-    pages = [
-        session.query(statement("sched_slices", first_ns=begin, last_ns=end - 1), _SLICE_SCHEMA)
-        for begin, end in pairwise(edges)
-    ]
-    ts, dur, cpu, utid = (np.concatenate([page[name] for page in pages]) for name in _SLICE_SCHEMA)
-    last_event_ns = int((ts + np.maximum(dur, 0)).max(initial=start_ns))
-    return SchedSlices(ts, close(ts, dur, cpu, end_ns), cpu, utid, last_event_ns)
+    ts, dur, cpu, utid = columns = [np.empty(count, np.int64) for _ in _SLICE_SCHEMA]
+    filled = 0
+    for begin, end in pairwise(edges):
+        page = session.query(statement("sched_slices", first_ns=begin, last_ns=end - 1), _SLICE_SCHEMA)
+        for column, name in zip(columns, _SLICE_SCHEMA, strict=True):
+            column[filled : filled + len(page)] = page[name]
+        filled += len(page)
+    ts, dur, cpu, utid = (column[:filled] for column in columns)
+    end_of = close(ts, dur, cpu, end_ns)
+    last_event_ns = max(start_ns, int(ts.max(initial=start_ns)), int((ts + dur)[dur >= 0].max(initial=start_ns)))
+    return SchedSlices(ts, end_of, cpu, utid, last_event_ns)
 
 
 def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, end_ns: int) -> np.ndarray:
@@ -128,10 +138,9 @@ def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, end_ns: int) -> np.n
     """
     end: np.ndarray = ts + dur
     is_open = dur < 0
-    if is_open.any():
-        order = np.lexsort((ts, cpu))
-        following = np.full(ts.size, end_ns, dtype=np.int64)
-        has_next = cpu[order][1:] == cpu[order][:-1]
-        following[order[:-1][has_next]] = ts[order][1:][has_next]
-        end[is_open] = following[is_open]
+    for core in np.unique(cpu[is_open]).tolist():
+        own = np.flatnonzero(cpu == core)
+        own = own[np.argsort(ts[own], kind="stable")]
+        following = np.append(ts[own[1:]], end_ns)
+        end[own] = np.where(is_open[own], following, end[own])
     return end

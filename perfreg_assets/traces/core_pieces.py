@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfreg_assets.traces import grid as grids
 from perfreg_assets.traces.contents import SchedSlices
 from perfreg_assets.traces.grid import Grid, Pieces, split
+
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -34,18 +37,27 @@ def cut(slices: SchedSlices, grid: Grid, app_utids: np.ndarray, idle_utids: np.n
     """
     numbers = slices.cores
     limit = slices.count + (grid.count + 1) * numbers.size
-    pieces = split(slices.start_ns, slices.end_ns, grid, pieces_max=limit)
-    utid = slices.utid[pieces.row]
-    is_busy = ~_membership(utid, idle_utids)
-    pieces = Pieces(*(part[is_busy] for part in (pieces.row, pieces.bin, pieces.start_ns, pieces.end_ns)))
-    utid = utid[is_busy]
-    core = np.searchsorted(numbers, slices.cpu[pieces.row])
-    return CorePieces(numbers, pieces, core, _membership(utid, app_utids), utid)
+    is_app, is_idle = _table(app_utids, slices.utid), _table(idle_utids, slices.utid)
+    parts: list[tuple[np.ndarray, ...]] = [(_NONE,) * 6]
+    for first in range(0, slices.count, grids.BLOCK):
+        block = slice(first, first + grids.BLOCK)
+        pieces = split(slices.start_ns[block], slices.end_ns[block], grid, pieces_max=limit)
+        limit -= pieces.row.size
+        row = pieces.row + first
+        is_busy = ~is_idle[slices.utid[row]]
+        row = row[is_busy]
+        core = np.searchsorted(numbers, slices.cpu[row])
+        parts.append(
+            (row, pieces.bin[is_busy], pieces.start_ns[is_busy], pieces.end_ns[is_busy], core, slices.utid[row])
+        )
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    del parts
+    row, bins, start_ns, end_ns, core, utid = (np.concatenate(columns.pop(0)) for _ in range(6))
+    return CorePieces(numbers, Pieces(row, bins, start_ns, end_ns), core, is_app[utid], utid)
 
 
-def _membership(utid: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """As np.isin, by a table: utids are small consecutive numbers."""
+def _table(wanted: np.ndarray, utid: np.ndarray) -> np.ndarray:
+    """By utid whether it is a wanted one: utids are small consecutive numbers."""
     table = np.zeros(int(max(utid.max(initial=0), wanted.max(initial=0))) + 1, dtype=bool)
     table[wanted] = True
-    is_member: np.ndarray = table[utid]
-    return is_member
+    return table

@@ -100,6 +100,7 @@ class TraceSession:
         self._limit_s = settings.engine_timeout_s
         self._left_s = settings.engine_timeout_s
         self._may_widen = process.is_narrow and allowed_bytes(settings) > NARROW_BYTES
+        self.sched_slices_max = settings.sched_slices_max
         self._failure: Rejected | None = None
         self._client = RpcClient(process.address)
         self.kind = process.choice.kind

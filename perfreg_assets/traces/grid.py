@@ -14,6 +14,8 @@ from perfreg_assets.catalogue import definition_of
 from perfreg_assets.reasons import Reason, Rejected
 
 _NS = 1_000_000_000
+BLOCK = 1 << 20
+"""Rows that are worked on at once where a trace may have many millions, and what that takes is a multiple of theirs."""
 _INTERVALS_MAX = 1_000_000  # eleven days of seconds: more comes from a corrupt timestamp
 
 
@@ -141,5 +143,7 @@ def add_up(amounts: np.ndarray, group: np.ndarray, bins: np.ndarray, shape: tupl
         int64 array of the given shape (groups, intervals).
     """
     sums = np.zeros(shape[0] * shape[1], dtype=np.int64)
-    np.add.at(sums, group * shape[1] + bins, amounts)
+    for first in range(0, amounts.size, BLOCK):  # what indexing takes is as much as all three arrays
+        part = slice(first, first + BLOCK)
+        np.add.at(sums, group[part] * shape[1] + bins[part], amounts[part])
     return sums.reshape(shape)

@@ -7,7 +7,7 @@ import numpy as np
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.traces.core_pieces import CorePieces
 from perfreg_assets.traces.frequency import Clock
-from perfreg_assets.traces.grid import Grid, Series, add_up
+from perfreg_assets.traces.grid import BLOCK, Grid, Series, add_up
 from perfreg_assets.traces.scope import Scope
 
 _CYCLES_PER_KHZ_NS = 1e-6
@@ -68,11 +68,13 @@ def _cycles(cores: CorePieces, grid: Grid, clocks: dict[int, Clock] | str) -> li
 
 
 def _distinct_threads(cores: CorePieces, grid: Grid) -> np.ndarray:
-    bins, utid = cores.pieces.bin[cores.is_app], cores.utid[cores.is_app]
-    width = int(utid.max(initial=0)) + 1
-    keys = np.sort(bins * width + utid)
-    is_first = np.diff(keys, prepend=-1) != 0
-    return np.bincount(keys[is_first] // width, minlength=grid.count)
+    width = int(cores.utid.max(initial=0)) + 1
+    found = [np.empty(0, np.int64)]
+    for first in range(0, cores.utid.size, BLOCK):
+        part = slice(first, first + BLOCK)
+        is_app = cores.is_app[part]
+        found.append(np.unique(cores.pieces.bin[part][is_app] * width + cores.utid[part][is_app]))
+    return np.bincount(np.unique(np.concatenate(found)) // width, minlength=grid.count)
 
 
 def frequency_series(scope: Scope) -> list[Series]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.traces.contents import close
+from perfreg_assets.traces import grid as grids
+from perfreg_assets.traces.contents import SchedSlices, close
+from perfreg_assets.traces.core_pieces import cut
 from perfreg_assets.traces.frequency import Clock
 from perfreg_assets.traces.grid import Grid, add_up, split
 
@@ -87,6 +91,58 @@ def test_open_slices_end_at_their_cores_next_slice_or_with_the_trace():
     dur = np.array([-1, 5, -1, -1])
     cpu = np.array([0, 1, 0, 1])
     assert close(ts, dur, cpu, end_ns=99).tolist() == [30, 25, 99, 99]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(-1, 9), st.integers(0, 3)), max_size=25))
+def test_open_slices_end_as_the_definition_says_one_by_one(slices):
+    slices.sort(key=lambda one: one[0])
+    ts, dur, cpu = (
+        (np.array(column, np.int64) for column in zip(*slices, strict=True)) if slices else [np.empty(0, np.int64)] * 3
+    )
+    expected = [
+        start + length
+        if length >= 0
+        else next((other for other, _, beside in slices[place + 1 :] if beside == core), 99)
+        for place, (start, length, core) in enumerate(slices)
+    ]
+    assert close(ts, dur, cpu, end_ns=99).tolist() == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(1, 40), st.integers(0, 3)), max_size=30),
+    st.integers(1, 9),
+)
+def test_cutting_in_blocks_changes_nothing(drawn, block):
+    columns, until = [], {0: 0, 1: 0}
+    for place, (pause, length, utid) in enumerate(drawn):
+        core = place % 2
+        until[core] += pause
+        columns.append((until[core], until[core] + length, core, utid))
+        until[core] += length
+    columns.sort()
+    start, end, cpu, utid = np.array(columns, np.int64).reshape(-1, 4).T
+    slices, grid = SchedSlices(start, end, cpu, utid, 0), Grid(10, 7, 20)
+    app, idle = np.array([1, 2]), np.array([0])
+    whole = cut(slices, grid, app, idle)
+    with mock.patch.object(grids, "BLOCK", block):
+        parts = cut(slices, grid, app, idle)
+    for one, other in ((whole, parts), (whole.pieces, parts.pieces)):
+        for name, values in vars(one).items():
+            if isinstance(values, np.ndarray):
+                assert np.array_equal(values, getattr(other, name)), name
+    assert not (whole.utid == 0).any()
+    assert np.array_equal(whole.is_app, np.isin(whole.utid, app))
+    assert np.array_equal(whole.pieces.row, whole.pieces.row[np.argsort(whole.pieces.row, kind="stable")])
+
+
+@pytest.mark.parametrize("block", [1, 2, 100])
+def test_slices_of_one_core_that_overlap_are_refused_in_whatever_blocks(block, monkeypatch):
+    """Each border may cut one slice of a core; more pieces than that could ask for any amount of memory."""
+    monkeypatch.setattr(grids, "BLOCK", block)
+    start = np.zeros(6, np.int64)
+    slices = SchedSlices(start, start + 1000, start, start + 1, 0)
+    with pytest.raises(Rejected, match="slices of one core overlap"):
+        cut(slices, Grid(0, 10, 100), np.array([1]), np.array([0]))
 
 
 @given(

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perfreg_assets.reasons import Reason
 from perfreg_assets.traces import contents
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import open_trace
+from perfreg_assets.traces.inspection import inspect_trace
 from perfreg_assets.traces.series import extract_series
 
 SECOND = 1_000_000_000
@@ -318,6 +320,24 @@ def test_reading_in_many_pages_changes_nothing(session_folder, settings, monkeyp
     assert whole.sched.count > 190_000
     for name in ("start_ns", "end_ns", "cpu", "utid"):
         assert np.array_equal(getattr(whole.sched, name), getattr(pages.sched, name)), name
+
+
+def test_a_trace_with_more_slices_than_memory_is_allowed_for_is_not_judged(session_folder, settings):
+    """72 million slices, a trace of 500 MB, would take 8 GB and more."""
+    run = json.loads((session_folder / "run.json").read_text())
+    few = settings.with_values(sched_slices_max=190_554)
+    found = inspect_trace(
+        session_folder / run["trace"], app=run["app"], exploration=None, time_limit_s=0.1, settings=few
+    )
+    assert found.health.reason is Reason.TRACE_TOO_DENSE
+    assert not found.health.reason.is_damage
+    assert found.series == []
+    assert str(found.health.detail).startswith("190,555 scheduling slices, 190,554 are allowed")
+    enough = settings.with_values(sched_slices_max=190_555)
+    found = inspect_trace(
+        session_folder / run["trace"], app=run["app"], exploration=None, time_limit_s=0.1, settings=enough
+    )
+    assert found.health.is_complete
 
 
 def test_a_real_devices_trace_gives_frequencies_cycles_frames_and_waits(data_folder, settings):
