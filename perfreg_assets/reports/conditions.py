@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from perfreg_assets.warehouse import stamps
+from perfreg_assets.warehouse.connection import Reader
 
 
 def of(run_ids: Sequence[str], column: str = "run_id") -> str:
@@ -18,13 +20,23 @@ def of(run_ids: Sequence[str], column: str = "run_id") -> str:
     return f"{column} IN ({', '.join('?' * len(run_ids))})" if run_ids else "false"
 
 
-FEW = 6
-"""So many runs are asked for one by one in `marts.runs`: sooner than all verdicts are looked at for a list of them."""
+FEW = 2
+"""So many runs are asked for one by one in `marts.runs`: sooner than all runs of their apps are looked at."""
 
 
-def in_groups(run_ids: Sequence[str]) -> Iterator[list[str]]:
-    """The ids that a query of `marts.runs` is to name at once."""
+def of_marts_runs(reader: Reader, run_ids: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """The conditions under which `marts.runs` tells of these runs, each with what is to be bound.
+
+    A list of ids does not reach what the mart joins, so that the verdicts of all runs there are would be looked at for
+    a few; the app that they are of does.
+    """
     if len(run_ids) <= FEW:
-        yield from ([run_id] for run_id in run_ids)
-    else:
-        yield from (group for group, _ in stamps.grouped(run_ids))
+        yield from ((of([run_id]), [run_id]) for run_id in run_ids)
+        return
+    for group, marks in stamps.grouped(run_ids):
+        apps: dict[str | None, list[str]] = defaultdict(list)
+        for run_id, app in reader.rows(f"SELECT run_id, app FROM core.runs WHERE run_id IN ({marks})", group):
+            apps[app].append(run_id)
+        for app, ids in apps.items():
+            of_app, bound = ("app IS NULL", []) if app is None else ("app = ?", [app])
+            yield f"{of(ids)} AND {of_app}", [*ids, *bound]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from perfreg_assets import detection
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports import bands
-from perfreg_assets.reports.conditions import in_groups, of
+from perfreg_assets.reports.conditions import of, of_marts_runs
 from perfreg_assets.reports.data import (
     Attachment,
     AxisVerdict,
@@ -61,7 +61,11 @@ _RUNS = f"SELECT {_COLUMNS} FROM marts.runs"
 
 def load_runs(reader: Reader, run_ids: Sequence[str]) -> dict[str, Run]:
     """Those of some runs that are there, by id, oldest first."""
-    runs = [_run(row) for ids in in_groups(run_ids) for row in reader.dicts(f"{_RUNS} WHERE {of(ids)}", ids)]
+    runs = [
+        _run(row)
+        for condition, bound in of_marts_runs(reader, run_ids)
+        for row in reader.dicts(f"{_RUNS} WHERE {condition}", bound)
+    ]
     runs.sort(key=lambda run: (run.started_at or _EPOCH, run.run_id))
     return {run.run_id: run for run in runs}
 
@@ -167,8 +171,8 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
     metrics = _metric_contents(reader, everyone)
     traces = {
         run_id: facts
-        for group in in_groups(sorted(members))
-        for run_id, *facts in reader.rows(_TRACES.format(of=of(group)), group)
+        for condition, bound in of_marts_runs(reader, sorted(members))
+        for run_id, *facts in reader.rows(_TRACES.format(of=condition), bound)
     }
     paths = stamps.path_contents(reader, sorted({*ids, *(other for one in beside.values() for other in one.recent)}))
     found = {}

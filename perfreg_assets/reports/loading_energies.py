@@ -8,6 +8,7 @@ from typing import Any
 
 from perfreg_assets.reports.conditions import of
 from perfreg_assets.reports.data import CostRow, EnergyView, MethodCost, ScreenCost
+from perfreg_assets.warehouse import energies
 from perfreg_assets.warehouse.connection import Reader
 
 _SCOPES = ("app", "others", "wakeups")
@@ -23,12 +24,11 @@ ENERGY_HASHES = {
     "energy_states": """SELECT run_id, hash(profile_name, profile_origin, is_foreign_profile, has_idle_states,
                         profile_doubt)
                         FROM marts.energy_states WHERE {of}""",
-    "energy_accuracy": """SELECT run_id, hash(energy_ratio, correlation, mape_ratio) FROM marts.energy_accuracy
-                          WHERE {of}""",
     "method_energies": """SELECT run_id, bit_xor(hash(thread, method, method_self_mah, method_mah))
                           FROM marts.method_energies WHERE {of} GROUP BY run_id""",
 }
-"""What of it a page shows, by run; {of} limits a query to some runs."""
+"""What of it a page shows, by run; {of} limits a query to some runs. How the estimate compares with the device's rails
+is told by the contents of the two series."""
 
 _COSTS = """
 SELECT run_id, component, scope, energy_source, charge_mah, energy_mj FROM marts.energies
@@ -45,7 +45,6 @@ _SCREENS = """
 SELECT run_id, coalesce(screen, 'unknown') AS screen, duration_s, app_mah, total_mah FROM marts.energy_by_screen
 WHERE {of} ORDER BY run_id, total_mah DESC, screen
 """
-_ACCURACY = "SELECT run_id, energy_ratio, correlation, mape_ratio FROM marts.energy_accuracy WHERE {of}"
 _METHODS = """
 SELECT run_id, thread, method, method_self_mah, method_mah FROM marts.method_energies
 WHERE {of} ORDER BY run_id, method_self_mah DESC, thread, method
@@ -65,7 +64,7 @@ def load_energies(reader: Reader, run_ids: Sequence[str]) -> dict[str, EnergyVie
     for row in reader.dicts(_METHODS.format(of=named), run_ids):
         if len(methods[run_id := row.pop("run_id")]) < _SHOWN_METHODS:
             methods[run_id].append(MethodCost(**row))
-    accuracy = {row.pop("run_id"): row for row in reader.dicts(_ACCURACY.format(of=named), run_ids)}
+    accuracy = {row.pop("run_id"): row for row in energies.accuracies(reader, run_ids)}
     found = {}
     for row in reader.dicts(_WHOLE.format(of=of(run_ids, "whole.run_id")), run_ids):
         run_id = row.pop("run_id")

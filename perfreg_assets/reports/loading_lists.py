@@ -15,7 +15,7 @@ from typing import Any
 from perfreg_assets import detection
 from perfreg_assets.catalogue import definition_of, is_known
 from perfreg_assets.methods.calibration import level_of_omega
-from perfreg_assets.reports.conditions import in_groups, of
+from perfreg_assets.reports.conditions import of, of_marts_runs
 from perfreg_assets.reports.data import (
     AlarmCounts,
     ListedRun,
@@ -67,9 +67,9 @@ FROM marts.verdicts WHERE is_current AND {of} GROUP BY run_id
 def load_listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
     """run_id → its row in lists, of those that are there."""
     found: dict[str, ListedRun] = {}
-    for ids in in_groups(run_ids):
-        verdicts = {run_id: facts for run_id, *facts in reader.rows(_FLAGGED.format(of=of(ids)), ids)}
-        for row in reader.dicts(_RUNS.format(of=of(ids)), ids):
+    for condition, bound in of_marts_runs(reader, run_ids):
+        verdicts = {run_id: facts for run_id, *facts in reader.rows(_FLAGGED.format(of=condition), bound)}
+        for row in reader.dicts(_RUNS.format(of=condition), bound):
             flagged, ratio, omega, is_lacking = verdicts.get(row["run_id"], (None, None, None, False))
             found[row["run_id"]] = ListedRun(
                 run_id=row["run_id"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -249,7 +250,34 @@ def whole(reader: Reader, run_id: str) -> dict[str, Any] | None:
 
 def accuracy(reader: Reader, run_id: str) -> dict[str, Any] | None:
     """A run's row of marts.energy_accuracy, None where its device measured nothing."""
+    if not _with_rails(reader, [run_id]):
+        return None
     return next(iter(_of_run(reader, "marts.energy_accuracy", run_id, "run_id")), None)
+
+
+def accuracies(reader: Reader, run_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """run_id, energy_ratio, correlation and mape_ratio of those of some runs whose device measured its cores."""
+    ids = _with_rails(reader, run_ids)
+    if not ids:
+        return []
+    return reader.dicts(
+        "SELECT run_id, energy_ratio, correlation, mape_ratio FROM marts.energy_accuracy "
+        f"WHERE run_id IN ({', '.join('?' * len(ids))}) ORDER BY run_id",
+        ids,
+    )
+
+
+def _with_rails(reader: Reader, run_ids: Sequence[str]) -> list[str]:
+    """Those whose cores' rails were measured: the mart looks into the samples of all runs to find that none were."""
+    if not run_ids:
+        return []
+    marks = ", ".join("?" * len(run_ids))
+    rows = reader.rows(
+        "SELECT DISTINCT run_id FROM core.time_series WHERE series = 'power_rail_cpu' AND NOT is_missing "
+        f"AND run_id IN ({marks}) ORDER BY run_id",
+        list(run_ids),
+    )
+    return [run_id for (run_id,) in rows]
 
 
 def threads(reader: Reader, run_id: str) -> list[dict[str, Any]]:
@@ -330,9 +358,7 @@ SELECT
     (SELECT median(app_mah_per_h) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id))
         AS app_mah_per_h,
     (SELECT median(total_mah_per_h) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id))
-        AS total_mah_per_h,
-    (SELECT median(energy_ratio) FROM marts.energy_accuracy WHERE list_contains($ids::VARCHAR[], run_id))
-        AS estimated_to_measured
+        AS total_mah_per_h
 FROM core.energy_runs
 WHERE list_contains($ids::VARCHAR[], run_id)
 """
@@ -343,5 +369,9 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
     cores took together and medians per hour, and of those with rails the estimate's share of the measurement. What is
     known of no run is not in it.
     """
-    (row,) = reader.dicts(_FIGURES, {"ids": list(run_ids)})
+    ids = list(run_ids)
+    (row,) = reader.dicts(_FIGURES, {"ids": ids})
+    ratios = [one["energy_ratio"] for one in accuracies(reader, ids) if one["energy_ratio"] is not None]
+    if ratios:
+        row["estimated_to_measured"] = median(ratios)
     return {name: value for name, value in row.items() if value is not None}

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from perfreg_assets.catalogue import is_known
-from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.connection import Reader, Writer
 
 SETTINGS_IN_MARTS = ("detector", "omega")
 """The settings in force that marts read; what others decide is told by the rows that come of it."""
@@ -112,7 +113,18 @@ class Totals:
 
 
 def totals(reader: Reader) -> Totals:
-    """By one scan of each table's small columns."""
+    """By one scan of each table's small columns; once for a reader, whose state does not change."""
+    if isinstance(reader, Writer):
+        return _totals(reader)
+    if reader not in _KNOWN:
+        _KNOWN[reader] = _totals(reader)
+    return _KNOWN[reader]
+
+
+_KNOWN: WeakKeyDictionary[Reader, Totals] = WeakKeyDictionary()
+
+
+def _totals(reader: Reader) -> Totals:
     parts = [
         f"SELECT '{name}', bit_xor(hash('{name}', {one.stamped})), "
         f"{f'max(rows.{one.written})' if one.written else 'NULL'} FROM {one.table} AS rows WHERE {one.where}"

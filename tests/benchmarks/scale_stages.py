@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -37,6 +38,7 @@ from perfreg_assets.warehouse.queries import run_query
 ROOT = Path(__file__).resolve().parents[2]
 Stages = dict[str, Cost]
 INGEST = "ingest"  # the measurement that gives many stages
+_STEP = re.compile(r"step \d+ of \d+, (?P<name>[^:]+):")
 OMEGA = 1.234567  # nobody's: what is stored at it is removed again
 
 
@@ -54,13 +56,13 @@ def measure_ingest(folder: Path, count: int) -> Stages:
         def cut(text: str = "", stages: Stages = stages, meter: Meter = meter) -> None:
             nonlocal step
             stages[step] = stages.get(step, NOTHING) + meter.lap()
-            step = f"step {text.removesuffix(' …')}"
+            step = f"step {_begun(text)}"
 
         with _published() as published:
             keys = list(registry.sort_out([given], settings, to_key)[0])
             done = materialise(
                 defs, jobs.EVERYTHING_JOB, keys, settings, op_config={"runs": {"folders": [str(given)]}},
-                progress=lambda text: cut(text) if text.endswith(" …") else None,
+                progress=lambda text: cut(text) if _begun(text) else None,
             )  # fmt: skip
             cut()
         if done.failures:
@@ -69,6 +71,12 @@ def measure_ingest(folder: Path, count: int) -> Stages:
         engine = Cost(total.children_cpu_s, total.children_cpu_s, 0, children_peak_bytes())
         found.append({"total": total, "engine": engine, "publish": sum(published, NOTHING), **stages})
     return {stage: _middle([one.get(stage, NOTHING) for one in found[1:]]) for stage in found[-1]}
+
+
+def _begun(text: str) -> str:
+    """The step that progress says has begun ("step 2 of 10, runs: 1 version"); empty of other messages."""
+    found = _STEP.match(text)
+    return found["name"] if found else ""
 
 
 @contextmanager

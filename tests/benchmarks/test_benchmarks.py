@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from perfreg_assets.automation import progress
+
 
 @pytest.fixture
 def bench(monkeypatch):
@@ -120,3 +122,10 @@ def test_the_table_of_scale_has_a_line_per_stage(bench):
     scale, cost = bench("scale"), bench("cost")
     table = scale.as_table({10: {"total": cost.Cost(1.5, 0.5, 2_000_000, 3_000_000)}, 1000: {"total": cost.NOTHING}})
     assert table.splitlines()[1].split() == ["total", "1.50", "2.0", "3", "0.00", "0.0", "0"]
+
+
+def test_the_stages_of_an_ingest_are_the_steps_that_its_progress_tells(bench):
+    plan = progress._Plan(steps=10, of_what="1 version")
+    begun = bench("scale_stages")._begun
+    assert [begun(plan.next("runs")), begun(plan.next("history_sets"))] == ["runs", "history sets"]
+    assert begun("causes: 3 runs") == ""

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from perfreg_assets.reports.conditions import FEW, of_marts_runs
+from perfreg_assets.warehouse import energies
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
 RUNS = 400
@@ -105,6 +107,63 @@ def test_one_version_is_looked_up_without_the_others(many: Warehouse, mart: str)
         chosen = f"app = 'com.example.notes' AND version_name = '{_ids(reader)[1]}'"
         whole, one = (_work(reader, f"FROM marts.{mart}{which}") for which in ("", f" WHERE {chosen}"))
     assert one < whole / 3, (one, whole)
+
+
+def test_what_drifts_of_an_app_is_made_of_its_runs(many: Warehouse) -> None:
+    with many.reading() as reader:
+        apps = [app for (app,) in reader.rows("SELECT DISTINCT app FROM marts.runs ORDER BY app")]
+        whole, *parts = (
+            _work(reader, f"FROM marts.drifts_of({app})") for app in ("NULL", *(f"'{app}'" for app in apps))
+        )
+        assert sum(parts) < 1.5 * whole
+        assert reader.rows("FROM marts.drifts ORDER BY ALL") == reader.rows(
+            " UNION ALL ".join(f"FROM marts.drifts_of('{app}')" for app in apps) + " ORDER BY ALL"
+        )
+
+
+def test_some_runs_of_an_app_are_shown_without_the_verdicts_of_others(many: Warehouse) -> None:
+    """A list of ids is not handed on to what the mart joins, its app is."""
+    with many.reading() as reader:
+        apps: dict[str, list[str]] = {}
+        for app, run_id in reader.rows("SELECT app, run_id FROM marts.runs ORDER BY app, run_id"):
+            apps.setdefault(app, []).append(run_id)
+        least = min(apps.values(), key=len)
+        chosen = least[: FEW + 2]
+        ((condition, bound),) = of_marts_runs(reader, chosen)
+        for value in bound:
+            condition = condition.replace("?", f"'{value}'", 1)
+        some, whole = (_work(reader, f"FROM marts.runs{which}") for which in (f" WHERE {condition}", ""))
+        assert some < 1.5 * whole * len(least) / sum(map(len, apps.values())) + 50
+        everyone = [run_id for ids in apps.values() for run_id in ids]
+        asked = list(of_marts_runs(reader, everyone))
+        assert len(asked) == len(apps)
+        found = [
+            run_id
+            for condition, bound in asked
+            for (run_id,) in reader.rows(f"SELECT run_id FROM marts.runs WHERE {condition}", bound)
+        ]
+        assert sorted(found) == sorted(everyone)
+
+
+def test_accuracy_of_runs_without_rails_reads_no_samples(many: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mart looks into every file of samples that there is, to find nothing."""
+    asked: list[str] = []
+    original = Reader._run
+
+    def noted(self: Reader, sql: str, parameters: Any) -> Any:
+        asked.append(sql)
+        return original(self, sql, parameters)
+
+    with many.reading() as reader:
+        run_id = reader.value("SELECT min(run_id) FROM core.runs")
+        rails = (
+            "SELECT count(*) FROM core.time_series WHERE series = 'power_rail_cpu' AND NOT is_missing AND run_id = ?"
+        )
+        assert reader.value(rails, [run_id]) == 0
+        monkeypatch.setattr(Reader, "_run", noted)
+        assert energies.accuracies(reader, [run_id]) == []
+        assert energies.accuracy(reader, run_id) is None
+    assert not [sql for sql in asked if "energy_accuracy" in sql]
 
 
 @pytest.mark.parametrize("mart", ["trends", "version_verdicts"])

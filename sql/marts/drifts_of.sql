@@ -1,0 +1,162 @@
+-- What drifts of an app, or of all at NULL: SELECT * FROM marts.drifts_of('com.rig.shop'), columns as marts.drifts. A filter on
+-- the view does not reach what it is made of, which is looked at five times over.
+-- Mann and Kendall's test (Mann 1945; ties only hold it back) of the latest versions, as many as make it surest, corrected
+-- for the numbers tried. The drift began at the knee of the level line with a slope after it that fits best; its slope is
+-- Theil's and Sen's, the line goes through the medians (Conover 1980).
+-- depends: app_versions, current_value, tail_of_score
+CREATE MACRO marts.drifts_of(wanted) AS TABLE
+WITH points AS (
+    -- The latest 24 versions, the last one first: what began earlier has become the app.
+    SELECT * FROM (
+        SELECT
+            levels.*,
+            -- row_number() <= 24 would be made into a list that is taken apart above joins, which DuckDB 2.0 fails on at times.
+            count(*) OVER (
+                PARTITION BY levels.app, levels.config_hash, levels.series, levels.measure ORDER BY levels.version_rank DESC
+            ) AS place
+        FROM (
+            SELECT
+                runs.app, runs.config_hash, any_value(runs.device ORDER BY runs.device) AS device, measured.series,
+                runs.version_name, versions.version_rank, measured.measure, median(measured.value) AS value,
+                any_value(measured.unit) AS unit
+            FROM (
+                SELECT levels.run_id, levels.series, 'level' AS measure, levels.mean AS value, levels.unit
+                FROM core.series_levels AS levels
+                UNION ALL
+                SELECT levels.run_id, levels.series, 'growth', levels.growth_per_s, levels.unit || '/s'
+                FROM core.series_levels AS levels
+                UNION ALL
+                -- How far from its history, which moves along: what gets further away from version to version.
+                SELECT distances.run_id, distances.series, 'score', distances.distance, 'standard deviations'
+                FROM core.distances AS distances
+                JOIN core.detectors AS detectors ON detectors.detector = distances.detector AND detectors.scale = 'score'
+                WHERE distances.is_latest AND distances.state = 'scored' AND distances.series <> '*'
+                    AND distances.detector = marts.current_value('detector')
+            ) AS measured
+            JOIN core.runs AS runs ON runs.run_id = measured.run_id
+            JOIN marts.app_versions AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
+            WHERE NOT runs.is_quarantined AND isfinite(measured.value) AND (wanted::VARCHAR IS NULL OR runs.app = wanted)
+            GROUP BY runs.app, runs.config_hash, measured.series, runs.version_name, versions.version_rank, measured.measure
+        ) AS levels
+    ) AS numbered
+    WHERE numbered.place <= 24
+),
+pairs AS (
+    SELECT
+        older.app, older.config_hash, older.series, older.measure, older.place,
+        sign(newer.value - older.value) AS sign, (newer.value - older.value) / (older.place - newer.place) AS slope
+    FROM points AS older
+    JOIN points AS newer
+        ON newer.app = older.app AND newer.config_hash = older.config_hash AND newer.series = older.series
+        AND newer.measure = older.measure AND newer.place < older.place
+),
+beginnings AS (
+    -- Kendall's S of the latest `place` versions, for each place to begin at.
+    SELECT
+        added.app, added.config_hash, added.series, added.measure, added.place,
+        sum(added.sign) OVER (PARTITION BY added.app, added.config_hash, added.series, added.measure ORDER BY added.place) AS s
+    FROM (
+        SELECT pairs.app, pairs.config_hash, pairs.series, pairs.measure, pairs.place, sum(pairs.sign) AS sign
+        FROM pairs GROUP BY pairs.app, pairs.config_hash, pairs.series, pairs.measure, pairs.place
+    ) AS added
+),
+surest AS (
+    SELECT
+        tested.app, tested.config_hash, tested.series, tested.measure,
+        least(1, 2 * marts.tail_of_score(max(abs(tested.z))) * count(*)) AS drift_p_value
+    FROM (
+        SELECT
+            beginnings.*,
+            (beginnings.s - sign(beginnings.s))
+            / sqrt(beginnings.place * (beginnings.place - 1) * (2 * beginnings.place + 5) / 18) AS z
+        FROM beginnings WHERE beginnings.place >= 5
+    ) AS tested
+    GROUP BY tested.app, tested.config_hash, tested.series, tested.measure
+),
+knees AS (
+    SELECT
+        bent.app, bent.config_hash, bent.series, bent.measure, arg_max(bent.place, (coalesce(bent.r2, 0), bent.place)) AS place
+    FROM (
+        SELECT
+            began.app, began.config_hash, began.series, began.measure, began.place,
+            regr_r2(points.value, greatest(0, began.place - points.place) ORDER BY points.place) AS r2
+        FROM points AS began
+        JOIN points
+            ON points.app = began.app AND points.config_hash = began.config_hash AND points.series = began.series
+            AND points.measure = began.measure
+        WHERE began.place >= 5
+        GROUP BY began.app, began.config_hash, began.series, began.measure, began.place
+    ) AS bent
+    GROUP BY bent.app, bent.config_hash, bent.series, bent.measure
+),
+lines AS (
+    SELECT
+        knees.app, knees.config_hash, knees.series, knees.measure, knees.place, any_value(surest.drift_p_value) AS drift_p_value,
+        median(pairs.slope) AS slope
+    FROM knees
+    JOIN surest
+        ON surest.app = knees.app AND surest.config_hash = knees.config_hash AND surest.series = knees.series
+        AND surest.measure = knees.measure
+    JOIN pairs
+        ON pairs.app = knees.app AND pairs.config_hash = knees.config_hash AND pairs.series = knees.series
+        AND pairs.measure = knees.measure AND pairs.place <= knees.place
+    GROUP BY knees.app, knees.config_hash, knees.series, knees.measure, knees.place
+),
+fitted AS (
+    SELECT
+        points.app, points.config_hash, any_value(points.device ORDER BY points.place) AS device, points.series, points.measure,
+        any_value(points.unit) AS unit, count(*) AS version_count,
+        arg_min(points.version_name, points.place) AS version_name,
+        any_value(lines.place) AS drift_version_count,
+        any_value(lines.drift_p_value) AS drift_p_value,
+        any_value(lines.slope) AS change_per_version_value,
+        arg_max(points.version_name, points.place) FILTER (WHERE points.place <= lines.place) AS since_version_name,
+        median(points.value) FILTER (WHERE points.place <= lines.place)
+        - any_value(lines.slope) * (any_value(lines.place) - 1) / 2 AS fitted_first_value,
+        median(points.value) FILTER (WHERE points.place <= lines.place)
+        + any_value(lines.slope) * (any_value(lines.place) - 1) / 2 AS fitted_last_value
+    FROM points
+    LEFT JOIN lines
+        ON lines.app = points.app AND lines.config_hash = points.config_hash AND lines.series = points.series
+        AND lines.measure = points.measure
+    GROUP BY points.app, points.config_hash, points.series, points.measure
+),
+told AS (
+    SELECT
+        fitted.*,
+        CASE WHEN fitted.fitted_first_value > 0 AND fitted.measure <> 'score' THEN fitted.fitted_last_value / fitted.fitted_first_value - 1 END AS drift_change_ratio,
+        CASE
+            WHEN fitted.drift_p_value IS NULL THEN 'not_enough_versions'
+            WHEN fitted.drift_p_value > 0.05 OR fitted.change_per_version_value = 0 THEN 'steady'
+            WHEN fitted.measure = 'score' THEN if(fitted.change_per_version_value > 0, 'worse', 'better')
+            WHEN known.worse IS NULL OR known.worse = 'either' THEN 'changing'
+            WHEN (fitted.change_per_version_value > 0) = (known.worse = 'more') THEN 'worse'
+            ELSE 'better'
+        END AS drift_state
+    FROM fitted
+    LEFT JOIN core.series_definitions AS known ON regexp_full_match(fitted.series, known.name_pattern)
+)
+SELECT
+    told.app, told.config_hash, told.device, told.series, told.measure, told.unit, told.drift_state, told.version_count,
+    told.version_name, told.since_version_name, told.drift_version_count, told.drift_p_value, told.change_per_version_value,
+    told.fitted_first_value, told.fitted_last_value, told.drift_change_ratio,
+    CASE told.drift_state
+        WHEN 'not_enough_versions' THEN format('{} of {}: {} of the 5 versions that a drift takes.', told.measure, told.series, told.version_count)
+        WHEN 'steady' THEN format('{} of {}: steady over {} versions.', told.measure, told.series, told.version_count)
+        ELSE concat(
+            format('{} of {}: ', told.measure, told.series),
+            CASE
+                WHEN told.drift_change_ratio IS NULL THEN format('{:+.3g} {} a version', told.change_per_version_value, told.unit)
+                ELSE format('{:+.1f} % a version', 100 * ((1 + told.drift_change_ratio) ** (1 / (told.drift_version_count - 1)) - 1))
+            END,
+            format(' since {}, ', told.since_version_name),
+            CASE
+                WHEN told.drift_change_ratio IS NULL THEN format('{:+.3g} {} in all', told.fitted_last_value - told.fitted_first_value, told.unit)
+                ELSE format('{:+.0f} % in all', 100 * told.drift_change_ratio)
+            END,
+            format(' ({} versions, p = {:.2g}).', told.drift_version_count, told.drift_p_value)
+        )
+    END AS explanation
+FROM told;
+
+COMMENT ON MACRO TABLE marts.drifts_of IS 'What drifts of an app, or of all at NULL: SELECT * FROM marts.drifts_of(''com.rig.shop''), columns as marts.drifts; sooner than the view with a filter where there are many runs.';
