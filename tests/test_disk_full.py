@@ -14,7 +14,9 @@ from dagster._utils.error import serializable_error_info_from_exc_info
 from perfreg_assets.assets.outstanding import Outstanding
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.materialise import Materialised, _innermost
+from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli.disk import disk_full
+from perfreg_assets.cli.ingesting import take_in
 from perfreg_assets.cli.upkeep import tell_upkeep
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -114,3 +116,23 @@ def test_other_failures_are_told_once_each(settings, capsys):
     with pytest.raises(SystemExit):
         tell_upkeep(Materialised(failures=["one", "two", "one"]), Outstanding((), {}), settings)
     assert capsys.readouterr().err == "perfreg: one\nperfreg: two\n"
+
+
+def test_a_disk_without_room_for_the_first_write_is_named_though_there_is_room_again(tmp_path, monkeypatch, capsys):
+    """What was half written is deleted again: by the time that the command ends, the disk is not full, and that there
+    is no warehouse says nothing."""
+
+    def no_room(path, **_given):
+        raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"writing {path}")
+
+    monkeypatch.setattr("perfreg_assets.warehouse.connection.require_free_space", no_room)
+    settings = Settings(warehouse=tmp_path / "perfreg.duckdb", home=tmp_path / "home")
+    with pytest.raises(SystemExit) as ended:
+        take_in(settings, [demo_runs_dir() / "notes-000"])
+    assert ended.value.code == 1
+    lines = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("perfreg: ") and " s)" not in line
+    ]
+    assert len(lines) == 1
+    assert f"writing {settings.warehouse}" in lines[0]
+    assert "free some space and run the same command again" in lines[0]

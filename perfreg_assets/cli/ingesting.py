@@ -109,7 +109,7 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     """
     from perfreg_assets.automation import jobs
     from perfreg_assets.automation.materialise import Materialised, materialise
-    from perfreg_assets.automation.upkeep import bring_up_to_date
+    from perfreg_assets.automation.upkeep import Upkeep, bring_up_to_date
     from perfreg_assets.collection import registry
     from perfreg_assets.methods.compiled import ensure_compiled
     from perfreg_assets.partitions import to_key
@@ -141,7 +141,9 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
             for one in done.refused:
                 runs.pop(one.folder, None)
                 refused.append((Path(one.folder).name, one.reason_code, one.reason))
-        upkeep = bring_up_to_date(defs, project, progress=show)
+        # Where not even the first write went well there is nothing to look at: why it failed is what is told.
+        is_lost = bool(done.failures) and not settings.published_warehouse.exists()
+        upkeep = Upkeep() if is_lost else bring_up_to_date(defs, project, progress=show)
     done += upkeep.done
     for name, code, reason in refused:
         terminal.fail(f"quarantined {name} [{code}] {reason}")
