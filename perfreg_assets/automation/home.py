@@ -17,6 +17,7 @@ _EARLIER = {
     "84ad087da8f6ee2759759abc93f27e231449977262db37926c178f1e759bc5f3",
     "1dd8baa7f9fd74fde6efd0c9c9c41dd9ab149cd8f98081f5473f08092ccc60c5",
     "0ae1e69fb8d1a7132c1c609f02ede8fcc4bae8e923000095bd77c53b8c8730b2",
+    "9b9e8fcb7a3aeb4aeb21e23262f7f1beb98a2b47fb84ff743891ad0b0c3afd70",
 }
 """SHA-256 of the dagster.yaml of earlier releases, and of states between them."""
 

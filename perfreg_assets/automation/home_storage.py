@@ -18,8 +18,9 @@ from perfreg_assets.warehouse.lock import file_lock
 
 DATABASES = ("history/runs.db", "history/runs/index.db", "schedules/schedules.db")
 _LOCK, _CONFIGURATION = ".creating.lock", "dagster.yaml"
-_ELSEWHERE = {"storage", "run_storage", "schedule_storage"}
-"""Keys of a configuration whose records lie in another database: nothing is created here then."""
+_ELSEWHERE = {"storage", "run_storage"}
+"""Keys of a configuration whose records lie in another database: nothing is created here then. `schedule_storage` is
+ours, in the file that is Dagster's by default."""
 
 
 def make_whole(home: Path, *, timeout_s: float) -> list[str]:
