@@ -32,11 +32,10 @@ class Upkeep:
 def bring_up_to_date(defs: dg.Definitions, project: Project, *, progress: Progress | None = None) -> Upkeep:
     """Materialises what is due until nothing is, or until a round changes nothing."""
     settings, warehouse = project.settings(), project.open()
-    warehouse.catch_up()
     result = Upkeep()
     before: str | None = None
     for _ in range(_ROUNDS):
-        with warehouse.reading() as reader:
+        with warehouse.reading_caught_up() as reader:
             result.left = outstanding(reader, settings)
         if not result.left.keys or result.left.signature == before:
             break
