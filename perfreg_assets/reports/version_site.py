@@ -88,9 +88,13 @@ def update_measured(reader: Reader, out_dir: Path, *, server: str) -> list[str]:
 
 
 def _settled(folder: Path) -> int:
-    """When the folder last changed, once any later change will have another time stamp."""
+    """When the folder last changed, once any later change will have another time stamp; 0, which is no such moment,
+    where the clock was set back since: waiting could take a day, with the lock of all pages held."""
     changed = folder_changed(folder)
-    time.sleep(max(0, changed + SETTLED_NS - time.time_ns()) / 1e9)
+    left_ns = changed + SETTLED_NS - time.time_ns()
+    if left_ns > SETTLED_NS:
+        return 0
+    time.sleep(max(0, left_ns) / 1e9)
     return changed
 
 

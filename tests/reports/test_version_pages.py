@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from dataclasses import replace
 from html import unescape
 
 import pytest
 
-from perfreg_assets.reports import site
+from perfreg_assets.reports import site, version_site
 from perfreg_assets.reports.benchmark_site import family_page
+from perfreg_assets.reports.changes import SETTLED_NS
 from perfreg_assets.reports.links import page_name, version_page
 from perfreg_assets.reports.loading_version_pages import load_version_views
 from perfreg_assets.reports.run_order import RunOrder
@@ -232,3 +235,17 @@ def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sam
         written = site.build_benchmark_pages(reader, out)
         assert [page for page in written if page.startswith("versions/")] == ["versions/com.example.notes@1.0.0.html"]
         assert site.due_pages(reader, out) == ([], False)
+
+
+def test_a_clock_that_was_set_back_keeps_no_build_waiting(tmp_path, monkeypatch):
+    """A folder that changed in an hour: waiting for that would hold the lock of all pages as long."""
+    slept: list[float] = []
+    monkeypatch.setattr(version_site.time, "sleep", slept.append)
+    now = time.time_ns()
+    later = now + 3_600_000_000_000
+    os.utime(tmp_path, ns=(later, later))
+    assert version_site._settled(tmp_path) == 0  # it is looked at again next time
+    assert slept == []
+    os.utime(tmp_path, ns=(now, now))
+    assert version_site._settled(tmp_path) == now
+    assert sum(slept) <= SETTLED_NS / 1e9
