@@ -25,7 +25,14 @@ from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.automation.jobs import import_benchmarks, ingest_runs, judge_versions
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
-from perfreg_assets.automation.unfinished import UNFINISHED, earlier, give_up_launched_in_the_future, recent, unfinished
+from perfreg_assets.automation.unfinished import (
+    FUTURE_S,
+    UNFINISHED,
+    earlier,
+    give_up_launched_in_the_future,
+    recent,
+    unfinished,
+)  # fmt: skip
 from perfreg_assets.automation.upkeep import digest_of, due_requests
 from perfreg_assets.automation.waiting import patience, wait_for
 from perfreg_assets.benchmarks.taking_in import read_document
@@ -201,9 +208,14 @@ class Seen:
         """Whether a look now would find nothing else."""
         if is_left(instance, warehouse):
             return False
-        if self.witness != witness(settings) or (self.until is not None and time.time() >= self.until):
+        if self.witness != witness(settings) or (self.until is not None and not self._is_pause_on()):
             return False
         return self.runs is None or self.runs == _hash_of(unfinished(instance, judge_versions.name))
+
+    def _is_pause_on(self) -> bool:
+        """No pause is longer than the longest: one that is was begun by a clock that has been set back since."""
+        left_s = (self.until or 0.0) - time.time()
+        return 0.0 < left_s <= asking.LONGEST_PAUSE_S + FUTURE_S
 
 
 @dg.sensor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 
 import dagster as dg
@@ -49,5 +50,7 @@ def recent(instance: dg.DagsterInstance, sensor: str) -> Sequence[dg.RunRecord]:
 
 
 def earlier(records: Iterable[dg.RunRecord]) -> dict[str, asking.Asked]:
-    """Digest → how it was asked for with these runs."""
-    return asking.earlier((record.dagster_run.tags, record.create_timestamp.timestamp()) for record in records)
+    """Digest → how it was asked for with these runs; by a clock that was ahead and was set back since, long ago."""
+    latest = time.time() + FUTURE_S
+    told = ((record.dagster_run.tags, record.create_timestamp.timestamp()) for record in records)
+    return asking.earlier((tags, at if at <= latest else 0.0) for tags, at in told)

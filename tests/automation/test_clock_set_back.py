@@ -1,8 +1,9 @@
-"""Sensors go on after the clock was set back."""
+"""After the clock was set back sensors tick, and what failed is asked for again, at once and not when it is there again."""
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import dagster as dg
@@ -13,6 +14,7 @@ from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import Sqlit
 from dagster._daemon.sensor import is_under_min_interval
 from dagster._utils.test.schedule_storage import TestScheduleStorage as Examples
 
+from perfreg_assets.automation import asking, sensors, unfinished
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.schedule_storage import ScheduleStorage
 from perfreg_assets.settings import Settings
@@ -72,3 +74,27 @@ def test_a_folder_may_be_named(tmp_path):
     storage = ScheduleStorage.from_config_value(None, given.value)
     assert (tmp_path / "there" / "schedules.db").is_file()
     assert storage.all_instigator_state() == []
+
+
+def test_what_was_asked_for_in_the_future_may_be_asked_for_again_now():
+    """It failed, and the clock was set back by a day since: the pause before the next attempt is no day."""
+    now = time.time()
+    runs = [
+        SimpleNamespace(
+            dagster_run=SimpleNamespace(tags=asking.tags(["what is due"])),
+            create_timestamp=datetime.fromtimestamp(at, UTC),
+        )
+        for at in (now - 40, now + 86_400)
+    ]
+    (asked,) = unfinished.earlier(runs).values()
+    assert asked.count == 2  # it still waits longer for each attempt
+    assert asked.again_at < now
+    (only,) = unfinished.earlier(runs[1:]).values()
+    assert only.again_at < now
+
+
+@pytest.mark.parametrize(("in_s", "holds"), [(-1.0, False), (300.0, True), (86_400.0, False)])
+def test_a_pause_that_ends_in_a_day_is_of_a_clock_that_was_ahead(monkeypatch, in_s, holds):
+    monkeypatch.setattr(sensors, "is_left", lambda *_: False)
+    monkeypatch.setattr(sensors, "witness", lambda _: "the same")
+    assert sensors.Seen("the same", until=time.time() + in_s).holds(None, None, None) is holds
