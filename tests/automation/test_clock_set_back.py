@@ -1,4 +1,4 @@
-"""After the clock was set back sensors tick, and what failed is asked for again, at once and not when it is there again."""
+"""After the clock was set back sensors tick, and what failed is asked for again, at once."""
 
 from __future__ import annotations
 
