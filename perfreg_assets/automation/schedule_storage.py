@@ -25,9 +25,6 @@ from perfreg_assets.automation.unfinished import FUTURE_S
 class ScheduleStorage(SqliteScheduleStorage):
     """`schedule_storage` in dagster.yaml; without a `base_dir` its file is where Dagster's own would be."""
 
-    def __init__(self, conn_string: str, inst_data: ConfigurableClassData | None = None) -> None:
-        super().__init__(conn_string, inst_data)
-
     @classmethod
     def config_type(cls) -> Mapping[str, Any]:
         return {"base_dir": Field(StringSource, is_required=False)}

@@ -32,7 +32,7 @@ from perfreg_assets.automation.unfinished import (
     give_up_launched_in_the_future,
     recent,
     unfinished,
-)  # fmt: skip
+)
 from perfreg_assets.automation.upkeep import digest_of, due_requests
 from perfreg_assets.automation.waiting import patience, wait_for
 from perfreg_assets.benchmarks.taking_in import read_document
