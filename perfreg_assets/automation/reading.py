@@ -11,7 +11,7 @@ import dagster as dg
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import asking, spreading
 from perfreg_assets.automation.spreading import Task
-from perfreg_assets.automation.unfinished import earlier, recent, unfinished
+from perfreg_assets.automation.unfinished import earlier, give_up_without_process, recent, unfinished
 
 READ_JOB, READ_OP = "read_traces", "read_folders"
 WORK_TAG = "perfreg/work"
@@ -64,6 +64,7 @@ def arrivals(context: dg.SensorEvaluationContext, project: Project) -> dg.Sensor
     settings = project.settings()
     if not settings.exchange:
         return dg.SensorResult(skip_reason=dg.SkipReason("no exchange is named"))
+    give_up_without_process(context)
     records = unfinished(context.instance, READ_JOB)
     busy = {one for record in records for one in asking.of_tags(record.dagster_run.tags)}
     tasks = spreading.waiting(spreading.exchange(settings))

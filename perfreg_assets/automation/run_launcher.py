@@ -7,12 +7,15 @@ out within `poll_interval_seconds` and calls the run failed; the sensor `upkeep`
 
 from __future__ import annotations
 
+import json
 import socket
 from typing import Any
 
 import dagster as dg
 from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, WorkerStatus
 from dagster._core.launcher.base import LaunchRunContext
+from dagster._core.remote_origin import CodeLocationOrigin, GrpcServerCodeLocationOrigin
+from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from perfreg_assets.process_life import is_alive
 
@@ -43,16 +46,30 @@ class RunLauncher(DefaultRunLauncher):
         return CheckRunHealthResult(WorkerStatus.NOT_FOUND, f"process {pid} is gone")
 
 
-def gone_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str | None:
+def gone_worker(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, *, here: CodeLocationOrigin | None = None
+) -> str | None:
     """The number of the process that worked on a run and is no more; None while it works, and where that is not known:
-    it said nothing yet, or is on another machine."""
-    if run.tags.get(HOST) != socket.gethostname():
+    it said nothing yet, or is on another machine.
+
+    Args:
+        here: the code server that asks, if one does: the processes of runs that it began are on its machine.
+    """
+    if run.tags.get(HOST) != socket.gethostname() and not _is_begun_by(here, run):
         return None
     signed = [_signed(entry) for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)]
     workers = [one for one in signed if one is not None]
     if not workers or any(is_alive(pid, since=at) for pid, at in workers):
         return None
     return str(workers[-1][0])
+
+
+def _is_begun_by(server: CodeLocationOrigin | None, run: dg.DagsterRun) -> bool:
+    told = run.tags.get(GRPC_INFO_TAG)
+    if told is None or not isinstance(server, GrpcServerCodeLocationOrigin):
+        return False
+    address = json.loads(told)
+    return all(address.get(part) == getattr(server, part) for part in ("host", "port", "socket"))
 
 
 def _signed(entry: Any) -> tuple[int, float] | None:

@@ -30,6 +30,7 @@ from perfreg_assets.automation.unfinished import (
     UNFINISHED,
     earlier,
     give_up_launched_in_the_future,
+    give_up_without_process,
     recent,
     unfinished,
 )
@@ -228,6 +229,7 @@ class Seen:
 def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """One request per contiguous range of versions with the same stages due; none while a run for them is under way."""
     settings, warehouse = project.settings(), project.open()
+    give_up_without_process(context)
     for run_id in give_up_launched_in_the_future(context.instance, now=time.time()):
         context.log.warning("run %s was launched in the future and is given up", run_id)
     seen = Seen.read(context.cursor)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import dagster as dg
 
 from perfreg_assets.automation import asking
+from perfreg_assets.automation.run_launcher import gone_worker
 
 UNFINISHED = (
     dg.DagsterRunStatus.NOT_STARTED,
@@ -42,6 +43,23 @@ def give_up_launched_in_the_future(instance: dg.DagsterInstance, *, now: float) 
     for run in found:
         instance.report_run_failed(run, "It was launched in the future: the clock was set back before it began.")
     return [run.run_id for run in found]
+
+
+def give_up_without_process(context: dg.SensorEvaluationContext) -> None:
+    """Runs of this code server that say they go on and have no process any more are called failed.
+
+    Dagster's code server says so itself, from one thread that ends for good when the database does not answer just
+    then; it forgets its runs when it is started anew; and the daemon cannot see the processes of another machine. Such
+    a run would hold its work until the longest time that it may take.
+    """
+    instance = context.instance
+    for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+        pid = gone_worker(instance, run, here=context.code_location_origin)
+        # What it said before it ended counts: it is asked for again, now that there is nothing more to come.
+        current = None if pid is None else instance.get_run_by_id(run.run_id)
+        if current is not None and not current.is_finished:
+            context.log.warning("run %s has no process any more (%s) and is given up", run.run_id, pid)
+            instance.report_run_failed(current, f"Process {pid} is gone.")
 
 
 def recent(instance: dg.DagsterInstance, sensor: str) -> Sequence[dg.RunRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import time
 import dagster as dg
 import pytest
 from dagster._core.events import EngineEventData
+from dagster._core.remote_origin import GrpcServerCodeLocationOrigin
+from dagster._core.storage.tags import GRPC_INFO_TAG
 from dagster._core.utils import make_new_run_id
 from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
@@ -58,9 +61,9 @@ def tick(instance, settings):
     return result.run_requests
 
 
-def begun(instance, request, pid):
+def begun(instance, request, pid, **tags):
     """What the daemon makes of a request, with a worker that said who it is."""
-    tags = {**request.tags, "dagster/sensor_name": "upkeep", **host_tags()}
+    tags = {**request.tags, "dagster/sensor_name": "upkeep", **(tags or host_tags())}
     run = dg.DagsterRun(
         job_name=sensors.judge_versions.name, run_id=make_new_run_id(), status=dg.DagsterRunStatus.STARTED, tags=tags
     )
@@ -91,6 +94,45 @@ def test_what_a_killed_worker_left_is_asked_for_again_within_a_minute(settings, 
         monkeypatch.setattr(sensors.time, "time", lambda: now + 60 - POLL_AND_TICK_S + 2)
         (again,) = tick(instance, settings)
         assert again.tags["perfreg/asked"] == request.tags["perfreg/asked"]
+    worker.wait()
+
+
+def server_with(port):
+    return GrpcServerCodeLocationOrigin(host="writer", port=port, location_name="perfreg_assets.definitions")
+
+
+@pytest.mark.parametrize(
+    ("port", "since_s", "expected"), [(4000, 0, "FAILURE"), (4000, -3600, "FAILURE"), (4001, 0, "STARTED")]
+)
+def test_a_code_server_gives_up_its_own_runs_whose_process_is_gone(settings, monkeypatch, port, since_s, expected):
+    """Found by the rehearsal: Dagster's thread for that had ended, because the database was away when it looked."""
+    worker = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setattr(sensors, "patience", lambda context: 0.0)
+    with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
+
+        def ticked():
+            resources = {"project": Project.of(settings)}
+            context = dg.SensorEvaluationContext(
+                None, None, None, None, None, instance=instance, sensor_name="upkeep",
+                resources={name: dg.ResourceDefinition.hardcoded_resource(one) for name, one in resources.items()},
+                code_location_origin=server_with(4000),
+            )  # fmt: skip
+            sensors.upkeep(context)
+            return instance.get_run_by_id(run.run_id).status.value
+
+        (request,) = tick(instance, settings)
+        told = json.dumps({"host": "writer", "port": port})
+        now = time.time()
+        monkeypatch.setattr("dagster._time.time.time", lambda: now + since_s)
+        run = begun(instance, request, worker.pid, **{GRPC_INFO_TAG: told})
+        monkeypatch.undo()
+        monkeypatch.setattr(sensors, "patience", lambda context: 0.0)
+        if since_s == 0:  # else the number is another process's by now: the machine was started anew
+            assert ticked() == "STARTED"
+            worker.kill()
+            worker.wait()
+        assert ticked() == expected
+    worker.kill()
     worker.wait()
 
 
