@@ -38,7 +38,7 @@ from perfreg_assets.reports.data import (
     SimilarityMatrix,
     Verdict,
 )
-from perfreg_assets.reports.loading_causes import CAUSE_HASHES, load_explained
+from perfreg_assets.reports.loading_causes import cause_hashes, load_explained
 from perfreg_assets.reports.loading_energies import ENERGY_HASHES, load_energies
 from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
 from perfreg_assets.reports.run_order import RunOrder
@@ -141,7 +141,6 @@ _HASHES = {
                  FROM marts.localisations WHERE {of} GROUP BY run_id""",
     "history": """SELECT run_id, hash(state, way, history_size, history_maximum, history_minimum, similarity_minimum,
                   candidate_count, excluded_counts::VARCHAR) FROM marts.history_states WHERE {of}""",
-    **CAUSE_HASHES,
     **ENERGY_HASHES,
 }
 _METRICS_HASH = """
@@ -161,6 +160,7 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
     ids = list(runs)
     named = of(ids)
     parts = {name: dict(reader.rows(sql.format(of=named), ids)) for name, sql in _HASHES.items()}
+    causes = cause_hashes(reader, ids)
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for run_id, *facts in reader.rows(_CANDIDATES.format(of=named), ids):
         candidates[run_id].append(tuple(facts))
@@ -181,6 +181,7 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
         inputs = (
             run,
             [table.get(run_id) for table in parts.values()],
+            causes.get(run_id),
             [series.get(run_id), metrics.get(run_id)],
             [
                 (
