@@ -48,44 +48,24 @@ class InspectionConfig(dg.Config):
     again: bool = False
 
 
+def _spec(name: str, description: str, *, after: str, group: str, mart: str) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        name,
+        deps=[after],
+        group_name=group,
+        kinds={"perfetto", "duckdb"},
+        partitions_def=app_versions,
+        description=description,
+        metadata={"dagster/table_name": mart},
+    )
+
+
 @dg.multi_asset(
     specs=[
-        dg.AssetSpec(
-            "traces",
-            deps=["runs"],
-            group_name="collect",
-            kinds={"perfetto", "duckdb"},
-            partitions_def=app_versions,
-            description=_TRACES,
-            metadata={"dagster/table_name": "marts.runs"},
-        ),
-        dg.AssetSpec(
-            "time_series",
-            deps=["traces"],
-            group_name="series",
-            kinds={"perfetto", "duckdb"},
-            partitions_def=app_versions,
-            description=_TIME_SERIES,
-            metadata={"dagster/table_name": "marts.time_series"},
-        ),
-        dg.AssetSpec(
-            "thread_times",
-            deps=["traces"],
-            group_name="series",
-            kinds={"perfetto", "duckdb"},
-            partitions_def=app_versions,
-            description=_THREAD_TIMES,
-            metadata={"dagster/table_name": "marts.thread_times"},
-        ),
-        dg.AssetSpec(
-            "energies",
-            deps=["traces"],
-            group_name="series",
-            kinds={"perfetto", "duckdb"},
-            partitions_def=app_versions,
-            description=_ENERGIES,
-            metadata={"dagster/table_name": "marts.energies"},
-        ),
+        _spec("traces", _TRACES, after="runs", group="collect", mart="marts.runs"),
+        _spec("time_series", _TIME_SERIES, after="traces", group="series", mart="marts.time_series"),
+        _spec("thread_times", _THREAD_TIMES, after="traces", group="series", mart="marts.thread_times"),
+        _spec("energies", _ENERGIES, after="traces", group="series", mart="marts.energies"),
     ],
     check_specs=checks.specs("traces", "time_series"),
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=100),

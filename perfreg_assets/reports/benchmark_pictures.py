@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
+from perfreg_assets.reports import figures
 from perfreg_assets.reports.benchmark_data import VERSIONS, family_view
 from perfreg_assets.reports.charts import ALERT_COLOUR, HISTORY_COLOUR, RUN_COLOUR, TEXT_COLOUR
 from perfreg_assets.warehouse import benchmarks as table
@@ -25,12 +24,7 @@ def draw_means(reader: Reader, partition_key: str) -> bytes | None:
     drawn = {area: cells for area, cells in view.cells.items() if any(cell.change is not None for cell in cells)}
     if not drawn:
         return None
-    # Half a second of import, only for those who draw.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    figure = Figure(figsize=(7.6, 2.8), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = figures.blank(7.6, 2.8)
     axes = figure.subplots()
     axes.axhline(0, color=HISTORY_COLOUR, linewidth=1)
     for number, (area, cells) in enumerate(list(drawn.items())[:AREAS]):
@@ -48,6 +42,4 @@ def draw_means(reader: Reader, partition_key: str) -> bytes | None:
     axes.set_ylabel("speed against earlier, %", fontsize=8, color=TEXT_COLOUR)
     axes.tick_params(axis="y", labelsize=8)
     axes.legend(fontsize=7, loc="best", frameon=False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+    return figures.as_png(figure)

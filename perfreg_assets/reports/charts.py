@@ -6,12 +6,11 @@ For places that show an image but run no script: Dagster's Markdown metadata, th
 from __future__ import annotations
 
 import base64
-import io
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfreg_assets.reports import wording
+from perfreg_assets.reports import figures, wording
 from perfreg_assets.reports.box_plot import BoxPlot, box_plot
 from perfreg_assets.reports.data import SeriesView
 from perfreg_assets.reports.series_chart import series_chart
@@ -27,12 +26,7 @@ TEXT_COLOUR = "#1B2127"
 
 def draw_series(series: SeriesView, *, title: str | None = None, width_px: int = 760, height_px: int = 260) -> bytes:
     """PNG of one series; the box plot is drawn when its distances are known. A missing series says so."""
-    # Half a second of import, only for those who draw: most processes that load the assets do not.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    figure = Figure(figsize=(width_px / 100, height_px / 100), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = figures.blank(width_px / 100, height_px / 100)
     box = box_plot(series)
     if box is not None:
         axes, side = figure.subplots(1, 2, width_ratios=[5, 1])
@@ -40,9 +34,7 @@ def draw_series(series: SeriesView, *, title: str | None = None, width_px: int =
     else:
         axes = figure.subplots()
     _draw_time(axes, series, title or wording.series_label(series.name))
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+    return figures.as_png(figure)
 
 
 def markdown_image(png: bytes, alt: str) -> str:

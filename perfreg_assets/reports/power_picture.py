@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from perfreg_assets.reports import figures
+
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 _MARKS = ("o", "s", "^")
 
 
 def draw(told: Mapping[str, Any], path: Path) -> None:
     """A picture of a result of `model.detection_power`, PNG or SVG by the file's suffix."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (half a second, only for a picture)
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
     kinds = list(dict.fromkeys(row["kind"] for row in told["rows"]))
-    figure = Figure(figsize=(3.1 * max(1, len(kinds)), 3.4), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = figures.blank(3.1 * max(1, len(kinds)), 3.4, dpi=110)
     panels = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
     for axes, kind in zip(panels, kinds, strict=True):
         rows = [row for row in told["rows"] if row["kind"] == kind]
