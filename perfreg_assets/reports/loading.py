@@ -45,6 +45,7 @@ from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
 from perfreg_assets.run import RUN_LEVEL, PathStep, timed_screens
 from perfreg_assets.warehouse import barycenters, stamps, states
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, UNIT_RUNS
@@ -152,7 +153,6 @@ SELECT run_id, history_run_id, history_rank, screens_rank, similarity_ratio, exc
        history_started_at
 FROM marts.history_candidates WHERE {of} ORDER BY run_id, history_run_id
 """
-_TRACES = "SELECT run_id, has_trace, exploration_start_ns FROM marts.runs WHERE {of}"
 
 
 def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -> dict[str, str]:
@@ -169,11 +169,7 @@ def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -
     everyone = sorted({*ids, *members})
     series = stamps.series_contents(reader, everyone)
     metrics = _metric_contents(reader, everyone)
-    traces = {
-        run_id: facts
-        for condition, bound in of_marts_runs(reader, sorted(members))
-        for run_id, *facts in reader.rows(_TRACES.format(of=condition), bound)
-    }
+    traces = run_table.openable_traces(reader, sorted(members))
     paths = stamps.path_contents(reader, sorted({*ids, *(other for one in beside.values() for other in one.recent)}))
     found = {}
     for run_id, run in runs.items():
@@ -261,7 +257,7 @@ def load_details(
     by_screens = {m.run_id for history in histories.values() if history.way == "any_path" for m in history.chosen}
     steps = _paths(reader, [*ids, *((recent | by_screens) - set(ids))])
     hashes = {run_id: [s.state_hash for s in path] for run_id, path in steps.items()}
-    others = load_runs(reader, sorted(members))
+    traces = run_table.openable_traces(reader, sorted(members))
     attachments = _attachments(reader, ids)
     axes: dict[str, list[AxisVerdict]] = defaultdict(list)
     for verdict in load_axis_verdicts(reader, ids):
@@ -292,7 +288,7 @@ def load_details(
                 attachments=tuple(attachments[run_id]),
                 axes=tuple(axes[run_id]),
                 energy=energies.get(run_id),
-                nearest=_nearest(chosen, others, arrays),
+                nearest=_nearest(chosen, traces, arrays),
             )
         )
     return details
@@ -562,21 +558,27 @@ def _history_values(
 
 
 def _nearest(
-    history: History | None, runs: Mapping[str, Run], arrays: Mapping[str, Mapping[str, SeriesRow]]
+    history: History | None,
+    traces: Mapping[str, tuple[bool, int | None]],
+    arrays: Mapping[str, Mapping[str, SeriesRow]],
 ) -> NearestRun | None:
-    """The most similar path, the latest of several; as a version's page has it."""
+    """The most similar path, the latest of several; as a version's page has it.
+
+    Args:
+        traces: see `warehouse.runs.openable_traces`, of the history's runs.
+    """
     known = [one for one in history.chosen if one.similarity is not None] if history else []
     if not known:
         return None
     best = max(known, key=lambda one: (one.similarity, -(one.rank or 0)))
-    run = runs[best.run_id]
+    has_trace, exploration_start_ns = traces[best.run_id]
     starts = [row.start_ns for row in arrays.get(best.run_id, {}).values() if row.start_ns is not None]
     return NearestRun(
         best.run_id,
         best.version_name,
         best.similarity or 0.0,
-        run.has_trace,
-        min(starts, default=run.exploration_start_ns),
+        has_trace,
+        min(starts, default=exploration_start_ns),
     )
 
 

@@ -166,6 +166,21 @@ def path_hashes(reader: Reader, run_ids: Iterable[str]) -> dict[str, str | None]
     return dict(rows)
 
 
+def openable_traces(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[bool, int | None]]:
+    """run_id → whether it has a trace that can be opened, and when its exploration began on that trace's clock (ns).
+
+    Not from marts.runs, which looks for the verdicts of the whole app.
+    """
+    rows = reader.rows(
+        "SELECT runs.run_id, marts.has_trace(runs.trace_file, runs.is_quarantined, traces.is_trace_gone), "
+        "runs.exploration_start_ns "
+        "FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id "
+        "WHERE runs.run_id IN (SELECT unnest(?::VARCHAR[]))",
+        [list(run_ids)],
+    )
+    return {run_id: (has_trace, start_ns) for run_id, has_trace, start_ns in rows}
+
+
 def versions_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id → its version, of those of some runs that are there and not quarantined."""
     return dict(

@@ -1,5 +1,5 @@
 -- A row is a run that was given to the project, quarantined ones too, with where it stands.
--- depends: axis_verdicts, reviews, run_state, run_verdicts
+-- depends: axis_verdicts, has_trace, reviews, run_state, run_verdicts
 CREATE VIEW marts.runs AS
 SELECT
     runs.run_id,
@@ -37,7 +37,7 @@ SELECT
     histories.history_size,
     runs.is_excluded,
     runs.exclude_reason,
-    runs.trace_file IS NOT NULL AND NOT runs.is_quarantined AND NOT coalesce(traces.is_trace_gone, false) AS has_trace,
+    marts.has_trace(runs.trace_file, runs.is_quarantined, traces.is_trace_gone) AS has_trace,
     runs.trace_file,
     coalesce(traces.trace_bytes, runs.trace_bytes) AS trace_bytes,
     coalesce(traces.trace_sha256, runs.trace_sha256) AS trace_sha256,

@@ -1,4 +1,5 @@
 -- A row is what a run takes on disk of one kind: its trace, its attachments, its series, its thread times and slices, the stacks of its windows, what its steps and methods cost, its path, or what was modelled of it.
+-- depends: has_trace
 CREATE VIEW marts.storage AS
 SELECT
     taken.run_id,
@@ -17,7 +18,7 @@ FROM (
     LEFT JOIN core.traces AS traces ON traces.run_id = registered.run_id
     LEFT JOIN core.reductions AS reduced
         ON reduced.run_id = registered.run_id AND reduced.is_in_place AND reduced.reduced_sha256 = traces.reduced_sha256
-    WHERE registered.trace_file IS NOT NULL AND NOT registered.is_quarantined AND NOT coalesce(traces.is_trace_gone, false)
+    WHERE marts.has_trace(registered.trace_file, registered.is_quarantined, traces.is_trace_gone)
     UNION ALL
     SELECT files.run_id, 'attachment', sum(files.bytes)::DOUBLE
     FROM core.attachments AS files

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from perfreg_assets.reports import loading
 from perfreg_assets.reports.conditions import FEW, of_marts_runs
-from perfreg_assets.warehouse import energies
+from perfreg_assets.reports.run_order import RunOrder
+from perfreg_assets.warehouse import energies, runs
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
 RUNS = 400
@@ -164,6 +166,41 @@ def test_accuracy_of_runs_without_rails_reads_no_samples(many: Warehouse, monkey
         assert energies.accuracies(reader, [run_id]) == []
         assert energies.accuracy(reader, run_id) is None
     assert not [sql for sql in asked if "energy_accuracy" in sql]
+
+
+def test_a_page_looks_at_the_verdicts_of_no_run_but_its_own(many: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its history it says whether there is a trace; marts.runs would look for the verdicts of the whole app."""
+    asked: list[Any] = []
+    original = Reader._run
+
+    def noted(self: Reader, sql: str, parameters: Any) -> Any:
+        if "marts.runs" in sql:
+            asked.append(list(parameters))
+        return original(self, sql, parameters)
+
+    with many.reading() as reader:
+        run_id = reader.value("SELECT max(run_id) FROM marts.history_states WHERE state = 'ready'")
+        monkeypatch.setattr(Reader, "_run", noted)
+        (detail,) = loading.load_details(reader, [run_id])
+        loading.run_fingerprints(reader, {run_id: detail.run}, RunOrder(reader))
+    assert detail.nearest is not None
+    assert asked == [[run_id]]
+
+
+def test_whether_a_trace_can_be_opened_is_told_as_by_the_mart(many: Warehouse) -> None:
+    with many.writing() as writer:
+        gone = writer.value("SELECT min(run_id) FROM marts.runs WHERE has_trace")
+        writer.execute("UPDATE core.traces SET is_trace_gone = true WHERE run_id = ?", [gone])
+        expected = {
+            run_id: (has_trace, start_ns)
+            for run_id, has_trace, start_ns in writer.rows(
+                "SELECT run_id, has_trace, exploration_start_ns FROM marts.runs"
+            )
+        }
+        assert runs.openable_traces(writer, [*expected, "nobody"]) == expected
+        writer.execute("UPDATE core.traces SET is_trace_gone = false WHERE run_id = ?", [gone])
+    assert not expected[gone][0]
+    assert {has_trace for has_trace, _ in expected.values()} == {True, False}
 
 
 @pytest.mark.parametrize("mart", ["trends", "version_verdicts"])
