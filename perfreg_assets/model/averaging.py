@@ -48,6 +48,8 @@ def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.BARYCENTER, keys)
+        if not wanted:
+            return Averaged({}, 0)
         planned = comparisons.plan(reader, sorted(wanted), settings)
         courses = [one for family in planned.by_path.values() for one in family if one.has_barycenter]
         ids = {(one.run_id, one.series): inputs.barycenter_id(one, settings) for one in courses}

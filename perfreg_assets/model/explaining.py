@@ -52,6 +52,8 @@ def explain_due(
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         wanted = sorted(freshness.ready_runs(reader, settings, Stage.CAUSE, keys))
+        if not wanted:
+            return []
         marks = states.explained_from(reader, wanted)
         hashes = inputs.causes_hashes(marks, settings)
         windows = table.suspicious(reader, wanted)

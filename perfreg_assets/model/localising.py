@@ -49,6 +49,8 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.DISCORD, keys)
+        if not wanted:
+            return Localised([], [], [])
         planned = comparisons.plan(reader, sorted(wanted), settings)
         due = freshness.anomalous(reader, planned, settings)
         store = SampleStore(reader, due)

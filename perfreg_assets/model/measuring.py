@@ -54,6 +54,8 @@ def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         wanted = freshness.ready_runs(reader, settings, Stage.DISTANCE, keys)
+        if not wanted:
+            return Measured([])
         planned = comparisons.plan(reader, sorted(wanted), settings)
         everything = planned.everything()
         store = SampleStore(reader, everything)

@@ -43,8 +43,10 @@ def select_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], wa
         settings = settings_table.in_force(reader, settings)
         rules = history_rules(settings)
         wanted = freshness.ready_runs(reader, settings, Stage.HISTORY, keys)
+        if not wanted:
+            return Selected({})
         paths = histories.Paths(reader)
-        for app in sorted({from_key(key)[0] for key in keys}) if wanted else ():
+        for app in sorted({from_key(key)[0] for key in keys}):
             facts = histories.facts(reader, app, with_verdicts=rules.excludes_anomalous)
             chosen = [fact for fact in facts if fact.run_id in wanted]
             hashes |= inputs.history_hashes(reader, app, settings, {fact.run_id for fact in chosen})

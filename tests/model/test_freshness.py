@@ -87,6 +87,23 @@ def test_nothing_is_due_when_all_is_done_and_each_cause_is_named(make):
     assert project.rows("SELECT count(*) AS n FROM marts.discords")[0]["n"] > 0
 
 
+def test_a_step_with_nothing_to_do_opens_no_transaction(make):
+    """Most runs have no windows: each transaction is an opening of the database, and a publication afterwards."""
+    project = make("settled")
+    project.arrive(*RUNS)
+    project.settle()
+
+    def refuse():
+        raise AssertionError("a transaction was begun")
+
+    steps = project.steps(Disturbed(project.settings.warehouse, refuse))
+    keys = sorted({one.partition_key for one in RUNS})
+    for name in ("time_series", "history_sets", "barycenters", "distances", "discords", "causes"):
+        steps[name](keys)
+    with pytest.raises(AssertionError, match="was begun"):
+        steps["verdicts"](keys)  # gives them anew whenever it is asked
+
+
 def test_an_older_run_that_arrives_late_makes_the_later_ones_due_and_no_earlier_one(make):
     project = make("late")
     project.arrive(*(run for run in RUNS if run.run_id != "made-004"))
