@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perfreg_assets.methods import empirical_null
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from synthetic import REGRESSIONS, Project, reader_of
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Project]:
+    """(name, settings) → a project in a folder of that name, whose traces are read with the regressions of `RUNS`."""
+
+    def build(name: str, **settings: Any) -> Project:
+        return Project(tmp_path / name, reader_of(REGRESSIONS), **settings)
+
+    return build
+
+
+@pytest.fixture
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What survives a loss of power is tested where it is written (tests/warehouse/test_crash.py)."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,13 @@ def row(number: int, *, version: str, **changes: Any) -> run_table.RunRow:
     return run_table.RunRow(**{**plain, **changes})
 
 
+RUNS = [
+    row(number, version="1" if number < 6 else "2", device_unit="b" if number % 4 == 3 else "a") for number in range(12)
+]
+REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
+"""Of some of these runs: (series, what is added to it)."""
+
+
 def values(run_id: str, series: str, *, extra: float) -> np.ndarray:
     """Samples that follow from the name; `extra` is what a regression adds from the middle on."""
     seed = int.from_bytes(hashlib.sha256(f"{run_id} {series}".encode()).digest()[:4])
@@ -177,6 +184,10 @@ class Project:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         with self.warehouse.reading() as reader:
             return reader.dicts(sql)
+
+    def snapshot(self) -> dict[str, list[Any]]:
+        with self.warehouse.reading() as reader:
+            return snapshot(reader)
 
 
 class Disturbed(Warehouse):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
 import sys
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from synthetic import Disturbed, Project, reader_of, row, snapshot
+from synthetic import RUNS, Disturbed, row
 
 from perfreg_assets.assets.outstanding import STEPS, Outstanding
 from perfreg_assets.automation.asking import LONGEST_PAUSE_S, earlier, tags
@@ -26,52 +24,7 @@ from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.lock import file_lock
 
-REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
-RUNS = [
-    row(number, version="1" if number < 6 else "2", device_unit="b" if number % 4 == 3 else "a") for number in range(12)
-]
-
-
-@pytest.fixture
-def make(tmp_path):
-    def build(name, **settings):
-        return Project(tmp_path / name, reader_of(REGRESSIONS), **settings)
-
-    return build
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch):
-    """What survives a loss of power is tested where it is written (tests/warehouse/test_crash.py)."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture(scope="module")
-def fed_in_order(tmp_path_factory):
-    """(rules, number of changes) → the marts of a warehouse that was fed in order of start time, each of the changes
-    made and settled after the last run; one warehouse per rules."""
-    known = {}
-
-    def marts(rules, change_count):
-        key = tuple(sorted(rules))
-        if key not in known:
-            project = Project(tmp_path_factory.mktemp("fresh"), reader_of(REGRESSIONS), **rules)
-            for first in range(0, len(RUNS), 3):
-                project.arrive(*RUNS[first : first + 3])
-                project.settle()
-            known[key] = [snapshot_of(project)]
-            for change in CHANGES:
-                change(project)
-                project.settle()
-                known[key].append(snapshot_of(project))
-        return known[key][change_count]
-
-    return marts
-
-
-def snapshot_of(project):
-    with project.warehouse.reading() as reader:
-        return snapshot(reader)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 # ---- what is due ---------------------------------------------------------------------------------
@@ -148,14 +101,14 @@ def test_a_withdrawn_review_is_none(make, status):
     project = make("withdrawn")
     project.arrive(*RUNS)
     project.settle()
-    before = snapshot_of(project)
+    before = project.snapshot()
     project.review("made-005", status)
     project.settle()
-    assert snapshot_of(project) != before
+    assert project.snapshot() != before
     project.withdraw("made-005")
     assert {one.run_id for one in project.due()} == {run.run_id for run in RUNS[6:]}
     project.settle()
-    assert snapshot_of(project) == before
+    assert project.snapshot() == before
 
 
 def test_a_review_that_is_withdrawn_at_once_leaves_nothing_to_do(make):
@@ -342,109 +295,7 @@ def test_a_run_that_is_gone_or_was_moved_makes_later_ones_of_its_app_due(make, m
     assert {run.run_id for run in RUNS[3:]} == {one.run_id for one in project.due()}
 
 
-# ---- order does not matter -----------------------------------------------------------------------
-CHANGES = [
-    lambda project: project.change("omega", "0"),
-    lambda project: project.change("detector", "iqr"),
-    lambda project: project.change("detector", "default"),
-    lambda project: project.change("omega", "0.5"),
-    lambda project: project.review("made-003", "confirmed"),
-    lambda project: project.review("made-010", "rejected"),
-    lambda project: project.withdraw("made-003"),
-    lambda project: project.review("made-003", "accepted"),
-]
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("rules", [{}, {"history_excludes_anomalous": True, "history_same_version": True}])
-def test_any_order_of_arrivals_settings_and_reviews_ends_in_the_same_warehouse(make, fed_in_order, seed, rules):
-    chance = random.Random(seed)
-    runs = chance.sample(RUNS, len(RUNS))
-    changes = list(CHANGES)
-    if chance.random() < 0.5:
-        changes = changes[:3]
-    project = make("mixed", **rules)
-    project.arrive(runs[0], *(run for run in RUNS if run.run_id in ("made-003", "made-010")))
-    pending = list(changes)
-    for run in runs[1:]:
-        project.arrive(run)
-        if chance.random() < 0.4:
-            project.settle()
-        if pending and chance.random() < 0.4:
-            pending.pop(0)(project)
-    for change in pending:
-        change(project)
-    project.settle()
-    mixed, fresh = snapshot_of(project), fed_in_order(rules, len(changes))
-    assert set(mixed) == set(fresh)
-    for name, rows in fresh.items():
-        assert mixed[name] == rows, name
-
-
-# ---- steps, arrivals and deaths interleaved ------------------------------------------------------
-class Scheduler:
-    """Dagster runs whose steps take turns by chance; some are killed between two steps. Ticks ask for what is due."""
-
-    def __init__(self, project, seed, arrivals):
-        self.project, self.chance, self.arrivals = project, random.Random(seed), list(arrivals)
-        self.running: list[tuple[list[str], list[str]]] = []
-        self.asked: list[tuple[dict[str, str], float]] = []
-        self.clock = 0.0
-        self.depth = 0
-
-    def meanwhile(self):
-        """Something else, while a step is between reading and writing."""
-        if self.depth:
-            return
-        self.depth += 1
-        if self.arrivals and self.chance.random() < 0.3:
-            self.project.arrive(self.arrivals.pop())
-        if self.running and self.chance.random() < 0.2:
-            self.step(self.chance.randrange(len(self.running)))
-        self.depth -= 1
-
-    def tick(self):
-        due = Outstanding(tuple(self.project.due()), {})
-        busy = {key for keys, _ in self.running for key in keys}
-        wanted, _ = due_requests(due, earlier(self.asked), busy=busy, now=self.clock)
-        for key in wanted:
-            self.asked.append((tags([digest_of(due, key)]), self.clock))
-            self.running.append(([key], [name for name in due.of(key).assets if name in self.project.steps()]))
-
-    def step(self, index):
-        keys, left = self.running[index]
-        if not left or self.chance.random() < 0.08:  # done, or killed
-            del self.running[index]
-            return
-        name = left.pop(0)
-        house = Disturbed(self.project.settings.warehouse, self.meanwhile)
-        self.project.steps(house)[name](keys)
-
-    def work(self):
-        for _ in range(600):
-            self.clock += LONGEST_PAUSE_S / 8
-            if self.arrivals and self.chance.random() < 0.3:
-                self.project.arrive(self.arrivals.pop())
-            if self.chance.random() < 0.5 or not self.running:
-                self.tick()
-            if self.running:
-                self.step(self.chance.randrange(len(self.running)))
-            elif not self.arrivals and not self.project.due():
-                return
-        raise AssertionError(f"still due: {self.project.due()}")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_no_run_falls_between_two_dagster_runs(make, fed_in_order, seed):
-    project = make("interleaved")
-    shuffled = random.Random(seed).sample(RUNS, len(RUNS))
-    project.arrive(shuffled.pop())
-    Scheduler(project, seed, shuffled).work()
-    interleaved, fresh = snapshot_of(project), fed_in_order({}, 0)
-    for name, rows in fresh.items():
-        assert interleaved[name] == rows, name
-
-
+# ---- asked for again -----------------------------------------------------------------------------
 def test_what_failed_is_asked_for_again_after_growing_pauses_and_never_while_it_is_under_way(make):
     project = make("asked")
     project.arrive(RUNS[0])

@@ -1,0 +1,145 @@
+"""Whatever the order of arrivals, settings, reviews and steps, and whatever is killed: the warehouse ends the same."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from synthetic import REGRESSIONS, RUNS, Disturbed, Project, reader_of
+
+from perfreg_assets.assets.outstanding import Outstanding
+from perfreg_assets.automation.asking import LONGEST_PAUSE_S, earlier, tags
+from perfreg_assets.automation.upkeep import digest_of, due_requests
+
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
+
+
+@pytest.fixture(scope="module")
+def fed_in_order(tmp_path_factory):
+    """(rules, number of changes) → the marts of a warehouse that was fed in order of start time, each of the changes
+    made and settled after the last run; one warehouse per rules."""
+    known = {}
+
+    def marts(rules, change_count):
+        key = tuple(sorted(rules))
+        if key not in known:
+            project = Project(tmp_path_factory.mktemp("fresh"), reader_of(REGRESSIONS), **rules)
+            for first in range(0, len(RUNS), 3):
+                project.arrive(*RUNS[first : first + 3])
+                project.settle()
+            known[key] = [project.snapshot()]
+            for change in CHANGES:
+                change(project)
+                project.settle()
+                known[key].append(project.snapshot())
+        return known[key][change_count]
+
+    return marts
+
+
+# ---- order does not matter -----------------------------------------------------------------------
+CHANGES = [
+    lambda project: project.change("omega", "0"),
+    lambda project: project.change("detector", "iqr"),
+    lambda project: project.change("detector", "default"),
+    lambda project: project.change("omega", "0.5"),
+    lambda project: project.review("made-003", "confirmed"),
+    lambda project: project.review("made-010", "rejected"),
+    lambda project: project.withdraw("made-003"),
+    lambda project: project.review("made-003", "accepted"),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rules", [{}, {"history_excludes_anomalous": True, "history_same_version": True}])
+def test_any_order_of_arrivals_settings_and_reviews_ends_in_the_same_warehouse(make, fed_in_order, seed, rules):
+    chance = random.Random(seed)
+    runs = chance.sample(RUNS, len(RUNS))
+    changes = list(CHANGES)
+    if chance.random() < 0.5:
+        changes = changes[:3]
+    project = make("mixed", **rules)
+    project.arrive(runs[0], *(run for run in RUNS if run.run_id in ("made-003", "made-010")))
+    pending = list(changes)
+    for run in runs[1:]:
+        project.arrive(run)
+        if chance.random() < 0.4:
+            project.settle()
+        if pending and chance.random() < 0.4:
+            pending.pop(0)(project)
+    for change in pending:
+        change(project)
+    project.settle()
+    mixed, fresh = project.snapshot(), fed_in_order(rules, len(changes))
+    assert set(mixed) == set(fresh)
+    for name, rows in fresh.items():
+        assert mixed[name] == rows, name
+
+
+# ---- steps, arrivals and deaths interleaved ------------------------------------------------------
+class Scheduler:
+    """Dagster runs whose steps take turns by chance; some are killed between two steps. Ticks ask for what is due."""
+
+    def __init__(self, project, seed, arrivals):
+        self.project, self.chance, self.arrivals = project, random.Random(seed), list(arrivals)
+        self.running: list[tuple[list[str], list[str]]] = []
+        self.asked: list[tuple[dict[str, str], float]] = []
+        self.clock = 0.0
+        self.depth = 0
+
+    def meanwhile(self):
+        """Something else, while a step is between reading and writing."""
+        if self.depth:
+            return
+        self.depth += 1
+        if self.arrivals and self.chance.random() < 0.3:
+            self.project.arrive(self.arrivals.pop())
+        if self.running and self.chance.random() < 0.2:
+            self.step(self.chance.randrange(len(self.running)))
+        self.depth -= 1
+
+    def tick(self):
+        due = Outstanding(tuple(self.project.due()), {})
+        busy = {key for keys, _ in self.running for key in keys}
+        wanted, _ = due_requests(due, earlier(self.asked), busy=busy, now=self.clock)
+        for key in wanted:
+            self.asked.append((tags([digest_of(due, key)]), self.clock))
+            self.running.append(([key], [name for name in due.of(key).assets if name in self.project.steps()]))
+
+    def step(self, index):
+        keys, left = self.running[index]
+        if not left or self.chance.random() < 0.08:  # done, or killed
+            del self.running[index]
+            return
+        name = left.pop(0)
+        house = Disturbed(self.project.settings.warehouse, self.meanwhile)
+        self.project.steps(house)[name](keys)
+
+    def work(self):
+        for _ in range(600):
+            self.clock += LONGEST_PAUSE_S / 8
+            if self.arrivals and self.chance.random() < 0.3:
+                self.project.arrive(self.arrivals.pop())
+            if self.chance.random() < 0.5 or not self.running:
+                self.tick()
+            if self.running:
+                self.step(self.chance.randrange(len(self.running)))
+            elif not self.arrivals and not self.project.due():
+                return
+        raise AssertionError(f"still due: {self.project.due()}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_run_falls_between_two_dagster_runs(make, fed_in_order, seed):
+    project = make("interleaved")
+    shuffled = random.Random(seed).sample(RUNS, len(RUNS))
+    project.arrive(shuffled.pop())
+    Scheduler(project, seed, shuffled).work()
+    interleaved, fresh = project.snapshot(), fed_in_order({}, 0)
+    for name, rows in fresh.items():
+        assert interleaved[name] == rows, name
