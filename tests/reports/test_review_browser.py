@@ -36,6 +36,10 @@ def page(watched, desk) -> Iterator[Any]:
         yield found
 
 
+# The list shows these runs and no others: what its address asks for has been done.
+LISTED = "runs => Array.from(document.querySelectorAll('[data-runs] tbody tr'), one => one.dataset.run).join() == runs"
+
+
 def open_runs(desk: Desk) -> list[str]:
     return [run_id for (run_id,) in desk.rows(OPEN)]
 
@@ -106,7 +110,7 @@ def test_the_index_says_it_by_key_and_a_second_opinion_is_told(browser, desk):
     page.goto(desk.entrance)
     page.goto(f"{desk.own}/#open=1")
     page.wait_for_selector("body[data-reviews=yes]")
-    page.wait_for_selector(f'tr[data-run="{run_id}"]')
+    page.wait_for_function(LISTED, arg=",".join(open_runs(desk)))
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("j")
     page.keyboard.press("a")
@@ -120,6 +124,18 @@ def test_the_index_says_it_by_key_and_a_second_opinion_is_told(browser, desk):
     dialog.get_by_role("alert").get_by_text("meanwhile").wait_for()
     assert [status for status, _, _ in desk.rows(TOLD.format(run_id))] == ["confirmed"]
     context.close()
+
+
+def test_who_goes_through_the_list_by_keys_stays_on_their_run_when_it_is_filtered(browser, desk):
+    run_ids = open_runs(desk)
+    page = browser.new_page()
+    page.goto(f"{desk.own}/")
+    row = page.locator(f'[data-runs] tr[data-run="{run_ids[-1]}"]')
+    row.get_by_role("link").first.focus()
+    page.evaluate("location.hash = '#open=1'")
+    page.wait_for_function(LISTED, arg=",".join(run_ids))
+    assert page.evaluate("document.activeElement.closest('[data-run]')?.dataset.run") == run_ids[-1]
+    page.close()
 
 
 def test_it_works_without_scripts(browser, desk):

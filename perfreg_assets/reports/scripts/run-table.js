@@ -56,7 +56,10 @@ export function runTable(table, facts, compareButton) {
 
   // One page of what fits.
   function show({ total, rows }, { all, isWhole, offset, limit }) {
+    const held = table.contains(document.activeElement) && document.activeElement.closest("[data-run]")?.dataset.run;
     table.tBodies[0].replaceChildren(...rows.map(row));
+    // Whoever goes through the list by keys stays where they were.
+    if (held) table.querySelector(`[data-run="${CSS.escape(held)}"] a`)?.focus({ preventScroll: true });
     document.querySelector("[data-count]").textContent = isWhole
       ? `${count(total)} runs`
       : `${count(total)} of ${count(all)} runs`;
