@@ -46,7 +46,7 @@ def _home(settings: Settings) -> Finding:
 def _runs(settings: Settings) -> Finding:
     import dagster as dg  # noqa: PLC0415  (seconds, which a home that is not there does not need)
 
-    from perfreg_assets.automation.run_launcher import gone_worker  # noqa: PLC0415  (as above)
+    from perfreg_assets.automation.run_launcher import call_failed, gone_worker  # noqa: PLC0415  (as above)
 
     with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
         started = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
@@ -57,9 +57,7 @@ def _runs(settings: Settings) -> Finding:
     def give_up() -> str:
         with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
             for run_id, pid in gone.items():
-                run = instance.get_run_by_id(run_id)
-                if run is not None and not run.is_finished:
-                    instance.report_run_failed(run, f"Process {pid} is gone.")
+                call_failed(instance, run_id, pid)
         return "called failed; what is due is asked for again"
 
     return Finding(

@@ -64,6 +64,18 @@ def gone_worker(
     return str(workers[-1][0])
 
 
+def call_failed(instance: dg.DagsterInstance, run_id: str, pid: str) -> bool:
+    """Says of a run whose process is gone that it failed; whether it did not end by itself.
+
+    What the process said before it ended counts: the run is asked for again, now that there is nothing more to come.
+    """
+    run = instance.get_run_by_id(run_id)
+    if run is None or run.is_finished:
+        return False
+    instance.report_run_failed(run, f"Process {pid} is gone.")
+    return True
+
+
 def _is_begun_by(server: CodeLocationOrigin | None, run: dg.DagsterRun) -> bool:
     told = run.tags.get(GRPC_INFO_TAG)
     if told is None or not isinstance(server, GrpcServerCodeLocationOrigin):

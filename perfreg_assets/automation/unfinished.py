@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import dagster as dg
 
 from perfreg_assets.automation import asking
-from perfreg_assets.automation.run_launcher import gone_worker
+from perfreg_assets.automation.run_launcher import call_failed, gone_worker
 
 UNFINISHED = (
     dg.DagsterRunStatus.NOT_STARTED,
@@ -55,11 +55,8 @@ def give_up_without_process(context: dg.SensorEvaluationContext) -> None:
     instance = context.instance
     for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
         pid = gone_worker(instance, run, here=context.code_location_origin)
-        # What it said before it ended counts: it is asked for again, now that there is nothing more to come.
-        current = None if pid is None else instance.get_run_by_id(run.run_id)
-        if current is not None and not current.is_finished:
+        if pid is not None and call_failed(instance, run.run_id, pid):
             context.log.warning("run %s has no process any more (%s) and is given up", run.run_id, pid)
-            instance.report_run_failed(current, f"Process {pid} is gone.")
 
 
 def recent(instance: dg.DagsterInstance, sensor: str) -> Sequence[dg.RunRecord]:
