@@ -123,16 +123,23 @@ def test_versions_are_those_of_the_lock_file():
     assert variables(places["data"]) <= known_variables()
 
 
-def test_the_image_copies_all_that_a_wheel_is_built_of():
+def test_the_image_copies_all_that_a_wheel_is_built_of(monkeypatch):
     copied = {
         word
         for line in (DEPLOY / "Dockerfile").read_text().splitlines()
         if line.startswith("COPY ") and "--from" not in line
         for word in line.split()[1:-1]
     }
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert {*wheel["packages"], *wheel["force-include"]} <= copied
     assert all((ROOT / name).exists() for name in copied)
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    monkeypatch.syspath_prepend(DEPLOY / "docs")
+    pages = importlib.import_module("pages")
+    texts = [*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in pages.TOP_PAGES)]
+    # The site that a wheel holds shows the sources that its pages link to.
+    shown = {target for text in texts for target in pages._outside(text, text.read_text("utf-8"))}
+    assert shown
+    needed = {*wheel["packages"], *wheel["force-include"], *(str(one.relative_to(ROOT)) for one in shown)}
+    assert [name for name in sorted(needed) if not any(Path(name).is_relative_to(one) for one in copied)] == []
 
 
 def test_the_image_holds_to_its_linter():
