@@ -273,6 +273,11 @@ class Reason(StrEnum):
         "exchange_unavailable",
         "The place that machines exchange runs through does not answer; check PERFREG_EXCHANGE and its credentials.",
     )
+    EXCHANGE_NOT_CLEARED = (
+        "exchange_not_cleared",
+        "What is in the warehouse cannot be deleted from the exchange and is taken again until it can; "
+        "let the writer delete what others put there.",
+    )
     EXCHANGE_UNSET = "exchange_unset", "No exchange is named; set PERFREG_EXCHANGE to a URL, s3://… or a folder."
     RESULT_UNREADABLE = (
         "result_unreadable",

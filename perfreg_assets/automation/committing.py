@@ -4,13 +4,14 @@ What follows from it, history to pages, is asked for by `upkeep` as on one machi
 """
 
 import json
+import time
 
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation import spreading
+from perfreg_assets.automation import asking, spreading
 from perfreg_assets.automation.reading import MAX_RUNTIME_TAG, WORK_TAG
-from perfreg_assets.automation.unfinished import unfinished
+from perfreg_assets.automation.unfinished import earlier, recent, unfinished
 from perfreg_assets.model import handover, profile_shelf
 from perfreg_assets.objects import Objects
 from perfreg_assets.provenance import code_version
@@ -28,6 +29,7 @@ def commit(context: dg.OpExecutionContext, project: Project) -> None:
     context.add_output_metadata(
         {"runs": len(done.runs), "quarantined": len(done.quarantined), "refused": len(done.refused)}
     )
+    done.require_cleared()
 
 
 @dg.job(name=COMMIT_JOB, tags={WORK_TAG: "results"}, executor_def=dg.in_process_executor)
@@ -44,17 +46,23 @@ def commit_results() -> None:
     description="Asks the writer to take results that wait, and to tell workers what is to be read, and with what.",
 )
 def results(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
-    """One request at a time. Whether traces are to be read again is looked at when warehouse or code are others."""
+    """One request at a time. Whether traces are to be read again is looked at when warehouse or code are others. The
+    same results are asked for again after a pause that grows: what keeps the writer from taking them may last."""
     settings, warehouse = project.settings(), project.open()
     objects = spreading.exchange(settings)
     if unfinished(context.instance, COMMIT_JOB):
         return dg.SensorResult(skip_reason=dg.SkipReason("the writer is at work"), cursor=context.cursor)
-    count = len(handover.pending(objects))
+    waiting = handover.whole_results(objects)
     state = _state(warehouse, settings)
-    if count or (state != context.cursor and _is_news(warehouse, objects, settings)):
-        tags = {MAX_RUNTIME_TAG: str(round(settings.worker_timeout_s))}
-        return dg.SensorResult(run_requests=[dg.RunRequest(tags=tags)], cursor=context.cursor)
-    return dg.SensorResult(skip_reason=dg.SkipReason("no result waits"), cursor=state)
+    if not waiting and (state == context.cursor or not _is_news(warehouse, objects, settings)):
+        return dg.SensorResult(skip_reason=dg.SkipReason("no result waits"), cursor=state)
+    wanted = asking.digest("commit", state if not waiting else "", *(f"{one.name} {one.tag}" for one in waiting))
+    before = earlier(recent(context.instance, "results")).get(wanted)
+    if before is not None and time.time() < before.again_at:
+        told = f"asked for {before.count} times without success, again later; the last run says why"
+        return dg.SensorResult(skip_reason=dg.SkipReason(told), cursor=context.cursor)
+    tags = {MAX_RUNTIME_TAG: str(round(settings.worker_timeout_s)), **asking.tags([wanted])}
+    return dg.SensorResult(run_requests=[dg.RunRequest(tags=tags)], cursor=context.cursor)
 
 
 def _state(warehouse: Warehouse, settings: Settings) -> str:

@@ -209,17 +209,26 @@ class Committed:
         runs: ids of runs whose reading is in the warehouse now.
         quarantined: (folder, sentence) of folders that are none, or whose run id is another run's.
         refused: (folder, sentence) of results that were thrown away; the folders are read again.
+        kept: (folder, sentence) of what is in the warehouse, and in the exchange still.
     """
 
     runs: list[str] = field(default_factory=list)
     quarantined: list[tuple[str, str]] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)
 
     def __iadd__(self, other: Committed) -> Committed:
         self.runs += other.runs
         self.quarantined += other.quarantined
         self.refused += other.refused
+        self.kept += other.kept
         return self
+
+    def require_cleared(self) -> None:
+        """Raises Rejected (EXCHANGE_NOT_CLEARED) where something could not be deleted from the exchange."""
+        if self.kept:
+            folder, sentence = self.kept[0]
+            raise Rejected(Reason.EXCHANGE_NOT_CLEARED, f"{len(self.kept)} folders, the first is {folder}: {sentence}")
 
 
 def commit(objects: Objects, settings: Settings, warehouse: Warehouse, tell: Tell) -> Committed:
@@ -279,7 +288,12 @@ def _commit_batch(
         with warehouse.writing() as writer:
             done += _store(writer, taken)
     for result, _ in taken:
-        _clear(objects, result)
+        try:
+            _clear(objects, result)
+        except Rejected as rejected:  # this one's affair, or that of all: the others are tried either way
+            if rejected.reason is not Reason.EXCHANGE_UNAVAILABLE:
+                raise
+            done.kept.append((result.folder, rejected.detail))
     for folder, sentence in done.quarantined:
         tell(f"quarantined {folder}: {sentence}")
     return done

@@ -39,6 +39,7 @@ def commit(settings: Settings) -> None:
     )
     if warehouse.published.exists():
         bring_up_to_date(settings)
+    done.require_cleared()
 
 
 def _parts(text: str) -> tuple[int, int]:

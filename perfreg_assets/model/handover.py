@@ -131,9 +131,13 @@ def result_folder(folder: str) -> str:
 
 def pending(objects: Objects) -> list[str]:
     """Folders with a whole result that waits for the writer, oldest result first."""
+    return [one.name.removeprefix(f"{RESULTS}/").removesuffix(f"/{RESULT}") for one in whole_results(objects)]
+
+
+def whole_results(objects: Objects) -> list[Stored]:
+    """The `result.json` of whole results that wait for the writer, oldest first."""
     found = [one for one in objects.listing(RESULTS) if one.name.endswith(f"/{RESULT}")]
-    found.sort(key=lambda one: (one.changed_at, one.name))
-    return [one.name.removeprefix(f"{RESULTS}/").removesuffix(f"/{RESULT}") for one in found]
+    return sorted(found, key=lambda one: (one.changed_at, one.name))
 
 
 # ---- writing -------------------------------------------------------------------------------------

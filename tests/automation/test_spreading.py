@@ -6,16 +6,20 @@ import functools
 import json
 import shutil
 import threading
+import time
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import chain
 
+import dagster as dg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfreg_assets.automation import spreading
+from perfreg_assets.assets.project import Project
+from perfreg_assets.automation import committing, spreading
 from perfreg_assets.automation.asking import Asked
 from perfreg_assets.automation.reading import digest_of, spread
 from perfreg_assets.automation.spreading import Task
@@ -189,6 +193,51 @@ def test_a_writer_that_dies_loses_nothing_and_repeats_nothing(two, where, name, 
     assert sorted(two.commit().runs) == sorted(RUNS)
     assert two.below("inbox") == two.below("results") == []
     assert len(rows(two.warehouse)["traces"]) == len(RUNS)
+
+
+def test_what_cannot_be_deleted_is_told_and_holds_up_nothing_else(two, monkeypatch):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    remove = two.objects.filesystem.rm_file
+
+    def refuse(path):
+        if "/inbox/notes-000/" in path:
+            raise PermissionError(13, "Permission denied", path)
+        remove(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(two.objects.filesystem, "rm_file", refuse)
+        done = two.commit()
+    assert sorted(done.runs) == sorted(RUNS)
+    assert [folder for folder, _ in done.kept] == ["inbox/notes-000"]
+    with pytest.raises(Rejected, match=r"notes-000.*Permission denied") as told:
+        done.require_cleared()
+    assert told.value.reason is Reason.EXCHANGE_NOT_CLEARED
+    assert handover.pending(two.objects) == ["inbox/notes-000"]
+    assert spreading.waiting(two.objects) == [], "it is not read again"
+    assert two.commit().kept == []
+    assert two.below("inbox") == two.below("results") == []
+
+
+def test_results_that_the_writer_fails_on_are_asked_for_again_after_pauses_that_grow(two, tmp_path, monkeypatch):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    monkeypatch.setenv("PERFREG_EXCHANGE", two.writer.exchange)
+    begin, asked = float(int(time.time())), []  # whole seconds: a time in the storage is rounded to microseconds
+    with dg.DagsterInstance.ephemeral() as instance:
+        for second in range(70):
+            monkeypatch.setattr(committing.time, "time", lambda second=second: begin + second)
+            resources = {"project": Project.of(two.writer)}
+            context = dg.build_sensor_context(instance=instance, sensor_name="results", resources=resources)
+            for request in committing.results(context).run_requests:
+                asked.append(second)
+                tags = {**request.tags, "dagster/sensor_name": "results"}
+                run = dg.DagsterRun(committing.COMMIT_JOB, status=dg.DagsterRunStatus.FAILURE, tags=tags)
+                instance.run_storage.add_historical_run(run, datetime.fromtimestamp(begin + second, UTC))
+            if second == 60:
+                two.arrive(sample(tmp_path, RUNS[1]))
+                two.read()
+    assert asked == [0, 5, 20, 61, 66], "what is new waits for nobody"
 
 
 def test_a_worker_that_dies_before_it_hands_over_leaves_a_folder_that_waits(two):
