@@ -117,7 +117,8 @@ class CalibratedDetector(Detector):
         for index, values in enumerate(judged):
             is_higher, score, improvement = _told(worse, better, level, index, sign)
             ratio = float(np.exp(distance.judged[index] - distance.known.mean()))
-            evidence, sentence = explainer.explain(values, ratio)
+            side = is_higher if sign else None
+            evidence, sentence = explainer.explain(values, ratio, is_higher=side)
             scores.append(
                 Score(
                     distance=score,

@@ -57,12 +57,15 @@ class Explainer:
         ]
         self._count = len(history)
 
-    def explain(self, target: Floats, distance_ratio: float) -> tuple[dict[str, float], str]:
+    def explain(
+        self, target: Floats, distance_ratio: float, *, is_higher: bool | None = None
+    ) -> tuple[dict[str, float], str]:
         """Evidence and sentence.
 
         Args:
             target: (n,), unit of the series.
             distance_ratio: how many times as far the run is from its nearest history runs as they are from each other.
+            is_higher: the side that the score is of, and the sentence with it; None: whichever is further.
         """
         evidence = {
             "history_size": float(self._count + self._set_aside),
@@ -75,14 +78,22 @@ class Explainer:
             evidence[f"{measure.name}_history_lowest"] = float(known.min())
             evidence[f"{measure.name}_history_highest"] = float(known.max())
         aside = f"; {self._set_aside} disturbed ones set aside" if self._set_aside else ""
-        return evidence, self._sentence(target, values, distance_ratio, evidence) + aside
+        return evidence, self._sentence(target, values, distance_ratio, evidence, is_higher) + aside
 
-    def _sentence(self, target: Floats, values: list[float], distance_ratio: float, evidence: dict[str, float]) -> str:
+    def _sentence(
+        self,
+        target: Floats,
+        values: list[float],
+        distance_ratio: float,
+        evidence: dict[str, float],
+        is_higher: bool | None,
+    ) -> str:
         """The measure that is furthest from the history's, in words; what it says of time goes into the evidence."""
-        scores = [
-            abs(predictive_score(known, value, max(1e-3 * float(np.abs(known).max()), 1e-12)))
+        signed = [
+            predictive_score(known, value, max(1e-3 * float(np.abs(known).max()), 1e-12))
             for value, known in zip(values, self._known, strict=True)
         ]
+        scores = [abs(score) if is_higher is None else score if is_higher else -score for score in signed]
         if self._measures is _MEMORY and (leak := self._leak(target, values, scores, evidence)) is not None:
             return leak
         told = int(np.argmax(scores))

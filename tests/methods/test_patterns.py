@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.methods.calibrated_detector import CalibratedDetector
 from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.patterns import count_falls, find_bursts, find_growth, period_of
+from perfreg_assets.methods.samples import Sample
 
 MEGABYTE = 1e6
 LENGTH = 300
@@ -48,6 +50,30 @@ def test_a_leak_is_told_with_its_rate_and_onset_and_not_as_a_swing(rate, onset):
     assert sentence.startswith(f"memory grows {evidence['growth_since_onset_megabytes_per_s']:.3g} MB/s from second ")
     assert "; the 12 comparable runs grew 0.0" in sentence
     assert "swings" not in sentence
+
+
+def test_what_is_told_lies_on_the_side_that_the_score_is_of():
+    """Less of something is no reason to be worse: memory that is higher, without the ups and downs of the others."""
+    seconds = np.arange(LENGTH)
+    saws = [(memory(seed) + MEGABYTE * (20 + seed) * ((seconds + 7 * seed) % 50) / 50) for seed in range(12)]
+    flat = np.full(LENGTH, 255 * MEGABYTE) + np.random.default_rng(5).normal(0, MEGABYTE / 2, LENGTH)
+    history = [Sample(values) for values in saws]
+    (score,) = CalibratedDetector().score_all(history, [Sample(flat)], series=definition_of("rss_app"), interval_s=1.0)
+    evidence = score.evidence
+    assert score.direction == "more"
+    assert evidence["range_megabytes"] < evidence["range_megabytes_history_lowest"]
+    assert evidence["high_megabytes"] > evidence["high_megabytes_history_highest"]
+    assert score.sentence.startswith(f"memory reaches {evidence['high_megabytes']:.3g} MB; the 12 comparable runs ")
+
+
+@pytest.mark.parametrize(("is_higher", "words"), [(True, "in its busiest 5 % of seconds"), (False, "on average")])
+def test_less_load_with_one_peak_is_told_by_the_side_asked_for(is_higher, words):
+    target = load(99) * 0.5
+    target[100:120] += 0.6
+    evidence, sentence = Explainer(definition_of("cpu_app"), LOADS, 1.0).explain(target, 1.0, is_higher=is_higher)
+    assert evidence["mean_cores"] < evidence["mean_cores_history_lowest"]
+    assert evidence["busiest_cores"] > evidence["busiest_cores_history_highest"]
+    assert words in sentence
 
 
 @pytest.mark.parametrize("seed", range(20, 30))
