@@ -194,7 +194,8 @@ def measure_process(folder: Path) -> Stages:
     """The command as people type it; its children are counted, so all of it is."""
     settings, given = settings_of(folder), next_run(folder)
     environment = {
-        **os.environ,
+        # Whoever keeps Python from writing bytecode would have every module of the project compiled each time.
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         "PERFREG_WAREHOUSE": str(settings.warehouse),
         "PERFREG_HOME": str(settings.home_dir),
         "PYTHONPATH": str(ROOT),
