@@ -24,15 +24,14 @@ VERSIONS = 30
 
 def is_due(reader: Reader, out_dir: Path) -> bool:
     """Whether the page is not there or would come out different."""
-    known = _known(out_dir)
-    return known["code"] != code_hash() or known["stamps"] != _stamps(reader) or not (out_dir / PAGE).is_file()
+    return _is_due(_known(out_dir), _stamps(reader), out_dir)
 
 
 def write_energy_page(reader: Reader, out_dir: Path) -> list[str]:
     """Writes the page where it comes out different; its name if so."""
-    if not is_due(reader, out_dir):
-        return []
     known, stamps = _known(out_dir), _stamps(reader)
+    if not _is_due(known, stamps, out_dir):
+        return []
     rows = {
         app: known["rows"][app]
         if known["stamps"].get(app) == stamp and app in known["rows"]
@@ -48,6 +47,10 @@ def write_energy_page(reader: Reader, out_dir: Path) -> list[str]:
     told = {"code": code_hash(), "stamps": stamps, "rows": rows, "page": digest(text)}
     write(out_dir / STATE, json.dumps(told))
     return written
+
+
+def _is_due(known: dict[str, Any], stamps: dict[str, str], out_dir: Path) -> bool:
+    return known["code"] != code_hash() or known["stamps"] != stamps or not (out_dir / PAGE).is_file()
 
 
 def _stamps(reader: Reader) -> dict[str, str]:
