@@ -96,6 +96,8 @@ HOW: dict[str, Here | By | Not] = {
     "perfreg ui": By("tests/automation/conftest.py", '"ui"'),
     "perfreg worker": By("tests/automation/test_spreading.py", "worker"),
     "perfreg commit": By("tests/automation/test_spreading.py", "commit"),
+    "docker compose": By("tests/containers.py", 'printed("docker compose'),
+    "tar": By("tests/containers.py", 'startswith("tar ")'),
     "python -m perfreg_assets.collection.run_schema": By("tests/collection/test_run_schema.py", "run_schema"),
     # ---- not as they stand ----
     "python3 -m venv": Not("installs for minutes; README's two one-liners are run unchanged there", ".ci/run"),
@@ -106,7 +108,6 @@ HOW: dict[str, Here | By | Not] = {
     "dagster asset materialize": Not(
         "Dagster's own command; the job and its ω are run in process", "tests/assets/conftest.py"
     ),
-    "docker compose": Not("needs a Docker daemon; its file and the image's steps are checked", "tests/test_deploy.py"),
     "export": Not("sets a variable for what follows", "tests/test_deploy.py"),
     "kubectl": Not("needs a cluster; the files are checked against their schemas", "tests/test_deploy.py"),
     "helm install": Not("needs a cluster and the chart; its values are checked", "tests/test_deploy.py"),
