@@ -23,11 +23,14 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "automation"))
 
 from rehearsal import wait_until  # noqa: E402  (the folder is put on the path above)
+
+from perfreg_assets.reports.links import DEFAULT_SERVER  # noqa: E402
 
 PAGE = ROOT / "docs" / "deploy.md"
 RUNS = sorted((ROOT / "tests" / "data" / "sessions").iterdir())
@@ -35,6 +38,7 @@ COMPOSE = ["docker", "compose", "-f", str(ROOT / "deploy" / "compose.yaml")]
 PROJECT = "perfreg-rehearsal"  # its volumes are removed at the end: never those of a deployment
 ENVIRONMENT = {**os.environ, "POSTGRES_PASSWORD": "rehearsal", "COMPOSE_PROJECT_NAME": PROJECT}
 UI = "http://127.0.0.1:3000/server_info"
+PAGES = f"{DEFAULT_SERVER}/runs/{RUNS[0].name}.html"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 DEBIAN = "http://deb.debian.org/debian"
 ENTRYPOINT = """\
@@ -136,11 +140,12 @@ def _pid(service: str) -> int:
     return int(do("docker", "inspect", "--format", "{{.State.Pid}}", container))
 
 
-def wait_for(what: str, found: Callable[[], object]) -> None:
-    """Raises AssertionError."""
+def wait_for(what: str, holds: Callable[[], Any]) -> Any:
+    """The first true value of `holds`. Raises AssertionError."""
     begin = time.monotonic()
-    wait_until(what, found, pause_s=1)
+    found = wait_until(what, holds, pause_s=1)
     print(f"{what}: after {time.monotonic() - begin:.0f} s", flush=True)
+    return found
 
 
 def states(text: str) -> dict[str, str]:
@@ -170,9 +175,9 @@ def expected(folder: Path) -> dict[str, str]:
     return states(done.stdout.decode())
 
 
-def answers() -> bool:
+def answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(UI, timeout=5) as response:
+        with urllib.request.urlopen(url, timeout=5) as response:
             return bool(response.status == 200)
     except OSError:
         return False
@@ -195,7 +200,7 @@ def main() -> int:
             begin = time.monotonic()
             do(*printed("docker compose -f deploy/compose.yaml up"), "-d")
             print(f"built and started: {time.monotonic() - begin:.0f} s", flush=True)
-            wait_for("the UI answers", answers)
+            wait_for("the UI answers", lambda: answers(UI))
             arrive(RUNS[:8])
             wait_for("workers read", are_reading)
             kill("workers")
@@ -203,7 +208,9 @@ def main() -> int:
             kill("warehouse")
             kill("postgres")
             wait_for("all are judged as by a plain ingest", lambda: judged() == wanted)
-            wait_for("the UI answers again", answers)
+            wait_for("the UI answers again", lambda: answers(UI))
+            do(*printed("docker compose -f deploy/compose.yaml --profile reports"))
+            wait_for("pages are shown", lambda: answers(PAGES))
             files = compose("exec", "-T", "workers", "find", "/exchange", "-type", "f").split()
             left = [file for file in files if file.startswith(("/exchange/inbox/", "/exchange/results/"))]
             print(f"left in the exchange: {left}", flush=True)
@@ -213,7 +220,7 @@ def main() -> int:
             print(f"wanted {wanted}\nfound {judged()}", file=sys.stderr)
             raise
         finally:
-            compose("down", "--volumes")
+            compose("--profile", "reports", "down", "--volumes")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from dagster._core.instance.config import dagster_instance_config
 from dagster_k8s.container_context import K8sContainerContext
 
 from perfreg_assets.settings import Settings
+from tests import chart
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -77,25 +78,36 @@ def test_compose_runs_both_locations_under_the_names_of_the_workspace():
 
 
 @pytest.mark.parametrize("name", ["warehouse", "workers"])
-def test_a_deployment_of_the_chart_says_what_its_runs_need(name):
+def test_runs_get_what_the_chart_s_deployment_of_their_location_has(name):
     values = load("values.yaml")
-    (deployment,) = (one for one in values["dagster-user-deployments"]["deployments"] if one["name"] == name)
+    (deployment,) = (one for one in chart.deployments(values) if one["name"] == name)
     assert isinstance(importlib.import_module(module_of(deployment["dagsterApiGrpcArgs"])).defs, dg.Definitions)
-    assert deployment["includeConfigInLaunchedRuns"] == {"enabled": True}
-    assert variables(deployment["env"]) <= known_variables()
-    # What the chart hands over to the launcher about it is of the shape that Kubernetes takes.
-    context = K8sContainerContext.create_from_config(
-        {
-            "k8s": {
-                "volumes": deployment.get("volumes", []),
-                "volume_mounts": deployment.get("volumeMounts", []),
-                "resources": deployment["resources"],
-                "env_config_maps": [one["name"] for one in deployment["envConfigMaps"]],
-                "env_secrets": [one["name"] for one in deployment["envSecrets"]],
-            }
-        }
+    env = (
+        deployment["env"]
+        if isinstance(deployment["env"], list)
+        else [{"name": variable, "value": value} for variable, value in deployment["env"].items()]
     )
-    assert bool(context.run_k8s_config.pod_spec_config.get("volumes")) is (name == "warehouse")
+    own = [one for one in env if one["name"] != chart.CONTEXT]
+    assert variables(one["name"] for one in own) <= known_variables()
+    # What the launcher makes of it is what Kubernetes is told of a run's pod.
+    context = chart.container_context(deployment)
+    of_location = K8sContainerContext.create_from_config(context).run_k8s_config
+    of_launcher = K8sContainerContext.create_from_config(
+        {"k8s": {"run_k8s_config": chart.launcher(values)["run_k8s_config"]}}
+    ).run_k8s_config
+    pod = {**of_launcher.pod_spec_config, **of_location.pod_spec_config}
+    container = of_location.container_config
+    assert pod.get("node_selector", {}) == deployment.get("nodeSelector", {}), "on the node that holds the volume"
+    assert [one["name"] for one in pod.get("volumes", ())] == [one["name"] for one in deployment.get("volumes", ())]
+    assert context["k8s"].get("volumes", []) == deployment.get("volumes", [])
+    assert context["k8s"].get("volume_mounts", []) == deployment.get("volumeMounts", [])
+    assert container["resources"] == deployment["resources"]
+    assert pod["security_context"] == {"run_as_user": 10001, "run_as_non_root": True, "fs_group": 10001}
+    names = [next(iter(one.values()))["name"] for one in container["env_from"]]
+    given = [one["name"] for one in (*deployment["envConfigMaps"], *deployment["envSecrets"])]
+    in_map = isinstance(deployment["env"], dict)
+    assert sorted(names) == sorted([*given, *([f"{chart.LOCATIONS}-{name}-user-env"] if in_map else [])])
+    assert container.get("env", []) == ([] if in_map else own)
 
 
 def test_the_chart_s_runs_are_limited_as_those_of_compose_and_by_what_the_jobs_say():

@@ -98,6 +98,7 @@ HOW: dict[str, Here | By | Not] = {
     "perfreg commit": By("tests/automation/test_spreading.py", "commit"),
     "docker compose": By("tests/containers.py", 'printed("docker compose'),
     "tar": By("tests/containers.py", 'startswith("tar ")'),
+    "kubectl": By("tests/cluster.py", 'startswith("kubectl ")'),
     "python -m perfreg_assets.collection.run_schema": By("tests/collection/test_run_schema.py", "run_schema"),
     # ---- not as they stand ----
     "python3 -m venv": Not("installs for minutes; README's two one-liners are run unchanged there", ".ci/run"),
@@ -109,8 +110,7 @@ HOW: dict[str, Here | By | Not] = {
         "Dagster's own command; the job and its ω are run in process", "tests/assets/conftest.py"
     ),
     "export": Not("sets a variable for what follows", "tests/test_deploy.py"),
-    "kubectl": Not("needs a cluster; the files are checked against their schemas", "tests/test_deploy.py"),
-    "helm install": Not("needs a cluster and the chart; its values are checked", "tests/test_deploy.py"),
+    "helm install": Not("needs the chart; what it makes of the values is applied in its place", "tests/cluster.py"),
 }
 """The first words of a command → how it is run; the longest row counts."""
 
