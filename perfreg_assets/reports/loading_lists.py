@@ -216,7 +216,7 @@ FROM marts.verdicts WHERE is_current AND {of}
 _MEMBERS = """
 SELECT sets.run_id, members.history_run_id
 FROM marts.history_states AS sets JOIN marts.compared_with AS members ON members.run_id = sets.run_id
-WHERE (sets.state = 'ready' OR sets.way = 'any_path') AND {of}
+WHERE (sets.state = 'ready' OR members.way = 'any_path') AND {of}
 """
 _LEVELS = """
 SELECT run_id, series, unit, mean FROM marts.series_levels WHERE {of} AND {of_series}

@@ -124,8 +124,8 @@ def of_any_path(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, 
 
 
 def compared_with(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """run_id -> ids of the runs that it is compared with, latest first: its history, or where that has too few members
-    the runs of any path; runs that are compared with none are not in it."""
+    """run_id -> ids of the runs that the detector in force compares it with, latest first: its history, or runs of any
+    path; runs that are compared with none are not in it."""
     found = reader.rows(
         "SELECT run_id, list(history_run_id ORDER BY compared_rank) FROM marts.compared_with "
         "WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",

@@ -14,7 +14,7 @@ from perfreg_assets.reasons import Reason
 _COLUMNS = {
     "core.detectors": {
         "detector": "VARCHAR", "summary": "VARCHAR", "scale": "VARCHAR", "run_rule": "VARCHAR",
-        "localisation": "VARCHAR",
+        "localisation": "VARCHAR", "way": "VARCHAR", "fallback": "VARCHAR",
     },
     "core.series_definitions": {
         "definition_name": "VARCHAR", "name_pattern": "VARCHAR", "unit": "VARCHAR", "kind": "VARCHAR",
@@ -48,7 +48,8 @@ def fill(connection: duckdb.DuckDBPyConnection) -> None:
 def _facts() -> dict[str, list[tuple[Any, ...]]]:
     return {
         "core.detectors": [
-            (one.name, one.summary, one.scale, one.run_rule, one.localisation) for one in detection.detectors().values()
+            (one.name, one.summary, one.scale, one.run_rule, one.localisation, one.way, one.fallback)
+            for one in detection.detectors().values()
         ],
         "core.series_definitions": [
             (

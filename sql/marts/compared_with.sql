@@ -1,12 +1,23 @@
--- A row is a run that another one is judged beside: of its history, or, where that has too few members, of any path.
+-- A row is a run that another one is judged beside by the detector in force: of its history, or of any path.
+-- depends: current_value
 CREATE VIEW marts.compared_with AS
 SELECT
-    candidates.run_id,
-    candidates.history_run_id,
-    coalesce(sets.way, 'path') AS way,
-    CASE sets.way WHEN 'any_path' THEN candidates.screens_rank ELSE candidates.history_rank END AS compared_rank
-FROM core.history_candidates AS candidates
-JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
+    told.run_id,
+    told.history_run_id,
+    told.way,
+    CASE told.way WHEN 'any_path' THEN told.screens_rank ELSE told.history_rank END AS compared_rank
+FROM (
+    SELECT
+        candidates.run_id,
+        candidates.history_run_id,
+        candidates.history_rank,
+        candidates.screens_rank,
+        -- A detector that nothing stands in for has its one way.
+        coalesce(CASE WHEN known.fallback IS NULL THEN known.way END, sets.way, 'path') AS way
+    FROM core.history_candidates AS candidates
+    JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
+    LEFT JOIN core.detectors AS known ON known.detector = marts.current_value('detector')
+) AS told
 WHERE compared_rank IS NOT NULL;
 
-COMMENT ON VIEW marts.compared_with IS 'A row is a run that another one is judged beside: of its history, or, where that has too few members, of any path.';
+COMMENT ON VIEW marts.compared_with IS 'A row is a run that another one is judged beside by the detector in force: of its history, or, where that has too few members or the detector goes by screens, of any path.';

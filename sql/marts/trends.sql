@@ -52,7 +52,7 @@ LEFT JOIN (
             FROM marts.compared_with AS members
             JOIN core.runs AS runs ON runs.run_id = members.run_id
             JOIN core.history_sets AS sets ON sets.run_id = members.run_id
-            WHERE sets.state = 'ready' OR sets.way = 'any_path'
+            WHERE sets.state = 'ready' OR members.way = 'any_path'
         ) AS compared
         JOIN core.series_levels AS history ON history.run_id = compared.history_run_id
     ) AS members

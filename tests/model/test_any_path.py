@@ -94,6 +94,23 @@ def test_a_similar_path_takes_over_once_there_are_enough(tmp_path):
         "AND series = 'cpu_app'"
     )
     assert "any path" not in told["evidence_text"]
+    beside = "SELECT history_run_id FROM marts.compared_with WHERE run_id = 'made-030' AND way = '{}' ORDER BY ALL"
+    similar = [{"history_run_id": f"made-{number:03d}"} for number in (20, 21, 22)]
+    assert project.rows(beside.format("path")) == similar
+    # Who only ever compares screen by screen takes runs of any path: causes, energy and bands are beside those then.
+    project.change("detector", "screens")
+    project.settle()
+    (told,) = project.rows(
+        "SELECT state, evidence_text FROM marts.distances WHERE is_latest AND detector = 'screens' "
+        "AND run_id = 'made-030' AND series = 'cpu_app'"
+    )
+    assert told["state"] == "scored"
+    of_any_path = project.rows(beside.format("any_path"))
+    assert f"the {len(of_any_path)} earlier runs of any path" in told["evidence_text"]
+    assert len(of_any_path) > len(similar)
+    assert project.rows(beside.format("path")) == []
+    project.change("detector", "iqr")
+    assert project.rows(beside.format("path")) == similar
 
 
 def test_another_order_gives_the_same_marts(settled, tmp_path):
