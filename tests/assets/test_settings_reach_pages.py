@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -46,6 +48,18 @@ def test_the_demo_is_true_from_the_start(demo):
     assert_all_is_true(demo)
     assert page_state(demo, "notes-021") == "normal"
     assert "stayed within" in demo.page("notes-021")
+
+
+def test_readme_says_what_the_demo_ends_with(demo):
+    counts = Counter(row["run_verdict"] for row in demo.rows("SELECT run_verdict FROM marts.runs"))
+    words = {3: "three", 11: "eleven"}
+    assert set(counts) == {"anomalous", "normal", "improved", "not_enough_history"}
+    within = counts["normal"] + counts["improved"]
+    told = (
+        f"{words[counts['anomalous']]} anomalous runs, {words[within]} within their history, "
+        f"{words[counts['not_enough_history']]} with too little"
+    )
+    assert told in " ".join((Path(__file__).parents[2] / "README.md").read_text("utf-8").split())
 
 
 def test_another_omega_and_detector_localise_their_alarms_and_rewrite_their_pages(demo_copy):
