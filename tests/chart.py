@@ -35,7 +35,7 @@ def deployments(values: Document) -> list[Document]:
 def container_context(deployment: Document) -> Document:
     """What launched runs are given of their location's deployment."""
     env = deployment.get("env", [])
-    if not deployment.get("includeConfigInLaunchedRuns", {"enabled": True})["enabled"]:
+    if not deployment["includeConfigInLaunchedRuns"]["enabled"]:
         found: Document = json.loads(next((one["value"] for one in env if one["name"] == CONTEXT), "{}"))
         return found
     own = {name: deployment[key] for key, name in _HANDED_ON.items() if deployment.get(key)}

@@ -21,18 +21,18 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import fsspec
 import yaml
 
 from tests import chart
 from tests.containers import PAGE, ROOT, RUNS, expected, states, wait_for
+from tests.object_store import object_store
 
 VARIABLE = "REHEARSAL_CONTEXT"
 NAMESPACE = "perfreg-rehearsal"
-SECRET = {"AWS_ACCESS_KEY_ID": "rehearsal", "AWS_SECRET_ACCESS_KEY": "rehearsal"}
+BUCKET = "perfreg-exchange"
 WAREHOUSE = f"deployment/{chart.LOCATIONS}-warehouse"
 
 
@@ -90,26 +90,13 @@ def own_address() -> str:
         return address
 
 
-@contextmanager
-def object_store() -> Iterator[str]:
-    """An S3 server that pods reach; its URL."""
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415  (after it is known that there is a cluster)
-
-    server = ThreadedMotoServer(ip_address="0.0.0.0", port=0)
-    server.start()
-    try:
-        yield f"http://{own_address()}:{server.get_host_and_port()[1]}"
-    finally:
-        server.stop()
-
-
 def set_up(kubectl: Kubectl, endpoint: str, values: chart.Document) -> None:
     """What the page prints, and what stands in for services outside the cluster."""
     node = json.loads(kubectl("get", "nodes", "--output", "json"))["items"][0]["metadata"]["name"]
     for line in PAGE.read_text("utf-8").splitlines():
         if line.startswith("kubectl "):
             kubectl.shell(line.replace(" NODE ", f" {node} --overwrite ").replace("=…", "=rehearsal"))
-    config = {"PERFREG_EXCHANGE": "s3://perfreg-exchange/perfreg", "AWS_ENDPOINT_URL": endpoint}
+    config = {"PERFREG_EXCHANGE": f"s3://{BUCKET}/perfreg", "AWS_ENDPOINT_URL": endpoint}
     kubectl("patch", "configmap", "perfreg", "--patch", json.dumps({"data": config}))
     database = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text("utf-8"))["services"]["postgres"]
     values["postgresql"]["postgresqlHost"] = "postgres"
@@ -159,24 +146,18 @@ def judged(kubectl: Kubectl) -> dict[str, str]:
 
 
 def rehearse(kubectl: Kubectl, wanted: dict[str, str]) -> int:
-    import boto3  # noqa: PLC0415  (as above)
-
     # A server and its runs ask for cores that the one node of a small cluster does not have.
     text = re.sub(r'(cpu"?: )"\d+"', r'\1"50m"', (ROOT / "deploy" / "values.yaml").read_text("utf-8"))
     values = yaml.safe_load(text)
-    with object_store() as endpoint:
-        store = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            **{name.lower(): value for name, value in SECRET.items()},
-        )
-        store.create_bucket(Bucket="perfreg-exchange")
+    with object_store("0.0.0.0") as port:
+        endpoint = f"http://{own_address()}:{port}"
+        store = fsspec.filesystem("s3", endpoint_url=endpoint, key="rehearsal", secret="rehearsal")
+        store.mkdir(BUCKET)
 
         def arrive(folders: list[Path]) -> None:
             for folder in folders:
                 for file in sorted(folder.iterdir(), key=lambda one: one.name == "run.json"):
-                    store.upload_file(str(file), "perfreg-exchange", f"perfreg/inbox/{folder.name}/{file.name}")
+                    store.put_file(str(file), f"{BUCKET}/perfreg/inbox/{folder.name}/{file.name}")
 
         set_up(kubectl, endpoint, values)
         kubectl.apply(*chart.manifests(values, NAMESPACE))
@@ -190,8 +171,8 @@ def rehearse(kubectl: Kubectl, wanted: dict[str, str]) -> int:
         (server,) = kubectl.pods("--selector", "deployment=warehouse")
         kubectl.kill(server)
         wait_for("all are judged as by a plain ingest", lambda: judged(kubectl) == wanted)
-        listed = store.list_objects_v2(Bucket="perfreg-exchange").get("Contents", [])
-        left = [one["Key"] for one in listed if one["Key"].split("/")[1] in ("inbox", "results")]
+        store.invalidate_cache()
+        left = [file for part in ("inbox", "results") for file in store.find(f"{BUCKET}/perfreg/{part}")]
         print(f"left in the exchange: {left}", flush=True)
         return 1 if left else 0
 

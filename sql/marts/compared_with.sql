@@ -12,7 +12,7 @@ FROM (
         candidates.history_run_id,
         candidates.history_rank,
         candidates.screens_rank,
-        -- A detector that nothing stands in for has its one way.
+        -- As detection.way_of: a detector that nothing stands in for has its one way.
         coalesce(CASE WHEN known.fallback IS NULL THEN known.way END, sets.way, 'path') AS way
     FROM core.history_candidates AS candidates
     JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id

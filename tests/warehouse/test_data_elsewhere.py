@@ -19,9 +19,10 @@ from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.queries import run_query
 from perfreg_assets.warehouse.tidying import tidy
 from perfreg_assets.warehouse.value_files import EMPTY_FILES
+from tests.object_store import object_store
 
 pytest.importorskip("s3fs", reason="needs perfreg[cluster]")
-server = pytest.importorskip("moto.server", reason="needs perfreg[test]")
+pytest.importorskip("moto.server", reason="needs perfreg[test]")
 
 PLACE = "s3://perfreg/values of apps"
 START = datetime(2026, 3, 5, tzinfo=UTC)
@@ -40,11 +41,8 @@ print(connection.execute(sys.argv[2]).fetchall())
 
 @pytest.fixture(scope="module")
 def _s3() -> Iterator[str]:
-    service = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    service.start()
-    host, port = service.get_host_and_port()
-    yield f"http://{host}:{port}"
-    service.stop()
+    with object_store() as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture
