@@ -16,6 +16,7 @@ import numpy as np
 from perfreg_assets.catalogue import SeriesDefinition
 from perfreg_assets.detection import RunRule
 from perfreg_assets.methods.calibration import QUARTILE, predictive_score
+from perfreg_assets.methods.dtw import dtw_distances, dtw_pairwise
 from perfreg_assets.methods.features import quantile_range
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Sample, Score, checked_values
@@ -98,14 +99,12 @@ def _nearest(count: int) -> Judge:
     """The mean distance to the nearest runs, beside those that the history's runs have to each other."""
 
     def judge(history: list[Floats], targets: list[Floats]) -> list[float]:
-        distance = import_module("tslearn.metrics").dtw
-        within = np.array(
-            [[distance(one, other) if one is not other else np.inf for other in history] for one in history]
-        )
+        within = dtw_pairwise(history)
+        np.fill_diagonal(within, np.inf)
         known = np.sort(within, axis=1)[:, : min(count, len(history) - 1)].mean(axis=1)
         found = []
         for target in targets:
-            nearest = np.sort([distance(target, one) for one in history])[:count]
+            nearest = np.sort(dtw_distances(history, target))[:count]
             found.append(predictive_score(known, float(nearest.mean()), SMALLEST_SD))
         return found
 
@@ -138,8 +137,8 @@ PEERS = {
         Peer("Skia's Cohen step", "Skia Perf, stepfit CohenStep; the limit is the user's, here 2", _cohen, COHEN_D),
         Peer("sd, t interval", "scatter of the samples", _interval_of(lambda one: float(one.std()))),
         Peer("q95 - q25, t interval", "range of the samples", _interval_of(quantile_range)),
-        Peer("1-NN DTW", "tslearn.metrics.dtw; Bagnall et al. 2017", _nearest(1)),
-        Peer("5-NN DTW", "tslearn.metrics.dtw", _nearest(5)),
+        Peer("1-NN DTW", "as tslearn.metrics.dtw; Bagnall et al. 2017", _nearest(1)),
+        Peer("5-NN DTW", "as tslearn.metrics.dtw", _nearest(5)),
         Peer("LOF", "scikit-learn LocalOutlierFactor, its limit of 1.5; Breunig et al. 2000", _lof, LOF_LIMIT),
     )
 }

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.neighbors import LocalOutlierFactor
+from tslearn.metrics import dtw
 
 from perfreg_assets.catalogue import definition_of
-from perfreg_assets.evaluation.peers import PEERS
-from perfreg_assets.methods.calibration import HEAVY_TAILS
+from perfreg_assets.evaluation.peers import PEERS, SMALLEST_SD
+from perfreg_assets.methods.calibration import HEAVY_TAILS, predictive_score
 from perfreg_assets.methods.omega_rule import is_anomalous
 from perfreg_assets.methods.samples import Sample
 
@@ -41,6 +42,18 @@ def test_an_interval_is_students():
     t = (USUAL.values.std() - known.mean()) / (HEAVY_TAILS * known.std(ddof=1) * np.sqrt(1 + 1 / 8))
     (score,) = judged("sd, t interval", USUAL)
     assert stats.norm.sf(score.distance) == pytest.approx(stats.t.sf(t, 7))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_nearest_neighbours_are_those_of_tslearn(count):
+    within = [
+        np.mean(sorted(dtw(one.values, other.values) for other in HISTORY if other is not one)[:count])
+        for one in HISTORY
+    ]
+    scores = judged(f"{count}-NN DTW", USUAL, GROWN)
+    for score, target in zip(scores, (USUAL, GROWN), strict=True):
+        nearest = np.mean(sorted(dtw(target.values, one.values) for one in HISTORY)[:count])
+        assert score.distance == pytest.approx(predictive_score(np.array(within), nearest, SMALLEST_SD))
 
 
 def test_the_outlier_factor_is_scikit_learns():
