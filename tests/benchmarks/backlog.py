@@ -1,11 +1,12 @@
 """A backlog: N recorded runs taken in at once, and how much sooner two workers have read them than one.
 
-`python tests/benchmarks/backlog.py [N] [--workers K] [--keep DIR]`
+`python tests/benchmarks/backlog.py [N] [--workers K] [--times T] [--keep DIR]`
 
 The bundled runs under new ids, ten to a version, each later than the one before. First one `perfreg ingest` of all of
 them; then the same folders through an exchange, read by one worker and by K at a time, `perfreg worker` as processes of
-their own, and committed by one `perfreg commit`. Prints runs per minute and CPU seconds per run. The speed-up says
-something on idle cores only, at least as many as workers.
+their own, and committed by one `perfreg commit`. Prints runs per minute, CPU seconds and bytes per run. The speed-up
+says something on idle cores only, at least as many as workers. `--times 25`: each run is its recorded one 25 times in
+a row, half an hour in place of 70 s.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [path for path in (str(HERE), str(ROOT)) if path not in sys.path]
 
 from cost import Meter  # noqa: E402  (the folder is put on the path above)
+from longer_runs import longer_document, write_longer_trace  # noqa: E402
 from made_up_runs import LAST_START, write_another_run  # noqa: E402
 
 from perfreg_assets.bundled import demo_runs_dir  # noqa: E402
@@ -44,8 +47,8 @@ class Spent:
     cpu_s: float
 
 
-def make_folders(target: Path, count: int) -> list[Path]:
-    """`count` run folders; the traces in them tell what the bundled ones tell."""
+def make_folders(target: Path, count: int, times: int = 1) -> list[Path]:
+    """`count` run folders; the traces in them tell what the bundled ones tell, `times` times in a row."""
     bundled = sorted(demo_runs_dir().iterdir())
     made = []
     for number in range(count):
@@ -58,8 +61,22 @@ def make_folders(target: Path, count: int) -> list[Path]:
             "version_code": 2_000_000 + version,
             "started_at": (LAST_START + timedelta(minutes=2 * number)).isoformat().replace("+00:00", "Z"),
         }
-        made.append(write_another_run(target / document["run_id"], document, source))
+        made.append(_write(target / document["run_id"], document, source, times))
     return made
+
+
+def _write(folder: Path, document: dict[str, Any], source: Path, times: int) -> Path:
+    if times == 1:
+        return write_another_run(folder, document, source)
+    with tempfile.TemporaryDirectory(dir=folder.parent.parent) as longer:
+        trace = document["trace"]
+        repeat_ns = write_longer_trace(source / trace, Path(longer) / trace, times)
+        return write_another_run(folder, longer_document(document, times, repeat_ns), Path(longer))
+
+
+def held_bytes(folder: Path) -> int:
+    """Of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def spend(stage: str, home: Path, *commands: Sequence[str], exchange: Path | None = None) -> Spent:
@@ -107,22 +124,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Runs per minute of a backlog, and the speed-up of workers.")
     parser.add_argument("n", nargs="?", type=int, default=1000, metavar="N", help="runs; default 1000")
     parser.add_argument("--workers", type=int, default=2, metavar="K", help="beside one; default 2")
+    parser.add_argument("--times", type=int, default=1, metavar="T", help="play each recording so often; default 1")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave everything there")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="perfreg-backlog-") as temporary:
         folder = (options.keep or Path(temporary)).absolute()
-        folders = make_folders(folder / "given", options.n)
+        folder.mkdir(parents=True, exist_ok=True)
+        folders = make_folders(folder / "given", options.n, options.times)
         alone = folder / "home"
         alone.mkdir()
         spend("warm-up", alone, ("ingest", str(folders[0])))  # compiles kernels, once per home
         found = [spend("ingest", alone, ("ingest", str(folder / "given")))]
+        given, data = (held_bytes(folder / place) for place in ("given", "home/perfreg.data"))
         for workers in (1, options.workers):
             found += read_by(workers, folders, folder)
     print(f"{'':24}{'wall s':>10}{'runs/min':>10}{'CPU-s/run':>11}")
     for one in found:
         rate, cpu = 60 * options.n / one.wall_s, one.cpu_s / options.n
         print(f"{one.stage:24}{one.wall_s:10.0f}{rate:10.0f}{cpu:11.2f}")
-    print(f"\n{options.workers} workers read {found[1].wall_s / found[3].wall_s:.2f} × as fast as one")
+    kilobytes = {"run folder": given, "series, paths and the like": data}
+    print("\n" + ", ".join(f"{what} {size / options.n / 1000:.0f} kB a run" for what, size in kilobytes.items()))
+    print(f"{options.workers} workers read {found[1].wall_s / found[3].wall_s:.2f} × as fast as one")
     return 0
 
 
