@@ -2,7 +2,8 @@
 
 A run's page is made of its own rows, of its history's series and measurements, and of its neighbours. Its own rows are
 told by stamps; whose history or neighbourhood a changed run is in, is asked for the changed ones. All that narrows
-down where to look; whether a page is written is decided by the hash of what it shows (`loading.run_fingerprints`).
+down where to look; whether a page is written is decided by the hash of what it is made of
+(`loading.run_fingerprints`).
 """
 
 from __future__ import annotations
@@ -151,7 +152,6 @@ def late_pages(
     order: RunOrder,
     changes: Changes,
     *,
-    salt: str,
     due: Mapping[str, str],
 ) -> Iterator[tuple[list[Late], list[Run], list[str]]]:
     """In groups: the pages that are not there or would come out different, all runs that were looked at, and the ids
@@ -159,13 +159,14 @@ def late_pages(
     ids = sorted(changes.candidates)
     for start in range(0, len(ids), GROUP):
         group = ids[start : start + GROUP]
+        own = {run_id: changes.stamps.get(run_id, state.get(run_id).stamp) for run_id in group}
         runs = changes.runs | loading.load_runs(reader, [run_id for run_id in group if run_id not in changes.runs])
         runs = {run_id: runs[run_id] for run_id in group if run_id in runs}
-        prints = loading.run_fingerprints(reader, runs, order)
+        prints = loading.run_fingerprints(reader, runs, order, own)
         late = []
         for run_id, run in runs.items():
             page = f"runs/{page_name(run_id)}.html"
-            wanted = digest(f"{due.get(run_id)} {salt} {prints[run_id]}")
+            wanted = digest(f"{due.get(run_id)} {changes.general} {prints[run_id]}")
             if state.get(run_id).page != wanted or not (out_dir / page).is_file():
                 late.append(Late(run, page, wanted))
         yield late, list(runs.values()), [run_id for run_id in group if run_id not in runs]

@@ -38,8 +38,8 @@ from perfreg_assets.reports.data import (
     SimilarityMatrix,
     Verdict,
 )
-from perfreg_assets.reports.loading_causes import cause_hashes, load_explained
-from perfreg_assets.reports.loading_energies import ENERGY_HASHES, load_energies
+from perfreg_assets.reports.loading_causes import load_explained
+from perfreg_assets.reports.loading_energies import load_energies
 from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
@@ -120,34 +120,6 @@ def load_axis_verdicts(reader: Reader, run_ids: Sequence[str]) -> list[AxisVerdi
 
 
 # ---- run pages -------------------------------------------------------------------------------------
-# What a page shows, by run. {of} limits a query to some runs.
-_HASHES = {
-    "attachments": """SELECT run_id, bit_xor(hash(file_name, kind, file_bytes, offset_s)) FROM marts.attachments
-                      WHERE {of} GROUP BY run_id""",
-    "verdicts": """SELECT run_id, bit_xor(hash(series, detector, omega, state, distance, q1, q3, direction,
-                   critical_omega, missing_series, explanation))
-                   FROM marts.verdicts WHERE is_current AND {of} GROUP BY run_id""",
-    "axes": """SELECT run_id, bit_xor(hash(axis, state, series, excess_ratio, explanation))
-               FROM marts.axis_verdicts WHERE is_current AND {of} GROUP BY run_id""",
-    "distances": """SELECT run_id, bit_xor(hash(series, detector, distance, q1, q3, threshold, history_distances,
-                    input_hash, parameters_hash, engine_version, code_version))
-                    FROM marts.distances WHERE is_latest AND {of} GROUP BY run_id""",
-    "barycenters": """SELECT run_id, bit_xor(hash(series, barycenter_id)) FROM marts.barycenters
-                      WHERE {of} GROUP BY run_id""",
-    "profiles": """SELECT run_id, bit_xor(hash(series, window_s, profile, threshold_low, threshold_high))
-                   FROM marts.profiles WHERE {of} GROUP BY run_id""",
-    "discords": """SELECT run_id, bit_xor(hash(series, start_ns, end_ns, confidence, screens))
-                   FROM marts.discords WHERE {of} GROUP BY run_id""",
-    "places": """SELECT run_id, bit_xor(hash(series, localisation_state, reason, examined_start_s, examined_end_s))
-                 FROM marts.localisations WHERE {of} GROUP BY run_id""",
-    "history": """SELECT run_id, hash(state, way, history_size, history_maximum, history_minimum, similarity_minimum,
-                  candidate_count, excluded_counts::VARCHAR) FROM marts.history_states WHERE {of}""",
-    **ENERGY_HASHES,
-}
-_METRICS_HASH = """
-SELECT subject_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR))
-FROM marts.measurements WHERE subject_kind = 'run' AND {of} GROUP BY subject_id
-"""
 _CANDIDATES = """
 SELECT run_id, history_run_id, history_rank, screens_rank, similarity_ratio, exclude_reason, history_version_name,
        history_started_at
@@ -155,51 +127,41 @@ FROM marts.history_candidates WHERE {of} ORDER BY run_id, history_run_id
 """
 
 
-def run_fingerprints(reader: Reader, runs: Mapping[str, Run], order: RunOrder) -> dict[str, str]:
-    """run_id → hash of everything the pages of `runs` show. Times of computation are not part of it."""
+def run_fingerprints(
+    reader: Reader, runs: Mapping[str, Run], order: RunOrder, own: Mapping[str, int] | None = None
+) -> dict[str, str]:
+    """run_id → hash of everything that the pages of `runs` are made of, but what all pages are (`stamps.general`).
+
+    Whatever is written again, the same as before, has another one: a page that has the same hash shows the same.
+
+    Args:
+        own: run_id → its stamp, where they are known.
+    """
     ids = list(runs)
-    named = of(ids)
-    parts = {name: dict(reader.rows(sql.format(of=named), ids)) for name, sql in _HASHES.items()}
-    causes = cause_hashes(reader, ids)
+    own = stamps.of_runs(reader, ids) if own is None else own
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=named), ids):
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(ids)), ids):
         candidates[run_id].append(tuple(facts))
     beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
-    members = {one[0] for group in candidates.values() for one in group if one[1] is not None or one[2] is not None}
-    everyone = sorted({*ids, *members})
-    series = stamps.series_contents(reader, everyone)
-    metrics = _metric_contents(reader, everyone)
-    traces = run_table.openable_traces(reader, sorted(members))
-    paths = stamps.path_contents(reader, sorted({*ids, *(other for one in beside.values() for other in one.recent)}))
+    members = {
+        run_id: [one[0] for one in group if one[1] is not None or one[2] is not None]
+        for run_id, group in candidates.items()
+    }
+    recorded = stamps.of_runs(reader, sorted({one for group in members.values() for one in group}), stamps.RECORDED)
+    paths = stamps.path_contents(reader, sorted({other for one in beside.values() for other in one.recent}))
     found = {}
     for run_id, run in runs.items():
         near = beside[run_id]
         inputs = (
             run,
-            [table.get(run_id) for table in parts.values()],
-            causes.get(run_id),
-            [series.get(run_id), metrics.get(run_id)],
-            [
-                (
-                    *facts,
-                    [series.get(facts[0]), metrics.get(facts[0]), traces.get(facts[0])]
-                    if facts[1] is not None or facts[2] is not None
-                    else None,
-                )
-                for facts in candidates[run_id]
-            ],
+            own.get(run_id),
+            candidates[run_id],
+            [recorded.get(member) for member in members.get(run_id, ())],
             near.previous,
             near.next,
             [(other, paths.get(other)) for other in near.recent],
         )
         found[run_id] = hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()
-    return found
-
-
-def _metric_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for ids, _ in stamps.grouped(run_ids):
-        found |= reader.rows(_METRICS_HASH.format(of=of(ids, "subject_id")), ids)
     return found
 
 

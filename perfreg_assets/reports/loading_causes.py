@@ -13,34 +13,6 @@ from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.warehouse import causes as table
 from perfreg_assets.warehouse.connection import Reader
 
-_WINDOW_HASHES = """
-SELECT run_id, bit_xor(hash(series, window_index, is_whole_run, start_ns, end_ns, confidence, state, state_reason,
-                            disturbance))
-FROM marts.cause_windows WHERE {of} GROUP BY run_id
-"""
-_GROWN_HASHES = (
-    *(
-        f"""SELECT run_id, bit_xor(hash(series, window_index, rank, kind, scope, process, thread, name, value,
-            history_median, growth, growth_share, z, is_new, matched_count, history_count))
-            FROM marts.{mart} WHERE {{of}} GROUP BY run_id"""
-        for mart in ("causes", "also_grew")
-    ),
-    # what the stacks were found from stands for them: they are not read to see whether they are the same
-    "SELECT run_id, hash(input_hash, stack_count) FROM core.cause_runs WHERE stack_count IS NOT NULL AND {of}",
-)
-
-
-def cause_hashes(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[int | None, ...]]:
-    """run_id → what a page shows of its windows and of what grew in them, of the runs that have any."""
-    windows = dict(reader.rows(_WINDOW_HASHES.format(of=of(run_ids)), run_ids))
-    explained = sorted(windows)
-    if not explained:
-        return {}
-    named = of(explained)
-    grown = [dict(reader.rows(sql.format(of=named), explained)) for sql in _GROWN_HASHES]
-    return {run_id: (windows[run_id], *(hashes.get(run_id) for hashes in grown)) for run_id in explained}
-
-
 _WINDOWS = """
 SELECT run_id, series, window_index, is_whole_run, start_s, end_s, start_ns, end_ns, confidence, state, state_reason,
        disturbance

@@ -14,22 +14,6 @@ from perfreg_assets.warehouse.connection import Reader
 _SCOPES = ("app", "others", "wakeups")
 _SHOWN_SCREENS = _SHOWN_METHODS = 10
 
-ENERGY_HASHES = {
-    "energies": """SELECT run_id, bit_xor(hash(component, scope, energy_source, charge_mah, energy_mj))
-                   FROM marts.energies WHERE is_estimated AND {of} GROUP BY run_id""",
-    "energy_by_run": """SELECT run_id, hash(app_mah_per_h, total_mah_per_h, battery_ratio_per_h, history_count,
-                        app_change_ratio, total_change_ratio) FROM marts.energy_by_run WHERE {of}""",
-    "energy_by_screen": """SELECT run_id, bit_xor(hash(screen, duration_s, app_mah, total_mah))
-                           FROM marts.energy_by_screen WHERE {of} GROUP BY run_id""",
-    "energy_states": """SELECT run_id, hash(profile_name, profile_origin, is_foreign_profile, has_idle_states,
-                        profile_doubt)
-                        FROM marts.energy_states WHERE {of}""",
-    "method_energies": """SELECT run_id, bit_xor(hash(thread, method, method_self_mah, method_mah))
-                          FROM marts.method_energies WHERE {of} GROUP BY run_id""",
-}
-"""What of it a page shows, by run; {of} limits a query to some runs. How the estimate compares with the device's rails
-is told by the contents of the two series."""
-
 _COSTS = """
 SELECT run_id, component, scope, energy_source, charge_mah, energy_mj FROM marts.energies
 WHERE is_estimated AND component LIKE 'cpu!_%' ESCAPE '!' AND {of} ORDER BY run_id, component

@@ -107,7 +107,7 @@ def _due_pages(
     changes = change_finder.find(reader, state, out_dir, order, salt=salt, due=due)
     late = [
         page.run.run_id
-        for pages, _, _ in change_finder.late_pages(reader, state, out_dir, order, changes, salt=salt, due=due)
+        for pages, _, _ in change_finder.late_pages(reader, state, out_dir, order, changes, due=due)
         for page in pages
     ]
     is_same = (
@@ -168,7 +168,7 @@ class _Build:
         changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
         touched: set[tuple[str, str]] = set()
         for late, seen, gone in change_finder.late_pages(
-            self._reader, self._state, out_dir, self._order, changes, salt=salt, due=self._due
+            self._reader, self._state, out_dir, self._order, changes, due=self._due
         ):
             for start in range(0, len(late), GROUP_SIZE):
                 self._write_pages(late[start : start + GROUP_SIZE])

@@ -27,7 +27,7 @@ from perfreg_assets.warehouse import column_descriptions, data_folder, reference
 from perfreg_assets.warehouse.data_folder import DataFolder
 
 _MIGRATION_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
-_PLACE = "data_files.sql"  # of sql/values: where the data folder is
+PLACE = "data_files.sql"  # of sql/values: where the data folder is
 _DEPENDS = re.compile(r"^--\s*depends:\s*(.*)$", re.MULTILINE)
 
 
@@ -105,7 +105,7 @@ def migrate(
     value_files.prepare(data)
     is_migrated = apply_all(connection, migration_files(folder / "migrations"), data)
     there = dict(connection.execute("SELECT name, sha256 FROM core.mart_files").fetchall())
-    is_placed = _place_data(connection, folder / "values", data, there.pop(_PLACE, None))
+    is_placed = _place_data(connection, folder / "values", data, there.pop(PLACE, None))
     is_filled = _fill_reference_tables(connection, there.pop(reference_tables.NAME, None))
     is_rebuilt = _rebuild_marts(connection, folder, there)
     return is_migrated or is_placed or is_filled or is_rebuilt
@@ -113,14 +113,14 @@ def migrate(
 
 def _place_data(connection: duckdb.DuckDBPyConnection, folder: Path, data: DataFolder, there: str | None) -> bool:
     """Writes down where the data folder is; the views on it stay as they are."""
-    text = (folder / _PLACE).read_text(encoding="utf-8").replace("$root", data.root.replace("'", "''"))
-    file = SqlFile(_PLACE, text)
+    text = (folder / PLACE).read_text(encoding="utf-8").replace("$root", data.root.replace("'", "''"))
+    file = SqlFile(PLACE, text)
     if there == file.sha256:
         return False
     with _transaction(connection):
         connection.execute(file.text)
-        connection.execute("DELETE FROM core.mart_files WHERE name = ?", [_PLACE])
-        connection.execute("INSERT INTO core.mart_files VALUES (?, ?, now())", [_PLACE, file.sha256])
+        connection.execute("DELETE FROM core.mart_files WHERE name = ?", [PLACE])
+        connection.execute("INSERT INTO core.mart_files VALUES (?, ?, now())", [PLACE, file.sha256])
     return True
 
 
@@ -229,7 +229,7 @@ def _read_made_of(folder: Path) -> list[SqlFile]:
 
 def _value_views(folder: Path) -> list[SqlFile]:
     """The files of sql/values that read the data folder."""
-    names = (path for path in sorted(folder.glob("*.sql")) if path.name != _PLACE)
+    names = (path for path in sorted(folder.glob("*.sql")) if path.name != PLACE)
     return [SqlFile(path.name, path.read_text(encoding="utf-8")) for path in names]
 
 
@@ -303,7 +303,7 @@ def _rebuild_marts(connection: duckdb.DuckDBPyConnection, folder: Path, there: d
     with _transaction(connection):
         connection.execute("DROP SCHEMA IF EXISTS marts CASCADE")
         connection.execute("CREATE SCHEMA marts")
-        connection.execute("DELETE FROM core.mart_files WHERE name NOT IN (?, ?)", [reference_tables.NAME, _PLACE])
+        connection.execute("DELETE FROM core.mart_files WHERE name NOT IN (?, ?)", [reference_tables.NAME, PLACE])
         for file in files:
             connection.execute(file.text)
         column_descriptions.apply(connection, tomllib.loads(described.text))

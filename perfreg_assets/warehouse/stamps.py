@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from perfreg_assets.catalogue import is_known
+from perfreg_assets.warehouse import migrations
 from perfreg_assets.warehouse.connection import Reader, Writer
 
 SETTINGS_IN_MARTS = ("detector", "omega")
@@ -62,7 +63,7 @@ _SOURCES: dict[str, _Source] = {
     ),
     "time_series": _Source(
         "core.time_series",
-        "rows.run_id, rows.series, rows.values_hash, rows.is_missing, rows.extracted_at",
+        "rows.run_id, rows.series, rows.extracted_at",
         "extracted_at",
     ),
     "thread_times": _Source("core.thread_times", "rows.run_id, rows.extracted_at", "extracted_at"),
@@ -102,6 +103,12 @@ _SOURCES: dict[str, _Source] = {
     "causes": _Source("core.cause_runs", "rows.run_id, rows.input_hash, rows.computed_at", "computed_at"),
     "reviews": _Source("core.reviews", "rows.run_id, rows.reviewed_at", "reviewed_at"),
 }
+
+
+RECORDED = (
+    "runs", "traces", "time_series", "thread_times", "slice_uses", "energies", "measurements", "attachments",
+)  # fmt: skip
+"""What a run is and what was measured of it, without what was concluded: all that others show of it."""
 
 
 @dataclass(frozen=True)
@@ -152,13 +159,19 @@ def written_since(reader: Reader, latest: dict[str, str]) -> set[str]:
     return {run_id for (run_id,) in reader.rows(" UNION ".join(parts), moments)}
 
 
-def of_runs(reader: Reader, run_ids: Iterable[str] | None = None) -> dict[str, int]:
-    """run_id → stamp, of some runs or (None) of all; a run of which nothing is stored has none."""
+def of_runs(
+    reader: Reader, run_ids: Iterable[str] | None = None, sources: Sequence[str] = tuple(_SOURCES)
+) -> dict[str, int]:
+    """run_id → stamp, of some runs or (None) of all; a run of which nothing is stored has none.
+
+    Args:
+        sources: the tables that are looked at; of all of them where the stamps are to make up the checksum.
+    """
     if run_ids is None:
-        return dict(reader.rows(_stamps("", 0)))
+        return dict(reader.rows(_stamps("", sources)))
     found: dict[str, int] = {}
     for group, marks in grouped(run_ids):
-        found |= reader.rows(_stamps(marks, len(_SOURCES)), group * len(_SOURCES))
+        found |= reader.rows(_stamps(marks, sources), group * len(sources))
     return found
 
 
@@ -170,11 +183,11 @@ def grouped(run_ids: Iterable[str]) -> Iterable[tuple[list[str], str]]:
         yield group, ", ".join("?" * len(group))
 
 
-def _stamps(marks: str, count: int) -> str:
+def _stamps(marks: str, sources: Sequence[str]) -> str:
     parts = [
         f"SELECT {one.run} AS run_id, hash('{name}', {one.stamped}) AS stamp FROM {_from(one)} WHERE {one.where}"
-        + (f" AND {one.run} IN ({marks})" if count else "")
-        for name, one in _SOURCES.items()
+        + (f" AND {one.run} IN ({marks})" if marks else "")
+        for name, one in ((name, _SOURCES[name]) for name in sources)
     ]
     return f"SELECT run_id, bit_xor(stamp) FROM ({' UNION ALL '.join(parts)}) GROUP BY run_id"
 
@@ -192,24 +205,11 @@ def general(reader: Reader) -> list[Any]:
     )
     return [
         reader.rows("SELECT " + ", ".join(f"marts.current_value('{name}')" for name in SETTINGS_IN_MARTS)),
-        reader.rows("SELECT name, sha256 FROM core.mart_files ORDER BY name"),
+        reader.rows("SELECT name, sha256 FROM core.mart_files WHERE name <> ? ORDER BY name", [migrations.PLACE]),
         reader.rows("SELECT bit_xor(hash(known)) FROM core.series_definitions AS known"),
         reader.rows("SELECT bit_xor(hash(known)) FROM core.detectors AS known"),
         sorted(name for (name,) in unmeasured if not is_known(name)),
     ]
-
-
-def series_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, int]:
-    """run_id → hash of what its series hold, their samples by the hash that is stored of them."""
-    found: dict[str, int] = {}
-    for group, marks in grouped(run_ids):
-        found |= reader.rows(
-            "SELECT run_id, bit_xor(hash(series, unit, interval_s, start_ns, is_missing, reason, "
-            "coalesce(values_hash, extracted_at::VARCHAR))) "
-            f"FROM core.time_series WHERE run_id IN ({marks}) GROUP BY run_id",
-            group,
-        )
-    return found
 
 
 def path_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, str]:

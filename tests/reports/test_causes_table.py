@@ -113,6 +113,7 @@ def test_the_warehouse_fills_the_page_and_other_causes_make_it_due(own_sample):
     assert {one.scope for window in explained for one in window.also_grew} == {"other"}
     with own_sample.writing() as writer:
         writer.execute("UPDATE core.causes SET value = value + 1 WHERE run_id = ?", [run_id])
+        writer.execute("UPDATE core.cause_runs SET computed_at = now() WHERE run_id = ?", [run_id])
     with own_sample.reading() as reader:
         assert run_fingerprints(reader, {run_id: found.run}, RunOrder(reader)) != before
 

@@ -83,7 +83,7 @@ def _samples(writer, run_id, chance, moment=None):
 
 
 def _late_samples(writer, run_id, chance):
-    _samples(writer, run_id, chance, EARLY)
+    _samples(writer, run_id, chance, EARLY + timedelta(microseconds=chance.randrange(10**9)))  # never twice the same
 
 
 def _no_samples(writer, run_id, chance):
@@ -162,10 +162,11 @@ USUAL = [step for step in STEPS if step not in (_omega, _detector, _quarantine)]
 # ---- the slow way --------------------------------------------------------------------------------------
 def stale_pages(reader, out, due) -> set[str]:
     """Runs whose page is not what a build would write: every fingerprint is made."""
-    state, salt, order = site_state.SiteState(out), site._salt(site.DEFAULT_SERVER), RunOrder(reader)
+    state, order = site_state.SiteState(out), RunOrder(reader)
+    general = digest(f"{site._salt(site.DEFAULT_SERVER)} {stamps.general(reader)!r}")
     everyone = loading.load_runs(reader, [row[0] for row in reader.rows("SELECT run_id FROM marts.runs")])
     prints = loading.run_fingerprints(reader, everyone, order)
-    wanted = {run_id: digest(f"{due.get(run_id)} {salt} {prints[run_id]}") for run_id in everyone}
+    wanted = {run_id: digest(f"{due.get(run_id)} {general} {prints[run_id]}") for run_id in everyone}
     return {run_id for run_id in everyone if state.get(run_id).page != wanted[run_id]}
 
 

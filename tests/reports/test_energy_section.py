@@ -66,5 +66,6 @@ def test_the_warehouse_fills_the_section_and_other_charges_make_the_page_due(own
     assert found.energy.app_change_ratio is not None
     with own_sample.writing() as writer:
         writer.execute("UPDATE core.energies SET charge_mah = 2 * charge_mah WHERE run_id = ?", [run_id])
+        writer.execute("UPDATE core.energy_runs SET extracted_at = now() WHERE run_id = ?", [run_id])
     with own_sample.reading() as reader:
         assert run_fingerprints(reader, {run_id: found.run}, RunOrder(reader)) != before
