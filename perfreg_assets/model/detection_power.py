@@ -124,7 +124,7 @@ class _Measuring:
         self._averages = barycenter_table.find(
             reader, {inputs.barycenter_id(one, settings) for one in everything if one.has_barycenter}
         )
-        self._past = PastScores(reader, families, definition.name) if definition.has_empirical_null else None
+        self._past = PastScores.of(reader, families, definition.name) if definition.has_empirical_null else None
 
     def run(self, run_id: str, onsets: int, seed: int) -> _Run:
         family = self._families[run_id]

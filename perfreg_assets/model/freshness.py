@@ -154,9 +154,10 @@ def _barycenters(reader: Reader, planned: Planned, settings: Settings) -> _Found
 
 def _distances(reader: Reader, planned: Planned, settings: Settings) -> _Found:
     known = states.measured(reader, planned.run_ids)
+    pasts = PastScores.of_detectors(reader, planned.run_ids)
     found: _Found = {}
     for name, detector in detectors().items():
-        past = PastScores(reader, planned.run_ids, name) if detector.has_empirical_null and planned.run_ids else None
+        past = pasts.get(name)
         others = "inputs, parameters, earlier scores or code" if past else "inputs, parameters or code"
         for run_id, family in planned.of(detector).items():
             before = known.get((run_id, name))

@@ -63,11 +63,7 @@ def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
             reader, {inputs.barycenter_id(one, settings) for one in everything if one.has_barycenter}
         )
         earlier = {(row.run_id, row.series, row.detector): row for row in table.find(reader, wanted)}
-        past = {
-            one.name: PastScores(reader, planned.run_ids, one.name)
-            for one in detectors().values()
-            if one.has_empirical_null
-        }
+        past = PastScores.of_detectors(reader, planned.run_ids)
     measurements = [Measurement(one, settings, store, averages) for one in detectors().values()]
 
     def measure(run_id: str) -> list[list[DistanceRow]]:

@@ -9,31 +9,51 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
+from perfreg_assets.detection import detectors
 from perfreg_assets.methods.empirical_null import EmpiricalNull, is_usual
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.warehouse import past_scores as table
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.past_scores import WINDOW_RUNS, PastRun
+from perfreg_assets.warehouse.past_scores import WINDOW_RUNS, JudgedRun, PastRun
 
 
 class PastScores:
     """What runs scored before others, by one detector.
 
     Args:
-        run_ids: the runs that are judged.
-        assumed: a run and its review, None for none, instead of what the warehouse says of it.
+        judged, past: as `warehouse.past_scores.find` has them, of this detector.
     """
 
-    def __init__(
-        self, reader: Reader, run_ids: Iterable[str], detector: str, assumed: tuple[str, str | None] | None = None
-    ) -> None:
-        self._judged, self._past = table.find(reader, run_ids, detector, assumed)
+    def __init__(self, judged: Mapping[str, JudgedRun], past: Mapping[str, list[PastRun]]) -> None:
+        self._judged, self._past = judged, dict(past)
         self._places = {like: [run.place for run in runs] for like, runs in self._past.items()}
         self._last: tuple[str, list[tuple[PastRun, int]]] | None = None
+
+    @classmethod
+    def of(
+        cls, reader: Reader, run_ids: Iterable[str], detector: str, assumed: tuple[str, str | None] | None = None
+    ) -> Self:
+        """
+        Args:
+            run_ids: the runs that are judged.
+            assumed: a run and its review, None for none, instead of what the warehouse says of it.
+        """
+        judged, past = table.find(reader, run_ids, [detector], assumed)
+        return cls(judged, past[detector])
+
+    @classmethod
+    def of_detectors(cls, reader: Reader, run_ids: Collection[str]) -> dict[str, Self]:
+        """Detector → what it scored before these runs, of those registered that ask for it."""
+        names = [one.name for one in detectors().values() if one.has_empirical_null]
+        if not run_ids or not names:
+            return {}
+        judged, past = table.find(reader, run_ids, names)
+        return {name: cls(judged, past[name]) for name in names}
 
     def learn(self, scores: Mapping[str, Mapping[str, float]]) -> None:
         """Takes run_id → series → score by theory for what the warehouse does not say yet, or said before."""

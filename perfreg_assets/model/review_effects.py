@@ -154,8 +154,8 @@ def _nulls(
         return _Nulls(0, 0, frozenset())
     scored = distances.scored_series(reader, later, detector.name)
     now, then = (
-        PastScores(reader, later, detector.name),
-        PastScores(reader, later, detector.name, assumed=(run_id, review)),
+        PastScores.of(reader, later, detector.name),
+        PastScores.of(reader, later, detector.name, assumed=(run_id, review)),
     )
     then.learn(
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -100,10 +100,10 @@ def theoretical_score(row: str) -> str:
 
 
 _SCORES = f"""
-SELECT rows.run_id, rows.series, {theoretical_score("rows")}
+SELECT rows.detector, rows.run_id, rows.series, {theoretical_score("rows")}
 FROM core.distances AS rows
-WHERE rows.is_latest AND rows.detector = $detector AND rows.state = 'scored' AND rows.series <> '*'
-AND rows.run_id IN (SELECT unnest($runs::VARCHAR[]))
+WHERE rows.is_latest AND rows.state = 'scored' AND rows.series <> '*'
+AND rows.detector IN (SELECT unnest($detectors::VARCHAR[])) AND rows.run_id IN (SELECT unnest($runs::VARCHAR[]))
 """
 
 
@@ -120,24 +120,24 @@ GROUP BY candidates.run_id
 
 
 def find(
-    reader: Reader, run_ids: Iterable[str], detector: str, assumed: tuple[str, str | None] | None = None
-) -> tuple[dict[str, JudgedRun], dict[str, list[PastRun]]]:
-    """(run_id → the judged run, `recorded_like` → earlier runs, oldest first: at least the `WINDOW_RUNS` before each of
-    the judged ones, and those between them).
+    reader: Reader, run_ids: Iterable[str], detectors: Sequence[str], assumed: tuple[str, str | None] | None = None
+) -> tuple[dict[str, JudgedRun], dict[str, dict[str, list[PastRun]]]]:
+    """(run_id → the judged run, detector → `recorded_like` → earlier runs, oldest first: at least the `WINDOW_RUNS`
+    before each of the judged ones, and those between them).
 
     Args:
         assumed: a run and its review, None for none, instead of what the warehouse says of it.
     """
     judged: dict[str, JudgedRun] = {}
-    past: dict[str, list[PastRun]] = {}
+    past: dict[str, dict[str, list[PastRun]]] = {detector: {} for detector in detectors}
     of_run, status = assumed or (None, None)
     named = {"judged": list(run_ids), "window_runs": WINDOW_RUNS, "assumed_of": of_run, "assumed_status": status}
     found = reader.rows(_RUNS, named)
-    scores: dict[str, dict[str, float]] = {}
-    asked = {"detector": detector, "runs": [row[0] for row in found if row[6]]}
-    for run_id, series, score in reader.rows(_SCORES, asked):
+    scores: dict[tuple[str, str], dict[str, float]] = {}
+    asked = {"detectors": list(detectors), "runs": [row[0] for row in found if row[6]]}
+    for detector, run_id, series, score in reader.rows(_SCORES, asked):
         if score is not None:
-            scores.setdefault(run_id, {})[series] = score
+            scores.setdefault((detector, run_id), {})[series] = score
     with_unit = [row[0] for row in found if row[7] is not None]
     foreign: dict[str, float] = dict(reader.rows(_FOREIGN, {"runs": with_unit})) if with_unit else {}
     for run_id, started_at, version_name, review, recorded_like, is_judged, is_past, unit in found:
@@ -145,6 +145,7 @@ def find(
         if is_judged:
             judged[run_id] = JudgedRun(place, version_name, recorded_like, *of_unit)
         if is_past:
-            run = PastRun(place, version_name, review, scores.get(run_id, {}), *of_unit)
-            past.setdefault(recorded_like, []).append(run)
+            for detector, of_like in past.items():
+                run = PastRun(place, version_name, review, scores.get((detector, run_id), {}), *of_unit)
+                of_like.setdefault(recorded_like, []).append(run)
     return judged, past

@@ -742,7 +742,7 @@ def _know_their_past(writer: Writer, planned: Planned, settings: Settings) -> No
     for definition in detectors().values():
         if not definition.has_empirical_null:
             continue
-        past = PastScores(writer, planned.run_ids, definition.name)
+        past = PastScores.of(writer, planned.run_ids, definition.name)
         hashes = [inputs.run_hash(definition, family, settings, past) for family in planned.of(definition).values()]
         writer.execute_with(
             pa.table({"run_id": planned.run_ids, "input_hash": hashes}),

@@ -196,8 +196,8 @@ def test_only_so_many_runs_before_a_run_are_asked_whoever_else_is_judged(settled
     monkeypatch.setattr("perfreg_assets.model.past_scores.WINDOW_RUNS", 5)
     last, other = RUNS[-1].run_id, RUNS[8].run_id
     with settled.warehouse.reading() as reader:
-        alone = PastScores(reader, [last], "default")
-        together = PastScores(reader, [last, other], "default")
+        alone = PastScores.of(reader, [last], "default")
+        together = PastScores.of(reader, [last, other], "default")
         assert alone.hash_of(last, ["cpu_app"]) == together.hash_of(last, ["cpu_app"])
         assert len(alone.null(last, "cpu_app")) == len(together.null(last, "cpu_app")) == 3  # two are of its version
         assert len(together.null(other, "cpu_app")) == 3  # two are of its version
@@ -215,7 +215,7 @@ def test_runs_that_could_be_in_no_history_say_nothing_about_normal(make):
     project.arrive(*(row(number, version=str(number // 3), **changed.get(number, {})) for number in range(18)))
     project.settle()
     with project.warehouse.reading() as reader:
-        before = PastScores(reader, [RUNS[-1].run_id], "default")._before(RUNS[-1].run_id)
+        before = PastScores.of(reader, [RUNS[-1].run_id], "default")._before(RUNS[-1].run_id)
     assert [run.place[1] for run, _ in before] == [
         run.run_id for run in RUNS[:15] if int(run.run_id[-3:]) not in changed
     ]
@@ -225,3 +225,15 @@ def test_four_scores_are_needed():
     few, enough = (EmpiricalNull(np.full(count, 2.5), np.ones(count)) for count in (3, 4))
     assert few.judged(2.0) == 2.0
     assert enough.judged(2.0) == calibrated_score(2.0, enough.scores, enough.versions_ago) < 2.0
+
+
+def test_several_detectors_are_asked_for_at_once_and_have_what_each_has_alone(settled):
+    last = RUNS[-1].run_id
+    with settled.warehouse.reading() as reader:
+        together = PastScores.of_detectors(reader, [last])
+        assert {"default", "screens"} <= set(together)
+        for name, past in together.items():
+            assert past.hash_of(last, ["cpu_app"]) == PastScores.of(reader, [last], name).hash_of(last, ["cpu_app"])
+            assert [run for run, _ in past._before(last)]
+        assert together["default"].known([RUNS[9].run_id]) != together["screens"].known([RUNS[9].run_id])
+        assert PastScores.of_detectors(reader, []) == {}

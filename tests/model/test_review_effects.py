@@ -65,7 +65,7 @@ def ready_runs(project):
 def counting(project, run_id):
     with project.warehouse.reading() as reader:
         later = [run.run_id for run in RUNS if run.run_id > run_id]
-        past = PastScores(reader, later, "default")
+        past = PastScores.of(reader, later, "default")
         scored = {one["run_id"] for one in project.rows(SCORED)}
         return sum(past.counts_for(one, run_id) for one in later if one in scored)
 
