@@ -376,7 +376,11 @@ def load_axes(reader: Reader, series: Sequence[str]) -> dict[str, str]:
 # ---- ω page ----------------------------------------------------------------------------------------
 _COUNTS = """
 SELECT greatest(0, least($last + 1, ceil(critical_omega * $per_unit)))::INTEGER, count(*)
-FROM marts.run_verdicts WHERE is_current AND critical_omega IS NOT NULL GROUP BY ALL
+FROM (
+    SELECT marts.critical_omega(distance, q1, q3, is_recheck_passed) AS critical_omega
+    FROM core.distances WHERE is_latest AND detector = $detector AND series = $whole
+) AS measured
+WHERE critical_omega IS NOT NULL GROUP BY ALL
 """
 _ALARMS = """
 SELECT
@@ -397,7 +401,8 @@ def load_omega_overview(reader: Reader) -> OmegaOverview:
     detector, omega = load_settings(reader)
     # A run is anomalous at each step below its critical ω: as many steps as this, from 0.
     last = OMEGA_STEPS * OMEGA_MAXIMUM
-    of_steps = dict(reader.rows(_COUNTS, {"last": last, "per_unit": OMEGA_STEPS}))
+    named = {"last": last, "per_unit": OMEGA_STEPS, "detector": detector, "whole": RUN_LEVEL}
+    of_steps = dict(reader.rows(_COUNTS, named))
     measured = sum(of_steps.values())
     below = list(accumulate(of_steps.get(step, 0) for step in range(last + 1)))
     return OmegaOverview(

@@ -1,5 +1,5 @@
 -- Measured false-alarm rates at any ω: SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the usual ω, those evaluated so far and the one in force. Of the detector in force, or detector := 'iqr', 'all'.
--- depends: chosen_detector, current_value, is_anomalous_state, is_omega, reviews, verdict_state
+-- depends: chosen_detector, critical_omega, current_value, is_omega, reviews
 CREATE MACRO marts.false_alarm_rates_at(omega, detector := NULL) AS TABLE
 SELECT
     counted.detector,
@@ -21,25 +21,35 @@ FROM (
         judged.detector,
         judged.omega,
         judged.series,
-        count(*) AS judged_count,
-        count(*) FILTER (WHERE judged.is_flagged) AS flagged_count,
-        count(*) FILTER (WHERE judged.is_presumed_normal) AS presumed_normal_count,
-        count(*) FILTER (WHERE judged.is_presumed_normal AND judged.is_flagged) AS presumed_false_alarm_count,
-        count(*) FILTER (WHERE judged.review_status = 'rejected' AND judged.is_flagged) AS rejected_alarm_count,
-        count(*) FILTER (WHERE judged.review_status = 'confirmed') AS confirmed_count,
-        count(*) FILTER (WHERE judged.review_status = 'confirmed' AND judged.is_flagged) AS confirmed_flagged_count
+        sum(judged.judged_count)::BIGINT AS judged_count,
+        sum(judged.flagged_count)::BIGINT AS flagged_count,
+        coalesce(sum(judged.judged_count) FILTER (WHERE judged.is_presumed_normal), 0)::BIGINT AS presumed_normal_count,
+        coalesce(sum(judged.flagged_count) FILTER (WHERE judged.is_presumed_normal), 0)::BIGINT AS presumed_false_alarm_count,
+        coalesce(sum(judged.flagged_count) FILTER (WHERE judged.review_status = 'rejected'), 0)::BIGINT AS rejected_alarm_count,
+        coalesce(sum(judged.judged_count) FILTER (WHERE judged.review_status = 'confirmed'), 0)::BIGINT AS confirmed_count,
+        coalesce(sum(judged.flagged_count) FILTER (WHERE judged.review_status = 'confirmed'), 0)::BIGINT AS confirmed_flagged_count
     FROM (
         SELECT
-            measured.detector,
+            alike.*,
             omegas.omega,
-            measured.series,
-            marts.is_anomalous_state(marts.verdict_state(
-                measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, measured.uncorrected_distance,
-                measured.missing_series, measured.is_recheck_passed, omegas.omega
-            )) AS is_flagged,
-            reviews.status AS review_status,
-            coalesce(reviews.status, 'none') IN ('none', 'rejected') AS is_presumed_normal
-        FROM core.distances AS measured
+            len(list_filter(alike.criticals, lambda critical: critical > omegas.omega)) AS flagged_count,
+            -- What lacks a series is not judged unless it is anomalous all the same.
+            CASE WHEN alike.is_lacking THEN flagged_count ELSE len(alike.criticals) END AS judged_count,
+            coalesce(alike.review_status, 'none') IN ('none', 'rejected') AS is_presumed_normal
+        FROM (
+            -- Once per measurement, not once more per ω: at which ones it is anomalous.
+            SELECT
+                measured.detector,
+                measured.series,
+                reviews.status AS review_status,
+                coalesce(len(measured.missing_series) > 0, false) AS is_lacking,
+                list(marts.critical_omega(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed)) AS criticals
+            FROM core.distances AS measured
+            LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = measured.run_id
+            WHERE measured.is_latest AND measured.state = 'scored'
+            AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
+            GROUP BY ALL
+        ) AS alike
         CROSS JOIN (
             SELECT omega::DOUBLE AS omega WHERE marts.is_omega(omega)
             UNION
@@ -47,10 +57,8 @@ FROM (
             UNION
             SELECT given.omega FROM core.verdicts AS given WHERE omega::DOUBLE IS NULL
         ) AS omegas
-        LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = measured.run_id
-        WHERE measured.is_latest AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
     ) AS judged
-    WHERE judged.is_flagged IS NOT NULL
+    WHERE judged.judged_count > 0
     GROUP BY judged.detector, judged.omega, judged.series
 ) AS counted;
 
