@@ -21,7 +21,13 @@ def of(run_ids: Sequence[str], column: str = "run_id") -> str:
 
 
 FEW = 2
-"""So many runs are asked for one by one in `marts.runs`: sooner than all runs of their apps are looked at."""
+"""So many runs are asked for one by one where a list of ids does not reach what a mart joins."""
+
+
+def in_turns(run_ids: Sequence[str]) -> Iterator[list[str]]:
+    """Runs to ask a mart for that joins verdicts: few of them one by one, more together, which then looks at all."""
+    ids = list(run_ids)
+    yield from ([run_id] for run_id in ids) if len(ids) <= FEW else [ids]
 
 
 def of_marts_runs(reader: Reader, run_ids: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -31,7 +37,7 @@ def of_marts_runs(reader: Reader, run_ids: Sequence[str]) -> Iterator[tuple[str,
     a few; the app that they are of does.
     """
     if len(run_ids) <= FEW:
-        yield from ((of([run_id]), [run_id]) for run_id in run_ids)
+        yield from ((of(ids), ids) for ids in in_turns(run_ids))
         return
     for group, marks in stamps.grouped(run_ids):
         apps: dict[str | None, list[str]] = defaultdict(list)

@@ -8,9 +8,10 @@ from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.causes_wording import cause_phrase
-from perfreg_assets.reports.conditions import of
+from perfreg_assets.reports.conditions import in_turns, of
 from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.warehouse import causes as table
+from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
 
 _WINDOWS = """
@@ -18,10 +19,10 @@ SELECT run_id, series, window_index, is_whole_run, start_s, end_s, start_ns, end
        disturbance
 FROM marts.cause_windows WHERE {of} ORDER BY run_id, series, confidence DESC NULLS LAST, start_ns
 """
-_CAUSES = """
-SELECT run_id, series, window_index, rank, kind, scope, process, thread, name, value, history_median, growth,
+_GROWN = """
+SELECT is_cause, run_id, series, window_index, rank, kind, scope, process, thread, name, value, history_median, growth,
        growth_share, z, is_new, matched_count, history_count
-FROM marts.{mart} WHERE {of} ORDER BY run_id, series, window_index, rank
+FROM marts.grown WHERE {of} ORDER BY run_id, series, window_index, rank
 """
 
 
@@ -29,25 +30,24 @@ def load_explained(
     reader: Reader, run_ids: Sequence[str], *, with_stacks: bool = True
 ) -> dict[tuple[str, str], tuple[Explained, ...]]:
     """(run_id, series) → its suspicious windows with what grew in them, the surest first."""
-    windows = reader.dicts(_WINDOWS.format(of=of(run_ids)), run_ids)
-    run_ids = sorted({row["run_id"] for row in windows})  # most runs have none, and every query costs
-    if not run_ids:
+    looked_at = sorted(states.explained(reader, run_ids))  # most runs have no windows, and these marts cost
+    windows = [row for ids in in_turns(looked_at) for row in reader.dicts(_WINDOWS.format(of=of(ids)), ids)]
+    explained = sorted({row["run_id"] for row in windows})
+    if not explained:
         return {}
-    named = of(run_ids)
-    grown: dict[str, dict[tuple[Any, ...], list[Cause]]] = {}
-    for mart in ("causes", "also_grew"):
-        rows: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
-        for row in reader.dicts(_CAUSES.format(mart=mart, of=named), run_ids):
-            rows[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))
-        grown[mart] = rows
-    stacks = table.stacks(reader, run_ids) if with_stacks else {}
+    causes: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
+    others: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
+    for ids in in_turns(explained):
+        for row in reader.dicts(_GROWN.format(of=of(ids)), ids):
+            kind = causes if row.pop("is_cause") else others
+            kind[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))
+    stacks = table.stacks(reader, explained) if with_stacks else {}
     found: dict[tuple[str, str], list[Explained]] = defaultdict(list)
     for row in windows:
         key = (row.pop("run_id"), row.pop("series"))
         place = (*key, row.pop("window_index"))
-        own, others = (tuple(grown[mart].get(place, ())) for mart in ("causes", "also_grew"))
-        beside = tuple(one for one in others if one not in own)
         told = tuple(Stack(**{**one, "stack": tuple(one["stack"])}) for one in stacks.get(place, ()))
+        own, beside = (tuple(kind.get(place, ())) for kind in (causes, others))
         found[key].append(Explained(**row, causes=own, also_grew=beside, stacks=told))
     return {key: tuple(windows) for key, windows in found.items()}
 

@@ -144,10 +144,15 @@ def _overview(reader: Reader) -> str:
 
 
 def _update_drifts(reader: Reader, apps: Mapping[str, dict[str, Any]], touched: Iterable[tuple[str, str]]) -> None:
-    """Notes with each app that has a touched version what its latest versions drift in: (that version, a sentence)."""
+    """Notes with each app that has a touched version what its latest versions drift in: (that version, a sentence), and
+    of which versions something else was or is said now (`drifted`)."""
+    for known in apps.values():
+        known["drifted"] = []
     for app in {app for app, _ in touched} & set(apps):
         rows = drifts.of_app(reader, app, known_series({app: apps[app]}))
-        apps[app]["drifts"] = [[row["version_name"], wording.drift_line(row)] for row in rows]
+        before, now = apps[app].get("drifts", []), [[row["version_name"], wording.drift_line(row)] for row in rows]
+        changed = [line for line in [*before, *now] if line not in before or line not in now]
+        apps[app] |= {"drifts": now, "drifted": sorted({version for version, _ in changed})}
 
 
 class _Build:

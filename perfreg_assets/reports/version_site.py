@@ -139,7 +139,7 @@ def _update_app(
         known.get("by_code", by_code) != by_code
     ):  # a run without a code came to an app of which all had one: another order
         touched = touched | set(names)
-    candidates = _candidates(state, app, touched, keys, place)
+    candidates = _candidates(state, app, touched, keys, place, known.get("drifted", ()))
     if known:
         known["by_code"] = by_code
     written = []
@@ -177,17 +177,20 @@ def _key(code: int | None, first: str, version: str) -> Key:
 
 
 def _candidates(
-    state: SiteState, app: str, touched: set[str], keys: Sequence[Key], place: Mapping[str, int]
+    state: SiteState,
+    app: str,
+    touched: set[str],
+    keys: Sequence[Key],
+    place: Mapping[str, int],
+    drifted: Iterable[str],
 ) -> list[int]:
-    """Places of the versions to look at: the touched ones, those that follow where one stands or stood, the one before
-    and the latest."""
-    found: set[int] = set()
+    """Places of the versions to look at: the touched ones, those that follow where one stands or stood, and those of
+    which something else drifts."""
+    found = {place[version] for version in drifted if version in place}
     for version in touched:
         entry = state.version(app, version)
         stands = [place[version]] if version in place else []
         stood = [bisect_left(keys, _key(entry.code, entry.first, version))] if entry.first else []
         for at in (*stands, *stood):
             found.update(range(at, min(len(keys), at + EARLIER + 1)))
-            # What drifts stands with the latest version: with the one before no more, once another follows.
-            found.update({max(at - 1, 0), len(keys) - 1} if keys else ())
     return sorted(found)
