@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from perfreg_assets.reports.causes_wording import amount, cause_name
+from perfreg_assets.reports.conditions import FEW
 from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.reports.loading import load_details, run_fingerprints
+from perfreg_assets.reports.loading_causes import load_explained
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.run_page import render_run_page
 
@@ -116,6 +119,30 @@ def test_the_warehouse_fills_the_page_and_other_causes_make_it_due(own_sample):
         writer.execute("UPDATE core.cause_runs SET computed_at = now() WHERE run_id = ?", [run_id])
     with own_sample.reading() as reader:
         assert run_fingerprints(reader, {run_id: found.run}, RunOrder(reader)) != before
+
+
+def test_runs_that_are_asked_for_one_by_one_and_together_have_the_same_windows_and_causes(own_sample):
+    with own_sample.reading() as reader:
+        ids = [row[0] for row in reader.rows("SELECT DISTINCT run_id FROM marts.cause_windows ORDER BY run_id")]
+        everyone = [*ids, *(row[0] for row in reader.rows("SELECT run_id FROM marts.runs ORDER BY run_id LIMIT 3"))]
+        together = load_explained(reader, everyone)
+        alone = [load_explained(reader, [run_id]) for run_id in dict.fromkeys(everyone)]
+        marts = {
+            mart: Counter(reader.rows(f"SELECT run_id, series, start_ns FROM marts.{mart}"))
+            for mart in ("causes", "also_grew")
+        }
+    assert len(ids) > FEW
+    assert together == {key: windows for part in alone for key, windows in part.items()}
+    windows = [(*key, one) for key, found in together.items() for one in found]
+    assert marts["causes"] == Counter(
+        (run_id, series, one.start_ns) for run_id, series, one in windows for _ in one.causes
+    )
+    assert marts["also_grew"] == Counter(
+        (run_id, series, one.start_ns)
+        for run_id, series, one in windows
+        for cause in (*one.causes, *one.also_grew)
+        if cause in one.also_grew or cause.scope == "other"
+    )
 
 
 def test_the_index_says_first_what_grew_in_several_runs_of_the_latest_version(sample_site):
