@@ -1,12 +1,13 @@
 """A backlog: N recorded runs taken in at once, and how much sooner two workers have read them than one.
 
-`python tests/benchmarks/backlog.py [N] [--workers K] [--times T] [--keep DIR]`
+`python tests/benchmarks/backlog.py [N] [--workers K] [--cores-each C] [--times T] [--keep DIR]`
 
 The bundled runs under new ids, ten to a version, each later than the one before. First one `perfreg ingest` of all of
-them; then the same folders through an exchange, read by one worker and by K at a time, `perfreg worker` as processes of
-their own, and committed by one `perfreg commit`. Prints runs per minute, CPU seconds and bytes per run. The speed-up
-says something on idle cores only, at least as many as workers. `--times 25`: each run is its recorded one 25 times in
-a row, half an hour in place of 70 s.
+them; then the same folders through an exchange, read by one worker and by K at a time, `perfreg worker` as processes
+of their own, and committed by one `perfreg commit`. Prints runs per minute, CPU seconds and bytes per run. A worker
+reads on all cores it has: the speed-up says something only with `--cores-each`, which gives each worker idle cores of
+its own, as on a machine of its own. `--times 25`: each run is its recorded one 25 times in a row, half an hour in place
+of 70 s.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ def held_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def spend(stage: str, home: Path, *commands: Sequence[str], exchange: Path | None = None) -> Spent:
-    """Runs these perfreg commands side by side on the warehouse in `home`."""
+def spend(stage: str, home: Path, *commands: Sequence[str], exchange: Path | None = None, cores_each: int = 0) -> Spent:
+    """Runs these perfreg commands side by side on the warehouse in `home`; each on so many cores of its own (0: all)."""
     environment = {
         **os.environ,
         "PERFREG_WAREHOUSE": str(home / "perfreg.duckdb"),
@@ -92,13 +93,13 @@ def spend(stage: str, home: Path, *commands: Sequence[str], exchange: Path | Non
     meter, begin = Meter(), time.perf_counter()
     running = [
         subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "perfreg_assets.cli", *command],
+            [*_on_cores(number, cores_each), sys.executable, "-W", "ignore", "-m", "perfreg_assets.cli", *command],
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for command in commands
+        for number, command in enumerate(commands)
     ]
     said = [one.communicate()[1] for one in running]
     spent = Spent(stage, time.perf_counter() - begin, meter.lap().cpu_s)
@@ -109,14 +110,20 @@ def spend(stage: str, home: Path, *commands: Sequence[str], exchange: Path | Non
     return spent
 
 
-def read_by(workers: int, folders: Sequence[Path], folder: Path) -> tuple[Spent, Spent]:
+def _on_cores(number: int, each: int) -> list[str]:
+    """What runs a command on cores of its own: the first, second, … `each` of those that there are."""
+    cores = sorted(os.sched_getaffinity(0))[number * each : (number + 1) * each]
+    return ["taskset", "--cpu-list", ",".join(map(str, cores))] if each else []
+
+
+def read_by(workers: int, folders: Sequence[Path], folder: Path, cores_each: int) -> tuple[Spent, Spent]:
     """(what reading took, what committing took) of folders that lie in an exchange of their own."""
     exchange, home = folder / f"exchange-{workers}", folder / f"home-{workers}"
     home.mkdir()
     for given in folders:
         shutil.copytree(given, exchange / "inbox" / given.name)
     shares = [("worker", "--share", f"{number + 1}/{workers}") for number in range(workers)]
-    reading = spend(f"read by {workers}", home, *shares, exchange=exchange)
+    reading = spend(f"read by {workers}", home, *shares, exchange=exchange, cores_each=cores_each)
     return reading, spend(f"committed, of {workers}", home, ("commit",), exchange=exchange)
 
 
@@ -124,9 +131,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Runs per minute of a backlog, and the speed-up of workers.")
     parser.add_argument("n", nargs="?", type=int, default=1000, metavar="N", help="runs; default 1000")
     parser.add_argument("--workers", type=int, default=2, metavar="K", help="beside one; default 2")
+    parser.add_argument("--cores-each", type=int, default=0, metavar="C", help="cores of each worker; default: all")
     parser.add_argument("--times", type=int, default=1, metavar="T", help="play each recording so often; default 1")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave everything there")
     options = parser.parse_args(arguments)
+    if options.workers * options.cores_each > len(os.sched_getaffinity(0)):
+        parser.error(f"there are {len(os.sched_getaffinity(0))} cores for {options.workers} workers")
     with tempfile.TemporaryDirectory(prefix="perfreg-backlog-") as temporary:
         folder = (options.keep or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = [spend("ingest", alone, ("ingest", str(folder / "given")))]
         given, data = (held_bytes(folder / place) for place in ("given", "home/perfreg.data"))
         for workers in (1, options.workers):
-            found += read_by(workers, folders, folder)
+            found += read_by(workers, folders, folder, options.cores_each)
     print(f"{'':24}{'wall s':>10}{'runs/min':>10}{'CPU-s/run':>11}")
     for one in found:
         rate, cpu = 60 * options.n / one.wall_s, one.cpu_s / options.n
