@@ -81,7 +81,7 @@ def held_bytes(folder: Path) -> int:
 
 
 def spend(stage: str, home: Path, *commands: Sequence[str], exchange: Path | None = None, cores_each: int = 0) -> Spent:
-    """Runs these perfreg commands side by side on the warehouse in `home`; each on so many cores of its own (0: all)."""
+    """Runs these perfreg commands side by side on the warehouse in `home`; each on so many cores of its own, or all."""
     environment = {
         **os.environ,
         "PERFREG_WAREHOUSE": str(home / "perfreg.duckdb"),
