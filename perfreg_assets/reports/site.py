@@ -143,16 +143,22 @@ def _overview(reader: Reader) -> str:
     return digest(repr(loading_lists.overview_facts(reader)))
 
 
-def _update_drifts(reader: Reader, apps: Mapping[str, dict[str, Any]], touched: Iterable[tuple[str, str]]) -> None:
-    """Notes with each app that has a touched version what its latest versions drift in: (that version, a sentence), and
-    of which versions something else was or is said now (`drifted`)."""
-    for known in apps.values():
-        known["drifted"] = []
+def _update_drifts(
+    reader: Reader, apps: Mapping[str, dict[str, Any]], touched: Iterable[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Notes with each app that has a touched version what its latest versions drift in: (that version, a sentence).
+
+    Returns:
+        The (app, version) of which something else is said than before.
+    """
+    found: set[tuple[str, str]] = set()
     for app in {app for app, _ in touched} & set(apps):
         rows = drifts.of_app(reader, app, known_series({app: apps[app]}))
         before, now = apps[app].get("drifts", []), [[row["version_name"], wording.drift_line(row)] for row in rows]
         changed = [line for line in [*before, *now] if line not in before or line not in now]
-        apps[app] |= {"drifts": now, "drifted": sorted({version for version, _ in changed})}
+        apps[app]["drifts"] = now
+        found |= {(app, version) for version, _ in changed}
+    return found
 
 
 class _Build:
@@ -190,9 +196,9 @@ class _Build:
         for name in changes.strangers:
             self._remove(name)
         touched = {place for place in touched if place[0]}
-        self._update_lists(changes, touched)
+        drifted = self._update_lists(changes, touched)
         self._written += version_site.update(
-            self._reader, out_dir, self._state, self._order, touched, server=self._server
+            self._reader, out_dir, self._state, self._order, touched, drifted=drifted, server=self._server
         )
         self._save(changes)
         return self._written
@@ -216,17 +222,18 @@ class _Build:
             path.unlink()
             self._written.append(f"runs/{name}")
 
-    def _update_lists(self, changes: Changes, touched: set[tuple[str, str]]) -> None:
+    def _update_lists(self, changes: Changes, touched: set[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Brings index and lists up to date; the (app, version) of which something else drifts than before."""
         reader, out_dir, state = self._reader, self._out_dir, self._state
         overview = _overview(reader)
         is_there = all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
         lost = _pieces(state) - shards.there(out_dir)
         is_same = overview == state.head.overview and is_there and not lost
         if is_same and not changes.stamps and not touched and not changes.is_general:
-            return
+            return set()
         run_list.update(reader, out_dir, state, changes.stamps, lost)
         version_list.update(reader, out_dir, state, self._order, touched, lost)
-        _update_drifts(reader, state.head.apps, touched)
+        drifted = _update_drifts(reader, state.head.apps, touched)
         for run_id, stamp in changes.stamps.items():
             entry = state.get(run_id)
             if stamp or entry.block >= 0:
@@ -248,6 +255,7 @@ class _Build:
         self._write_overview("index.html", render_index(facts))
         self._write_overview("omega.html", render_omega_page(loading_lists.load_omega_overview(reader), head.blocks))
         head.overview = overview
+        return drifted
 
     def _write_overview(self, page: str, text: str) -> None:
         found = digest(text)

@@ -10,7 +10,7 @@ import json
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,9 +50,13 @@ def update(
     order: RunOrder,
     touched: Iterable[tuple[str, str]],
     *,
+    drifted: Collection[tuple[str, str]] = (),
     server: str,
 ) -> list[str]:
     """Brings the pages up to date that these (app, version), or what else changed, may make different.
+
+    Args:
+        drifted: of which something else drifts than before: no page but their own shows it.
 
     Returns:
         The written and removed pages, relative to the site.
@@ -71,7 +75,8 @@ def update(
     for name in strangers:
         (out_dir / VERSIONS / name).unlink(missing_ok=True)
     for app, versions in sorted(wanted.items()):
-        written += _update_app(reader, out_dir, state, order, app, versions, server)
+        alone = {version for of_app, version in drifted if of_app == app}
+        written += _update_app(reader, out_dir, state, order, app, versions, alone, server)
     state.head.versions_changed = _settled(out_dir / VERSIONS)
     return written
 
@@ -127,7 +132,14 @@ def _astray(out_dir: Path, state: SiteState) -> tuple[list[tuple[str, str]], lis
 
 
 def _update_app(
-    reader: Reader, out_dir: Path, state: SiteState, order: RunOrder, app: str, touched: set[str], server: str
+    reader: Reader,
+    out_dir: Path,
+    state: SiteState,
+    order: RunOrder,
+    app: str,
+    touched: set[str],
+    drifted: set[str],
+    server: str,
 ) -> list[str]:
     placed = run_table.versions_in_order(reader, app)
     keys = [_key(code, first.isoformat(), name) for code, first, name in placed]
@@ -139,7 +151,7 @@ def _update_app(
         known.get("by_code", by_code) != by_code
     ):  # a run without a code came to an app of which all had one: another order
         touched = touched | set(names)
-    candidates = _candidates(state, app, touched, keys, place, known.get("drifted", ()))
+    candidates = _candidates(state, app, touched, drifted, keys, place)
     if known:
         known["by_code"] = by_code
     written = []
@@ -180,9 +192,9 @@ def _candidates(
     state: SiteState,
     app: str,
     touched: set[str],
+    drifted: set[str],
     keys: Sequence[Key],
     place: Mapping[str, int],
-    drifted: Iterable[str],
 ) -> list[int]:
     """Places of the versions to look at: the touched ones, those that follow where one stands or stood, and those of
     which something else drifts."""
