@@ -1,5 +1,5 @@
 -- Measured false-alarm rates at any ω: SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the usual ω, those evaluated so far and the one in force. Of the detector in force, or detector := 'iqr', 'all'.
--- depends: chosen_detector, critical_omega, current_value, is_omega, reviews
+-- depends: chosen_detector, current_value, is_omega, is_over_threshold, reviews
 CREATE MACRO marts.false_alarm_rates_at(omega, detector := NULL) AS TABLE
 SELECT
     counted.detector,
@@ -32,18 +32,22 @@ FROM (
         SELECT
             alike.*,
             omegas.omega,
-            len(list_filter(alike.criticals, lambda critical: critical > omegas.omega)) AS flagged_count,
-            -- What lacks a series is not judged unless it is anomalous all the same.
-            CASE WHEN alike.is_lacking THEN flagged_count ELSE len(alike.criticals) END AS judged_count,
+            len(list_filter(
+                alike.measurements, lambda one: marts.is_over_threshold(one.distance, one.q1, one.q3, omegas.omega) AND one.is_recheck_passed IS DISTINCT FROM false
+            )) AS flagged_count,
+            -- As marts.verdict_state: what lacks a series is not judged unless it is anomalous all the same.
+            CASE WHEN alike.is_lacking THEN flagged_count ELSE len(alike.measurements) END AS judged_count,
             coalesce(alike.review_status, 'none') IN ('none', 'rejected') AS is_presumed_normal
         FROM (
-            -- Once per measurement, not once more per ω: at which ones it is anomalous.
+            -- Each measurement is looked up once, not once more per ω.
             SELECT
                 measured.detector,
                 measured.series,
                 reviews.status AS review_status,
                 coalesce(len(measured.missing_series) > 0, false) AS is_lacking,
-                list(marts.critical_omega(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed)) AS criticals
+                list({
+                    'distance': measured.distance, 'q1': measured.q1, 'q3': measured.q3, 'is_recheck_passed': measured.is_recheck_passed
+                }) AS measurements
             FROM core.distances AS measured
             LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = measured.run_id
             WHERE measured.is_latest AND measured.state = 'scored'

@@ -123,6 +123,35 @@ def test_stored_and_recomputed_verdicts_are_the_rule_at_any_omega(
         memory.execute("ROLLBACK")
 
 
+@given(st.lists(_measured(), min_size=1, max_size=30), st.floats(0, 100) | st.sampled_from([0.0, 0.5, 1.0, 1.5]))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_rates_at_any_omega_count_what_the_rule_says_of_each(
+    memory: duckdb.DuckDBPyConnection, measured: list[distances.DistanceRow], omega: float
+) -> None:
+    memory.execute("BEGIN TRANSACTION")
+    try:
+        writer = Writer(memory)
+        run_ids = [chr(ord("A") + i) for i in range(len(measured))]
+        _register(writer, "".join(run_ids))
+        distances.upsert(
+            writer, [dataclasses.replace(row, run_id=run_id) for run_id, row in zip(run_ids, measured, strict=True)]
+        )
+        states = [_expected(row, omega) for row in measured]
+        judged = sum(state in ("anomalous", "normal", "improved") for state in states)
+        counted = writer.rows("SELECT judged_count, flagged_count FROM marts.false_alarm_rates_at(?)", [omega])
+        assert counted == ([(judged, states.count("anomalous"))] if judged else [])
+    finally:
+        memory.execute("ROLLBACK")
+
+
+def test_a_rate_and_the_rule_agree_also_on_the_threshold_itself(writer: Writer) -> None:
+    """The rule solved for ω rounds elsewhere than the rule: (distance − q3) / (q3 − q1) is above 1.5 here."""
+    q1, q3 = 0.025235078564623814, 1.9554298456006436
+    distances.upsert(writer, [_row("a", distance=q3 + 1.5 * (q3 - q1), q1=q1, q3=q3)])
+    assert writer.rows("SELECT state FROM marts.verdicts_at(1.5)") == [("normal",)]
+    assert writer.rows("SELECT judged_count, flagged_count FROM marts.false_alarm_rates_at(1.5)") == [(1, 0)]
+
+
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.sampled_from([0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0]))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_quantiles_of_sql_are_those_of_numpy(
