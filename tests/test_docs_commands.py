@@ -100,17 +100,18 @@ HOW: dict[str, Here | By | Not] = {
     "tar": By("tests/containers.py", 'startswith("tar ")'),
     "kubectl": By("tests/cluster.py", 'startswith("kubectl ")'),
     "python -m perfreg_assets.collection.run_schema": By("tests/collection/test_run_schema.py", "run_schema"),
+    "pip install": By("tests/test_docs_other_tools.py", "PIP_DRY_RUN"),
+    "dagster asset materialize": By("tests/assets/test_printed_command.py", '"dagster asset materialize"'),
     # ---- not as they stand ----
     "python3 -m venv": Not("installs for minutes; README's two one-liners are run unchanged there", ".ci/run"),
     ".venv/bin/pip": Not("installs for minutes; README's two one-liners are run unchanged there", ".ci/run"),
     ".venv/bin/perfreg demo": Not("takes a minute; README's two one-liners are run unchanged there", ".ci/run"),
     ".venv/bin/pytest": Not("this is it; README's two one-liners are run unchanged there", ".ci/run"),
-    "pip install": Not("the extra is what the tests' environment has", "tests/test_dependencies.py"),
-    "dagster asset materialize": Not(
-        "Dagster's own command; the job and its ω are run in process", "tests/assets/conftest.py"
-    ),
     "export": Not("sets a variable for what follows", "tests/test_deploy.py"),
-    "helm install": Not("needs the chart; what it makes of the values is applied in its place", "tests/cluster.py"),
+    "helm install": Not(
+        "needs Dagster's chart and a cluster; `helm template` with its arguments, on another chart",
+        "tests/test_docs_other_tools.py",
+    ),
 }
 """The first words of a command → how it is run; the longest row counts."""
 
