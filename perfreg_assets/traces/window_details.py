@@ -15,7 +15,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -226,5 +226,6 @@ def _sweep(folder: Path) -> None:
     """Deletes what was not used for long, and what killed processes left."""
     before = time.time() - _UNUSED_S
     for path in folder.iterdir():
-        if path.stat().st_mtime < before:
-            path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another thread's part, renamed meanwhile
+            if path.stat().st_mtime < before:
+                path.unlink()

@@ -332,6 +332,15 @@ def test_what_nobody_uses_goes(data_folder, settings, tmp_path):
         details.window_details(nullcontext(tmp_path / "gone"), "unused", APP, [EVER], settings)
 
 
+def test_what_another_thread_put_in_its_place_meanwhile_is_no_failure(data_folder, settings, tmp_path, caplog):
+    """Traces are opened side by side: the part that one has just renamed is listed by another and is gone."""
+    (tmp_path / details.FOLDER).mkdir()
+    (tmp_path / details.FOLDER / ".another.arrow.1.part").symlink_to(tmp_path / "renamed meanwhile")
+    path = data_folder / "android-traces" / "pixel7a_rails_50mbps_0.perfetto-trace.gz"
+    details.window_details(nullcontext(path), "abc", APP, [EVER], settings.with_values(home=tmp_path))
+    assert caplog.text == ""
+
+
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(data_folder, settings, tmp_path, caplog):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / details.FOLDER).write_text("a file in the way")
