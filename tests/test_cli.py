@@ -291,6 +291,9 @@ def test_versions_come_first_and_by_version_rows_and_status_are_theirs(filled):
     assert all(contract | {"explanation", "is_current"} <= row.keys() for row in rows)
     assert {row["axis"] for row in rows} == {"all", "cpu", "memory"}
     assert told.exit_code == (3 if any(row["is_anomalous"] for row in rows) else 0)
+    states = Counter(row["state"] for row in rows if row["axis"] == "all")
+    counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    assert told.stderr.startswith(f"versions: {counted}; their runs: ")  # what the status goes by comes first
     calm = run(*("verdicts", "--by", "version", "--omega", "90", "--format", "csv"), warehouse=filled)
     assert calm.exit_code == 0
     assert calm.stdout.startswith("app,version_name,axis,detector,omega,state")

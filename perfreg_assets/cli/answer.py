@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _NAMED = 5
@@ -34,6 +34,10 @@ def answer(runs: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[str, An
     judged = sum(row["is_anomalous"] is not None for row in runs)
     if judged:
         return f"Nothing is anomalous: {judged} of {len(runs)} runs were judged"
-    states = Counter(row["state"] for row in runs)
-    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    told = counted(row["state"] for row in runs)
     return f"Nothing could be judged yet ({told or 'no runs'}): the table says what each run lacks"
+
+
+def counted(states: Iterable[str]) -> str:
+    """`2 anomalous, 5 normal`; empty of none."""
+    return ", ".join(f"{count} {state}" for state, count in sorted(Counter(states).items()))

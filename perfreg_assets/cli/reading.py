@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
-from perfreg_assets.cli.answer import answer
+from perfreg_assets.cli.answer import answer, counted
 from perfreg_assets.cli.formats import FORMATS
 from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
@@ -68,7 +67,7 @@ def verdicts(
 ) -> None:
     """Shows verdicts; as a table the versions first, their runs combined. Exit status: 0 something was judged and
     nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. How many runs
-    are in which state is said on stderr."""
+    (and versions, where the status goes by them) are in which state is said on stderr."""
     chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
     from perfreg_assets.cli.normal_worth import worth_told
     from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
@@ -109,8 +108,9 @@ def verdicts(
             terminal.say(f"slow change, no alarm by itself: {drift_told(one)}")
         for sentence in worth:
             terminal.say(sentence)
-    states = Counter(row["state"] for row in rows if row["series"] == "*")
-    terminal.note(", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no runs")
+    of_runs = counted(row["state"] for row in rows if row["series"] == RUN_LEVEL) or "no runs"
+    of_versions = counted(row["state"] for row in versions if row["axis"] == version_verdicts.WHOLE) or "none"
+    terminal.note(f"versions: {of_versions}; their runs: {of_runs}" if by == "version" else of_runs)
     deciding = versions if by == "version" else [*rows, *versions]
     if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
