@@ -10,20 +10,14 @@ from pathlib import Path
 
 def write(path: Path, text: str) -> None:
     """Puts `text` at `path`."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=".", encoding="utf-8", errors="replace", delete=False
-    ) as part:
-        part.write(text)
-    _publish(Path(part.name), path)
+    _put(path, text.encode("utf-8", "replace"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Puts `content` at `path` unless it is there."""
     if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
         return
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as part:
-        part.write(content)
-    _publish(Path(part.name), path)
+    _put(path, content)
 
 
 def digest(text: str) -> str:
@@ -31,6 +25,13 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _publish(part: Path, target: Path) -> None:
-    part.chmod(0o644)  # temporary files are private; a site may be put behind a web server
-    os.replace(part, target)
+def _put(path: Path, content: bytes) -> None:
+    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=f".{os.getpid()}.part")
+    try:
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o644)  # temporary files are private; a site may be put behind a web server
+            file.write(content)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise

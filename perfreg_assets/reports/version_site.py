@@ -11,7 +11,7 @@ import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfreg_assets.reports.changes import SETTLED_NS, folder_changed
@@ -69,7 +69,7 @@ def update(
     for app, version in missing:
         wanted[app].add(version)
     measured = _measured(reader, out_dir, state)
-    for app, version in measured:
+    for app, version in measured.versions:
         wanted[app].add(version)
     written = [f"{VERSIONS}/{name}" for name in strangers]
     for name in strangers:
@@ -77,6 +77,7 @@ def update(
     for app, versions in sorted(wanted.items()):
         alone = {version for of_app, version in drifted if of_app == app}
         written += _update_app(reader, out_dir, state, order, app, versions, alone, server)
+    measured.note(out_dir / BENCHMARKS, state)
     state.head.versions_changed = _settled(out_dir / VERSIONS)
     return written
 
@@ -103,21 +104,33 @@ def _settled(folder: Path) -> int:
     return changed
 
 
-def _measured(reader: Reader, out_dir: Path, state: SiteState) -> list[tuple[str, str]]:
-    """Versions whose benchmarks are others than when their pages were last looked at; from now on they are known."""
+@dataclass(frozen=True)
+class _Measured:
+    """Versions whose benchmarks are others than when their pages were last looked at; `now`: the stamps of all."""
+
+    stamp: str
+    versions: list[tuple[str, str]]
+    now: Mapping[tuple[str, str], str] | None = None
+
+    def note(self, path: Path, state: SiteState) -> None:
+        """Remembers them, once their pages are written: what dies before has them to write again."""
+        if self.now is not None:
+            path.parent.mkdir(exist_ok=True)
+            write(path, json.dumps([[*key, one] for key, one in sorted(self.now.items())]))
+        state.head.benchmarks = self.stamp
+
+
+def _measured(reader: Reader, out_dir: Path, state: SiteState) -> _Measured:
     stamp = digest(benchmarks.stamp(reader))
     if stamp == state.head.benchmarks:
-        return []
+        return _Measured(stamp, [])
     path = out_dir / BENCHMARKS
     try:
         before = {(app, version): one for app, version, one in json.loads(path.read_text("utf-8"))}
     except (OSError, ValueError, TypeError):  # not there or damaged: all are looked at
         before = {}
     now = benchmarks.stamps_of_versions(reader)
-    path.parent.mkdir(exist_ok=True)
-    write(path, json.dumps([[*key, one] for key, one in sorted(now.items())]))
-    state.head.benchmarks = stamp
-    return sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+    return _Measured(stamp, sorted(key for key in {*before, *now} if before.get(key) != now.get(key)), now)
 
 
 def _astray(out_dir: Path, state: SiteState) -> tuple[list[tuple[str, str]], list[str]]:

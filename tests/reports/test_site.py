@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfreg_assets.reports import bands, loading, run_list, site, site_state
+from perfreg_assets.reports import bands, files, loading, run_list, site, site_state
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
@@ -404,3 +405,16 @@ def test_with_hundreds_of_runs_the_index_stays_small_and_one_change_rewrites_one
     version = "versions/com.example.notes@1.12.0.html"
     assert {"runs/notes-0100.html", version} <= changed
     assert changed <= {"runs/notes-0100.html", version, "index.html", "omega.html"}
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "page.html").write_text("before")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        files.write(tmp_path / "page.html", "after")
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert (tmp_path / "page.html").read_text() == "before"

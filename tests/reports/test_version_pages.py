@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -235,6 +236,31 @@ def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sam
         written = site.build_benchmark_pages(reader, out)
         assert [page for page in written if page.startswith("versions/")] == ["versions/com.example.notes@1.0.0.html"]
         assert site.due_pages(reader, out) == ([], False)
+
+
+def test_benchmarks_count_as_shown_when_the_page_is_written_not_before(own_sample, tmp_path, monkeypatch):
+    """A build that dies at the page leaves it to the next one."""
+    out = tmp_path / "reports"
+    with own_sample.writing():
+        """The first write of a copied warehouse makes its marts anew."""
+    with own_sample.reading() as reader:
+        site.build_site(reader, out)
+    with own_sample.writing() as writer:
+        writer.execute("UPDATE core.benchmark_distances SET distance = 1000")
+        writer.execute("UPDATE core.benchmark_judged SET measured_at = measured_at + INTERVAL 1 SECOND")
+    write = version_site.write
+
+    def full(path, text):
+        if path.suffix == ".html":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, text)
+
+    monkeypatch.setattr(version_site, "write", full)
+    with own_sample.reading() as reader, pytest.raises(OSError, match="No space left"):
+        site.build_benchmark_pages(reader, out)
+    monkeypatch.setattr(version_site, "write", write)
+    with own_sample.reading() as reader:
+        assert "versions/com.example.notes@1.0.0.html" in site.build_site(reader, out)
 
 
 def test_a_clock_that_was_set_back_keeps_no_build_waiting(tmp_path, monkeypatch):
