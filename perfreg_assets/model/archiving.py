@@ -26,9 +26,11 @@ from perfreg_assets.warehouse import archive as table
 from perfreg_assets.warehouse import reductions, references, settings_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.runs import RunRow
 
 MADE_IN = ".reduced"
+LOCK = "archiving.lock"
 _REFERENCE_RUNS = 12
 _WORTH_IT = 0.9  # of its size: a trace that does not become smaller stays whole
 
@@ -62,8 +64,21 @@ def archive_due(
 ) -> list[Archived]:
     """Reduces the traces that are due in some partitions (default: all).
 
-    Each trace is replaced when the warehouse says so: killed in between, the next call does what is left.
+    Each trace is replaced when the warehouse says so: killed in between, the next call does what is left. One at a time
+    works on a home's traces: two would write the same files.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED: another one is at it.
     """
+    settings.home_dir.mkdir(parents=True, exist_ok=True)
+    lock = settings.home_dir / LOCK
+    with file_lock(lock, timeout_s=settings.lock_timeout_s, what=f"the archive in {settings.runs_dir}"):
+        return _archive_due(warehouse, settings, keys, progress)
+
+
+def _archive_due(
+    warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None, progress: Progress
+) -> list[Archived]:
     keys = None if keys is None else list(keys)
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
@@ -146,6 +161,7 @@ def _put_in_place(folder: Path, row: RunRow | None) -> None:
         return
     trace = folder / row.trace_file
     if (made / trace.name).exists():
-        os.replace(made / DOCUMENT, folder / DOCUMENT)
+        if (made / DOCUMENT).exists():  # a call that was killed between the two has moved it
+            os.replace(made / DOCUMENT, folder / DOCUMENT)
         os.replace(made / trace.name, trace)
     shutil.rmtree(made)

@@ -28,6 +28,7 @@ from perfreg_assets.traces.inspection import Inspection
 from perfreg_assets.traces.reduced import DOCUMENT, is_reduced_file
 from perfreg_assets.warehouse import archive, reviews, settings_table
 from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse.lock import file_lock
 from tests.assets.conftest import Site
 
 VERDICTS = "SELECT run_id, series, state, distance FROM marts.verdicts ORDER BY ALL"
@@ -156,6 +157,26 @@ def test_what_was_done_is_not_done_again_and_what_was_interrupted_is_finished(si
     assert archive_due(site.warehouse, site.settings) == []
     assert path.read_bytes() == content
     assert not made.exists()
+
+
+def test_what_was_killed_between_document_and_trace_is_finished(site, archived):
+    _, done = archived
+    path = files(site)[next(one.run_id for one in done if one.reason is None)]
+    made = path.parent / archiving.MADE_IN
+    made.mkdir()
+    content = path.read_bytes()
+    (made / path.name).write_bytes(content)
+    path.write_bytes(b"as if it were whole")
+    assert archive_due(site.warehouse, site.settings) == []
+    assert path.read_bytes() == content
+    assert not made.exists()
+
+
+def test_one_at_a_time_archives(site, archived):
+    lock = site.settings.home_dir / archiving.LOCK
+    with file_lock(lock, timeout_s=1, what="the archive"), pytest.raises(Rejected) as caught:
+        archive_due(site.warehouse, site.settings.with_values(lock_timeout_s=0.05))
+    assert caught.value.reason is Reason.WAREHOUSE_LOCKED
 
 
 def test_the_command_and_the_schedule_ask_the_setting(site, archived):
