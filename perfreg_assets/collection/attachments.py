@@ -112,9 +112,15 @@ def _file_names(folder: Path, notes: list[str]) -> Iterator[str]:
             relative = path.relative_to(folder).as_posix()
             if not _is_text(relative):
                 notes.append(f"{relative!r}: the name is not UTF-8")
-            elif path.is_symlink():
+                continue
+            try:
+                mode = path.lstat().st_mode
+            except OSError as error:  # gone since it was listed: files before it were hashed meanwhile
+                notes.append(f"{relative}: {error.strerror or error}")
+                continue
+            if stat.S_ISLNK(mode):
                 notes.append(f"{relative} is a link; copy the file itself into the folder")
-            elif not stat.S_ISREG(path.lstat().st_mode):
+            elif not stat.S_ISREG(mode):
                 notes.append(f"{relative} is not a regular file")
             else:
                 yield relative

@@ -227,9 +227,11 @@ def process_start_ticks(pid: int) -> int | None:
 def open_journal(directory: Path, collection_id: str, serial: str) -> Journal:
     """A new journal, on the disk."""
     directory.mkdir(parents=True, exist_ok=True)
-    journal = Journal(directory / f"{collection_id}{_SUFFIX}", collection_id, serial)
-    journal._write({"collection_id": collection_id, "serial": serial})
-    return journal
+    path = directory / f"{collection_id}{_SUFFIX}"
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    Journal(part, collection_id, serial)._write({"collection_id": collection_id, "serial": serial})
+    os.replace(part, path)  # with its first line or not at all: one without is nobody's, and is deleted
+    return Journal(path, collection_id, serial)
 
 
 def read_journal(path: Path) -> Journal | None:
@@ -259,7 +261,10 @@ def unfinished_journals(directory: Path, serial: str | None = None) -> list[Jour
     whoever holds it knows that no collection on that device is running."""
     found = []
     for path in sorted(directory.glob(f"*{_SUFFIX}")) if directory.is_dir() else []:
-        journal = read_journal(path)
+        try:
+            journal = read_journal(path)
+        except FileNotFoundError:  # its collection ended meanwhile and owes nothing
+            continue
         if journal is None:
             path.unlink(missing_ok=True)
         elif serial is None or journal.serial == serial:

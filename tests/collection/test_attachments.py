@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from perfreg_assets.collection import registry
-from perfreg_assets.collection.attachments import find_attachments, kind_of
+from perfreg_assets.collection.attachments import _file_names, find_attachments, kind_of
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.partitions import to_key
 from perfreg_assets.settings import Settings
@@ -250,3 +250,14 @@ def test_half_of_an_attachment_is_not_left(folder, settings, warehouse, monkeypa
     assert "4.png" not in stored(warehouse)
     assert not (settings.runs_dir / "shop-004" / "4.png").exists()
     assert (settings.runs_dir / "shop-004" / "0003.png").exists()
+
+
+def test_a_file_that_goes_while_those_before_it_are_hashed_is_noted(tmp_path):
+    for name in ("a.mp4", "b.png.new", "c.png"):
+        (tmp_path / name).write_bytes(b"x")
+    notes: list[str] = []
+    names = _file_names(tmp_path, notes)
+    assert next(names) == "a.mp4"
+    (tmp_path / "b.png.new").unlink()
+    assert list(names) == ["c.png"]
+    assert notes == ["b.png.new: No such file or directory"]

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from perfreg_assets.collection.journal import (
+    Journal,
     device_lock,
     open_journal,
     process_start_ticks,
@@ -141,3 +142,25 @@ def test_one_collection_per_device_and_the_lock_of_a_dead_one_is_free(tmp_path):
         except Rejected:
             time.sleep(0.05)
     pytest.fail("the lock of a dead process was not freed")
+
+
+def test_a_journal_is_there_with_its_first_line_or_not_at_all(tmp_path, monkeypatch):
+    """Who looks at the journals of all devices deletes those without one."""
+    seen = []
+    write = Journal._write
+
+    def watched(journal, line):
+        seen.append([path.name for path in tmp_path.glob("*.jsonl")])
+        write(journal, line)
+
+    monkeypatch.setattr(Journal, "_write", watched)
+    journal = open_journal(tmp_path, "0011", "R5")
+    assert seen == [[]]
+    assert read_journal(journal.path).serial == "R5"
+    assert [path.name for path in tmp_path.iterdir()] == ["0011.jsonl"]
+
+
+def test_a_journal_whose_collection_ends_meanwhile_owes_nothing(tmp_path):
+    open_journal(tmp_path, "0012", "R6").owe("app", "com.rig.shop")
+    (tmp_path / "0011.jsonl").symlink_to(tmp_path / "deleted since it was listed")
+    assert [journal.collection_id for journal in unfinished_journals(tmp_path)] == ["0012"]
