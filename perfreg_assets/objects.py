@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from perfreg_assets.reasons import Reason, Rejected
+
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,15 @@ class Objects:
                 self.filesystem.pipe_file(self._path(name), content)
                 return
             target = Path(self._path(name))
-            target.parent.mkdir(parents=True, exist_ok=True)
             part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-            with part.open("wb") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-            os.replace(part, target)
+            try:
+                with _created(part) as out:
+                    out.write(content)
+                    out.flush()
+                    os.fsync(out.fileno())
+                os.replace(part, target)
+            finally:
+                part.unlink(missing_ok=True)
 
     def fetch(self, name: str, target: Path) -> None:
         """Copies an object to a local file.
@@ -130,12 +134,23 @@ class Objects:
                 if self._is_local:
                     self._remove_empty(Path(self._path(name)).parent)
 
+    def remove_unfinished(self, before: float) -> None:
+        """Of a folder: what writers that were killed before that moment (seconds since the epoch) left; no listing
+        shows it. An object store keeps nothing unfinished under a name."""
+        if not self._is_local:
+            return
+        with self._failing_clearly():
+            for part in Path(self.root).rglob(".*.part"):
+                with suppress(FileNotFoundError):  # finished meanwhile
+                    if part.stat().st_mtime < before:
+                        part.unlink()
+
     def _path(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root
 
     def _remove_empty(self, folder: Path) -> None:
-        """An object store has no empty folders."""
-        while folder != Path(self.root):
+        """An object store has no empty folders; one right below the root is a place that others fill."""
+        while folder != Path(self.root) and folder.parent != Path(self.root):
             try:
                 folder.rmdir()
             except OSError:  # not empty, or gone
@@ -153,6 +168,15 @@ class Objects:
             said = str(error).strip().splitlines()
             detail = f"{self.url} ({type(error).__name__}: {said[0][:200]})" if said else f"{self.url} ({error!r})"
             raise Rejected(self._unavailable, detail) from error
+
+
+def _created(path: Path) -> BinaryIO:
+    """A new file, its folder with it, which somebody else may be removing because it is empty."""
+    for _ in range(_TRIES):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return path.open("wb")
+    return path.open("wb")
 
 
 def _stored(name: str, facts: dict[str, Any]) -> Stored:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from perfreg_assets.objects import Objects
@@ -74,3 +77,34 @@ def test_a_store_that_does_not_answer_is_one_sentence(url, monkeypatch):
     assert caught.value.reason is Reason.EXCHANGE_UNAVAILABLE
     assert url in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_written_leaves_nothing_and_what_was_killed_goes(tmp_path, monkeypatch):
+    objects = Objects(str(tmp_path))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", raising(OSError(errno.ENOSPC, "No space left on device")))
+        with pytest.raises(Rejected, match="No space left"):
+            objects.write("results/r/trace", b"x")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    killed = tmp_path / "results" / "r" / ".trace.0123.part"
+    killed.write_bytes(b"half")
+    assert names(objects, "results") == []
+    objects.remove_unfinished(killed.stat().st_mtime - 1)
+    assert killed.exists()
+    objects.remove_unfinished(killed.stat().st_mtime + 1)
+    assert not killed.exists()
+
+
+def test_a_folder_right_below_the_root_stays_for_those_who_fill_it(tmp_path):
+    objects = Objects(str(tmp_path))
+    objects.write("inbox/run-1/run.json", b"{}")
+    objects.delete(["inbox/run-1/run.json"])
+    assert [path.name for path in tmp_path.iterdir()] == ["inbox"]
+    assert list((tmp_path / "inbox").iterdir()) == []
+
+
+def raising(error):
+    def fail(*_):
+        raise error
+
+    return fail

@@ -6,6 +6,7 @@ So a run that some partition was last materialised by stays, with those events; 
 of its own (SQLite). Runs of other code locations are left alone, and those that people launched for assets by hand.
 """
 
+import logging
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -22,7 +23,9 @@ from perfreg_assets.partitions import DIMENSION
 JOB = "forget_old_runs"
 _AT_ONCE = 500
 _SHORT_BYTES = 64 << 10
+_WAIT_S = 2.0
 _HOW_IT_WENT = "PIPELINE_%"
+_LOG = logging.getLogger(__name__)
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 
@@ -60,7 +63,8 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
                     path.unlink(missing_ok=True)
             result.runs += 1
         elif log is not None and RANGE_START in run.tags and log.exists() and log.stat().st_size > _SHORT_BYTES:
-            _shorten(log)
+            if not _shorten(log):
+                continue
             result.logs += 1
         else:
             continue
@@ -68,16 +72,25 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
     return result
 
 
-def _shorten(log: Path) -> None:
-    """Leaves of a run's log how it went, and the tables, small ones: another process may have the file open."""
-    with closing(sqlite3.connect(log, timeout=30.0, isolation_level=None)) as connection:
-        connection.execute(
-            "DELETE FROM event_logs WHERE dagster_event_type IS NULL OR dagster_event_type NOT LIKE ?", [_HOW_IT_WENT]
-        )
-        connection.execute("PRAGMA journal_mode = DELETE")  # pages cannot get another size in WAL mode
-        connection.execute("PRAGMA page_size = 512")
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA journal_mode = WAL")
+def _shorten(log: Path) -> bool:
+    """Leaves of a run's log how it went, and the tables, small ones. Not while another process has the file open, as
+    the web server may for days; whether it was done."""
+    with closing(sqlite3.connect(log, timeout=_WAIT_S, isolation_level=None)) as connection:
+        try:
+            connection.execute(
+                "DELETE FROM event_logs WHERE dagster_event_type IS NULL OR dagster_event_type NOT LIKE ?",
+                [_HOW_IT_WENT],
+            )
+            connection.execute("PRAGMA journal_mode = DELETE")  # pages cannot get another size in WAL mode
+            connection.execute("PRAGMA page_size = 512")
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            _LOG.info("%s is in use: it is shortened another night", log)
+            return False
+    return True
 
 
 def _partitions(instance: dg.DagsterInstance, run: dg.DagsterRun) -> set[str]:

@@ -6,6 +6,7 @@ anywhere and do again what they did before: see `model.handover`.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -399,7 +400,9 @@ def fetch_run(objects: Objects, settings: Settings, warehouse: Warehouse, run_id
     if not listing:
         return target.exists()
     settings.runs_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{run_id}.", suffix=".part", dir=settings.runs_dir) as scratch:
+    with tempfile.TemporaryDirectory(
+        prefix=f".{run_id}.", suffix=f".{os.getpid()}.part", dir=settings.runs_dir
+    ) as scratch:
         local = Path(scratch) / run_id
         local.mkdir()
         _fetch(objects, archive, listing, local, settings)

@@ -321,6 +321,7 @@ def sweep(objects: Objects) -> None:
     whole = {one.name.rpartition("/")[0] for one in listing if one.name.endswith(f"/{RESULT}")}
     before = time.time() - _LEFTOVER_S
     objects.delete(one.name for one in listing if one.name.rpartition("/")[0] not in whole and one.changed_at < before)
+    objects.remove_unfinished(before)
 
 
 # ---- what traces are to be read with ---------------------------------------------------------------

@@ -13,6 +13,7 @@ import io
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -205,7 +206,7 @@ def _write(path: Path, details: WindowDetails) -> None:
         table = getattr(details, name).replace_schema_metadata(counts if name == _TABLES[0] else None)
         with pa.ipc.new_stream(out, table.schema, options=_PACKED) as writer:
             writer.write_table(table)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{threading.get_ident()}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(out.getvalue())

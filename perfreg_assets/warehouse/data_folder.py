@@ -106,10 +106,11 @@ class DataFolder:
         """All files, half-written ones too."""
         if self.is_local:
             root = Path(self.root)
-            files = [Path(folder) / name for folder, _, names in os.walk(root) for name in names]
-            return [
-                Found(str(file.relative_to(root)), datetime.fromtimestamp(file.stat().st_mtime, UTC)) for file in files
-            ]
+            there = []
+            for file in (Path(folder) / name for folder, _, names in os.walk(root) for name in names):
+                with suppress(FileNotFoundError):  # a part, renamed meanwhile
+                    there.append(Found(str(file.relative_to(root)), datetime.fromtimestamp(file.stat().st_mtime, UTC)))
+            return there
         found = self._objects().listing("")
         return [Found(one.name, datetime.fromtimestamp(one.changed_at, UTC)) for one in found]
 

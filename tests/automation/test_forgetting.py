@@ -1,8 +1,12 @@
 """Old Dagster runs are forgotten; which partitions are materialised is not."""
 
+import sqlite3
+from contextlib import closing
+
 import dagster as dg
 import pytest
 
+from perfreg_assets.automation import forgetting
 from perfreg_assets.automation.forgetting import forget
 from perfreg_assets.automation.materialise import range_tags
 from perfreg_assets.partitions import DIMENSION
@@ -67,3 +71,15 @@ def test_a_run_that_is_under_way_is_never_forgotten(instance):
     instance.add_run(started)
     assert forget(instance, ["make"], days=0, kept=0).runs == 0
     assert instance.has_run("1" * 8)
+
+
+def test_a_log_that_another_process_has_open_is_left_for_another_night(instance, tmp_path, monkeypatch):
+    """As the web server keeps the file of a run that was started there."""
+    monkeypatch.setattr(forgetting, "_WAIT_S", 0.05)
+    current = [materialise(instance, key) for key in KEYS]
+    held = next(path for path in tmp_path.rglob("*.db") if path.stem == current[0])
+    with closing(sqlite3.connect(held)) as other:
+        other.execute("SELECT count(*) FROM event_logs").fetchall()
+        assert forget(instance, ["make"], days=30, kept=1).logs == 1  # of the other one that is old
+    assert run_ids(instance) == set(current)
+    assert forget(instance, ["make"], days=30, kept=1).logs == 1

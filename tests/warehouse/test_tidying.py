@@ -221,3 +221,11 @@ def test_a_large_file_stays_as_it_is(warehouse: Warehouse, monkeypatch: pytest.M
         _store(warehouse, number)
     monkeypatch.setattr(joining, "SMALL_BYTES", 100)
     assert tidy(warehouse).joined == 0
+
+
+def test_a_part_that_is_renamed_while_the_folder_is_listed_is_no_failure(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5)
+    _store(warehouse, 1)
+    before = warehouse.data.listing()
+    (Path(warehouse.data.root) / "values.parquet.part-1").symlink_to(tmp_path / "renamed")
+    assert warehouse.data.listing() == before
