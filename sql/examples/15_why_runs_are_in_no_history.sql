@@ -1,6 +1,6 @@
 -- Why are runs left out of histories?
-SELECT exclude_reason, count(*) AS times, count(DISTINCT history_run_id) AS run_count
-FROM marts.history_candidates
-WHERE exclude_reason IS NOT NULL
-GROUP BY exclude_reason
-ORDER BY times DESC;
+SELECT counted.key AS exclude_reason, sum(counted.value::BIGINT) AS times, count(*) AS run_count
+FROM marts.history_states AS states, json_each(states.excluded_counts) AS counted
+WHERE counted.value::BIGINT > 0
+GROUP BY counted.key
+ORDER BY times DESC, exclude_reason;

@@ -13,11 +13,13 @@ SELECT
     levels.worse,
     min(levels.started_at) AS first_started_at,
     count(*) AS result_count,
-    exp(avg(ln(levels.score) ORDER BY levels.started_at, levels.benchmark_run_id)) AS score,
+    -- What a warning keeps out of comparisons is no part of the level.
+    exp(avg(ln(levels.score) ORDER BY levels.started_at, levels.benchmark_run_id) FILTER (WHERE levels.state <> 'inadequate')) AS score,
     min(levels.earlier_low) AS earlier_low,
     median(levels.earlier_median) AS earlier_median,
     max(levels.earlier_high) AS earlier_high,
-    exp(avg(ln(levels.score) ORDER BY levels.started_at, levels.benchmark_run_id)) / median(levels.earlier_median) - 1 AS score_change_ratio,
+    exp(avg(ln(levels.score) ORDER BY levels.started_at, levels.benchmark_run_id) FILTER (WHERE levels.state <> 'inadequate'))
+    / median(levels.earlier_median) - 1 AS score_change_ratio,
     count(*) FILTER (WHERE levels.is_anomalous) AS anomalous_count
 FROM marts.benchmark_verdicts AS levels
 WHERE levels.score > 0

@@ -1,5 +1,5 @@
 -- A row is something that keeps a run or a series from being judged, or should be looked at.
--- depends: reasons
+-- depends: current_value, reasons
 CREATE VIEW marts.data_quality AS
 SELECT
     findings.run_id, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
@@ -38,14 +38,19 @@ FROM (
         format('The run as a whole is not judged, missing although the history has it: {}.', array_to_string(missing_series, ', ')), true
     FROM core.distances WHERE is_latest AND series = '*' AND len(missing_series) > 0
     UNION ALL
-    SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), true
+    SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count),
+        series IN (SELECT judged.series FROM core.distances AS judged)
     FROM core.time_series WHERE not_finite_count > 0
     UNION ALL
-    SELECT run_id, 'series', series, 'empty', NULL, true
+    SELECT run_id, 'series', series, 'empty', NULL, series IN (SELECT judged.series FROM core.distances AS judged)
     FROM core.time_series WHERE sample_count = 0
     UNION ALL
     SELECT run_id, 'history', NULL, 'not_enough_history',
-        coalesce(explanation, format('{} comparable earlier runs, {} are needed.', history_size, history_minimum)), true
+        coalesce(explanation, format('{} comparable earlier runs, {} are needed.', history_size, history_minimum)),
+        run_id NOT IN ( -- with too few runs of its path it may be judged beside those of any
+            SELECT judged.run_id FROM core.distances AS judged
+            WHERE judged.is_latest AND judged.series = '*' AND judged.state = 'scored' AND judged.detector = marts.current_value('detector')
+        )
     FROM core.history_sets WHERE state = 'not_enough_history'
     UNION ALL
     SELECT run_id, 'collection', NULL, 'leftover_on_device', format('{} is still on device {}.', leftover_path, device_serial), false

@@ -35,7 +35,7 @@ FROM (
             len(list_filter(
                 alike.measurements, lambda one: marts.is_over_threshold(one.distance, one.q1, one.q3, omegas.omega) AND one.is_recheck_passed IS DISTINCT FROM false
             )) AS flagged_count,
-            -- As marts.verdict_state: what lacks a series is not judged unless it is anomalous all the same.
+            -- As the state of a verdict: what lacks a series is not judged unless it is anomalous all the same.
             CASE WHEN alike.is_lacking THEN flagged_count ELSE len(alike.measurements) END AS judged_count,
             coalesce(alike.review_status, 'none') IN ('none', 'rejected') AS is_presumed_normal
         FROM (

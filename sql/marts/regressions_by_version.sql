@@ -17,7 +17,7 @@ SELECT
     count(*) FILTER (WHERE verdicts.is_anomalous) / nullif(count(verdicts.is_anomalous), 0) AS anomalous_ratio,
     median(verdicts.excess_ratio) AS excess_ratio_median,
     max(verdicts.excess_ratio) AS excess_ratio_max,
-    arg_max(verdicts.run_id, verdicts.excess_ratio) AS worst_run_id,
+    arg_max(verdicts.run_id, (verdicts.excess_ratio, verdicts.run_id)) FILTER (WHERE verdicts.excess_ratio IS NOT NULL) AS worst_run_id,
     max(verdicts.critical_omega) AS critical_omega_max
 FROM marts.verdicts AS verdicts
 JOIN marts.app_versions AS versions ON versions.app = verdicts.app AND versions.version_name = verdicts.version_name

@@ -18,7 +18,11 @@ SELECT
 FROM core.series_definitions AS known
 LEFT JOIN (
     SELECT definitions.definition_name, count(DISTINCT series.run_id) AS run_count
-    FROM (SELECT DISTINCT samples.run_id, samples.series FROM core.time_series AS samples WHERE NOT samples.is_missing) AS series
+    FROM (
+        SELECT samples.run_id, samples.series FROM core.time_series AS samples WHERE NOT samples.is_missing
+        UNION
+        SELECT measured.subject_id, measured.metric FROM core.measurements AS measured WHERE measured.subject_kind = 'run' AND measured.value IS NOT NULL
+    ) AS series
     JOIN core.series_definitions AS definitions ON regexp_full_match(series.series, definitions.name_pattern)
     GROUP BY definitions.definition_name
 ) AS stored ON stored.definition_name = known.definition_name;

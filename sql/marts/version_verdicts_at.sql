@@ -71,7 +71,7 @@ FROM (
         any_value(parts.run_count) AS run_count,
         len(list_distinct(flatten(list(parts.judged)))) AS judged_count,
         len(list_distinct(list_transform(
-            list_filter(flatten(list(parts.singles)), lambda one: one.critical_omega > parts.omega), lambda one: one.run_id
+            list_filter(flatten(list(parts.singles)), lambda one: marts.is_over_threshold(one.distance, one.q1, one.q3, parts.omega) AND one.is_recheck_passed IS DISTINCT FROM false), lambda one: one.run_id
         ))) AS anomalous_count,
         -- Together, or most of them, or half of six and more, each by itself, which may be in different series.
         coalesce(bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)), false) AS is_over,
@@ -146,7 +146,9 @@ FROM (
                     any_value(entries.run_count) AS run_count,
                     max(entries.judged_series) AS judged_series,
                     coalesce(list(entries.run_id) FILTER (WHERE entries.is_scored), []) AS judged,
-                    coalesce(list({'run_id': entries.run_id, 'critical_omega': entries.critical_omega}) FILTER (WHERE entries.is_scored), []) AS singles,
+                    coalesce(list({
+                        'run_id': entries.run_id, 'distance': entries.distance, 'q1': entries.q1, 'q3': entries.q3, 'is_recheck_passed': entries.is_recheck_passed
+                    }) FILTER (WHERE entries.is_scored), []) AS singles,
                     bool_or(entries.is_lacking) AND NOT bool_or(entries.is_scored) AS is_lacking,
                     min(entries.state) FILTER (WHERE NOT entries.is_scored) AS unjudged_state,
                     CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q1) ELSE -1 END AS q1,
@@ -187,6 +189,8 @@ FROM (
                             lacking.series IS NOT NULL AS is_lacking,
                             measured.state = 'scored' AND lacking.series IS NULL AS is_scored,
                             CASE WHEN lacking.series IS NULL THEN measured.state ELSE 'series_missing' END AS state,
+                            measured.distance,
+                            measured.is_recheck_passed,
                             measured.q1,
                             measured.q3,
                             marts.critical_omega(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed) AS critical_omega,

@@ -299,6 +299,19 @@ def test_a_missing_series_blocks_only_where_it_is_judged(sample_module: object, 
     ]
 
 
+def test_too_small_a_history_blocks_only_runs_that_nothing_else_judged(sample_module: object, tmp_path: Path) -> None:
+    warehouse = sample_module.build(tmp_path / "perfreg.duckdb", runs=32)
+    blocking = "SELECT run_id, is_blocking FROM marts.data_quality WHERE reason_code = 'not_enough_history'"
+    with warehouse.writing() as writer:
+        before = dict(writer.rows(blocking))
+        judged = [run_id for (run_id,) in writer.rows("SELECT run_id FROM marts.runs WHERE is_anomalous IS NOT NULL")]
+        writer.execute("UPDATE core.history_sets SET state = 'not_enough_history' WHERE run_id = ?", [judged[0]])
+        after = dict(writer.rows(blocking))
+    assert before
+    assert set(before.values()) == {True}
+    assert after == {**before, judged[0]: False}  # judged beside runs of any path
+
+
 def test_a_finding_without_detail_has_the_sentence_of_its_reason(warehouse: Warehouse) -> None:
     with warehouse.writing() as writer:
         writer.execute(

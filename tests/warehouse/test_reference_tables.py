@@ -106,6 +106,19 @@ def test_the_catalogue_counts_the_runs_of_a_pattern_once_each(warehouse: Warehou
     assert set(counts.values()) == {0}
 
 
+def test_the_catalogue_counts_the_runs_of_a_metric(warehouse: Warehouse) -> None:
+    (metric,) = [one.name for one in catalogue.SERIES if one.name == "startup_initial_display_cold"]
+    with warehouse.writing() as writer:
+        for run_id, value in (("a", 310.0), ("b", None)):
+            writer.execute(
+                "INSERT INTO core.measurements (subject_kind, subject_id, metric, app, version_name, unit, worse, "
+                "value, reason, measured_at) VALUES ('run', ?, ?, 'app', '1', 'ms', 'more', ?, ?, now())",
+                [run_id, metric, value, None if value is not None else "the trace has no startup"],
+            )
+        counts = dict(writer.rows("SELECT definition_name, run_count FROM marts.series_catalogue"))
+    assert counts[metric] == 1
+
+
 def test_no_name_has_two_definitions(warehouse: Warehouse) -> None:
     names = [one.numbered(7) for one in catalogue.SERIES]
     with warehouse.writing() as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from perfreg_assets.warehouse import traces
@@ -47,6 +48,21 @@ def test_a_trace_that_is_gone_takes_nothing(sample_copy: Warehouse) -> None:
         traces.note_gone(writer, ["notes-0000"], is_gone=True)
         assert not writer.rows("SELECT 1 FROM marts.storage WHERE run_id = 'notes-0000' AND kind = 'trace'")
         assert writer.rows("SELECT 1 FROM marts.storage WHERE run_id = 'notes-0000' AND kind = 'series'")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
+def test_days_are_days_of_utc_whoever_reads(sample_copy: Warehouse, zone: str) -> None:
+    with sample_copy.writing() as writer:
+        writer.execute("UPDATE core.runs SET registered_at = TIMESTAMPTZ '2026-12-24 12:00:00Z'")
+        writer.execute(
+            "UPDATE core.runs SET registered_at = TIMESTAMPTZ '2026-12-24 23:59:00Z' WHERE run_id = 'notes-0000'"
+        )
+    with duckdb.connect() as plain:
+        plain.execute(f"SET TimeZone = '{zone}'")
+        plain.execute(f"ATTACH '{sample_copy.published}' AS perfreg (READ_ONLY)")
+        plain.execute("USE perfreg")
+        days = plain.execute("SELECT DISTINCT day::VARCHAR FROM marts.storage_growth WHERE kind = 'trace'").fetchall()
+    assert days == [("2026-12-24",)]
 
 
 def test_growth_sums_up_days(sample_copy: Warehouse) -> None:

@@ -433,3 +433,34 @@ def test_macros_refuse_what_is_no_omega(writer: Writer, macro: str, omega: str) 
 def test_the_table_takes_no_such_omega(writer: Writer, omega: str) -> None:
     with pytest.raises(duckdb.ConstraintException):
         writer.execute(f"INSERT INTO core.verdicts VALUES (1, {omega}, 'normal', false, NULL, now())")
+
+
+def test_versions_and_their_runs_agree_also_on_the_threshold_itself(writer: Writer) -> None:
+    """As a rate: one run of a version that is anomalous by the rule, where the rule solved for ω rounds to ω."""
+    q1, q3 = 0.3, 1.1
+    omega = next(
+        omega
+        for omega in (step / 997 for step in range(1, 100_000))
+        for distance in [math.nextafter(q3 + omega * (q3 - q1), math.inf)]
+        if (distance - q3) / (q3 - q1) <= omega
+    )
+    distance = math.nextafter(q3 + omega * (q3 - q1), math.inf)
+    distances.upsert(writer, [_row("a", name, distance=distance, q1=q1, q3=q3, detector="iqr") for name in ("*", "x")])
+    (state,) = {state for (state,) in writer.rows("SELECT state FROM marts.verdicts_at(?, 'iqr')", [omega])}
+    told = writer.rows(
+        "SELECT state, anomalous_count, judged_count FROM marts.version_verdicts_at(?, 'iqr') WHERE axis = 'all'",
+        [omega],
+    )
+    assert (state, told) == ("anomalous", [("anomalous", 1, 1)])
+
+
+def test_the_worst_of_runs_with_the_same_excess_is_the_same_in_any_order(writer: Writer) -> None:
+    for run_id in "cab":
+        distances.upsert(writer, [_row(run_id, "*", distance=8.0)])
+    verdicts.evaluate(writer, 0.5, "default")
+    writer.execute("UPDATE core.settings SET value = '0.5' WHERE name = 'omega'")
+    worst = "SELECT worst_run_id FROM marts.regressions_by_version WHERE series = '*'"
+    first = writer.rows(worst)
+    distances.upsert(writer, [_row("b", "*", distance=8.0, input_hash="again")])
+    verdicts.evaluate(writer, 0.5, "default")
+    assert writer.rows(worst) == first
