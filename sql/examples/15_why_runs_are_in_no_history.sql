@@ -1,5 +1,5 @@
 -- Why are runs left out of histories?
-SELECT counted.key AS exclude_reason, sum(counted.value::BIGINT) AS times, count(*) AS run_count
+SELECT counted.key AS exclude_reason, sum(counted.value::BIGINT)::BIGINT AS times, count(*) AS run_count
 FROM marts.history_states AS states, json_each(states.excluded_counts) AS counted
 WHERE counted.value::BIGINT > 0
 GROUP BY counted.key

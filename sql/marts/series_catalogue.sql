@@ -17,14 +17,19 @@ SELECT
     coalesce(stored.run_count, 0) AS run_count
 FROM core.series_definitions AS known
 LEFT JOIN (
-    SELECT definitions.definition_name, count(DISTINCT series.run_id) AS run_count
+    SELECT matched.definition_name, count(DISTINCT named.run_id) AS run_count
     FROM (
         SELECT samples.run_id, samples.series FROM core.time_series AS samples WHERE NOT samples.is_missing
-        UNION
+        UNION ALL
         SELECT measured.subject_id, measured.metric FROM core.measurements AS measured WHERE measured.subject_kind = 'run' AND measured.value IS NOT NULL
-    ) AS series
-    JOIN core.series_definitions AS definitions ON regexp_full_match(series.series, definitions.name_pattern)
-    GROUP BY definitions.definition_name
+    ) AS named
+    -- Patterns are tried on each name once, not once more per run.
+    JOIN (
+        SELECT names.series, definitions.definition_name
+        FROM (SELECT samples.series FROM core.time_series AS samples UNION SELECT measured.metric FROM core.measurements AS measured) AS names
+        JOIN core.series_definitions AS definitions ON regexp_full_match(names.series, definitions.name_pattern)
+    ) AS matched ON matched.series = named.series
+    GROUP BY matched.definition_name
 ) AS stored ON stored.definition_name = known.definition_name;
 
 COMMENT ON VIEW marts.series_catalogue IS 'A row is a series or metric that this release knows, or a pattern of names (cpu_core_<n>), whether any run has it or not.';
