@@ -164,6 +164,20 @@ def test_a_review_is_kept_and_an_unknown_run_is_named(warehouse):
     assert "no-such-run" in missing.stderr
 
 
+def test_columns_of_one_name_keep_their_own_values(filled):
+    query = "SELECT a.n AS n, b.n AS n, c.n AS n FROM (SELECT 1 AS n) AS a, (SELECT 2 AS n) AS b, (SELECT 3 AS n) AS c"
+    assert json.loads(run("sql", query, "--format", "json", warehouse=filled).stdout) == [{"n": 1, "n_1": 2, "n_2": 3}]
+    assert run("sql", query, "--format", "csv", warehouse=filled).stdout == "n,n_1,n_2\n1,2,3\n"
+    taken = "SELECT 1 AS n, 2 AS n_1, 3 AS n"
+    assert json.loads(run("sql", taken, "--format", "json", warehouse=filled).stdout) == [{"n": 1, "n_1": 2, "n_2": 3}]
+
+
+@pytest.mark.parametrize(("query", "told"), [("", "it is empty"), (" ; ", "it is empty"), ("SELECT 1; SELECT 2", "2")])
+def test_a_query_is_one_statement(filled, query, told):
+    refused = run("sql", query, warehouse=filled)
+    assert (refused.exit_code, told in refused.stderr, refused.stdout) == (1, True, "")
+
+
 def test_sql_answers_and_refuses_in_one_line(filled):
     result = run("sql", "SELECT 24 AS runs, NULL AS none FROM marts.runs LIMIT 1", "--format", "json", warehouse=filled)
     assert json.loads(result.stdout) == [{"runs": 24, "none": None}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -181,7 +182,25 @@ def test_import_of_a_macrobenchmark_folder_takes_traces_and_metrics(tmp_path, re
     assert "timeToInitialDisplayMs" in result.stdout
 
 
+def test_an_empty_list_of_traces_is_an_error_in_one_line(tmp_path):
+    result = run("import", "-", *arguments(), warehouse=tmp_path / "perfreg.duckdb", given="\n")
+    assert (result.exit_code, "nothing was named on standard input" in result.stderr) == (1, True)
+
+
 # ---- compare -------------------------------------------------------------------------------------
+def test_a_trace_that_is_there_twice_is_one_run_of_its_side(tmp_path):
+    """As a copy, and packed otherwise; another one of the same length is its own."""
+    for side, level in (("a", 0.2), ("b", 0.6)):
+        trace = write_trace(tmp_path / side / "0.pftrace", level)
+        shutil.copy(trace, tmp_path / side / "copy.pftrace")
+        (tmp_path / side / "packed.pftrace.gz").write_bytes(gzip.compress(trace.read_bytes()))
+        write_trace(tmp_path / side / "1.pftrace", level + 0.01)
+    result = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["runs_a"], told["runs_b"]) == (4, *2 * [["0.pftrace", "1.pftrace"]])
+    assert [one["reason"] for one in told["excluded"]] == 4 * ["it is the same trace as 0.pftrace, which counts once"]
+
+
 def test_compare_judges_two_folders_of_traces_without_a_warehouse(tmp_path):
     for side, level in (("a", 0.2), ("b", 0.6)):
         for number in range(3):

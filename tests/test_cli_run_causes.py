@@ -169,3 +169,15 @@ def test_details_say_which_sources_the_trace_does_not_have_and_the_rest_stands(r
     result = run("causes", "made-008", "--details", "--format", "json")
     assert [row["rank"] for row in told(result)] == [1, 2]
     assert "slices: the trace has no slices of the app" in result.stderr
+
+
+def test_an_option_that_would_change_nothing_is_refused_and_a_series_without_window_is_named(run, tmp_path):
+    page = tmp_path / "x.html"
+    refused = run("causes", "made-008", "--html", page)
+    assert (refused.exit_code, "--html: of a --log" in refused.stderr, page.exists()) == (1, True, False)
+    refused = run("causes", "made-008", "--app", "com.nope", "--show", "slowest")
+    assert (refused.exit_code, "--show, --app: of a --log or a version only" in refused.stderr) == (1, True)
+    refused = run("causes", "made-008", "--series", "nope")
+    assert (refused.exit_code, "no series nope" in refused.stderr) == (1, True)
+    told = run("causes", "made-008", "--series", "rss_app")
+    assert "has no suspicious window of rss_app, but of cpu_app" in told.stderr

@@ -81,6 +81,10 @@ def causes(
 
     if sum((run_id is not None, log is not None)) != 1 and (log is not None or app_version is None):
         raise ValueError("name a run, or give --app-version or --log")
+    if log is None:
+        _require_of_log_only(of_run=run_id is not None)
+    elif window is not None or series is not None or details:
+        raise ValueError("--window, --series and --details are of a run, not of a --log")
     if log is not None:
         _of_log(settings, log, form=form, limit=limit, app=app, app_version=app_version, **of_log)
     elif run_id is not None:
@@ -89,6 +93,29 @@ def causes(
         if form == "folded":
             raise ValueError("--format folded is of a run or of a log")
         run_causes.show_version(settings, app, app_version, form, limit)
+
+
+_OF_LOG = {
+    "baselines": "--baseline", "template_text": "--template", "what": "--show", "minimum_ms": "--minimum-ms",
+    "window_s": "--window-s", "name": "--name", "html": "--html",
+}  # fmt: skip
+
+
+def _require_of_log_only(*, of_run: bool) -> None:
+    """An option that would change nothing is a mistake.
+
+    Raises:
+        ValueError: it was given.
+    """
+    context = click.get_current_context()
+    names = {**_OF_LOG, **({"app": "--app", "app_version": "--app-version"} if of_run else {})}
+    given = [
+        option
+        for name, option in names.items()
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise ValueError(f"{', '.join(given)}: of a --log{' or a version' if of_run else ''} only, not of a run")
 
 
 def _of_log(

@@ -55,6 +55,7 @@ def import_traces(
     """
     from perfreg_assets.collection.bare_traces import find_bare_traces
     from perfreg_assets.collection.importing import Origin
+    from perfreg_assets.reasons import Reason, Rejected
 
     moment = _moment(started_at) if started_at else None
     origin = Origin(**told, started_at=moment)
@@ -62,6 +63,10 @@ def import_traces(
     listed = [Path(line) for line in sys.stdin.read().splitlines() if line.strip()] if Path("-") in paths else []
     found = find_bare_traces([*(path for path in paths if path != Path("-")), *listed], pattern)
     _tell(found.refused)
+    if not found.traces and not found.refused and not found.results:
+        raise Rejected(
+            Reason.NO_TRACE_FOUND, "nothing was named on standard input" if Path("-") in paths else "nothing was found"
+        )
     ids = _import(settings, found.traces, origin, scenario, out) if found.traces else set()
     has_results = bool(found.results) and _import_results(settings, found.results, origin)
     if not ids and not has_results:

@@ -108,14 +108,24 @@ def verdicts(
             terminal.say(f"slow change, no alarm by itself: {drift_told(one)}")
         for sentence in worth:
             terminal.say(sentence)
-    of_runs = counted(row["state"] for row in rows if row["series"] == RUN_LEVEL) or "no runs"
-    of_versions = counted(row["state"] for row in versions if row["axis"] == version_verdicts.WHOLE) or "none"
-    terminal.note(f"versions: {of_versions}; their runs: {of_runs}" if by == "version" else of_runs)
+    _note_states(rows, versions, by)
     deciding = versions if by == "version" else [*rows, *versions]
     if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
     if all(row["is_anomalous"] is None for row in deciding):
         sys.exit(NOTHING_JUDGED)
+
+
+def _note_states(rows: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[str, Any]], by: str) -> None:
+    """How many are in which state, on stderr; and what the exit status goes by where the rows do not show it."""
+    from perfreg_assets.warehouse.version_verdicts import WHOLE
+
+    of_runs = counted(row["state"] for row in rows if row["series"] == RUN_LEVEL) or "no runs"
+    of_versions = counted(row["state"] for row in versions if row["axis"] == WHOLE) or "none"
+    terminal.note(f"versions: {of_versions}; their runs: {of_runs}" if by == "version" else of_runs)
+    together = sorted({row["version_name"] for row in versions if row["is_anomalous"]})
+    if by == "run" and together and not any(row["is_anomalous"] for row in rows):
+        terminal.note(f"no run is anomalous by itself, but together those of {', '.join(together)} are: --by version")
 
 
 def _grown(reader: Reader, versions: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:

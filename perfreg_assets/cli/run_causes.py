@@ -133,18 +133,27 @@ def _explained(
     for one in freshness.due(reader, in_force, [run["partition_key"]]):
         if one.run_id == run["run_id"]:
             terminal.note(f"{one.run_id} is looked at again, this may change: {one.why}")
+    others: list[str] = []
+    if series is not None and not is_known(series):
+        raise ValueError(f"no series {series}{did_you_mean(series, [one.name for one in SERIES])}")
     if window is None:
         alarms = states.alarms(reader, [run["run_id"]])
-        windows = [
-            window_of(one, in_force)
+        suspicious = [
+            one
             for one in cause_table.suspicious(reader, [run["run_id"]])[run["run_id"]]
-            if (one.run_id, one.series) in alarms and series in (None, one.series)
+            if (one.run_id, one.series) in alarms
         ]
+        windows = [window_of(one, in_force) for one in suspicious if series in (None, one.series)]
+        others = sorted({one.series for one in suspicious} - {series})
     else:
         windows = [_given(reader, run, window, series or "cpu_app")]
     if not windows:
         verdict = run["run_verdict"] or "not judged yet"
-        terminal.note(f"{run['run_id']} is {verdict} and has no suspicious window; --window A B ranks any")
+        of_series = "" if series is None else f" of {series}"
+        elsewhere = f", but of {', '.join(others)}" if others else ""
+        terminal.note(
+            f"{run['run_id']} is {verdict} and has no suspicious window{of_series}{elsewhere}; --window A B ranks any"
+        )
         return []
     explainer = causes.explainers(reader, [run["run_id"]], in_force)[run["run_id"]]
     return [explainer.explain(one) for one in windows]
@@ -154,8 +163,6 @@ def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], nam
     from perfreg_assets.model.windows import Window
 
     start_s, end_s = window
-    if not is_known(name):
-        raise ValueError(f"no series {name}{did_you_mean(name, [one.name for one in SERIES])}")
     first, last = reader.rows(
         "SELECT min(start_ns), max(start_ns + sample_count * interval_s * 1e9) FROM core.time_series "
         "WHERE run_id = ? AND NOT is_missing",

@@ -23,6 +23,7 @@ from perfreg_assets.model.told_details import seconds_of
 from perfreg_assets.model.trace_places import profiles_of, trace_of
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engines import Engines
+from perfreg_assets.traces.gate import TraceHealth, check_file
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
 from perfreg_assets.traces.profile_files import ProfileFile
 from perfreg_assets.traces.slice_uses import NO_SLICES
@@ -79,6 +80,26 @@ class Side:
     excluded: tuple[tuple[str, str], ...] = field(default=())
 
 
+class _Counted:
+    """The traces of a side that count already: a session that is there twice, perhaps packed otherwise, is one run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._known: dict[tuple[int | None, ...], list[tuple[TraceOfSide, str | None]]] = {}
+
+    def same_as(self, one: TraceOfSide, health: TraceHealth) -> str | None:
+        """Label of the one that is the same trace; without, this one counts from now on."""
+        alike = self._known.setdefault((health.unpacked_bytes, health.start_ns, health.end_ns), [])
+        for other, sha256 in alike:
+            if sha256 == health.sha256 or self._content(other) == self._content(one):
+                return other.label
+        alike.append((one, health.sha256))
+        return None
+
+    def _content(self, one: TraceOfSide) -> str:
+        return check_file(one.path, settings=self._settings).content_sha256
+
+
 def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> Side:
     """Reads traces; nothing is stored.
 
@@ -107,11 +128,14 @@ def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> S
 
     with Engines(settings) as engines, ThreadPoolExecutor(usable_cores()) as pool:
         everything = list(zip(traces, pool.map(read, traces), strict=True))
-    runs, excluded = [], []
+    runs, excluded, counted = [], [], _Counted(settings)
     for one, (inspection, stacks_told) in everything:
         reason = inspection.health.reason
         if reason is not None:
             excluded.append((one.label, f"{inspection.health.detail}: {reason.sentence}"))
+            continue
+        if (same := counted.same_as(one, inspection.health)) is not None:
+            excluded.append((one.label, f"it is the same trace as {same}, which counts once"))
             continue
         own = [series for series in inspection.series if series.values is not None]
         values = {series.name: series.values for series in own if series.values is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -15,7 +16,13 @@ _EXPLAIN = re.compile(r"\s*EXPLAIN\s*(ANALYZE\b|\([^()]*\))?\s*", re.IGNORECASE)
 
 def _require_reading(sql: str) -> None:
     """The data folder is open to queries, and DuckDB knows no folder that can only be read: COPY could write there."""
-    for statement in duckdb.extract_statements(sql):
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1:
+        told = (
+            "it is empty" if not statements else f"it is {len(statements)} statements, and only the last would be shown"
+        )
+        raise ValueError(f"the query was refused: {told}; give one")
+    for statement in statements:
         kind, text = statement.type, statement.query
         if kind == duckdb.StatementType.EXPLAIN and (prefix := _EXPLAIN.match(text)):
             kind = duckdb.extract_statements(text[prefix.end() :])[0].type
@@ -24,7 +31,7 @@ def _require_reading(sql: str) -> None:
 
 
 def run_query(reader: Reader, sql: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """(rows, column names) of a query.
+    """(rows, column names) of a query; of columns with the same name the later ones are `name_1`, `name_2` …
 
     Raises:
         ValueError: DuckDB refuses it, the text is DuckDB's own first lines; or it would do more than read.
@@ -34,5 +41,14 @@ def run_query(reader: Reader, sql: str) -> tuple[list[dict[str, Any]], list[str]
         table = reader.arrow(sql)
     except duckdb.Error as error:
         raise ValueError(f"the query was refused: {' '.join(str(error).split())[:500]}") from error
-    names = list(table.column_names)
-    return table.to_pylist(), names
+    names = _told_apart(table.column_names)
+    return table.rename_columns(names).to_pylist(), names
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Columns of one name get a number, as DuckDB numbers those of a subquery: rows know their values by name."""
+    found: list[str] = []
+    for name in names:
+        told = (name, *(f"{name}_{number}" for number in range(1, len(names) + 1)))
+        found.append(next(one for one in told if one not in found and (one == name or one not in names)))
+    return found
