@@ -29,9 +29,13 @@ def _put(path: Path, content: bytes) -> None:
     descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=f".{os.getpid()}.part")
     try:
         with open(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o644)  # temporary files are private; a site may be put behind a web server
             file.write(content)
-        os.replace(part, path)
+        _publish(Path(part), path)
     except BaseException:
-        os.unlink(part)
+        Path(part).unlink(missing_ok=True)
         raise
+
+
+def _publish(part: Path, target: Path) -> None:
+    part.chmod(0o644)  # temporary files are private; a site may be put behind a web server
+    os.replace(part, target)
