@@ -115,7 +115,8 @@ def _require_of_log_only(*, of_run: bool) -> None:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     ]
     if given:
-        raise ValueError(f"{', '.join(given)}: of a --log{' or a version' if of_run else ''} only, not of a run")
+        others, this = ("--log or a version", "run") if of_run else ("--log", "version")
+        raise ValueError(f"{', '.join(given)}: of a {others} only, not of a {this}")
 
 
 def _of_log(

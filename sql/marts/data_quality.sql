@@ -3,7 +3,9 @@
 CREATE VIEW marts.data_quality AS
 SELECT
     findings.run_id, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
-    coalesce(findings.detail, reasons.sentence) AS detail, findings.is_blocking
+    coalesce(findings.detail, reasons.sentence) AS detail,
+    -- What is wrong with a series blocks where that series is judged.
+    coalesce(findings.is_blocking, findings.series IN (SELECT judged.series FROM core.distances AS judged)) AS is_blocking
 FROM (
     SELECT run_id, 'run' AS scope, NULL::VARCHAR AS series, reason_code, reason AS detail, true AS is_blocking
     FROM core.runs WHERE is_quarantined
@@ -31,18 +33,17 @@ FROM (
     FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
     WHERE NOT runs.is_quarantined AND traces.run_id IS NULL
     UNION ALL
-    SELECT run_id, 'series', series, coalesce(reason_code, 'series_missing'), reason, series IN (SELECT judged.series FROM core.distances AS judged)
+    SELECT run_id, 'series', series, coalesce(reason_code, 'series_missing'), reason, NULL
     FROM core.time_series WHERE is_missing
     UNION ALL
     SELECT DISTINCT run_id, 'run', NULL, 'series_missing',
         format('The run as a whole is not judged, missing although the history has it: {}.', array_to_string(missing_series, ', ')), true
     FROM core.distances WHERE is_latest AND series = '*' AND len(missing_series) > 0
     UNION ALL
-    SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count),
-        series IN (SELECT judged.series FROM core.distances AS judged)
+    SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), NULL
     FROM core.time_series WHERE not_finite_count > 0
     UNION ALL
-    SELECT run_id, 'series', series, 'empty', NULL, series IN (SELECT judged.series FROM core.distances AS judged)
+    SELECT run_id, 'series', series, 'empty', NULL, NULL
     FROM core.time_series WHERE sample_count = 0
     UNION ALL
     SELECT run_id, 'history', NULL, 'not_enough_history',

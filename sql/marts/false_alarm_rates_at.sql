@@ -1,5 +1,5 @@
 -- Measured false-alarm rates at any ω: SELECT * FROM marts.false_alarm_rates_at(0.5). At NULL: at the usual ω, those evaluated so far and the one in force. Of the detector in force, or detector := 'iqr', 'all'.
--- depends: chosen_detector, current_value, is_omega, is_over_threshold, reviews
+-- depends: chosen_detector, current_value, is_alarm_at, is_omega, reviews
 CREATE MACRO marts.false_alarm_rates_at(omega, detector := NULL) AS TABLE
 SELECT
     counted.detector,
@@ -33,7 +33,7 @@ FROM (
             alike.*,
             omegas.omega,
             len(list_filter(
-                alike.measurements, lambda one: marts.is_over_threshold(one.distance, one.q1, one.q3, omegas.omega) AND one.is_recheck_passed IS DISTINCT FROM false
+                alike.measurements, lambda one: marts.is_alarm_at(one.distance, one.q1, one.q3, one.is_recheck_passed, omegas.omega)
             )) AS flagged_count,
             -- As the state of a verdict: what lacks a series is not judged unless it is anomalous all the same.
             CASE WHEN alike.is_lacking THEN flagged_count ELSE len(alike.measurements) END AS judged_count,

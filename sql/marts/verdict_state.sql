@@ -1,9 +1,9 @@
 -- State of a verdict at ω. Missing data is never normal, and nothing is improved while a series is over its own uncorrected threshold.
--- depends: is_over_threshold
+-- depends: is_alarm_at, is_over_threshold
 CREATE MACRO marts.verdict_state(measured_state, distance, q1, q3, improvement, uncorrected_distance, missing_series, is_recheck_passed, omega) AS
 CASE
     WHEN measured_state <> 'scored' THEN measured_state
-    WHEN marts.is_over_threshold(distance, q1, q3, omega) AND is_recheck_passed IS DISTINCT FROM false THEN 'anomalous'
+    WHEN marts.is_alarm_at(distance, q1, q3, is_recheck_passed, omega) THEN 'anomalous'
     WHEN len(missing_series) > 0 THEN 'series_missing'
     WHEN marts.is_over_threshold(improvement, q1, q3, omega)
         AND NOT marts.is_over_threshold(coalesce(uncorrected_distance, distance), q1, q3, omega) THEN 'improved'

@@ -1,5 +1,5 @@
 -- Verdicts on versions as a whole at any ω, their runs combined: SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated. Of the detector in force, or detector := 'iqr', 'all'.
--- depends: chosen_detector, current_value, critical_omega, excess_ratio_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at
+-- depends: chosen_detector, current_value, critical_omega, excess_ratio_at, is_alarm_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at
 CREATE MACRO marts.version_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     decided.app,
@@ -71,7 +71,7 @@ FROM (
         any_value(parts.run_count) AS run_count,
         len(list_distinct(flatten(list(parts.judged)))) AS judged_count,
         len(list_distinct(list_transform(
-            list_filter(flatten(list(parts.singles)), lambda one: marts.is_over_threshold(one.distance, one.q1, one.q3, parts.omega) AND one.is_recheck_passed IS DISTINCT FROM false), lambda one: one.run_id
+            list_filter(flatten(list(parts.singles)), lambda one: marts.is_alarm_at(one.distance, one.q1, one.q3, one.is_recheck_passed, parts.omega)), lambda one: one.run_id
         ))) AS anomalous_count,
         -- Together, or most of them, or half of six and more, each by itself, which may be in different series.
         coalesce(bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)), false) AS is_over,

@@ -223,15 +223,21 @@ def test_another_order_of_versions_and_a_lost_page_make_pages_due(own_sample, tm
     assert "the version before is 1.1.9" in _shown(_text(out, "com.example.notes", "1.2.0"))
 
 
-def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sample, tmp_path):
-    out = tmp_path / "reports"
-    with own_sample.writing():
+def _site_of_other_benchmarks(warehouse, folder):
+    """A site that is whole but for the benchmarks of a version, which were measured anew."""
+    out = folder / "reports"
+    with warehouse.writing():
         """The first write of a copied warehouse makes its marts anew."""
-    with own_sample.reading() as reader:
+    with warehouse.reading() as reader:
         site.build_site(reader, out)
-    with own_sample.writing() as writer:
+    with warehouse.writing() as writer:
         writer.execute("UPDATE core.benchmark_distances SET distance = 1000")
         writer.execute("UPDATE core.benchmark_judged SET measured_at = measured_at + INTERVAL 1 SECOND")
+    return out
+
+
+def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sample, tmp_path):
+    out = _site_of_other_benchmarks(own_sample, tmp_path)
     with own_sample.reading() as reader:
         written = site.build_benchmark_pages(reader, out)
         assert [page for page in written if page.startswith("versions/")] == ["versions/com.example.notes@1.0.0.html"]
@@ -240,14 +246,7 @@ def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sam
 
 def test_benchmarks_count_as_shown_when_the_page_is_written_not_before(own_sample, tmp_path, monkeypatch):
     """A build that dies at the page leaves it to the next one."""
-    out = tmp_path / "reports"
-    with own_sample.writing():
-        """The first write of a copied warehouse makes its marts anew."""
-    with own_sample.reading() as reader:
-        site.build_site(reader, out)
-    with own_sample.writing() as writer:
-        writer.execute("UPDATE core.benchmark_distances SET distance = 1000")
-        writer.execute("UPDATE core.benchmark_judged SET measured_at = measured_at + INTERVAL 1 SECOND")
+    out = _site_of_other_benchmarks(own_sample, tmp_path)
     write = version_site.write
 
     def full(path, text):

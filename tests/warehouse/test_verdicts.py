@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import duckdb
@@ -20,14 +21,23 @@ from perfreg_assets.warehouse.connection import Writer
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
+@contextmanager
+def _holding(memory: duckdb.DuckDBPyConnection, run_ids: str) -> Iterator[Writer]:
+    """A warehouse in memory with these runs; what is written is rolled back."""
+    memory.execute("BEGIN TRANSACTION")
+    try:
+        writer = Writer(memory)
+        _register(writer, run_ids)
+        yield writer
+    finally:
+        memory.execute("ROLLBACK")
+
+
 @pytest.fixture
 def writer(memory: duckdb.DuckDBPyConnection) -> Iterator[Writer]:
-    """A warehouse in memory with the runs a, b, c; what a test writes is rolled back."""
-    memory.execute("BEGIN TRANSACTION")
-    writer = Writer(memory)
-    _register(writer, "abc")
-    yield writer
-    memory.execute("ROLLBACK")
+    """With the runs a, b, c."""
+    with _holding(memory, "abc") as writer:
+        yield writer
 
 
 def _register(writer: Writer, run_ids: str) -> None:
@@ -99,10 +109,7 @@ def _measured(draw: st.DrawFn) -> distances.DistanceRow:
 def test_stored_and_recomputed_verdicts_are_the_rule_at_any_omega(
     memory: duckdb.DuckDBPyConnection, measured: list[distances.DistanceRow], omega: float
 ) -> None:
-    memory.execute("BEGIN TRANSACTION")
-    try:
-        writer = Writer(memory)
-        _register(writer, "a")
+    with _holding(memory, "a") as writer:
         rows = [dataclasses.replace(row, series=f"s{i}") for i, row in enumerate(measured)]
         distances.upsert(writer, rows)
         assert verdicts.evaluate(writer, omega, "default") == len(rows)
@@ -119,8 +126,6 @@ def test_stored_and_recomputed_verdicts_are_the_rule_at_any_omega(
             assert is_anomalous is (state == "anomalous" if state in judged else None)
             assert excess_ratio is None or threshold > 0
             assert (critical_omega is None) == (threshold is None)
-    finally:
-        memory.execute("ROLLBACK")
 
 
 @given(st.lists(_measured(), min_size=1, max_size=30), st.floats(0, 100) | st.sampled_from([0.0, 0.5, 1.0, 1.5]))
@@ -128,11 +133,8 @@ def test_stored_and_recomputed_verdicts_are_the_rule_at_any_omega(
 def test_rates_at_any_omega_count_what_the_rule_says_of_each(
     memory: duckdb.DuckDBPyConnection, measured: list[distances.DistanceRow], omega: float
 ) -> None:
-    memory.execute("BEGIN TRANSACTION")
-    try:
-        writer = Writer(memory)
-        run_ids = [chr(ord("A") + i) for i in range(len(measured))]
-        _register(writer, "".join(run_ids))
+    run_ids = "".join(chr(ord("A") + i) for i in range(len(measured)))
+    with _holding(memory, run_ids) as writer:
         distances.upsert(
             writer, [dataclasses.replace(row, run_id=run_id) for run_id, row in zip(run_ids, measured, strict=True)]
         )
@@ -140,8 +142,6 @@ def test_rates_at_any_omega_count_what_the_rule_says_of_each(
         judged = sum(state in ("anomalous", "normal", "improved") for state in states)
         counted = writer.rows("SELECT judged_count, flagged_count FROM marts.false_alarm_rates_at(?)", [omega])
         assert counted == ([(judged, states.count("anomalous"))] if judged else [])
-    finally:
-        memory.execute("ROLLBACK")
 
 
 def test_a_rate_and_the_rule_agree_also_on_the_threshold_itself(writer: Writer) -> None:
