@@ -246,10 +246,10 @@ class Settings:
         0.95, unit="quantile", minimum=0.5, maximum=1, source="thesis 4.3", is_kept=True
     )
     discord_skip_start_s: float = _parameter(
-        15.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends", is_kept=True
+        15.0, unit="s", minimum=0, source="mode thesis: half of its false positives lie at the ends", is_kept=True
     )
     discord_skip_end_s: float = _parameter(
-        8.0, unit="s", minimum=0, source="half of the thesis' false positives lie at the ends", is_kept=True
+        8.0, unit="s", minimum=0, source="mode thesis: half of its false positives lie at the ends", is_kept=True
     )
     matrix_profile_backend: str = _parameter(
         "numba", unit="name", choices=("numba", "stumpy"), source="equal to 1e-9, see benchmarks"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,17 +46,22 @@ def place(
     mode = detection.definition_of(detector).localisation
 
     def work(draw: Draw) -> list[Placed]:
+        def is_alarm(row: LabelledSeries) -> bool:
+            return alarms.get((row.app, draw.repeat, row.run_id, row.series), False)
+
         return [
-            Placed(row, windows, alarms.get((row.app, draw.repeat, row.run_id, row.series), False))
+            Placed(row, windows, is_alarm(row))
             for series in dataset.rows[draw.app]
-            for row, windows in _windows(dataset, draw, series, mode)
+            for row, windows in _windows(dataset, draw, series, mode, is_alarm)
         ]
 
     found = each(draws, work, f"{detector}, localisation", progress)
     return [one for some in found for one in some]
 
 
-def _windows(dataset: Dataset, draw: Draw, name: str, mode: str) -> list[tuple[LabelledSeries, tuple[Window, ...]]]:
+def _windows(
+    dataset: Dataset, draw: Draw, name: str, mode: str, is_alarm: Callable[[LabelledSeries], bool]
+) -> list[tuple[LabelledSeries, tuple[Window, ...]]]:
     rows = rows_of(dataset, draw, name)
     if rows is None:
         return []
@@ -66,7 +71,9 @@ def _windows(dataset: Dataset, draw: Draw, name: str, mode: str) -> list[tuple[L
     known, judged = samples[: len(history)], samples[len(history) :]
     if mode == "default":
         localiser = Localiser(known, series=series, interval_s=interval_s)
-        return [(row, localiser.find(one).windows) for row, one in zip(targets, judged, strict=True)]
+        return [
+            (row, localiser.find(one, is_alarm=is_alarm(row)).windows) for row, one in zip(targets, judged, strict=True)
+        ]
     center = dba([one.values for one in known])
 
     def thesis(one: Sample) -> tuple[Window, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,21 +45,35 @@ class Excess:
     probability: Floats
 
 
-class UsualDifferences:
-    """Density of the differences that normal runs have, per class of expected load."""
+class Compared(NamedTuple):
+    """A run beside what the history had at the same places.
 
-    def __init__(self, differences: Sequence[Floats], expected: Sequence[Floats]) -> None:
-        """From the history's runs, each (n_i,) beside the others; unit of the series."""
-        pooled, load = np.concatenate(differences), np.concatenate(expected)
+    Attributes:
+        differences: (n,) to the usual load, unit of the series.
+        usual: (n,) load, unit of the series.
+        startup: how many of the first samples belong to the app's start, where runs differ in their own way.
+    """
+
+    differences: Floats
+    usual: Floats
+    startup: int = 0
+
+
+class UsualDifferences:
+    """Density of the differences that normal runs have, per class of expected load, and of the start by itself."""
+
+    def __init__(self, runs: Sequence[Compared]) -> None:
+        """From the history's runs, each beside the others."""
+        pooled, load = (np.concatenate(parts) for parts in ([one[0] for one in runs], [one[1] for one in runs]))
         size = np.abs(pooled)
         self._typical = max(float(np.median(size)), 1e-9 + 1e-6 * float(size.max()))
         self._borders = np.quantile(load, np.linspace(0, 1, LOAD_CLASSES + 1)[1:-1])
         edges = np.arange(-GRID_HALF_WIDTH - GRID_STEP / 2, GRID_HALF_WIDTH + GRID_STEP, GRID_STEP)
         kernel = np.exp(-0.5 * (np.arange(-16, 17) / SMOOTHING_STEPS) ** 2)
-        classes = np.searchsorted(self._borders, load)
+        classes = np.concatenate([self._classes(one) for one in runs])
         position = np.arcsinh(pooled / self._typical)
         rows = []
-        for index in range(LOAD_CLASSES):
+        for index in range(LOAD_CLASSES + 1):
             counts = np.histogram(position[classes == index], bins=edges)[0].astype(np.float64)
             smooth = np.convolve(counts, kernel / kernel.sum(), mode="same") + SMALLEST_DENSITY * len(pooled) / len(
                 counts
@@ -75,9 +89,10 @@ class UsualDifferences:
         tallest = max(self._largest_height, float(np.quantile(differences, 0.99)))
         return np.geomspace(self._smallest_height, tallest, HEIGHTS)
 
-    def log_likelihood(self, differences: Floats, expected: Floats) -> Floats:
-        """(n,) of each difference in a usual run."""
-        classes = np.searchsorted(self._borders, expected)
+    def log_likelihood(self, run: Compared, lifted: float = 0.0) -> Floats:
+        """(n,) of each difference, less `lifted`, in a usual run."""
+        classes = self._classes(run)
+        differences = run.differences - lifted
         position = (np.arcsinh(differences / self._typical) + GRID_HALF_WIDTH) / GRID_STEP
         position = np.clip(position, 0, self._log_density.shape[1] - 1.001)
         below = position.astype(np.int64)
@@ -85,14 +100,20 @@ class UsualDifferences:
         log_density = self._log_density[classes, below] * (1 - share) + self._log_density[classes, below + 1] * share
         return log_density - 0.5 * np.log(differences**2 + self._typical**2)  # d arsinh / d difference
 
+    def _classes(self, run: Compared) -> NDArray[np.int64]:
+        """(n,) by expected load, the last class for the start."""
+        classes = np.searchsorted(self._borders, run.usual)
+        classes[: run.startup] = LOAD_CLASSES
+        return classes
 
-def find_excess(usual: UsualDifferences, differences: Floats, expected: Floats, interval_s: float) -> Excess:
+
+def find_excess(usual: UsualDifferences, run: Compared, interval_s: float) -> Excess:
     """The most likely division of a run (n,) into usual and excess samples."""
-    plain = usual.log_likelihood(differences, expected)
+    plain = usual.log_likelihood(run)
     total = float(plain.sum())
-    best: tuple[float, float, NDArray[Any]] = (-np.inf, 0.0, np.zeros(len(differences)))
-    for height in usual.heights(differences):
-        lifted = usual.log_likelihood(differences - height, expected)
+    best: tuple[float, float, NDArray[Any]] = (-np.inf, 0.0, np.zeros(len(plain)))
+    for height in usual.heights(run.differences):
+        lifted = usual.log_likelihood(run, float(height))
         for burst in BURST_S:
             leave = min(interval_s / burst, 0.9)
             for share in SHARES:

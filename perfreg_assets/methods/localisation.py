@@ -5,8 +5,9 @@ quantiles: some 5 to 10 % of every run, normal ones too, and blind to level.
 
 `default`: extra load is found as samples in an excess state (`excess_load`), extra memory by its onset (`leak_onset`).
 Both compare with the history itself, whose runs, each beside the others, say what chance brings: where the run as a
-whole shows no more than that, nothing is flagged. The profile is a probability per sample, so its thresholds mean the
-same for every series: a window is where it is above one half, and counts if it reaches seven tenths somewhere.
+whole shows no more than that, nothing is flagged, but for runs whose verdict says already that they differ: of these
+the strongest window is. The profile is a probability per sample, so its thresholds mean the same for every series:
+a window is where it is above one half, and counts if it reaches seven tenths somewhere.
 Where the path is known, usual load is what the history had in the same state (screen, seconds since the last action).
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,9 +26,8 @@ from perfreg_assets.methods.barycenter import Barycenter, dba
 from perfreg_assets.methods.calibration import inlier_mask, predictive_score
 from perfreg_assets.methods.discords import Localisation, Window, merge_windows, thesis_discords
 from perfreg_assets.methods.dtw import align
-from perfreg_assets.methods.excess_load import Excess, UsualDifferences, find_excess
+from perfreg_assets.methods.excess_load import Compared, Excess, UsualDifferences, find_excess
 from perfreg_assets.methods.features import (
-    LARGEST_STARTUP_SHARE,
     Scale,
     centred,
     levels_and_changes,
@@ -65,6 +66,7 @@ def localise(
     skip_start_s: float = 15.0,
     skip_end_s: float = 8.0,
     backend: str = "numba",
+    is_alarm: bool = False,
 ) -> Localisation:
     """Windows in which the target differs from its history.
 
@@ -74,8 +76,8 @@ def localise(
         interval_s: between samples.
         barycenter: of the history; `thesis` computes it when it is missing, `default` needs none.
         mode: one of `detection.localisation_names()`.
-        window_s, quantile_low, quantile_high, backend: of `thesis`.
-        skip_start_s, skip_end_s: what is not examined; memory is flagged up to the end, where a leak is largest.
+        window_s, quantile_low, quantile_high, skip_start_s, skip_end_s, backend: of `thesis`.
+        is_alarm: of `default`, see `Localiser.find`.
 
     Returns:
         `default`: a profile (n,) of probabilities with window 1 sample, and windows whose confidence is the highest
@@ -100,66 +102,77 @@ def localise(
         )
     if mode != "default":
         raise ValueError(f"localisation = {mode!r}: allowed is {' or '.join(detection.localisation_names())}")
-    localiser = Localiser(
-        history, series=series, interval_s=interval_s, skip_start_s=skip_start_s, skip_end_s=skip_end_s
-    )
-    return localiser.find(target)
+    return Localiser(history, series=series, interval_s=interval_s).find(target, is_alarm=is_alarm)
 
 
 class Localiser:
     """Mode `default` for several targets beside one history: what chance brings is learned once."""
 
-    def __init__(
-        self,
-        history: Sequence[Sample],
-        *,
-        series: SeriesDefinition,
-        interval_s: float,
-        skip_start_s: float = 15.0,
-        skip_end_s: float = 8.0,
-    ) -> None:
+    def __init__(self, history: Sequence[Sample], *, series: SeriesDefinition, interval_s: float) -> None:
         """See `localise`.
 
         Raises:
             ValueError: fewer than 3 history runs, or a series is too short or not finite.
         """
+        self._first = startup_samples if series.kind == "memory" else _from_the_start
         self._interval_s = interval_s
-        self._skip_start = round(skip_start_s / interval_s)
-        self._skip_end = round(skip_end_s / interval_s)
         known = checked_values(history, SMALLEST_HISTORY)
         self._models: list[_CourseModel | _MemoryModel]
         if series.kind == "memory":
-            self._skip_end = 0
             self._models = [_MemoryModel(known, interval_s, sign) for sign in _SIGNS[series.worse]]
         else:
             scale = scale_of(series.kind, known)
-            self._models = [
-                _CourseModel(history, known, scale, interval_s, self._skip_end, sign) for sign in _SIGNS[series.worse]
-            ]
+            self._models = [_CourseModel(history, known, scale, interval_s, sign) for sign in _SIGNS[series.worse]]
 
-    def find(self, target: Sample) -> Localisation:
+    def find(self, target: Sample, *, is_alarm: bool = False) -> Localisation:
         """Windows of the target, (n,), and its profile (n,) of probabilities.
+
+        Args:
+            is_alarm: its verdict says already that it departs from its history. Then something is shown where the
+                models alone would call it chance: the strongest window.
 
         Raises:
             ValueError: the series is too short or not finite.
         """
         (judged,) = checked_values([target], 1)
-        found = np.max([model.profile(target, judged) for model in self._models], axis=0)
-        profile: Floats = np.clip(found, 0.0, 1.0)  # sums may be rounded to the next number above 1
-        # What the models leave out at the start is not examined, however little is to be skipped.
-        first = max(
-            min(self._skip_start, int(LARGEST_STARTUP_SHARE * len(judged))),
-            startup_samples(len(judged), self._interval_s),
-        )
-        end = len(judged) - _end_samples(len(judged), self._skip_end)
-        profile[:first] = 0.0
-        profile[end:] = 0.0
-        return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile), (first, end))
+        courses = [model.course(target, judged) for model in self._models]
+        passed = [course.probability for course in courses if course.is_more_than_chance]
+        profile: Floats = np.max(passed, axis=0) if passed else np.zeros(len(judged))
+        if is_alarm and not passed:
+            profile = _strongest([course.probability for course in courses])
+        first = self._first(len(judged), self._interval_s)
+        return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile), (first, len(judged)))
 
 
-def _end_samples(length: int, skip_end: int) -> int:
-    """Of a short run at most a tenth is left out at the end."""
-    return min(skip_end, length // 10)
+def _from_the_start(length: int, interval_s: float) -> int:
+    """Load is examined from the first sample on, memory after start-up (`startup_samples`)."""
+    return 0
+
+
+def _strongest(profiles: Sequence[Floats]) -> Floats:
+    """Of several profiles (n,) the one window with the most samples in excess, by their probabilities; 0 elsewhere."""
+    kept = np.zeros_like(profiles[0])
+    most = 0.0
+    for profile in profiles:
+        for window in _windows(profile):
+            inside = slice(window.start, window.end)
+            if profile[inside].sum() > most:
+                most = float(profile[inside].sum())
+                kept = np.zeros_like(profile)
+                kept[inside] = profile[inside]
+    return kept
+
+
+class _Course(NamedTuple):
+    """What a model says of a run.
+
+    Attributes:
+        probability: (n,), each in 0 to 1, given that the run differs from its history at all.
+        is_more_than_chance: whether the run's evidence for that is more than normal runs have.
+    """
+
+    probability: Floats
+    is_more_than_chance: bool
 
 
 def _windows(profile: Floats) -> tuple[Window, ...]:
@@ -184,35 +197,37 @@ class _CourseModel:
         known: list[Floats],
         scale: Scale,
         interval_s: float,
-        skip_end: int,
         sign: int,
     ) -> None:
-        self._interval_s, self._skip_end = interval_s, skip_end
+        self._interval_s = interval_s
         self._scale, self._sign = scale, sign
         self._runs = [_Run(sample, values, scale, sign) for sample, values in zip(history, known, strict=True)]
-        pairs = [self._differences(run, [other for other in self._runs if other is not run]) for run in self._runs]
-        self._usual = UsualDifferences([difference for difference, _ in pairs], [load for _, load in pairs])
-        self._evidence = np.array([_log_evidence(find_excess(self._usual, *pair, interval_s)) for pair in pairs])
+        compared = [self._compared(run, [other for other in self._runs if other is not run]) for run in self._runs]
+        self._usual = UsualDifferences(compared)
+        self._evidence = np.array([_log_evidence(find_excess(self._usual, one, interval_s)) for one in compared])
 
-    def profile(self, target: Sample, judged: Floats) -> Floats:
-        """Probabilities (n,) of excess load; 0 where the run as a whole shows no more than chance brings."""
-        pair = self._differences(_Run(target, judged, self._scale, self._sign), self._runs)
-        found = find_excess(self._usual, *pair, self._interval_s)
-        profile: Floats = np.zeros(len(judged))
-        if _passes(self._evidence, _log_evidence(found), LOAD_GATE):
-            first = startup_samples(len(judged), self._interval_s)
-            profile[first : first + len(found.probability)] = found.probability
-        return profile
+    def course(self, target: Sample, judged: Floats) -> _Course:
+        """Probabilities (n,) of excess load."""
+        compared = self._compared(_Run(target, judged, self._scale, self._sign), self._runs)
+        found = find_excess(self._usual, compared, self._interval_s)
+        probability: Floats = np.clip(found.probability, 0.0, 1.0)  # sums may be rounded to the next number above 1
+        return _Course(probability, _passes(self._evidence, _log_evidence(found), LOAD_GATE))
 
-    def _differences(self, run: _Run, others: list[_Run]) -> tuple[Floats, Floats]:
-        """(difference to the usual load, usual load), without start-up and end."""
+    def _compared(self, run: _Run, others: list[_Run]) -> Compared:
         usual = _expected_load(run, others)
-        length = len(run.values)
-        kept = slice(startup_samples(length, self._interval_s), length - _end_samples(length, self._skip_end))
-        difference = (run.values - usual)[kept]
-        # What is there all along (another background load) lies nowhere in particular; quiet seconds show it best.
-        quiet = usual[kept] <= np.median(usual[kept])
-        return difference - np.median(difference[quiet]), usual[kept]
+        differences = run.values - usual
+        startup = startup_samples(len(usual), self._interval_s)
+        return Compared(differences - _surplus(differences, usual), usual, startup)
+
+
+def _surplus(differences: Floats, usual: Floats) -> float:
+    """What is there all along (another background load), unit of the differences (n,): it lies nowhere in particular.
+
+    Quiet seconds show it best, but where work was added on the quiet screens they show that; a load that is there all
+    along is there in most seconds of the session as well.
+    """
+    quiet = differences[usual <= np.median(usual)]
+    return float(min(np.median(quiet), np.median(differences)))
 
 
 class _Run:
@@ -261,15 +276,14 @@ class _MemoryModel:
             ]
         )
 
-    def profile(self, target: Sample, judged: Floats) -> Floats:
-        """Probabilities (n,) that extra memory has begun; 0 where the run shows no more than chance brings."""
+    def course(self, target: Sample, judged: Floats) -> _Course:
+        """Probabilities (n,) that extra memory has begun."""
         course = self._course(judged)
         found = find_onset(self._difference(course, self._courses), self._interval_s, float(np.median(self._gains)))
         known, value = np.log(self._gains + SMALLEST_GAIN), float(np.log(found.gain + SMALLEST_GAIN))
-        profile: Floats = np.zeros(len(judged))
-        if _passes(known, value, MEMORY_GATE):
-            profile[len(judged) - len(course) :] = found.begun
-        return profile
+        probability: Floats = np.zeros(len(judged))
+        probability[len(judged) - len(course) :] = np.clip(found.begun, 0.0, 1.0)
+        return _Course(probability, _passes(known, value, MEMORY_GATE))
 
     def _course(self, values: Floats) -> Floats:
         return centred(self._sign * log_memory(values)[startup_samples(len(values), self._interval_s) :])

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.dtw import align, dtw_distance, dtw_distances, dtw_pairwise
-from perfreg_assets.methods.excess_load import UsualDifferences, find_excess
+from perfreg_assets.methods.excess_load import Compared, UsualDifferences, find_excess
 from perfreg_assets.methods.jit import compilation_notice
 from perfreg_assets.methods.leak_onset import find_onset
 from perfreg_assets.methods.matrix_profile import ab_join
@@ -28,7 +28,7 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
     # Every kernel is reached from here, but for those of the two functions below (tested).
     some = np.linspace(0.0, 1.0, 64)
     other = some**2
-    usual = UsualDifferences([some - other, other - some], [some, other])
+    usual = UsualDifferences([Compared(some - other, some), Compared(other - some, other)])
     with compilation_notice(write):
         similarity(["a"], ["a"])
         dtw_distance(some, other)
@@ -37,7 +37,7 @@ def warm_up(write: Callable[[str], None] | None = None) -> None:
         align(some, other)
         dba([some, other])
         find_onset(some, 1.0, 0.0)
-        find_excess(usual, some - other, some, 1.0)
+        find_excess(usual, Compared(some - other, some), 1.0)
         ab_join(some, other, 4)
         ab_join(some, other, 4, normalize=False)
         nothing = np.zeros(0, np.int64)

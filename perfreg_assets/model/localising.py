@@ -94,6 +94,7 @@ def _localise(
         skip_start_s=settings.discord_skip_start_s,
         skip_end_s=settings.discord_skip_end_s,
         backend=settings.matrix_profile_backend,
+        is_alarm=True,  # what is due is anomalous
     )
 
 

@@ -23,7 +23,7 @@ class Window:
 
 
 def window_of(one: Suspicious, settings: Settings) -> Window:
-    """What is explained: of a whole run, not what windows are never looked for in."""
+    """What is explained: of a whole run, not its ends, where any two sessions differ most."""
     if one.window_index is not None:
         return Window(one.series, one.start_s, one.start_ns, one.end_ns)
     skip_start_s, skip_end_s = settings.discord_skip_start_s, settings.discord_skip_end_s

@@ -142,7 +142,7 @@ def unexamined(stretches: Sequence[tuple[float, float]]) -> str | None:
     if not stretches:
         return None
     told = enumerate_names([f"{plain_seconds(start)} to {plain_seconds(end)} s" for start, end in stretches])
-    return f"Not examined: {told}. Start and end differ in any two sessions."
+    return f"Not examined: {told}. Normal sessions differ too much there."
 
 
 def size(bytes_: float | None) -> str:

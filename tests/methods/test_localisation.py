@@ -9,6 +9,7 @@ from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods import localisation
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.discords import thesis_discords
+from perfreg_assets.methods.excess_load import Excess
 from perfreg_assets.methods.localisation import CONVINCING, Localiser, localise
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import StatePath, state_codes
@@ -80,16 +81,75 @@ def test_extra_memory_is_flagged_from_its_onset_to_the_end(shape):
     assert found.windows[0].end == SECONDS
 
 
-def test_start_and_end_are_never_flagged_for_load():
+def test_start_and_end_are_examined_beside_those_of_the_history():
+    """What all sessions do in their first seconds is usual there; what is above it is found, there as elsewhere."""
     generator = np.random.default_rng(3)
-    history = [Sample(load_values(generator)) for _ in range(10)]
-    values = load_values(generator)
-    values[[*range(15), *range(SECONDS - 8, SECONDS), *range(100, 110)]] += 1.0
-    found = localise(history, Sample(values), series=CPU, interval_s=1.0, skip_start_s=15, skip_end_s=8)
+    (codes,) = state_codes([StatePath(STEPS)], [SECONDS], 1.0)
+
+    def session(extra=()):
+        values = load_values(generator)
+        values[:15] += 1.5 * np.exp(-np.arange(15) / 5) * generator.uniform(0.8, 1.2)
+        values[[*extra]] += 1.0
+        return Sample(values, codes)
+
+    localiser = Localiser([session() for _ in range(10)], series=CPU, interval_s=1.0)
+    assert sum(flags(localiser.find(session()))[:15].any() for _ in range(20)) <= 1
+    injected = [*range(3, 13), *range(100, 110), *range(SECONDS - 6, SECONDS)]
+    found = localiser.find(session(injected))
     hit = flags(found)
-    assert hit[100:110].all()
-    assert not hit[:15].any()
-    assert not hit[SECONDS - 8 :].any()
+    assert found.examined == (0, SECONDS)
+    assert hit[injected].mean() > 0.8
+    assert hit.sum() <= len(injected) + 4
+
+
+def test_an_alarm_has_its_strongest_window_where_the_run_as_a_whole_looks_like_chance(monkeypatch):
+    generator = np.random.default_rng(8)
+    localiser = Localiser([Sample(load_values(generator)) for _ in range(10)], series=CPU, interval_s=1.0)
+    values = load_values(generator)
+    values[50:56] += 0.7
+    values[120:132] += 0.7
+    target = Sample(values)
+    several = localiser.find(target)
+    assert len(several.windows) == 2
+    assert localiser.find(target, is_alarm=True).windows == several.windows
+    monkeypatch.setattr(localisation, "LOAD_GATE", np.inf)
+    assert localiser.find(target).windows == ()
+    one = localiser.find(target, is_alarm=True)
+    assert one.windows == several.windows[1:], "the longer one"
+    assert not one.profile[: one.windows[0].start].any(), "the profile shows what is flagged, no more"
+
+
+@pytest.mark.parametrize("shape", ["ramp", "step"])
+def test_extra_memory_of_an_alarm_is_placed_however_much_memory_grows_by_chance(shape, monkeypatch):
+    generator = np.random.default_rng(9)
+    since = np.maximum(np.arange(SECONDS) - 120, 0)
+    target = Sample(memory_values(generator) + {"ramp": 3e5 * since, "step": 3e7 * (since > 0)}[shape])
+    localiser = Localiser([Sample(memory_values(generator)) for _ in range(10)], series=MEMORY, interval_s=1.0)
+    monkeypatch.setattr(localisation, "MEMORY_GATE", np.inf)
+    assert localiser.find(target).windows == ()
+    (window,) = localiser.find(target, is_alarm=True).windows
+    assert (window.start, window.end) == (pytest.approx(120, abs=15), SECONDS)
+
+
+def test_load_on_the_quietest_screens_is_not_taken_for_something_that_is_there_all_along():
+    """Two fifths of the session are on two screens that are usually idle; there, and only there, work is added."""
+    generator = np.random.default_rng(10)
+    heights = {"list": 0.05, "settings": 0.06, "editor": 0.3, "chart": 0.5, "feed": 0.4}
+    weights = [0.2, 0.2, 0.2, 0.2, 0.2]
+
+    def visit(extra):
+        screens = generator.choice(list(heights), 60, p=weights)
+        values = np.repeat([heights[str(one)] for one in screens], 4) + generator.gamma(2, 0.01, 240)
+        values[np.isin(np.repeat(screens, 4), extra)] += 0.4
+        return values, screens, StatePath([(4.0 * step + 4.0, str(one)) for step, one in enumerate(screens)])
+
+    runs = [visit([]) for _ in range(10)] + [visit(["list", "settings"])]
+    codes = state_codes([path for _, _, path in runs], [240] * 11, 1.0)
+    samples = [Sample(values, code) for (values, _, _), code in zip(runs, codes, strict=True)]
+    injected = np.isin(np.repeat(runs[-1][1], 4), ["list", "settings"])
+    hit = flags(localise(samples[:-1], samples[-1], series=CPU, interval_s=1.0, is_alarm=True))
+    assert (hit & injected).sum() >= 0.8 * injected.sum()
+    assert (hit & ~injected).sum() <= 0.1 * hit.sum()
 
 
 def test_known_states_tell_usual_load_where_the_order_of_screens_differs():
@@ -173,8 +233,8 @@ def test_a_probability_that_is_rounded_above_one_is_one(monkeypatch):
     generator = np.random.default_rng(6)
     history, target = [Sample(load_values(generator)) for _ in range(5)], Sample(load_values(generator))
     above = np.full(len(target.values), 1.0000000000000002)
-    monkeypatch.setattr(localisation._CourseModel, "profile", lambda *args: above)
-    found = localise(history, target, series=CPU, interval_s=1.0)
+    monkeypatch.setattr(localisation, "find_excess", lambda *args: Excess(1e9, 1.0, above))
+    found = Localiser(history, series=CPU, interval_s=1.0).find(target, is_alarm=True)
     assert found.profile.max() == 1.0
     assert [window.confidence for window in found.windows] == [1.0]
     assert [(window.start, window.end) for window in found.windows] == [found.examined]
