@@ -81,8 +81,8 @@ def localise(
 
     Returns:
         `default`: a profile (n,) of probabilities with window 1 sample, and windows whose confidence is the highest
-        probability in them, in 0 to 1: that the run carries extra load (memory) there, given that it differs from its
-        history at all. `thesis`: see `thesis_discords`.
+        probability in them, in 0 to 1, to two digits: that the run carries extra load (memory) there, given that it
+        differs from its history at all. `thesis`: see `thesis_discords`.
 
     Raises:
         ValueError: too few history runs, a series is too short or not finite, or the mode is not known.
@@ -179,7 +179,10 @@ def _windows(profile: Floats) -> tuple[Window, ...]:
     merged = merge_windows(
         profile, PROBABLE, CONVINCING, cover=(0, 1), confidence_low=PROBABLE, confidence_high=CONVINCING
     )
-    return tuple(replace(one, confidence=one.profile_value) for one in merged if one.profile_value > CONVINCING)
+    # To two digits: windows that look equally sure are, and the first of them leads.
+    return tuple(
+        replace(one, confidence=round(one.profile_value, 2)) for one in merged if one.profile_value > CONVINCING
+    )
 
 
 def _passes(known: Floats, value: float, gate: float) -> bool:

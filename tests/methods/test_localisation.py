@@ -56,9 +56,10 @@ def test_extra_load_is_found_where_it_was_injected():
     assert (hit & ~injected).sum() <= 2
     assert [window.start for window in found.windows] == sorted(window.start for window in found.windows)
     for window in found.windows:
-        assert CONVINCING < window.confidence <= 1
+        assert CONVINCING < window.profile_value <= 1
         assert window.start <= window.peak < window.end
-        assert window.profile_value == window.confidence == found.profile[window.peak]
+        assert window.profile_value == found.profile[window.peak]
+        assert window.confidence == round(window.profile_value, 2)
 
 
 @pytest.mark.parametrize(("series", "make"), [(CPU, load_values), (MEMORY, memory_values)])
