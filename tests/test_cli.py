@@ -293,6 +293,27 @@ def test_verdicts_of_nothing_exit_with_4(filled):
         unjudged = reader.value("SELECT version_name FROM marts.app_versions WHERE judged_run_count = 0 LIMIT 1")
     told = run("verdicts", "--app-version", unjudged, warehouse=filled)
     assert told.exit_code == 4
+    assert f"nothing could be judged; {unjudged}: The version as a whole is not judged: " in told.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "github", "junit", "markdown"])
+def test_a_version_whose_runs_were_all_taken_out_is_told_in_every_format(warehouse, form):
+    refused = "'q' AS run_id, '9.9' AS version_name, true AS is_quarantined, 'wrong_type' AS reason_code"
+    like = f"SELECT * REPLACE ({refused})"
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        writer.execute(f"INSERT INTO core.runs BY NAME {like} FROM core.runs WHERE app = 'com.example.shop' LIMIT 1")
+        writer.execute("UPDATE core.runs SET is_excluded = true WHERE version_name = '1.1.0'")
+    shown = ("verdicts", "--app", "com.example.shop", "--format", form, "--app-version")
+    for by in ("version", "run"):
+        told = run(*shown, "9.9", "--by", by, warehouse=warehouse)
+        assert told.exit_code == 4
+        assert "9.9: The version as a whole is not judged: 1 run is quarantined (wrong_type)." in told.stderr
+        if by == "version" or form not in ("json", "csv"):  # those have the rows of runs, and there is none
+            assert "quarantined (wrong_type)" in " ".join(told.stdout.replace("\\", "").split())
+    told = run(*shown, "1.1.0", "--by", "version", warehouse=warehouse)
+    assert told.exit_code == 4
+    assert "not_judged" in told.stdout
+    assert "versions: 1 not_judged; their runs: " in told.stderr
 
 
 def test_versions_come_first_and_by_version_rows_and_status_are_theirs(filled):

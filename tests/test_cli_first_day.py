@@ -229,9 +229,15 @@ def test_compare_judges_two_folders_of_traces_without_a_warehouse(tmp_path):
     better = run("compare", tmp_path / "b", tmp_path / "a", "--app", APP, "--format", "markdown")
     assert better.exit_code == 0
     assert "Better in B: cpu_app" in better.stdout.replace("\\", "")
+    assert (row["state"], row["mean_state"], row["growth_state"], row["reason"]) == ("anomalous",) * 2 + (None,) * 2
+    others = {one["reason"] for one in told["series"] if not one["is_judged"]}
+    assert others == {"not in judged_series"}
+    table = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP).stdout
+    assert "not judged: not in judged_series" in table
     one = run("compare", tmp_path / "a" / "0.pftrace", tmp_path / "b" / "0.pftrace", "--app", APP)
     assert one.exit_code == 4
     assert "needs 3 runs on each side" in one.stdout
+    assert "not judged: fewer than 3 runs on a side" in one.stdout
 
 
 def test_compare_tells_slices_and_call_stacks_of_traces_and_says_what_normal_is_worth(tmp_path):

@@ -28,16 +28,16 @@ ROWS = [
 
 
 def test_a_comment_begins_with_the_answer_and_the_worst():
-    text = formats.verdicts_markdown(ROWS)
+    text = formats.verdicts_markdown(ROWS, [])
     assert text.startswith("### perfreg: 1 anomalous, 1 improved, 1 normal, 1 not_enough_history of 4 runs\n")
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table) == 6
     assert table[2].startswith("| 🔴 | r2 | 1.5.0 | anomalous | cpu anomalous | worse: by 10 %, a lot |")
-    assert formats.verdicts_markdown([]) == "### perfreg: no runs\n\n"
+    assert formats.verdicts_markdown([], []) == "### perfreg: no runs\n\n"
 
 
 def test_annotations_are_one_line_each_with_what_the_runner_would_read_escaped():
-    lines = formats.verdicts_github(ROWS).splitlines()
+    lines = formats.verdicts_github(ROWS, []).splitlines()
     assert lines == [
         "::error title=perfreg%3A r2 of 1.5.0 is anomalous::worse: by 10 %25, a lot",
         "::warning title=perfreg%3A r3 of 1.5.0 is not_enough_history::cpu_app: uses 0.2 cores",
@@ -46,7 +46,7 @@ def test_annotations_are_one_line_each_with_what_the_runner_would_read_escaped()
 
 
 def test_junit_fails_what_is_anomalous_and_skips_what_was_not_judged():
-    root = ElementTree.fromstring(formats.verdicts_junit(ROWS))
+    root = ElementTree.fromstring(formats.verdicts_junit(ROWS, []))
     (suite,) = root.findall("testsuite")
     assert suite.attrib == {
         "name": "com.rig.shop 1.5.0", "tests": "5", "errors": "0", "failures": "2", "skipped": "1",
@@ -67,6 +67,46 @@ def versions(version_name="1.5.0", state="anomalous", explanation="As a whole it
         {"app": app, "version_name": version_name, "axis": axis, "state": one, "explanation": explanation}
         for axis, one in given.items()
     ]
+
+
+def test_what_only_the_runs_together_show_is_the_failure_that_the_exit_status_stands_for():
+    calm = [row("r1", "normal", app="com.rig"), row("r1", "normal", "cpu_app", app="com.rig")]
+    answer, _, *table = formats.verdicts_markdown(calm, versions("1_5")).splitlines()
+    assert answer == "### perfreg: 1 normal of 1 run, but together: 1\\_5 is anomalous"
+    assert table[2] == (
+        "| 🔴 | its runs together | 1\\_5 | anomalous | cpu anomalous, memory normal | As a whole it is anomalous. |"
+    )
+    assert formats.verdicts_github(calm, versions()).splitlines() == [
+        "::error title=perfreg%3A 1.5.0 is anomalous::As a whole it is anomalous.",
+        "::notice title=perfreg::1 normal of 1 run, but together: 1.5.0 is anomalous",
+    ]
+    root = ElementTree.fromstring(formats.verdicts_junit(calm, versions()))
+    assert [(one.get("name"), [child.tag for child in one]) for one in root.iter("testcase")] == [
+        ("its runs together", ["failure"]), ("the whole run", []), ("cpu_app", []),
+    ]  # fmt: skip
+    for told in (formats.verdicts_markdown, formats.verdicts_github, formats.verdicts_junit):
+        worse = [row("r2", "anomalous", app="com.rig")]
+        assert told(worse, versions()) == told(worse, [])  # its run says so already
+        assert told(calm, versions(state="normal")) == told(calm, [])
+    (first, last) = formats.verdicts_github([], versions(state="quarantined")[:1]).splitlines()
+    assert first == "::warning title=perfreg%3A 1.5.0 is quarantined::As a whole it is anomalous."
+    assert last == "::warning title=perfreg::no runs, but together: 1.5.0 is quarantined"
+
+
+def test_an_axis_may_be_anomalous_though_the_version_as_a_whole_is_not():
+    whole, *axes = versions()
+    shown = version_formats.Shown([{**whole, "state": "normal"}, *axes], [])
+    assert version_formats.versions_github(shown).splitlines()[0] == (
+        "::error title=perfreg%3A cpu of 1.5.0 is anomalous::As a whole it is anomalous."
+    )
+
+
+@pytest.mark.parametrize("state", ["quarantined", "not_judged", "not_enough_history", "of a later release"])
+def test_what_is_no_verdict_is_never_a_passed_test(state):
+    shown = version_formats.Shown(versions(state=state), [])
+    assert version_formats.versions_github(shown).startswith(f"::warning title=perfreg%3A 1.5.0 is {state}::")
+    cases = list(ElementTree.fromstring(version_formats.versions_junit(shown)).iter("testcase"))
+    assert [[child.tag for child in one] for one in cases] == [["skipped"], ["skipped"], []]
 
 
 def test_a_comment_on_versions_has_each_above_its_runs_with_links_where_pages_are_known():
@@ -136,7 +176,8 @@ def test_annotations_and_junit_of_versions_are_by_version_and_axis():
 
 
 def compared(name="branch", verdict="anomalous"):
-    one = {"series": "cpu_app", "unit": "cores", "is_judged": True, "mean_a": 1.0, "mean_b": 2.0, "difference": 1.0}
+    one = {"series": "cpu_app", "unit": "cores", "is_judged": True, "mean_a": 1.0, "mean_b": 2.0, "difference": 1.0,
+           "mean_state": None, "growth_state": None, "growth_difference": None}  # fmt: skip
     interval = (
         {"low": 0.5, "high": 1.5, "p_value": 0.01, "detectable": 0.7}
         if verdict == "anomalous"
@@ -164,6 +205,32 @@ def test_a_comparison_is_an_annotation_and_a_case_per_judged_series():
     for verdict, tag in (("anomalous", "failure"), ("not_enough_runs", "skipped")):
         cases = ElementTree.fromstring(comparison_formats.comparison_junit(compared(verdict=verdict))).iter("testcase")
         assert [(one.get("name"), one[0].tag) for one in cases] == [("the whole comparison", tag), ("cpu_app", tag)]
+
+
+def leak():
+    """Memory whose growth is anomalous and whose mean is not."""
+    told = compared()
+    (one, _) = told["series"]
+    grows = {"a": 1e6, "b": 9e6, "difference": 8e6, "low": 5e6, "high": 11e6, "p_value": 0.001, "detectable": 2e6}
+    told["series"] = [
+        one | {"series": "rss_app", "unit": "bytes", "mean_state": "normal", "growth_state": "anomalous"}
+        | {f"growth_{name}": value for name, value in grows.items()}
+    ]  # fmt: skip
+    return told
+
+
+def test_what_grows_is_told_by_its_growth():
+    table = [line for line in comparison_formats.comparison_markdown(leak()).splitlines() if line.startswith("| ")][1:]
+    assert table == [
+        "| rss\\_app | bytes | 1 | 2 | +1 | +0.5 to +1.5 | 0.01 | 0.7 | normal |",
+        "| growth of rss\\_app | bytes per minute | 1e+06 | 9e+06 | +8e+06 | +5e+06 to +1.1e+07 | 0.001 | 2e+06 "
+        "| anomalous |",
+    ]
+    _, case = ElementTree.fromstring(comparison_formats.comparison_junit(leak())).iter("testcase")
+    assert case[0].get("message") == (
+        "growth 1e+06 to 9e+06 bytes per minute, 95 % interval +5e+06 to +1.1e+07; "
+        "mean 1 to 2 bytes, 95 % interval +0.5 to +1.5"
+    )
 
 
 NASTY = [
@@ -210,9 +277,9 @@ def test_names_from_outside_end_nothing_of_versions_and_comparisons(name):
 @pytest.mark.parametrize("name", NASTY)
 def test_names_from_outside_end_nothing(name):
     rows = [row(name, "anomalous", explanation=name, version_name=name)]
-    table = formats.verdicts_markdown(rows).splitlines()[4]
+    table = formats.verdicts_markdown(rows, []).splitlines()[4]
     assert len(re.findall(r"(?<!\\)\|", table)) == 7
     assert not re.search(r"(?<!\\)\]\(", table)
-    assert len(formats.verdicts_github(rows).splitlines()) == 2
-    assert "%0A::stop" not in formats.verdicts_github(rows)
-    assert len(ElementTree.fromstring(formats.verdicts_junit(rows)).findall("testsuite/testcase/failure")) == 1
+    assert len(formats.verdicts_github(rows, []).splitlines()) == 2
+    assert "%0A::stop" not in formats.verdicts_github(rows, [])
+    assert len(ElementTree.fromstring(formats.verdicts_junit(rows, [])).findall("testsuite/testcase/failure")) == 1

@@ -27,6 +27,7 @@ _CSV = (
     *("series", "unit", "mean_a", "mean_b", "difference", "low", "high", "p_value", "p_holm"),
     *("growth_a", "growth_b", "growth_difference", "growth_low", "growth_high", "growth_p_value", "growth_p_holm"),
     *("detectable", "growth_detectable", "basis", "runs_a", "runs_b", "is_judged", "state"),
+    *("mean_state", "growth_state", "reason"),
 )
 _GROWN_SHOWN = 5
 _DRAWN_MAX = 6
@@ -158,9 +159,22 @@ def _told(first: Side, second: Side, found: SidesCompared, grown: Sequence[Grown
 
 def _row(one: SeriesDifference) -> dict[str, Any]:
     """JSON has no NaN."""
-    return {
-        name: None if isinstance(value := getattr(one, name), float) and math.isnan(value) else value for name in _CSV
-    }
+    values = {name: getattr(one, name) for name in _CSV if name != "reason"}
+    row = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+    return row | {"reason": _unjudged(one)}
+
+
+def _unjudged(one: SeriesDifference) -> str | None:
+    """Why a series has no verdict, in words; None where it has one."""
+    from perfreg_assets.methods.side_comparison import RUNS_MINIMUM
+
+    if one.state != "not_enough_runs":
+        return None
+    if not one.is_judged:
+        return "not in judged_series"
+    if min(one.runs_a, one.runs_b) < RUNS_MINIMUM:
+        return f"fewer than {RUNS_MINIMUM} runs on a side"
+    return "its runs do not vary"
 
 
 def _grown_row(source: str, row: EntityDifference) -> dict[str, Any]:
@@ -253,7 +267,7 @@ def _show_table(told: dict[str, Any]) -> None:
                 "p": "–" if row["p_value"] is None else f"{row['p_value']:.2g}",
                 "would show": _detectable_cell(row),
                 "rests on": f"{row['runs_a']} and {row['runs_b']} runs" if row["basis"] == "runs" else row["basis"],
-                "state": row["state"] if row["is_judged"] else "not judged",
+                "state": row["state"] if row["reason"] is None else f"not judged: {row['reason']}",
             }
             for row in shown
         ],

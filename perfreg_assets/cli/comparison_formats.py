@@ -25,11 +25,10 @@ def comparison_markdown(told: Told) -> str:
     ]
     for row in told["series"]:
         if row["is_judged"]:
-            p_value = "–" if row["p_value"] is None else f"{row['p_value']:.2g}"
-            lines.append(
-                f"| {cell(row['series'])} | {cell(row['unit'])} | {row['mean_a']:.4g} | {row['mean_b']:.4g} "
-                f"| {row['difference']:+.4g} | {_interval(row)} | {p_value} | {_would_show(row)} | {row['state']} |"
-            )
+            lines.append(_table_row(row, row["series"], row["unit"], "mean_", "", row["mean_state"] or row["state"]))
+            if row["growth_difference"] is not None:
+                unit, state = f"{row['unit']} per minute", row["growth_state"] or row["state"]
+                lines.append(_table_row(row, f"growth of {row['series']}", unit, "growth_", "growth_", state))
     for source in told["sources"]:
         words, rows = GROWN_WORDS[source["source"]], told[source["source"]][:_GROWN_SHOWN]
         if rows:
@@ -52,8 +51,7 @@ def comparison_junit(told: Told) -> str:
     cases = [Case(group, "the whole comparison", told["verdict"], told["explanation"])]
     for row in told["series"]:
         if row["is_judged"]:
-            change = f"{row['mean_a']:.4g} to {row['mean_b']:.4g} {row['unit']}, 95 % interval {_interval(row)}"
-            cases.append(Case(group, row["series"], row["state"], change))
+            cases.append(Case(group, row["series"], row["state"], _changes(row)))
     return junit([(group, cases)])
 
 
@@ -69,10 +67,30 @@ def _title(told: Told) -> str:
     return f"{told['b']} beside {told['a']}"
 
 
-def _would_show(row: Mapping[str, Any]) -> str:
-    """The difference that eight of ten such comparisons would find."""
-    return "–" if row["detectable"] is None else f"{row['detectable']:.4g}"
+def _table_row(row: Told, name: str, unit: str, side: str, part: str, state: str) -> str:
+    """The mean of a series, or its growth: `side` and `part` are what their keys begin with. `would show` is the
+    difference that eight of ten such comparisons would find."""
+    p_value, detectable = row[f"{part}p_value"], row[f"{part}detectable"]
+    return (
+        f"| {cell(name)} | {cell(unit)} | {row[f'{side}a']:.4g} | {row[f'{side}b']:.4g} "
+        f"| {row[f'{part}difference']:+.4g} | {_interval(row, part)} | {'–' if p_value is None else f'{p_value:.2g}'} "
+        f"| {'–' if detectable is None else f'{detectable:.4g}'} | {state} |"
+    )
 
 
-def _interval(row: Mapping[str, Any]) -> str:
-    return "–" if row["low"] is None else f"{row['low']:+.4g} to {row['high']:+.4g}"
+def _changes(row: Told) -> str:
+    """Mean and growth, that which decides before the other."""
+    mean = f"{row['mean_a']:.4g} to {row['mean_b']:.4g} {row['unit']}, 95 % interval {_interval(row, '')}"
+    if row["growth_difference"] is None:
+        return mean
+    growth = (
+        f"growth {row['growth_a']:.4g} to {row['growth_b']:.4g} {row['unit']} per minute, "
+        f"95 % interval {_interval(row, 'growth_')}"
+    )
+    is_by_growth = row["growth_state"] == row["state"] != row["mean_state"]
+    return f"{growth}; mean {mean}" if is_by_growth else f"{mean}; {growth}"
+
+
+def _interval(row: Told, part: str) -> str:
+    low, high = row[f"{part}low"], row[f"{part}high"]
+    return "–" if low is None else f"{low:+.4g} to {high:+.4g}"

@@ -5,18 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from perfreg_assets.cli.markup import BAD, NOT_JUDGED, Case, annotation, axes_told, cell, counted, junit, sentence, sign
+from perfreg_assets.cli.markup import (
+    BAD,
+    Case,
+    annotation,
+    axes_told,
+    cell,
+    counted,
+    is_judged,
+    junit,
+    sentence,
+    sign,
+)
 from perfreg_assets.run import RUN_LEVEL
 
 Rows = Sequence[Mapping[str, Any]]
 
 
-def verdicts_markdown(rows: Rows) -> str:
-    """A comment for a pull request: what came of it in a sentence, and a table of the runs."""
-    runs = _runs(rows)
-    lines = [f"### perfreg: {_summary(runs)}", ""]
-    if runs:
+def verdicts_markdown(rows: Rows, versions: Rows) -> str:
+    """A comment for a pull request: what came of it in a sentence, and a table of the runs; above them versions of
+    which these say nothing."""
+    runs, together = _runs(rows), _together(rows, versions)
+    lines = [f"### perfreg: {_summary(runs, [(cell(row['version_name']), row['state']) for row, _ in together])}", ""]
+    if runs or together:
         lines += ["| | run | version | state | axes | why |", "|--|--|--|--|--|--|"]
+        lines += [
+            f"| {sign(row['state'])} | {_TOGETHER} | {cell(row['version_name'])} | {row['state']} "
+            f"| {cell(axes_told(axes))} | {cell(row['explanation'])} |"
+            for row, axes in together
+        ]
         lines += [
             f"| {sign(row['state'])} | {cell(row['run_id'])} | {cell(row['version_name'])} "
             f"| {row['state']} | {cell(axes_told(row['axes']))} | {cell(row['explanation'])} |"
@@ -25,17 +42,25 @@ def verdicts_markdown(rows: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
-def verdicts_github(rows: Rows) -> str:
-    """GitHub's workflow commands: an error per anomalous run, a warning for runs that could not be judged."""
-    runs = _runs(rows)
-    lines = annotated([(f"{row['run_id']} of {row['version_name']}", row) for row in runs])
-    lines.append(annotation("notice", "perfreg", _summary(runs)))
+def verdicts_github(rows: Rows, versions: Rows) -> str:
+    """GitHub's workflow commands: an error per anomalous run, and per version that only its runs together show; a
+    warning for what could not be judged."""
+    runs, together = _runs(rows), _together(rows, versions)
+    lines = annotated([(row["version_name"], row) for row, _ in together])
+    lines += annotated([(f"{row['run_id']} of {row['version_name']}", row) for row in runs])
+    told = _summary(runs, [(str(row["version_name"]), row["state"]) for row, _ in together])
+    lines.append(annotation("notice" if runs else "warning", "perfreg", told))
     return "\n".join(lines) + "\n"
 
 
-def verdicts_junit(rows: Rows) -> str:
-    """A test suite per version, a test case per run and series: anomalous ones fail, those not judged are skipped."""
+def verdicts_junit(rows: Rows, versions: Rows) -> str:
+    """A test suite per version, a test case per run and series: anomalous ones fail, those not judged are skipped. One
+    more for a version of which its runs say nothing."""
     suites: dict[tuple[str, str], list[Case]] = {}
+    for row, _ in _together(rows, versions):
+        app, version_name = str(row["app"]), str(row["version_name"])
+        case = Case(f"{app}.{version_name}", _TOGETHER, row["state"], sentence(row))
+        suites.setdefault((app, version_name), []).append(case)
     for row in rows:
         app, version_name = str(row["app"]), str(row["version_name"])
         series = "the whole run" if row["series"] == RUN_LEVEL else row["series"]
@@ -45,12 +70,14 @@ def verdicts_junit(rows: Rows) -> str:
     return junit((f"{app} {version_name}", cases) for (app, version_name), cases in suites.items())
 
 
-FORMATS: dict[str, Callable[[Rows], str]] = {
+FORMATS: dict[str, Callable[[Rows, Rows], str]] = {
     "markdown": verdicts_markdown,
     "github": verdicts_github,
     "junit": verdicts_junit,
 }
-"""By name: what `perfreg verdicts --format` writes of its rows."""
+"""By name: what `perfreg verdicts --format` writes of its runs, and of their versions where these decide the status."""
+
+_TOGETHER = "its runs together"
 
 
 def worst_first(rows: Rows) -> list[Mapping[str, Any]]:
@@ -59,11 +86,10 @@ def worst_first(rows: Rows) -> list[Mapping[str, Any]]:
 
 def annotated(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """An error for each anomalous one, a warning for each that could not be judged, by what each is called."""
-    kinds = {**dict.fromkeys(BAD, "error"), **dict.fromkeys(NOT_JUDGED, "warning")}
     return [
-        annotation(kinds[row["state"]], f"perfreg: {name} is {row['state']}", sentence(row))
+        annotation("error" if row["state"] in BAD else "warning", f"perfreg: {name} is {row['state']}", sentence(row))
         for name, row in named
-        if row["state"] in kinds
+        if row["state"] in BAD or not is_judged(row["state"])
     ]
 
 
@@ -71,5 +97,23 @@ def _runs(rows: Rows) -> list[Mapping[str, Any]]:
     return [row for row in rows if row["series"] == RUN_LEVEL]
 
 
-def _summary(runs: Rows) -> str:
-    return counted([row["state"] for row in runs], "run")
+def _together(rows: Rows, versions: Rows) -> list[tuple[Mapping[str, Any], dict[str, str]]]:
+    """What the runs do not say, though the exit status stands for it: versions that are anomalous though none of their
+    runs is, and versions without a run to show. Of each a row, of the whole where that is so, and its axes."""
+    there = {(row["app"], row["version_name"]) for row in rows}
+    alone = {(row["app"], row["version_name"]) for row in rows if row["state"] in BAD}
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in versions:
+        found.setdefault((row["app"], row["version_name"]), []).append(row)
+    told = []
+    for name, (whole, *axes) in found.items():
+        bad = [row for row in (whole, *axes) if row["state"] in BAD]
+        if name not in alone and (bad or name not in there):
+            told.append(((bad or [whole])[0], {row["axis"]: row["state"] for row in axes}))
+    return told
+
+
+def _summary(runs: Rows, together: Sequence[tuple[str, str]]) -> str:
+    """`together`: name and state."""
+    told = counted([row["state"] for row in runs], "run")
+    return f"{told}, but together: {', '.join(f'{name} is {state}' for name, state in together)}" if together else told

@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 BAD = frozenset({"anomalous"})
-NOT_JUDGED = frozenset({"not_enough_history", "not_enough_runs", "incomplete_trace", "series_missing"})
+_JUDGED = frozenset({"anomalous", "improved", "changed", "normal"})
 _SIGNS = {"anomalous": "🔴", "improved": "🟢", "normal": "⚪"}
 _UNSAID = "⚫"  # nothing was judged
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -17,6 +17,11 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # entity for a sign that they need, makes them plain text. (The entity itself is ASCII, which `printable` leaves alone.)
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|://|www\.", re.IGNORECASE)
 _UNLINKED = {"@": "@&#8203;", "#": "#&#8203;", "://": "&#58;//"}
+
+
+def is_judged(state: str) -> bool:
+    """Whatever is no verdict is a state of its own, and none of them is a passed test."""
+    return state in _JUDGED
 
 
 # ---- Markdown ------------------------------------------------------------------------------------
@@ -64,13 +69,13 @@ def junit(suites: Iterable[tuple[str, Sequence[Case]]]) -> str:
         suite = ElementTree.SubElement(
             root, "testsuite", name=_xml(name), tests=str(len(cases)), errors="0",
             failures=str(sum(one.state in BAD for one in cases)),
-            skipped=str(sum(one.state in NOT_JUDGED for one in cases)),
+            skipped=str(sum(not is_judged(one.state) for one in cases)),
         )  # fmt: skip
         for one in cases:
             case = ElementTree.SubElement(suite, "testcase", classname=_xml(one.group), name=_xml(one.name))
             if one.state in BAD:
                 ElementTree.SubElement(case, "failure", message=_xml(one.message), type=one.state)
-            elif one.state in NOT_JUDGED:
+            elif not is_judged(one.state):
                 ElementTree.SubElement(case, "skipped", message=_xml(f"{one.state}: {one.message}"))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"

@@ -30,6 +30,7 @@ VERDICT_COLUMNS = (
 )
 
 
+_REASONS_TOLD = 3
 VERSION_COLUMNS = (
     *("app", "version_name", "axis", "state", "run_count", "judged_count", "score", "threshold", "explanation"),
 )
@@ -97,7 +98,7 @@ def verdicts(
         shown = Shown(versions, rows, drawn, settings.reports_url, slow, grown, worth)
         sys.stdout.write(terminal.printable(VERSION_FORMATS[form](shown)))
     elif form in FORMATS:
-        sys.stdout.write(terminal.printable(FORMATS[form](rows)))
+        sys.stdout.write(terminal.printable(FORMATS[form](rows, versions)))
     elif by == "version" or form == "table":
         terminal.show(versions, VERSION_COLUMNS if form == "table" or not versions else list(versions[0]), form)
     if by == "run" and form not in FORMATS:
@@ -113,6 +114,7 @@ def verdicts(
     if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
     if all(row["is_anomalous"] is None for row in deciding):
+        terminal.note(_nothing_judged(versions))
         sys.exit(NOTHING_JUDGED)
 
 
@@ -126,6 +128,16 @@ def _note_states(rows: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[s
     together = sorted({row["version_name"] for row in versions if row["is_anomalous"]})
     if by == "run" and together and not any(row["is_anomalous"] for row in rows):
         terminal.note(f"no run is anomalous by itself, but together those of {', '.join(together)} are: --by version")
+
+
+def _nothing_judged(versions: Sequence[Mapping[str, Any]]) -> str:
+    """What the status stands for, with the reasons of the latest versions."""
+    from perfreg_assets.warehouse.version_verdicts import WHOLE
+
+    why = [f"{row['version_name']}: {row['explanation']}" for row in versions if row["axis"] == WHOLE]
+    more = f" (and {len(why) - _REASONS_TOLD} versions more)" if len(why) > _REASONS_TOLD else ""
+    told = " ".join(why[-_REASONS_TOLD:]) or "there are no runs: perfreg import or perfreg ingest takes some in"
+    return f"nothing could be judged; {told}{more}"
 
 
 def _grown(reader: Reader, versions: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -91,10 +91,18 @@ def versions_markdown(shown: Shown) -> str:
 
 
 def versions_github(shown: Shown) -> str:
-    """An error per anomalous version with its axes, a warning per version that could not be judged."""
-    lines = annotated(
-        [(whole["version_name"], {**whole, "explanation": _with_axes(shown, whole)}) for whole in shown.whole]
-    )
+    """An error per anomalous version with its axes, and per such axis of one that is not as a whole; a warning per
+    version that could not be judged."""
+    named_rows: list[tuple[str, Row]] = [
+        (whole["version_name"], {**whole, "explanation": _with_axes(shown, whole)}) for whole in shown.whole
+    ]
+    bad = {named(whole) for whole in shown.whole if whole["state"] in BAD}
+    named_rows += [
+        (f"{row['axis']} of {row['version_name']}", row)
+        for row in shown.versions
+        if row["axis"] != WHOLE and row["state"] in BAD and named(row) not in bad
+    ]
+    lines = annotated(named_rows)
     lines += [annotation("notice", f"{one['app']}: slow change", drift_told(one)) for one in shown.drifts]
     lines.append(annotation("notice", "perfreg", _summary(shown)))
     return "\n".join(lines) + "\n"

@@ -66,8 +66,10 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER, drif
 def _headline(view: VersionView, whole: Mapping[str, Any] | None) -> str:
     """One sentence; what was not judged is never called normal."""
     version = view.row.version_name
-    if whole is None:
+    if whole is None or (whole["state"] == "not_judged" and whole["run_count"]):
         return f"{version} has not been judged yet."
+    if whole["state"] == "not_judged":
+        return f"{version} is not judged: people took all its runs out."
     of = f"{whole['judged_count']} judged run{'s' if whole['judged_count'] != 1 else ''}"
     if whole["state"] == "anomalous":
         return _worse(view, whole, of)
@@ -114,6 +116,8 @@ def _next(view: VersionView, whole: Mapping[str, Any] | None, server: str) -> di
     """What to do now: look into the worst run, beside the nearest of its history; or what it takes to judge."""
     worst = view.worst
     advice = _ADVICE.get(whole["state"], _UNKNOWN) if whole else _UNKNOWN
+    if whole and whole["state"] == "not_judged" and not whole["run_count"]:
+        advice = _TAKEN_OUT
     if worst is None or worst.verdict is None:
         return {"advice": advice, "worst": None}
     return {"advice": advice, "worst": _look(worst, server)}
@@ -129,6 +133,7 @@ _ADVICE = {
     "not_enough_history": "Record more runs, of it and of versions before it, on the same paths; each run's page says "
     "how many it takes.",
 }
+_TAKEN_OUT = "Record more runs of it; or take back what was said: perfreg include RUN, perfreg review RUN --withdraw."
 _UNKNOWN = "perfreg status says what is still to be computed, and why."
 
 

@@ -15,9 +15,9 @@ WHOLE = "all"
 _LISTING = """
 SELECT judged.*
 FROM marts.version_verdicts_at($omega, $detector) AS judged
-JOIN marts.app_versions AS versions ON versions.app = judged.app AND versions.version_name = judged.version_name
+LEFT JOIN marts.app_versions AS versions ON versions.app = judged.app AND versions.version_name = judged.version_name
 {where}
-ORDER BY judged.app, versions.version_rank, judged.version_name, judged.axis <> 'all', judged.axis
+ORDER BY judged.app, versions.version_rank NULLS LAST, judged.version_name, judged.axis <> 'all', judged.axis
 """
 
 
@@ -32,7 +32,7 @@ def listing(
 ) -> list[dict[str, Any]]:
     """Verdicts on versions as rows of marts.version_verdicts; at the current detector and ω by default.
 
-    Oldest version first, each as a whole and then by axis.
+    Oldest version first, each as a whole and then by axis; those with nothing but refused folders at the end.
 
     Args:
         versions: only these names.

@@ -1,5 +1,5 @@
 -- Verdicts on versions as a whole at any ω, their runs combined: SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated. Of the detector in force, or detector := 'iqr', 'all'.
--- depends: chosen_detector, current_value, critical_omega, excess_ratio_at, is_alarm_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at
+-- depends: chosen_detector, current_value, critical_omega, excess_ratio_at, is_alarm_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at, unjudged_versions
 CREATE MACRO marts.version_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     decided.app,
@@ -243,6 +243,33 @@ FROM (
         ) AS chosen
     ) AS parts
     GROUP BY parts.app, parts.version_name, parts.axis, parts.detector, parts.scale, parts.omega
-) AS decided;
+) AS decided
+UNION ALL
+-- What no run says anything of would be missing; in force, where several detectors or ω are asked for.
+SELECT
+    nothing.app,
+    nothing.version_name,
+    'all',
+    chosen.detector,
+    chosen.omega,
+    nothing.state,
+    NULL,
+    nothing.run_count,
+    0,
+    0,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    nothing.explanation,
+    chosen.detector = marts.current_value('detector') AND chosen.omega = marts.current_value('omega')::DOUBLE
+FROM marts.unjudged_versions(detector) AS nothing
+CROSS JOIN (
+    SELECT
+        marts.chosen_detector(nullif(detector::VARCHAR, 'all')) AS detector,
+        CASE WHEN marts.is_omega(omega) THEN omega::DOUBLE ELSE marts.current_value('omega')::DOUBLE END AS omega
+) AS chosen;
 
 COMMENT ON MACRO TABLE marts.version_verdicts_at IS 'Verdicts on versions at any ω, columns as marts.version_verdicts; nothing is stored. SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated, and the one in force. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

@@ -102,6 +102,7 @@ def test_a_leak_that_moves_no_mean_is_found_by_the_growth_within_the_runs_of_mem
     assert (memory.growth_a, memory.growth_b) == pytest.approx((1.0, 4.0), abs=0.4)
     assert memory.growth_low < memory.growth_difference < memory.growth_high
     assert (memory.state, memory.p_holm > 0.05, memory.growth_p_holm < 0.05) == ("anomalous", True, True)
+    assert (memory.mean_state, memory.growth_state) == ("normal", "anomalous")
     (back,) = compare_sides({"rss_app": courses(b, a, is_memory=True)}).series
     assert back.state == "improved"
     (load,) = compare_sides({"cpu_app": courses(a, b)}).series

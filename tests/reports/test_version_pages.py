@@ -157,6 +157,14 @@ def test_what_there_is_nothing_of_is_said_in_words(view):
     ):
         assert sentence in told, sentence
     assert 'class="verdict not_judged"' in render_version_page(bare)
+    row = {"axis": "all", "state": "not_judged", "judged_count": 0, "anomalous_count": 0, "series": None,
+           "explanation": "So it is."}  # fmt: skip
+    out = _shown(render_version_page(replace(bare, verdicts=({**row, "run_count": 0},))))
+    assert "1.2.0 is not judged: people took all its runs out. So it is." in out
+    assert "perfreg include RUN" in out
+    waiting = _shown(render_version_page(replace(bare, verdicts=({**row, "run_count": 2},))))
+    assert "1.2.0 has not been judged yet." in waiting
+    assert "perfreg status says what is still to be computed" in waiting
     few = replace(bare, row=replace(view.row, run_count=2, anomalous_count=1))
     assert "It takes 3 runs to say what grew in several of them; there are 2." in _shown(render_version_page(few))
 

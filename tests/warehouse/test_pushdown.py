@@ -48,7 +48,7 @@ OF_RUN = (
 OF_VERSION = (
     *("also_grew", "cause_stacks", "cause_windows", "causes", "causes_by_version", "causes_from", "grown"),
     *("axis_verdicts", "discords", "distances", "history_sets", "run_verdicts", "runs"),
-    *("series_levels", "trends", "verdicts", "version_verdicts"),
+    *("series_levels", "trends", "verdicts", "version_verdicts", "unjudged_versions(NULL)"),
 )
 # Steps of the path, whose marts take a list apart above a join: see the data folder's own tests.
 LISTS_ABOVE_JOINS = {"run_paths", "time_series"}

@@ -198,3 +198,47 @@ def test_the_listing_is_in_the_order_of_versions_and_of_those_asked_for(sample: 
     assert [row["axis"] for row in rows[:3]] == ["all", "cpu", "memory"]
     assert list(asked) == [("com.example.shop", "1.2.0")]
     assert {row["version_name"] for row in some} == {"1.1.0"}
+
+
+def _taken_out(writer: Writer) -> None:
+    """Of version 2 no run counts: three are quarantined, one is excluded, the others' reviews reject them."""
+    writer.execute("UPDATE core.runs SET is_quarantined = true, reason_code = 'wrong_type' WHERE run_id IN ('a', 'b')")
+    writer.execute("UPDATE core.runs SET is_quarantined = true, reason_code = 'key_missing' WHERE run_id = 'c'")
+    runs.exclude(writer, "d", "charging")
+    for run_id in "efghij":
+        reviews.add(writer, run_id, "rejected")
+
+
+def test_a_version_of_which_no_run_counts_says_so_and_is_in_every_listing(writer: Writer) -> None:
+    _judged(writer, {"rss_app": [1.0] * 4})
+    _taken_out(writer)
+    assert list(_current(writer)) == ["all"]
+    found = _current(writer)["all"]
+    assert (found["state"], found["is_anomalous"], found["run_count"], found["judged_count"]) == (
+        "not_judged", None, 0, 0,
+    )  # fmt: skip
+    assert found["explanation"] == (
+        "The version as a whole is not judged: 3 runs are quarantined (key_missing, wrong_type), 1 is excluded, 6 are "
+        "rejected in a review."
+    )
+    (listed,) = version_verdicts.listing(writer, app="app", version_name="2")
+    assert listed == found
+    assert version_verdicts.listing(writer, versions=["2"]) == [found]
+    assert list(version_verdicts.of_versions(writer, [("app", "2")], 0.75, "default")) == [("app", "2")]
+    assert writer.value("SELECT count(*) FROM marts.version_verdicts_at(0.5, 'iqr') WHERE state = 'not_judged'") == 1
+
+
+def test_a_version_whose_folders_were_all_refused_is_quarantined(writer: Writer) -> None:
+    verdicts.make_current(writer, omega=0.75, detector="default")
+    writer.execute("UPDATE core.runs SET is_quarantined = true, reason_code = 'wrong_type'")
+    (found,) = version_verdicts.listing(writer)
+    assert (found["state"], found["is_anomalous"]) == ("quarantined", None)
+    assert found["explanation"].endswith(" is not judged: all 10 runs are quarantined (wrong_type).")
+
+
+def test_runs_that_wait_for_their_verdict_are_no_verdict(writer: Writer) -> None:
+    verdicts.make_current(writer, omega=0.75, detector="default")
+    runs.exclude(writer, "a", "charging")
+    (found,) = version_verdicts.listing(writer)
+    assert (found["state"], found["run_count"]) == ("not_judged", 9)
+    assert "1 run is excluded, 9 are not measured yet (perfreg status says what is due)." in found["explanation"]
