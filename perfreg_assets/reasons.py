@@ -48,7 +48,10 @@ class Reason(StrEnum):
         "trace_outside_folder",
         "The trace's name leaves the run folder; put the trace into the folder.",
     )
-    TRACE_FILE_MISSING = "trace_file_missing", "The trace named by run.json is not in the folder; copy it there."
+    TRACE_FILE_MISSING = (
+        "trace_file_missing",
+        "There is no such trace; check its name, or copy it into the run folder whose run.json names it.",
+    )
     TRACE_FILE_AMBIGUOUS = (
         "trace_file_ambiguous",
         "The folder holds more than one trace; leave one run and one trace per folder.",
@@ -355,6 +358,7 @@ class Reason(StrEnum):
     RUN_UNKNOWN = "run_unknown", "There is no run with this id; `perfreg verdicts` lists them."
     APP_UNKNOWN = "app_unknown", "There is no run of this app; `perfreg verdicts` lists what there is."
     VERSION_UNKNOWN = "version_unknown", "There is no run of this version; `perfreg verdicts` lists what there is."
+    SCENARIO_UNKNOWN = "scenario_unknown", "There is no run of this scenario; name one that was run."
 
     # ---- reduction -------------------------------------------------------------------------------
     REFERENCE_TOO_SHORT = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import sys
 import threading
@@ -155,7 +156,16 @@ def show_object(told: Mapping[str, Any]) -> None:
 
 def _json(told: Any) -> str:
     # The characters that are left raw stand in strings only, where an escape says the same.
-    return printable(json.dumps(told, default=_plain, ensure_ascii=False, indent=1))
+    return printable(json.dumps(_finite(told), default=_plain, ensure_ascii=False, allow_nan=False, indent=1))
+
+
+def _finite(told: Any) -> Any:
+    """The same with nothing in place of what JSON has no numbers for."""
+    if isinstance(told, float):
+        return told if math.isfinite(told) else None
+    if isinstance(told, Mapping):
+        return {key: _finite(value) for key, value in told.items()}
+    return [_finite(one) for one in told] if isinstance(told, list | tuple) else told
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
@@ -172,7 +182,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if hasattr(value, "tolist"):
-        return value.tolist()
+        return _finite(value.tolist())
     return str(value)
 
 

@@ -178,6 +178,43 @@ def test_a_query_is_one_statement(filled, query, told):
     assert (refused.exit_code, told in refused.stderr, refused.stdout) == (1, True, "")
 
 
+def test_a_query_may_begin_with_a_comment_or_stand_in_a_file(filled, tmp_path):
+    query = "-- How many?\nSELECT count(*) AS n FROM marts.runs;\n"
+    (tmp_path / "how_many.sql").write_text(f"\ufeff{query}", "utf-8")
+    wanted = run("sql", "SELECT count(*) AS n FROM marts.runs", "--format", "csv", warehouse=filled)
+    assert wanted.stdout.startswith("n\n")
+    in_file = str(tmp_path / "how_many.sql")
+    for given in ([query], ["--file", in_file], ["-f", in_file]):
+        told = run("sql", *given, "--format", "csv", warehouse=filled)
+        assert (told.exit_code, told.stdout) == (0, wanted.stdout), told.output
+    dashes = CliRunner().invoke(main, ["sql", "--format", "csv", "--warehouse", str(filled), "--", query])
+    assert dashes.stdout == wanted.stdout
+    piped = CliRunner().invoke(main, ["sql", "-f", "-", "--format", "csv", "--warehouse", str(filled)], input=query)
+    assert piped.stdout == wanted.stdout
+    (tmp_path / "latin.sql").write_bytes(b"SELECT '\xe9'")
+    for given, sentence in (
+        ([], "give either a query or --file"),
+        ([query, "-f", str(tmp_path / "how_many.sql")], "give either a query or --file"),
+        (["-f", str(tmp_path / "latin.sql")], "is no text in UTF-8"),
+    ):
+        told = run("sql", *given, warehouse=filled)
+        assert (told.exit_code, sentence in told.stderr, told.stderr.count("\n")) == (1, True, 1)
+    assert run("sql", "-f", str(tmp_path / "none.sql"), warehouse=filled).exit_code == 2
+    assert run("sql", "--fromat", "csv", query, warehouse=filled).exit_code == 2
+
+
+def test_json_has_no_number_that_json_does_not_know(filled):
+    query = "SELECT 'inf'::DOUBLE a, 'nan'::FLOAT b, ['-inf'::DOUBLE, 1] c, {'x': 'nan'::DOUBLE} d"
+
+    def no_constant(text):
+        raise AssertionError(text)
+
+    told = run("sql", query, "--format", "json", warehouse=filled)
+    assert json.loads(told.stdout, parse_constant=no_constant) == [
+        {"a": None, "b": None, "c": [None, 1], "d": {"x": None}}
+    ]
+
+
 def test_sql_answers_and_refuses_in_one_line(filled):
     result = run("sql", "SELECT 24 AS runs, NULL AS none FROM marts.runs LIMIT 1", "--format", "json", warehouse=filled)
     assert json.loads(result.stdout) == [{"runs": 24, "none": None}]
@@ -245,7 +282,8 @@ def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):
     rows = json.loads(told.stdout)
     assert {row["series"] for row in rows} == {"*", "cpu_app", "cpu_total", "rss_app"}
     assert {row["state"] for row in rows} == {"not_enough_history"}
-    assert (told.exit_code, told.stderr) == (4, "1 not_enough_history\n")  # nothing could be judged
+    assert told.exit_code == 4
+    assert told.stderr.startswith("1 not_enough_history\nnothing could be judged; 1.4.0: ")
     settled = run("status", "--format", "json", warehouse=warehouse)
     assert (settled.exit_code, json.loads(settled.stdout), settled.stderr) == (0, [], "nothing is due\n")
     with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -96,6 +97,24 @@ def test_folders_are_compared_by_the_files_that_an_import_would_take(tmp_path):
     assert result.exit_code == 0, result.output
     (area,) = json.loads(result.stdout)["areas"]
     assert (area["area"], area["pairs"], area["ratio"]) == ("lists", 3, pytest.approx(0.9164, abs=5e-5))
+
+
+def test_a_file_that_is_there_twice_on_a_side_counts_once(tmp_path):
+    plain = gzip.decompress((DATA / "pyperf_mult_list_py36.json.gz").read_bytes())
+    for name, files in (("once", ["a"]), ("twice", ["a", "b"])):
+        (tmp_path / name).mkdir()
+        for file in files:
+            (tmp_path / name / f"{file}.json").write_bytes(plain)
+    (tmp_path / "twice" / "packed.json.gz").write_bytes(gzip.compress(plain))
+    other = DATA / "pyperf_mult_list_py38.json.gz"
+    once, twice = (run("compare", tmp_path / name, other, "--format", "json") for name in ("once", "twice"))
+    assert once.exit_code == 0, once.output
+    assert json.loads(twice.stdout) == json.loads(once.stdout)
+    side = tmp_path / "twice"
+    assert twice.stderr.splitlines()[:2] == [
+        f"{side / name} is left out: it is the same file as {side / 'a.json'}, which counts once"
+        for name in ("b.json", "packed.json.gz")
+    ]
 
 
 def test_comparing_versions_and_what_one_launch_says(warehouse):

@@ -326,6 +326,41 @@ def test_compare_says_what_is_left_out_and_when_nothing_is_left(tmp_path):
     assert "no run of" in nothing.stderr.splitlines()[-1]
 
 
+def test_a_scenario_that_was_never_run_is_told_with_the_nearest(filled, tmp_path):
+    like = "SELECT * REPLACE ('s' AS run_id, 'cold-start' AS scenario, '7.0' AS version_name)"
+    copy = tmp_path / "perfreg.duckdb"
+    shutil.copy(filled, copy)
+    with Warehouse(copy, lock_timeout_s=5).writing() as writer:
+        writer.execute(f"INSERT INTO core.runs BY NAME {like} FROM core.runs WHERE app = 'com.example.shop' LIMIT 1")
+    for version, told in (
+        ("7.0", "scenario 'cold-strat' of version 7.0 (did you mean cold-start?): There is no run of this scenario"),
+        ("1.0.0", "scenario 'cold-strat' of version 1.0.0 (its runs have none): There is no run of this scenario"),
+    ):
+        result = run("compare", version, "1.1.0", "--app", "com.example.shop", "--scenario", "cold-strat",
+                     warehouse=copy)  # fmt: skip
+        assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+        assert told in result.stderr
+    other = run("compare", "7.0", "1.1.0", "--app", "com.example.shop", "--scenario", "x", warehouse=copy)
+    assert "scenario 'x' of version 7.0 (it has cold-start)" in other.stderr
+
+
+def test_what_is_neither_file_nor_run_nor_version_is_told_as_that(filled, tmp_path):
+    nothing = run("compare", "before/", "after/", warehouse=tmp_path / "none.duckdb")
+    assert (nothing.exit_code, nothing.stderr.count("\n")) == (1, 1)
+    assert "before/ is neither a file nor a folder, and runs and versions cannot be looked up: " in nothing.stderr
+    misspelt = run("compare", "befor", "1.1.0", "--app", "com.example.shop", warehouse=filled)
+    assert misspelt.exit_code == 1
+    assert "befor is neither a file nor a folder, nor a run; version 'befor' of com.example.shop" in misspelt.stderr
+
+
+def test_inspect_of_what_is_not_there_says_so(tmp_path):
+    gone = run("inspect", tmp_path / "gone.pftrace")
+    assert (gone.exit_code, gone.stderr.count("\n")) == (1, 1)
+    assert f"{tmp_path / 'gone.pftrace'} does not exist: There is no such trace; check its name" in gone.stderr
+    folder = run("inspect", tmp_path)
+    assert (folder.exit_code, "is a folder, where one trace is meant" in folder.stderr) == (1, True)
+
+
 # ---- verdicts and export -------------------------------------------------------------------------
 @pytest.mark.parametrize("form", FORMATS)
 def test_verdicts_keep_their_exit_status_in_every_format(filled, form):

@@ -94,7 +94,7 @@ def test_a_reduced_trace_is_never_complete_and_is_not_reduced_again(reduced, tmp
     assert not list(tmp_path.iterdir())
     again = run("reduce", out.parent / "nothing", "--out", tmp_path)
     assert again.exit_code == 1
-    assert "[trace_file_missing]" in again.stderr
+    assert f"[trace_file_missing] {out.parent / 'nothing'} does not exist: There is no such trace" in again.stderr
 
 
 def test_a_gzip_trace_stays_gzip_and_the_same_trace_gives_the_same_bytes(long_trace, reduced, tmp_path):

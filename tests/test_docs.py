@@ -193,7 +193,11 @@ def test_json_blocks_are_json_and_that_of_a_run_is_one():
 def test_queries_run(tmp_path):
     warehouse = tmp_path / "perfreg.duckdb"
     sample_warehouse.build(warehouse, runs=8, samples=20)
-    queries = {arguments[1] for _, arguments in SCRIPTS if arguments[0] == "sql"}
+    queries = {
+        (ROOT / arguments[2]).read_text("utf-8") if arguments[1] == "--file" else arguments[1]
+        for _, arguments in SCRIPTS
+        if arguments[0] == "sql"
+    }
     assert len(queries) >= 5
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         for query in queries:

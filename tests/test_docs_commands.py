@@ -164,6 +164,7 @@ def adapted(words: list[str]) -> list[str]:
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
     sample_warehouse.build(folder / "perfreg.duckdb", runs=72, samples=40)
+    shutil.copytree(ROOT / "sql" / "examples", folder / "sql" / "examples")
     shutil.copy(DATA / "power-profiles" / "power_profile_pixel3a.xml", folder / "power_profile.xml")
     return folder
 

@@ -19,6 +19,7 @@ FLOORS = (
         "advance",
         "catalogue",
         "detection",
+        "figures",
         "near_names",
         "objects",
         "settings",

@@ -34,18 +34,34 @@ class Selection:
     device: str | None = None
 
 
-def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> list[Entry]:
-    """Entries of files, or of folders of them; what stands in several files is measured in as many launches.
+@dataclass(frozen=True)
+class OfFiles:
+    """`copies`: (file, the one that it is a copy of), each of which counts once."""
+
+    entries: list[Entry]
+    copies: list[tuple[Path, Path]]
+
+
+def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
+    """Entries of files, or of folders of them; what stands in several files is measured in as many launches, and a file
+    that is there twice, packed perhaps, in one.
 
     Raises:
         Rejected: BENCHMARK_FILE_UNREADABLE, BENCHMARK_FORMAT_UNKNOWN, BENCHMARK_JSON_INVALID.
     """
     joined: dict[str, Result] = {}
+    known: dict[str, Path] = {}
+    copies = []
     for path in paths:
         for file, origin in result_files(path, Origin()):
-            for one in in_area(read_result_file(file).results, origin):
+            read = read_result_file(file)
+            first = known.setdefault(read.sha256, file)
+            if first != file:
+                copies.append((file, first))
+                continue
+            for one in in_area(read.results, origin):
                 joined[one.name] = joined[one.name].joined(one) if one.name in joined else one
-    return [_entry(one, with_inadequate) for one in joined.values()]
+    return OfFiles([_entry(one, with_inadequate) for one in joined.values()], copies)
 
 
 def _entry(one: Result, with_inadequate: bool) -> Entry:

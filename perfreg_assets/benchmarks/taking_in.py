@@ -170,25 +170,32 @@ def read_document(folder: Path) -> Document:
         version_name=form.version_name,
         variant=form.variant,
         device=form.device,
-        started_at=moment(form.started_at, f"{path}: started_at") if form.started_at is not None else None,
+        started_at=_moment(form.started_at, f"{path}: started_at") if form.started_at is not None else None,
         area=form.area,
     )
     return Document(origin, tuple(form.results))
 
 
-def moment(text: str, what: str) -> datetime:
+def time_of(text: str) -> datetime:
     """A time with its zone.
 
     Raises:
-        Rejected: BENCHMARK_JSON_INVALID.
+        ValueError: in words.
     """
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise Rejected(Reason.BENCHMARK_JSON_INVALID, f"{what}: {text!r} is no time as 2026-11-20T09:12:00Z") from error
+        raise ValueError(f"{text!r} is no time as 2026-11-20T09:12:00Z") from error
     if found.tzinfo is None:
-        raise Rejected(Reason.BENCHMARK_JSON_INVALID, f"{what}: {text!r} has no time zone, a trailing Z for UTC")
+        raise ValueError(f"{text!r} has no time zone, a trailing Z for UTC")
     return found.astimezone(UTC)
+
+
+def _moment(text: str, what: str) -> datetime:
+    try:
+        return time_of(text)
+    except ValueError as error:
+        raise Rejected(Reason.BENCHMARK_JSON_INVALID, f"{what}: {error}") from error
 
 
 # ---- rows ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.benchmarks import bench
+from perfreg_assets.cli.given import ANY_TEXT
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("b")
 @click.option("--app", help="Of which app; default: the only one.")
 @click.option("--app-version", help="A and B are variants of this version, 32 and 64 say.")
-@click.option("--variant", help="Only results of this variant.")
+@click.option("--variant", type=ANY_TEXT, help="Only results of this variant.")
 @click.option("--device", help="Only results from this device.")
 @click.option("--include-inadequate", is_flag=True, help="Results too that a warning keeps out of comparisons.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
@@ -74,8 +75,10 @@ def _sides(
         if warehouse.published.is_file():
             with warehouse.reading_caught_up() as reader:
                 minimum = settings_table.in_force(reader, settings).benchmark_change_minimum
-        first, second = (sides.of_files([Path(name)], with_inadequate=include_inadequate) for name in (a, b))
-        return first, second, minimum
+        both = [sides.of_files([Path(name)], with_inadequate=include_inadequate) for name in (a, b)]
+        for file, same in (copy for side in both for copy in side.copies):
+            terminal.note(f"{file} is left out: it is the same file as {same}, which counts once")
+        return both[0].entries, both[1].entries, minimum
     if any(are_files):
         name = b if are_files[0] else a
         raise Rejected(Reason.BENCHMARK_UNKNOWN, f"{name} is no file, so it cannot be compared with one; import both")

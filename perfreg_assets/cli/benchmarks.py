@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.given import ANY_TEXT, MOMENT
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command, main
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from perfreg_assets.warehouse.benchmarks import Measured
 
@@ -38,27 +40,33 @@ def bench() -> None:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--app", help="Whose results these are; default: as benchmark.json beside them says.")
 @click.option("--app-version", help="Of which version; default: likewise.")
-@click.option("--variant", help="What tells builds of a version apart, 32 and 64 say; results of others do not mix.")
+@click.option(
+    "--variant",
+    type=ANY_TEXT,
+    help="What tells builds of a version apart, 32 and 64 say; results of others do not mix.",
+)
 @click.option("--device", help="Where it was measured; default: as the file says. Results of others do not mix.")
 @click.option(
-    "--started-at", help="When, as 2026-11-20T09:12:00Z; default: as the file says, else the file's own time."
+    "--started-at",
+    type=MOMENT,
+    help="When, as 2026-11-20T09:12:00Z; default: as the file says, else the file's own time.",
 )
 @click.option("--area", help="Area of all these benchmarks; default: their class, function or tool.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def bench_import(
     settings: Settings, paths: tuple[Path, ...], app: str | None, app_version: str | None, variant: str | None,
-    device: str | None, started_at: str | None, area: str | None, form: str,
+    device: str | None, started_at: datetime | None, area: str | None, form: str,
 ) -> None:  # fmt: skip
     """Takes in results of Jetpack Benchmark, JMH, Google Benchmark or pyperf (JSON), and judges them against those of
     earlier versions. PATH is a file, or a folder of them, with a benchmark.json perhaps.
 
     Exit status 0: nothing is slower; 3: something is; 4: nothing could be judged; 1: nothing could be read.
     """
-    from perfreg_assets.benchmarks.taking_in import Origin, moment, take_in
+    from perfreg_assets.benchmarks.taking_in import Origin, take_in
 
     origin = Origin(
         app=app, version_name=app_version, variant=variant, device=device, area=area,
-        started_at=moment(started_at, "--started-at") if started_at else None,
+        started_at=started_at,
     )  # fmt: skip
     with terminal.progress("bench") as show:
         show("reading results")

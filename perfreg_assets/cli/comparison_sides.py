@@ -19,16 +19,26 @@ def side_of(
     """The runs that a name means, and of which app they are.
 
     Raises:
-        Rejected: NO_TRACE_FOUND, PACKAGE_MISSING, TRACE_…, RUN_UNKNOWN, VERSION_UNKNOWN, COMPARISON_AMBIGUOUS; what a
-            run folder is refused for.
+        Rejected: NO_TRACE_FOUND, PACKAGE_MISSING, TRACE_…, RUN_UNKNOWN, VERSION_UNKNOWN, SCENARIO_UNKNOWN,
+            COMPARISON_AMBIGUOUS, WAREHOUSE_MISSING; what a run folder is refused for.
     """
     from perfreg_assets.model import sides
+    from perfreg_assets.reasons import Reason, Rejected
 
     path = Path(name)
     if path.exists():
         traces, app = _traces(settings, path, app, pattern)
         return sides.of_traces(name, traces, settings), app
-    return side_of_warehouse(settings, name, app, scenario, opens_traces=True)
+    neither = f"{name} is neither a file nor a folder"
+    if not settings.published_warehouse.is_file():
+        what = f"{neither}, and runs and versions cannot be looked up: {settings.published_warehouse} does not exist"
+        raise Rejected(Reason.WAREHOUSE_MISSING, what)
+    try:
+        return side_of_warehouse(settings, name, app, scenario, opens_traces=True)
+    except Rejected as rejected:
+        if rejected.reason is not Reason.VERSION_UNKNOWN:
+            raise
+        raise Rejected(rejected.reason, f"{neither}, nor a run; {rejected.detail}") from rejected
 
 
 def _traces(
@@ -86,19 +96,21 @@ def side_of_warehouse(
         opens_traces: for call stacks, where some were recorded.
 
     Raises:
-        Rejected: RUN_UNKNOWN, APP_UNKNOWN, VERSION_UNKNOWN, COMPARISON_AMBIGUOUS.
+        Rejected: RUN_UNKNOWN, APP_UNKNOWN, VERSION_UNKNOWN, SCENARIO_UNKNOWN, COMPARISON_AMBIGUOUS.
     """
     from perfreg_assets.model import sides
     from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.warehouse import runs
     from perfreg_assets.warehouse.connection import Warehouse
-    from perfreg_assets.warehouse.named import require_selection
+    from perfreg_assets.warehouse.named import require_scenario, require_selection
 
     with Warehouse.of(settings).reading_caught_up() as reader:
         own = runs.find(reader, [name])
         if own:
             return sides.of_warehouse(reader, name, [name], settings, opens_traces=opens_traces), own[name].app
         require_selection(reader, app, name)
+        if scenario is not None:
+            require_scenario(reader, app, name, scenario)
         found = runs.whole_of_version(reader, name, app, scenario)
         apps = sorted({one.app for one in found})
         if len(apps) > 1:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.given import MOMENT
 from perfreg_assets.cli.ingesting import take_in
 from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.cli.root import command
@@ -21,7 +22,6 @@ from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
 
     from perfreg_assets.collection.bare_traces import BareTrace
     from perfreg_assets.collection.importing import ImportedRun, Origin
@@ -37,15 +37,20 @@ if TYPE_CHECKING:
 @click.option("--scenario", help="What was done; only runs of one scenario are compared. Of tests: their name.")
 @click.option("--device", help="Where it was recorded; default: as the trace says.")
 @click.option("--strategy", default="imported", show_default=True, help="Name of the strategy S.")
-@click.option("--time-limit", "time_limit_s", type=click.FloatRange(0), help="T, seconds; default: as the runs before.")
-@click.option("--started-at", help="When, as 2026-11-20T09:12:00Z; default: as the trace says, else the file's time.")
+@click.option(
+    "--time-limit", "time_limit_s", type=click.FloatRange(0, min_open=True),
+    help="T, seconds; default: as the runs before.",
+)  # fmt: skip
+@click.option(
+    "--started-at", type=MOMENT, help="When, as 2026-11-20T09:12:00Z; default: as the trace says, else the file's time."
+)
 @click.option("--pattern", help="Which files of folders are traces, as in a shell: 'iter*.pb'.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write the run folders here too, and keep them."
 )
 def import_traces(
     settings: Settings, paths: tuple[Path, ...], scenario: str | None, pattern: str | None, out: Path | None,
-    started_at: str | None, **told: Any,
+    **told: Any,
 ) -> None:  # fmt: skip
     """Makes runs of traces that have no run.json, and takes them in. TRACE is a file, a folder of them, what Jetpack
     Macrobenchmark left (its metrics are imported too), or - for a list of paths on standard input.
@@ -54,12 +59,12 @@ def import_traces(
     nothing. Exit status: 0 at least one run was taken in or known already, 1 none was.
     """
     from perfreg_assets.collection.bare_traces import find_bare_traces
+    from perfreg_assets.collection.config import check_app_id
     from perfreg_assets.collection.importing import Origin
     from perfreg_assets.reasons import Reason, Rejected
 
-    moment = _moment(started_at) if started_at else None
-    origin = Origin(**told, started_at=moment)
-    _check(origin, scenario)
+    origin = Origin(**told)
+    check_app_id(origin.app)
     listed = [Path(line) for line in sys.stdin.read().splitlines() if line.strip()] if Path("-") in paths else []
     found = find_bare_traces([*(path for path in paths if path != Path("-")), *listed], pattern)
     _tell(found.refused)
@@ -73,21 +78,6 @@ def import_traces(
         sys.exit(1)
     if ids:
         show_verdicts(settings, ids)
-
-
-def _moment(text: str) -> datetime:
-    from perfreg_assets.benchmarks.taking_in import moment
-
-    return moment(text, "--started-at")
-
-
-def _check(origin: Origin, scenario: str | None) -> None:
-    from perfreg_assets.collection.config import check_app_id
-
-    check_app_id(origin.app)
-    for name, text in (("--app-version", origin.version_name), ("--scenario", scenario), ("--device", origin.device)):
-        if text is not None and not text.strip():
-            raise ValueError(f"{name} is empty; name it or leave it out")
 
 
 def _tell(refused: Sequence[Rejected]) -> None:

@@ -27,8 +27,10 @@ _PROCESSES_SHOWN = 8
 def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None:
     """Says what is in a trace: device, length, processes that may be the app; which series it could be judged by, and
     for the others which data source to record. Needs no warehouse and stores nothing."""
+    from perfreg_assets.collection.bare_traces import require_trace
     from perfreg_assets.traces.overview import look_over
 
+    require_trace(trace)
     with terminal.progress("inspect") as show:
         show(f"reading {trace.name}")
         found = look_over(trace, settings, app, with_series=True)

@@ -7,6 +7,7 @@ import time
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.given import ANY_TEXT
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.person import whoever_asks
 from perfreg_assets.cli.root import command, main
@@ -22,7 +23,7 @@ from perfreg_assets.settings import Settings
 )
 @click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
 @click.option("--make-current", is_flag=True, help="From now on this ω and detector are the current ones (logged).")
-@click.option("--note", help="Why; kept with the change.")
+@click.option("--note", type=ANY_TEXT, help="Why; kept with the change.")
 @click.option("--who", default=whoever_asks, help="Who; kept with the change. Default: the user who asks.")
 def reevaluate(
     settings: Settings,
@@ -107,8 +108,8 @@ def settings_list(settings: Settings, form: str) -> None:
 
 @command("set", example='perfreg settings set omega 0.5 --note "fewer misses"', group=settings_group)
 @click.argument("name", type=click.Choice(Settings.kept_names()), metavar="NAME")
-@click.argument("value")
-@click.option("--note", help="Why; kept with the change.")
+@click.argument("value", type=ANY_TEXT)
+@click.option("--note", type=ANY_TEXT, help="Why; kept with the change.")
 @click.option("--who", default=whoever_asks, help="Who; kept with the change. Default: the user who asks.")
 def settings_set(settings: Settings, name: str, value: str, note: str | None, who: str | None) -> None:
     """Changes a setting that results depend on: logged, in force for everybody who uses this warehouse, and everything
@@ -128,7 +129,7 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None, wh
 @click.argument("run_id")
 @click.option("--status", type=click.Choice(["confirmed", "rejected", "accepted"]))
 @click.option("--withdraw", is_flag=True, help="Takes back what was said: it is as if nobody had reviewed it.")
-@click.option("--note", help="Why; kept with the review.")
+@click.option("--note", type=ANY_TEXT, help="Why; kept with the review.")
 @click.option("--reviewer", default=whoever_asks, help="Who says so; default: the user who asks.")
 def review(
     settings: Settings, run_id: str, status: str | None, withdraw: bool, note: str | None, reviewer: str | None

@@ -13,6 +13,7 @@ from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
 from perfreg_assets.cli.answer import answer, counted
 from perfreg_assets.cli.formats import FORMATS
+from perfreg_assets.cli.given import ANY_TEXT
 from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
@@ -205,16 +206,34 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
 
 
 @command("sql", example='perfreg sql "SELECT run_id, series, state FROM marts.verdicts WHERE is_current"')
-@click.argument("query")
+@click.argument("query", type=ANY_TEXT, required=False)
+@click.option(
+    "--file", "-f", "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Instead of QUERY: a file that holds it, - for standard input.",
+)  # fmt: skip
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
-def sql(settings: Settings, query: str, form: str) -> None:
+def sql(settings: Settings, query: str | None, file: Path | None, form: str) -> None:
     """Runs a query on the published warehouse, read-only; the tables people query are in schema marts."""
+    if (query is None) is (file is None):
+        raise ValueError("give either a query or --file")
+    if file is not None:
+        query = _query_in(file)
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.queries import run_query
 
     with Warehouse.of(settings).reading_caught_up() as reader:
-        rows, columns = run_query(reader, query)
+        rows, columns = run_query(reader, query or "")
     terminal.show(rows, columns, form)
+
+
+def _query_in(file: Path) -> str:
+    raw = sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file} is no text in UTF-8: {error.reason} at byte {error.start}; save it as such"
+        ) from error
 
 
 @command("dictionary", example="perfreg dictionary > dictionary.md")

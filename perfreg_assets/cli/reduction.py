@@ -51,6 +51,7 @@ def reduce(
     opens, and perfreg.reduction.json: every window with its scores, and how often what happened in each second, dropped
     ones as well. The originals stay as they are. Exit status 1 when one of them could not be reduced.
     """
+    from perfreg_assets.collection.bare_traces import require_trace
     from perfreg_assets.methods.jit import compilation_notice
     from perfreg_assets.model.reduction import reduce_trace
     from perfreg_assets.model.references import require_fit
@@ -64,6 +65,7 @@ def reduce(
         for name, source in sources:
             show(name)
             try:
+                require_trace(source.path)
                 if row is not None:
                     require_fit(row, source)
                 made.append(reduce_trace(source.path, out / name, settings, learned, app=source.app))
@@ -132,6 +134,7 @@ def add(
     """
     from dataclasses import replace
 
+    from perfreg_assets.collection.bare_traces import require_trace
     from perfreg_assets.methods.jit import compilation_notice
     from perfreg_assets.model.references import reference_of
     from perfreg_assets.warehouse import references as table
@@ -139,6 +142,8 @@ def add(
 
     settings = _chosen(settings, window_s, None)
     sources = [replace(one, app=one.app or app, device=one.device or device) for _, one in _sources(paths, settings)]
+    for one in sources:
+        require_trace(one.path)
     with terminal.progress("reference"), compilation_notice():
         row = reference_of(name, sources, settings)
     with Warehouse.of(settings).writing() as writer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,17 +14,30 @@ import click
 
 from perfreg_assets import __version__, terminal
 from perfreg_assets.cli import interruption
+from perfreg_assets.cli.given import check_what_is_given
 from perfreg_assets.cli.variables import tell_disagreements
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
 
 
 class _Command(click.Command):
-    """Takes several values after one repeatable option, `--omega 0 0.5 1`, as the public contract writes it."""
+    """Takes several values after one repeatable option, `--omega 0 0.5 1`, as the public contract writes it; and SQL
+    that begins with a comment, which is no option."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for param in self.params:
+            check_what_is_given(param)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         lists = {
             name for param in self.params if isinstance(param, click.Option) and param.multiple for name in param.opts
+        }
+        taking = {
+            name
+            for param in self.params
+            if isinstance(param, click.Option) and not param.is_flag
+            for name in param.opts
         }
         spread: list[str] = []
         current: str | None = None
@@ -34,8 +48,12 @@ class _Command(click.Command):
                 current = text
             elif not _is_number(text):
                 current = None
-            spread.append(text)
+            is_value = position and args[position - 1] in taking
+            spread.append(f"\n{text}" if _COMMENT.match(text) and not is_value else text)
         return super().parse_args(ctx, spread)
+
+
+_COMMENT = re.compile(r"--\s")
 
 
 def _is_number(text: str) -> bool:

@@ -69,6 +69,18 @@ def find_bare_traces(paths: Iterable[Path], pattern: str | None = None) -> Found
     return found
 
 
+def require_trace(path: Path) -> None:
+    """One trace, named by its file; what is in it is not looked at.
+
+    Raises:
+        Rejected: TRACE_FILE_MISSING, NO_TRACE_FOUND: it is a folder.
+    """
+    if path.is_dir():
+        raise Rejected(Reason.NO_TRACE_FOUND, f"{path} is a folder, where one trace is meant")
+    if not path.exists():
+        raise Rejected(Reason.TRACE_FILE_MISSING, f"{path} does not exist")
+
+
 def _is_a_run(folder: Path) -> Rejected:
     return Rejected(Reason.NO_TRACE_FOUND, f"{folder} is a run folder, which `perfreg ingest` takes as it is")
 

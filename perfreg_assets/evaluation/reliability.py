@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets import detection
+from perfreg_assets import detection, figures
 from perfreg_assets.evaluation.cases import Case
 from perfreg_assets.evaluation.metrics import rate_interval
 from perfreg_assets.methods.calibration import omega_of_level
@@ -65,11 +65,7 @@ def _interval(cases: Sequence[Case], alarms: np.ndarray, seed: int) -> tuple[flo
 
 def plot_reliability(results: Sequence[dict[str, Any]], path: Path) -> None:
     """A picture of the pooled curves of one or several results of `evaluate`, PNG or SVG by the file's suffix."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  (half a second, only for a picture)
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    figure = Figure(figsize=(5.2, 4.4), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = figures.blank(5.2, 4.4, dpi=110)
     axes = figure.add_subplot()
     axes.plot([0, 0.5], [0, 0.5], color="0.6", linewidth=1, linestyle="--", label="as promised")
     colours = iter(["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"])
@@ -88,5 +84,4 @@ def plot_reliability(results: Sequence[dict[str, Any]], path: Path) -> None:
     axes.set(xlabel="nominal false-alarm rate", ylabel="measured on normal runs", xlim=(0, 0.5), ylim=(0, 0.8))
     axes.grid(alpha=0.25)
     axes.legend(fontsize=8, loc="upper left", frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
+    figures.write(figure, path)

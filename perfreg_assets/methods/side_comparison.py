@@ -71,6 +71,7 @@ class SeriesDifference:
     detectable: the difference that `POWER` of such comparisons call one, in the unit of the series, above 0; NaN where
         nothing is judged or nothing tells the noise.
     growth_…: the same of the growth within the runs, in the unit of the series per minute; NaN but for memory.
+    mean_state, growth_state: what the mean and the growth say, each by itself; None where it was not judged.
     """
 
     series: str
@@ -96,6 +97,8 @@ class SeriesDifference:
     basis: Basis
     is_judged: bool
     state: State
+    mean_state: State | None = None
+    growth_state: State | None = None
 
 
 @dataclass(frozen=True)
@@ -236,8 +239,9 @@ def drawn_means(values: Floats, random: np.random.Generator, draws: int = DRAWS)
 def _judge(one: SeriesDifference, worse: Worse, of_mean: float, of_growth: float, level: float) -> SeriesDifference:
     """Of mean and growth the worse one; a p-value that is NaN decides nothing."""
     tests = [(of_mean, one.difference), (of_growth, one.growth_difference)]
-    state = _verdict([_state(p, difference, worse, level) for p, difference in tests if not math.isnan(p)])
-    return replace(one, p_holm=of_mean, growth_p_holm=of_growth, state=state)
+    mean, growth = (None if math.isnan(p) else _state(p, difference, worse, level) for p, difference in tests)
+    state = _verdict([each for each in (mean, growth) if each is not None])
+    return replace(one, p_holm=of_mean, growth_p_holm=of_growth, state=state, mean_state=mean, growth_state=growth)
 
 
 def _state(p_holm: float, difference: float, worse: Worse, level: float) -> State:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfreg_assets.reports import figures, wording
+from perfreg_assets import figures
+from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import BoxPlot, box_plot
 from perfreg_assets.reports.data import SeriesView
 from perfreg_assets.reports.series_chart import series_chart

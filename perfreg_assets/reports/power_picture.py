@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from perfreg_assets.reports import figures
+from perfreg_assets import figures
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")
 _MARKS = ("o", "s", "^")
@@ -33,5 +33,4 @@ def draw(told: Mapping[str, Any], path: Path) -> None:
     panels[0].set_ylabel("share found")
     panels[0].legend(fontsize=8, loc="upper left", frameon=False)
     figure.suptitle(f"{told['dataset']}: what would have been caught", fontsize=11)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Software": None} if path.suffix == ".png" else None)
+    figures.write(figure, path)

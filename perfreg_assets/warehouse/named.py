@@ -36,6 +36,22 @@ def require_selection(reader: Reader, app: str | None, version_name: str | None)
         _require(reader, Reason.VERSION_UNKNOWN, "version", "version_name", version_name, app)
 
 
+_SCENARIOS = """
+SELECT DISTINCT scenario FROM core.runs
+WHERE scenario IS NOT NULL AND version_name = $version_name AND ($app IS NULL OR app = $app)
+"""
+
+
+def require_scenario(reader: Reader, app: str | None, version_name: str, scenario: str) -> None:
+    """Raises Rejected (SCENARIO_UNKNOWN) when no run of a version is of this scenario."""
+    there = sorted(one for (one,) in reader.rows(_SCENARIOS, {"app": app, "version_name": version_name}))
+    if scenario in there:
+        return
+    others = f" (it has {', '.join(there[:_SHOWN])}{' …' if len(there) > _SHOWN else ''})" if there else ""
+    told = did_you_mean(scenario, there) or others or " (its runs have none)"
+    raise Rejected(Reason.SCENARIO_UNKNOWN, f"scenario {scenario!r} of version {version_name}{told}")
+
+
 def _require(reader: Reader, reason: Reason, what: str, column: str, name: str, app: str | None = None) -> None:
     if reader.value(_IS_THERE.format(column=column), {"name": name, "app": app}):
         return

@@ -28,7 +28,7 @@ def entry(key, *scores, area="one", worse="less", unit="ops/s", iterations=None,
 
 
 def files(a, b):
-    sides = [of_files([DATA / f"{name}.json.gz"], with_inadequate=False) for name in (a, b)]
+    sides = [of_files([DATA / f"{name}.json.gz"], with_inadequate=False).entries for name in (a, b)]
     return compare(*sides, change_minimum=0.05)
 
 

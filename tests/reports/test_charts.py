@@ -37,6 +37,13 @@ def test_the_picture_is_small_and_has_the_asked_size(builders):
     assert len(png) < 60_000
 
 
+@pytest.mark.parametrize("name", ["商店の画面", "🙂", "$x_{$ \\frac", "a $b$ c", "a$b"])
+def test_names_in_any_script_are_drawn_without_a_word(builders, recwarn, name):
+    png = draw_series(builders.series("rss_app"), title=name)
+    assert _pixels(png).shape == (260, 760, 3)
+    assert [str(one.message) for one in recwarn] == []
+
+
 def test_windows_and_the_runs_own_distance_are_marked_only_when_anomalous(builders):
     bad = _pixels(draw_series(builders.series("rss_app", state="anomalous", leak=6e5)))
     good = _pixels(draw_series(builders.series("rss_app", state="normal")))

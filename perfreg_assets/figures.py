@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,5 +29,18 @@ def blank(width: float, height: float, *, dpi: int = 100) -> Figure:
 def as_png(figure: Figure) -> bytes:
     """The figure as a PNG file that names no program: the same figure gives the same bytes."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
+    _save(figure, buffer, "png")
     return buffer.getvalue()
+
+
+def write(figure: Figure, path: Path) -> None:
+    """PNG or SVG by the file's suffix; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _save(figure, path, path.suffix.removeprefix(".") or None)
+
+
+def _save(figure: Figure, where: Path | io.BytesIO, kind: str | None) -> None:
+    with warnings.catch_warnings():
+        # Names of apps and screens may be in scripts that the font lacks: boxes stand for them.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        figure.savefig(where, format=kind, metadata={"Software": None} if kind == "png" else None)

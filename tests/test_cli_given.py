@@ -1,0 +1,98 @@
+"""What no option takes: an empty name, a number that is none, a time that is none; in whatever command."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.cli import main
+from perfreg_assets.cli.given import ANY_TEXT
+
+EMPTY = [
+    ("profiles", "add", "profile.xml", "--device", ""),
+    ("verdicts", "--app", ""),
+    ("verdicts", "--app-version", " "),
+    ("import", "traces", "--app", "com.rig.shop", "--app-version", "1", "--scenario", ""),
+    ("import", "traces", "--app", "com.rig.shop", "--app-version", ""),
+    ("import", "traces", "--app", "com.rig.shop", "--app-version", "1", "--device", " "),
+    ("import", "traces", "--app", "com.rig.shop", "--app-version", "1", "--pattern", ""),
+    ("import", "", "--app", "com.rig.shop", "--app-version", "1"),
+    ("ingest", ""),
+    ("inspect", ""),
+    ("compare", "", "b"),
+    ("compare", "a", "b", "--scenario", ""),
+    ("review", "", "--status", "confirmed"),
+    ("review", "a", "--status", "confirmed", "--reviewer", ""),
+    ("exclude", "a", "--reason", " "),
+    ("settings", "set", "omega", "1", "--who", ""),
+    ("bench", "import", ".", "--app", ""),
+    ("reduce", "long.pftrace", "--out", ""),
+    ("export", "parquet", "marts", "--mart", ""),
+]
+NO_NUMBERS = [
+    ("import", "traces", "--app", "com.rig.shop", "--app-version", "1", "--time-limit"),
+    ("reevaluate", "--level"),
+    ("reduce", "long.pftrace", "--out", "kept", "--window"),
+    ("archive", "--days"),
+]
+
+
+def run(*arguments, tmp_path):
+    return CliRunner().invoke(main, [*arguments, "--warehouse", str(tmp_path / "none.duckdb")])
+
+
+def commands(group=main):
+    for one in group.commands.values():
+        yield from commands(one) if isinstance(one, click.Group) else [one]
+
+
+@pytest.mark.parametrize("arguments", EMPTY, ids=" ".join)
+def test_a_name_that_is_empty_is_an_error_that_says_which(arguments, tmp_path):
+    told = run(*arguments, tmp_path=tmp_path)
+    assert told.exit_code == 2
+    (sentence,) = [line for line in told.stderr.splitlines() if line.startswith("Error: ")]
+    option = arguments[-2] if arguments[-2].startswith("--") and not arguments[-1].strip() else ""
+    assert sentence.startswith(f"Error: Invalid value for '{option}")
+    assert ": it is empty; name it" in sentence
+
+
+def test_every_name_and_path_of_every_command_is_looked_at():
+    kinds = (click.types.StringParamType, click.Path, click.FloatRange, click.types.FloatParamType)
+    unseen = {
+        (one.name, param.name)
+        for one in commands()
+        for param in one.params
+        if type(param.type) in kinds and param.type is not ANY_TEXT
+    }
+    assert unseen == set()
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", ""])
+@pytest.mark.parametrize("arguments", NO_NUMBERS, ids=lambda given: f"{given[0]} {given[-1]}")
+def test_a_number_that_is_none_is_named_with_its_option(arguments, value, tmp_path):
+    told = run(*arguments, value, tmp_path=tmp_path)
+    assert told.exit_code == 2
+    assert f"Invalid value for '{arguments[-1]}': " in told.stderr
+
+
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_a_time_limit_is_above_0(value, tmp_path):
+    told = run(*NO_NUMBERS[0], value, tmp_path=tmp_path)
+    assert "Invalid value for '--time-limit': " in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("yesterday", "'yesterday' is no time as 2026-11-20T09:12:00Z"),
+        ("2026-11-20T09:12:00", "has no time zone, a trailing Z for UTC"),
+    ],
+)
+@pytest.mark.parametrize("command", [("import", "."), ("bench", "import", ".")], ids=" ".join)
+def test_a_time_that_is_none_is_told_of_the_option_and_of_no_file(command, value, sentence, tmp_path):
+    told = run(*command, "--app", "com.rig.shop", "--app-version", "1", "--started-at", value, tmp_path=tmp_path)
+    assert told.exit_code == 2
+    assert "Invalid value for '--started-at': " in told.stderr
+    assert sentence in told.stderr
+    assert "benchmark.json" not in told.stderr
