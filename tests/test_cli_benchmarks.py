@@ -110,6 +110,8 @@ def test_a_file_that_is_there_twice_on_a_side_counts_once(tmp_path):
     once, twice = (run("compare", tmp_path / name, other, "--format", "json") for name in ("once", "twice"))
     assert once.exit_code == 0, once.output
     assert json.loads(twice.stdout) == json.loads(once.stdout)
+    mixed = run("compare", tmp_path / "once", tmp_path / "twice")
+    assert f"{tmp_path / 'twice' / 'a.json'} is on both sides and hides what differs" in mixed.stderr
     side = tmp_path / "twice"
     assert twice.stderr.splitlines()[:2] == [
         f"{side / name} is left out: it is the same file as {side / 'a.json'}, which counts once"
@@ -126,6 +128,7 @@ def test_comparing_versions_and_what_one_launch_says(warehouse):
     assert "one launch" in result.stderr
     same = run("compare", "1.0", "1.0", warehouse=warehouse)
     assert same.exit_code == 0
+    assert "1.0 is on both sides: that nothing differs says nothing" in same.stderr
 
 
 def test_comparing_variants_of_a_version(tmp_path):

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import socket
 import sys
@@ -118,6 +119,11 @@ def test_import_takes_folders_and_lists_once_and_keeps_what_it_was_told(tmp_path
     assert "1 new runs, 1 known already, 0 traces refused" in again.stdout
     third = run("import", tmp_path / "in", *arguments(), warehouse=warehouse)
     assert "0 new runs, 2 known already" in third.stdout
+    assert "keep another" not in third.stderr
+    changed = (*arguments("--scenario", "warm"), "--time-limit", "9", "--started-at", "2026-01-01T00:00:00Z")
+    fourth = run("import", tmp_path / "in", *changed, warehouse=warehouse)
+    told = "known runs keep another scenario, time, time limit than given: importing a trace again changes nothing"
+    assert (fourth.exit_code, told in fourth.stderr) == (0, True)
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         rows = reader.dicts("SELECT DISTINCT scenario, device, time_limit_s, state FROM marts.runs")
         assert [(row["scenario"], row["device"], row["time_limit_s"]) for row in rows] == [("cold-start", "s1", 4.0)]
@@ -179,7 +185,15 @@ def test_import_of_a_macrobenchmark_folder_takes_traces_and_metrics(tmp_path, re
         assert reader.rows("SELECT DISTINCT scenario FROM marts.runs") == [("StartupBenchmark.startup",)]
         (name,) = reader.rows("SELECT metric FROM marts.measurements WHERE subject_kind = 'benchmark_run'")[0]
     assert "timeToInitialDisplayMs" in name
-    assert "timeToInitialDisplayMs" in result.stdout
+    assert re.search(r"timeToInitialDisplayMs +305 ms ", result.stdout)
+    metrics = tmp_path / "metrics"
+    metrics.mkdir()
+    shutil.copy(folder / "com.rig-benchmarkData.json", metrics)
+    alone = run("import", metrics, *arguments(version="1.6.0"), warehouse=warehouse)
+    assert alone.exit_code == 0
+    assert "there are metrics of tests and no traces: no run comes of them" in alone.stderr
+    file = run("import", metrics / "com.rig-benchmarkData.json", *arguments(version="1.6.0"), warehouse=warehouse)
+    assert (file.exit_code, "holds metrics of tests; give its folder" in file.stderr) == (1, True)
 
 
 def test_an_empty_list_of_traces_is_an_error_in_one_line(tmp_path):
@@ -201,11 +215,38 @@ def test_a_trace_that_is_there_twice_is_one_run_of_its_side(tmp_path):
     assert [one["reason"] for one in told["excluded"]] == 4 * ["it is the same trace as 0.pftrace, which counts once"]
 
 
+def test_runs_that_are_on_both_sides_are_told_and_sides_of_the_same_runs_are_not_normal(tmp_path, filled):
+    for number in range(3):
+        write_trace(tmp_path / "a" / f"{number}.pftrace", 0.2 + number / 100)
+        packed = tmp_path / "b" / f"other-{number}.pftrace.gz"
+        packed.parent.mkdir(exist_ok=True)
+        packed.write_bytes(gzip.compress((tmp_path / "a" / f"{number}.pftrace").read_bytes()))
+    same = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP)
+    assert (same.exit_code, "a and " in same.stderr, same.stderr.count("\n")) == (1, True, 1)
+    assert "are the same runs: There is nothing to set beside the other" in same.stderr
+    stored = run("compare", "1.1.0", "1.1.0", "--app", "com.example.shop", warehouse=filled)
+    assert (stored.exit_code, "1.1.0 and 1.1.0 are the same runs" in stored.stderr) == (1, True)
+    write_trace(tmp_path / "b" / "own.pftrace", 0.6)
+    some = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP)
+    assert some.exit_code == 0
+    named = ", ".join(f"other-{number}.pftrace.gz" for number in range(3))
+    assert f"3 of the runs are on both sides and hide what differs: {named}" in some.stderr
+
+
+def test_an_option_of_compare_that_would_change_nothing_is_an_error(tmp_path, filled):
+    for side in "ab":
+        write_trace(tmp_path / side / "0.pftrace", 0.2)
+    files = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--scenario", "cold-start")
+    assert (files.exit_code, "--scenario chooses runs of a version in the warehouse" in files.stderr) == (1, True)
+    versions = run("compare", "1.0.0", "1.1.0", "--pattern", "*.pb", warehouse=filled)
+    assert (versions.exit_code, "--pattern chooses files of folders" in versions.stderr) == (1, True)
+
+
 def test_compare_judges_two_folders_of_traces_without_a_warehouse(tmp_path):
     for side, level in (("a", 0.2), ("b", 0.6)):
         for number in range(3):
             write_trace(tmp_path / side / f"{number}.pftrace", level + number / 100)
-    page = tmp_path / "page.html"
+    page = tmp_path / "new" / "page.html"
     result = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "json", "--html", page,
                  warehouse=tmp_path / "none.duckdb")  # fmt: skip
     assert result.exit_code == 3, result.output
@@ -255,7 +296,7 @@ def test_compare_tells_slices_and_call_stacks_of_traces_and_says_what_normal_is_
             path = tmp_path / side / f"{number}.pftrace"
             path.parent.mkdir(exist_ok=True)
             maker.write(path)
-    page = tmp_path / "page.html"
+    page = tmp_path / "new" / "page.html"
     result = run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "json", "--html", page,
                  warehouse=tmp_path / "none.duckdb")  # fmt: skip
     told = json.loads(result.stdout)
@@ -319,7 +360,8 @@ def test_compare_says_what_is_left_out_and_when_nothing_is_left(tmp_path):
     whole = write_trace(tmp_path / "a" / "0.pftrace", 0.5)
     shutil.copy(DATA / "bad-traces" / "bad_html.pftrace", tmp_path / "a" / "1.pftrace")
     shutil.copy(DATA / "bad-traces" / "bad_html.pftrace", tmp_path / "bad.pftrace")
-    result = run("compare", tmp_path / "a", whole, "--app", APP, "--format", "json")
+    other = write_trace(tmp_path / "b" / "0.pftrace", 0.4)
+    result = run("compare", tmp_path / "a", other, "--app", APP, "--format", "json")
     assert [row["run"] for row in json.loads(result.stdout)["excluded"]] == ["1.pftrace"]
     nothing = run("compare", whole, tmp_path / "bad.pftrace", "--app", APP)
     assert nothing.exit_code == 1

@@ -36,9 +36,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class OfFiles:
-    """`copies`: (file, the one that it is a copy of), each of which counts once."""
+    """`files`: those that count, by the SHA-256 of what is in them. `copies`: (file, the one that it is a copy of)."""
 
     entries: list[Entry]
+    files: dict[str, Path]
     copies: list[tuple[Path, Path]]
 
 
@@ -61,7 +62,7 @@ def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
                 continue
             for one in in_area(read.results, origin):
                 joined[one.name] = joined[one.name].joined(one) if one.name in joined else one
-    return OfFiles([_entry(one, with_inadequate) for one in joined.values()], copies)
+    return OfFiles([_entry(one, with_inadequate) for one in joined.values()], known, copies)
 
 
 def _entry(one: Result, with_inadequate: bool) -> Entry:

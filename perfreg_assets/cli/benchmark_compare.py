@@ -78,10 +78,14 @@ def _sides(
         both = [sides.of_files([Path(name)], with_inadequate=include_inadequate) for name in (a, b)]
         for file, same in (copy for side in both for copy in side.copies):
             terminal.note(f"{file} is left out: it is the same file as {same}, which counts once")
+        for sha256 in both[0].files.keys() & both[1].files.keys():
+            terminal.note(f"{both[1].files[sha256]} is on both sides and hides what differs")
         return both[0].entries, both[1].entries, minimum
     if any(are_files):
         name = b if are_files[0] else a
         raise Rejected(Reason.BENCHMARK_UNKNOWN, f"{name} is no file, so it cannot be compared with one; import both")
+    if a == b:
+        terminal.note(f"{a} is on both sides: that nothing differs says nothing")
     selection = sides.Selection(app, app_version, variant, device)
     with warehouse.reading_caught_up() as reader:
         minimum = settings_table.in_force(reader, settings).benchmark_change_minimum

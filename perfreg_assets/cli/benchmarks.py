@@ -130,7 +130,7 @@ def show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, str
             {
                 "area": row["area"] or "–",
                 "benchmark": row["result_name"],
-                "score": _told(row, (units or {}).get(row["result_name"], "s")),
+                "score": told_score(row, (units or {}).get(row["result_name"], "s")),
                 "change": f"{row['score_change_ratio']:+.1%}" if row["score_change_ratio"] is not None else "–",
                 "state": row["state"],
                 "beside": f"{row['history_size']} earlier" if row["history_size"] else "–",
@@ -149,7 +149,8 @@ def show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, str
         sys.exit(NOTHING_JUDGED)
 
 
-def _told(row: dict[str, Any], per: str) -> str:
+def told_score(row: dict[str, Any], per: str = "s") -> str:
+    """With its unit; operations per a unit of time."""
     from perfreg_assets.benchmarks.suite import UNITS
     from perfreg_assets.methods.explanation import readable, readable_quantity
 

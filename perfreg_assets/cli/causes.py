@@ -151,6 +151,7 @@ def _of_log(
     if html is not None:
         from perfreg_assets.reports.call_log_page import render_call_log_page
 
+        html.parent.mkdir(parents=True, exist_ok=True)
         html.write_text(
             render_call_log_page(found.path.name, found.trees, found.services, found.listed, list(profiles.values())),
             "utf-8",
@@ -337,6 +338,7 @@ def impact(
     if html is not None:
         from perfreg_assets.reports.impact_page import render_impact_page
 
+        html.parent.mkdir(parents=True, exist_ok=True)
         html.write_text(render_impact_page(method, chosen), encoding="utf-8", errors="backslashreplace")
         terminal.note(f"page: {html}")
     services = {row["service"] for row in chosen if not row.get("run_ids")}

@@ -59,8 +59,15 @@ def compare(
     worse in B; 3: something is; 4: too few runs for a verdict; 1: nothing could be compared.
     """
     from perfreg_assets.cli.comparison_sides import side_of
-    from perfreg_assets.model.sides import other_load
+    from perfreg_assets.model.sides import on_both, other_load
 
+    are_files = [Path(name).exists() for name in (a, b)]
+    if scenario is not None and all(are_files):
+        raise ValueError(
+            "--scenario chooses runs of a version in the warehouse, and both sides are files; leave it out"
+        )
+    if pattern is not None and not any(are_files):
+        raise ValueError("--pattern chooses files of folders, and neither side is one; leave it out")
     settings = _in_force(settings)
     with terminal.progress("compare") as show:
         show(f"reading {a}")
@@ -75,7 +82,10 @@ def compare(
             f"only one side was recorded with {', '.join(sorted(differing))}, which changes the load by itself"
         )
     told, found, courses = _compared(first, second, settings)
+    if same := on_both(first, second, settings):
+        terminal.note(f"{len(same)} of the runs are on both sides and hide what differs: {', '.join(same)}")
     if page is not None:
+        page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(_page(told, courses, settings), encoding="utf-8")
         terminal.note(f"page       {page}")
     _show(told, form)
@@ -110,12 +120,14 @@ def _compared(
     """
     from perfreg_assets.methods.side_comparison import compare_sides
     from perfreg_assets.model.side_growth import what_grew
-    from perfreg_assets.model.sides import courses_of
+    from perfreg_assets.model.sides import courses_of, on_both
     from perfreg_assets.reasons import Reason, Rejected
 
     for side in (first, second):
         if not side.runs:
             raise Rejected(Reason.NOTHING_TO_COMPARE, f"no run of {side.name} is whole")
+    if len(on_both(first, second, settings)) == len(second.runs) == len(first.runs):
+        raise Rejected(Reason.NOTHING_TO_COMPARE, f"{first.name} and {second.name} are the same runs")
     courses = courses_of(first, second, settings)
     found = compare_sides(courses)
     if not found.series:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from perfreg_assets.collection.importing import ImportedRun, Origin
     from perfreg_assets.reasons import Rejected
     from perfreg_assets.traces.overview import Overview
+    from perfreg_assets.warehouse.runs import Holder
 
 
 @command("import", example="perfreg import traces/ --app com.rig.shop --app-version 1.5.0 --scenario cold-start")
@@ -72,6 +73,8 @@ def import_traces(
         raise Rejected(
             Reason.NO_TRACE_FOUND, "nothing was named on standard input" if Path("-") in paths else "nothing was found"
         )
+    if found.results and not found.traces:
+        terminal.note("there are metrics of tests and no traces: no run comes of them")
     ids = _import(settings, found.traces, origin, scenario, out) if found.traces else set()
     has_results = bool(found.results) and _import_results(settings, found.results, origin)
     if not ids and not has_results:
@@ -175,6 +178,7 @@ def _sort_out(
     new: dict[str, ImportedRun] = {}
     known: set[str] = set()
     refused: list[Rejected] = []
+    kept: set[str] = set()
     for trace, overview in looked:
         try:
             if isinstance(overview, Rejected):
@@ -186,19 +190,38 @@ def _sort_out(
                 limits.append(run.limit)
             elif (holder.app, holder.version_name) == (origin.app, origin.version_name):
                 known.add(holder.run_id)
+                kept |= _kept(holder, origin, trace.scenario or scenario)
             else:
                 what = f"{trace.path.name} is run {holder.run_id} of {holder.app} {holder.version_name}"
                 raise Rejected(Reason.DUPLICATE_TRACE, what)
         except Rejected as rejected:
             refused.append(rejected)
+    if kept:
+        told = ", ".join(sorted(kept))
+        terminal.note(f"known runs keep another {told} than given: importing a trace again changes nothing of its run")
     return list(new.values()), known, refused
+
+
+def _kept(holder: Holder, origin: Origin, scenario: str | None) -> set[str]:
+    """What of a known run is other than what is given now."""
+    from perfreg_assets.collection.importing import IMPORTED
+
+    given = {
+        "version code": (origin.version_code, holder.version_code),
+        "scenario": (scenario, holder.scenario),
+        "device": (origin.device, holder.device),
+        "strategy": (None if origin.strategy == IMPORTED else origin.strategy, holder.strategy),
+        "time limit": (origin.time_limit_s, holder.time_limit_s),
+        "time": (origin.started_at, holder.started_at),
+    }
+    return {name for name, (now, before) in given.items() if now is not None and now != before}
 
 
 def _import_results(settings: Settings, paths: Sequence[Path], origin: Origin) -> bool:
     """Takes in the metrics of tests; whether there were any."""
     from perfreg_assets.benchmarks.taking_in import Origin as Measured
     from perfreg_assets.benchmarks.taking_in import take_in as read_results
-    from perfreg_assets.cli.benchmarks import store
+    from perfreg_assets.cli.benchmarks import store, told_score
 
     whose = Measured(app=origin.app, version_name=origin.version_name, device=origin.device)
     taken = read_results(paths, whose)
@@ -208,6 +231,6 @@ def _import_results(settings: Settings, paths: Sequence[Path], origin: Origin) -
         return False
     with terminal.progress("import") as show:
         rows = store(settings, found, show)
-    shown = [{"benchmark": row["result_name"], "score": row["score"], "state": row["state"]} for row in rows]
+    shown = [{"benchmark": row["result_name"], "score": told_score(row), "state": row["state"]} for row in rows]
     terminal.table(shown, ("benchmark", "score", "state"))
     return True

@@ -92,6 +92,8 @@ def _unreadable(path: Path, error: OSError) -> Rejected:
 def _of_path(path: Path, pattern: str | None) -> tuple[list[BareTrace], list[Path]]:
     if not path.exists():
         raise Rejected(Reason.NO_TRACE_FOUND, f"{path} does not exist")
+    if path.match(RESULTS) and path.is_file():
+        raise Rejected(Reason.NO_TRACE_FOUND, f"{path} holds metrics of tests; give its folder, where their traces are")
     if not path.is_dir():
         return [BareTrace(path)], []
     if (path / RUN_JSON).exists():

@@ -59,6 +59,7 @@ class RunOfSide:
     load_sources: what it was recorded with that changes the load.
     slices: of the app by screen. stacks: core seconds per second of each call stack. Or why there are none.
     seconds: that were recorded of the exploration.
+    path: of the trace that it was read from; None: it is of a warehouse.
     """
 
     label: str
@@ -69,6 +70,7 @@ class RunOfSide:
     slices: SliceUses | str = NO_SLICES
     stacks: Mapping[Entity, float] | str = NO_STACKS
     seconds: float = 0.0
+    path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,10 @@ class _Counted:
         """Label of the one that is the same trace; without, this one counts from now on."""
         alike = self._known.setdefault((health.unpacked_bytes, health.start_ns, health.end_ns), [])
         for other, sha256 in alike:
-            if sha256 == health.sha256 or self._content(other) == self._content(one):
+            if sha256 == health.sha256 or _content(other.path, self._settings) == _content(one.path, self._settings):
                 return other.label
         alike.append((one, health.sha256))
         return None
-
-    def _content(self, one: TraceOfSide) -> str:
-        return check_file(one.path, settings=self._settings).content_sha256
 
 
 def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> Side:
@@ -145,10 +144,30 @@ def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> S
         runs.append(
             RunOfSide(
                 one.label, values, units, threads, load_sources, inspection.slices, stacks_told,
-                _longest(values) * settings.interval_s,
+                _longest(values) * settings.interval_s, one.path,
             )
         )  # fmt: skip
     return Side(name, tuple(runs), tuple(excluded))
+
+
+def on_both(first: Side, second: Side, settings: Settings) -> list[str]:
+    """Labels, on the second side, of runs that are on the first one too: the same run of a warehouse, or the same
+    trace, whatever it is called or packed as there."""
+
+    def is_same(one: RunOfSide, other: RunOfSide) -> bool:
+        if one.path is None or other.path is None:
+            return one.path is other.path and one.label == other.label
+        return _samples(one) == _samples(other) and _content(one.path, settings) == _content(other.path, settings)
+
+    return [own.label for own in second.runs if any(is_same(own, other) for other in first.runs)]
+
+
+def _samples(run: RunOfSide) -> dict[str, bytes]:
+    return {name: values.tobytes() for name, values in run.series.items()}
+
+
+def _content(path: Path, settings: Settings) -> str:
+    return check_file(path, settings=settings).content_sha256
 
 
 def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Settings, *, opens_traces: bool) -> Side:

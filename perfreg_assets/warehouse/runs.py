@@ -105,12 +105,19 @@ class Holder:
     run_id: str
     app: str
     version_name: str
+    version_code: int | None = None
+    device: str | None = None
+    strategy: str | None = None
+    scenario: str | None = None
+    time_limit_s: float | None = None
+    started_at: datetime | None = None
 
 
 def holders(reader: Reader, contents: Iterable[str]) -> dict[str, Holder]:
     """SHA-256 of a trace's content -> the run that has it; quarantined runs have none."""
     found = reader.rows(
-        "SELECT trace_content_sha256, run_id, app, version_name FROM core.runs WHERE NOT is_quarantined "
+        "SELECT trace_content_sha256, run_id, app, version_name, version_code, device, strategy, scenario, "
+        "time_limit_s, started_at FROM core.runs WHERE NOT is_quarantined "
         "AND trace_content_sha256 IN (SELECT unnest(?::VARCHAR[])) ORDER BY registered_at DESC, run_id DESC",
         [list(contents)],
     )
