@@ -25,7 +25,10 @@ class Reason(StrEnum):
         return member
 
     # ---- run folder ------------------------------------------------------------------------------
-    RUN_JSON_MISSING = "run_json_missing", "The folder has no run.json; add one or remove the folder."
+    RUN_JSON_MISSING = (
+        "run_json_missing",
+        "The folder has no run.json; add one, take bare traces in by `perfreg import`, or remove the folder.",
+    )
     RUN_JSON_NOT_UTF8 = "run_json_not_utf8", "run.json is not UTF-8 text; write it again as UTF-8."
     RUN_JSON_NOT_JSON = "run_json_not_json", "run.json is not valid JSON; correct it."
     RUN_JSON_TOO_LARGE = (

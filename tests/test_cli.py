@@ -233,6 +233,41 @@ def test_without_a_warehouse_each_reading_command_says_what_to_do(tmp_path):
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("exclude", "a", "--reason", "charging"),
+        ("include", "a"),
+        ("review", "a", "--status", "confirmed"),
+        ("reevaluate", "--omega", "1"),
+    ],
+    ids=lambda given: given[0],
+)
+def test_a_misspelt_warehouse_is_not_made_by_what_changes_runs(tmp_path, command):
+    told = run(*command, warehouse=tmp_path / "none.duckdb")
+    assert (told.exit_code, told.stderr.count("\n")) == (1, 1)
+    assert f"{tmp_path / 'none.duckdb'} does not exist" in told.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_setting_that_makes_a_warehouse_says_so(tmp_path):
+    told = run("settings", "set", "omega", "1", warehouse=tmp_path / "new.duckdb")
+    assert (told.exit_code, f"{tmp_path / 'new.duckdb'} is a new warehouse" in told.stderr) == (0, True)
+    again = run("settings", "set", "omega", "2", warehouse=tmp_path / "new.duckdb")
+    assert "new warehouse" not in again.stderr
+
+
+def test_folders_that_were_all_refused_are_not_told_as_none(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert run("ingest", tmp_path / "empty", warehouse=tmp_path / "perfreg.duckdb").exit_code == 1
+    told = run("verdicts", warehouse=tmp_path / "perfreg.duckdb")
+    assert told.exit_code == 4
+    assert (
+        'nothing could be judged; no folder was taken in, 1 refused: perfreg sql "FROM marts.data_quality"'
+        in told.stderr
+    )
+
+
 def test_ingest_of_nothing_but_refused_folders_ends_with_1(tmp_path):
     warehouse = tmp_path / "perfreg.duckdb"
     (tmp_path / "nothing").mkdir()

@@ -39,10 +39,12 @@ def reevaluate(
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse import verdicts as table
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_warehouse
 
     if (omega is None) == (level is None):
         raise ValueError("give either --omega or --level")
     chosen = omega if omega is not None else omega_of_level(float(level or 0))
+    require_warehouse(settings)
     with Warehouse.of(settings).writing() as writer:
         current = settings_table.in_force(writer, settings)
         name = detector or current.detector
@@ -118,6 +120,8 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None, wh
     from perfreg_assets.warehouse import verdicts as verdict_table
     from perfreg_assets.warehouse.connection import Warehouse
 
+    if not settings.warehouse.exists():
+        terminal.note(f"{settings.warehouse} is a new warehouse")
     with Warehouse.of(settings).writing() as writer:
         changed = settings_table.change(writer, name, value, note, who)
         verdict_table.evaluate_current(writer)  # so that every run has a current verdict
@@ -141,9 +145,11 @@ def review(
     """
     from perfreg_assets.warehouse import benchmarks, reviews
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_warehouse
 
     if (status is None) is not withdraw:
         raise ValueError("give either --status or --withdraw")
+    require_warehouse(settings)
     with Warehouse.of(settings).writing() as writer:
         is_benchmark = bool(benchmarks.known(writer, [run_id]))
         if status is None:
@@ -174,7 +180,9 @@ def include(settings: Settings, run_id: str) -> None:
 def _set_excluded(settings: Settings, run_id: str, reason: str | None) -> None:
     from perfreg_assets.warehouse import runs
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_warehouse
 
+    require_warehouse(settings)
     with Warehouse.of(settings).writing() as writer:
         if reason is None:
             runs.include(writer, run_id)

@@ -74,7 +74,7 @@ def verdicts(
     from perfreg_assets.cli.normal_worth import worth_told
     from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
     from perfreg_assets.cli.version_pictures import write_pictures
-    from perfreg_assets.warehouse import drifts, settings_table, version_verdicts
+    from perfreg_assets.warehouse import drifts, runs, settings_table, version_verdicts
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import require_selection
 
@@ -86,6 +86,7 @@ def verdicts(
     with Warehouse.of(settings).reading_caught_up() as reader:
         require_selection(reader, app, app_version)
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
+        nameless = runs.nameless_count(reader)
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
         grown = {}
         if (by, form, omega, detector) == ("version", "markdown", None, None):  # causes are of the verdicts in force
@@ -115,7 +116,7 @@ def verdicts(
     if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
     if all(row["is_anomalous"] is None for row in deciding):
-        terminal.note(_nothing_judged(versions))
+        terminal.note(_nothing_judged(versions, nameless))
         sys.exit(NOTHING_JUDGED)
 
 
@@ -131,14 +132,19 @@ def _note_states(rows: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[s
         terminal.note(f"no run is anomalous by itself, but together those of {', '.join(together)} are: --by version")
 
 
-def _nothing_judged(versions: Sequence[Mapping[str, Any]]) -> str:
-    """What the status stands for, with the reasons of the latest versions."""
+def _nothing_judged(versions: Sequence[Mapping[str, Any]], nameless: int) -> str:
+    """What the status stands for, with the reasons of the latest versions.
+
+    Args:
+        nameless: how many folders were refused before their version was known.
+    """
     from perfreg_assets.warehouse.version_verdicts import WHOLE
 
     why = [f"{row['version_name']}: {row['explanation']}" for row in versions if row["axis"] == WHOLE]
     more = f" (and {len(why) - _REASONS_TOLD} versions more)" if len(why) > _REASONS_TOLD else ""
-    told = " ".join(why[-_REASONS_TOLD:]) or "there are no runs: perfreg import or perfreg ingest takes some in"
-    return f"nothing could be judged; {told}{more}"
+    refused = f'no folder was taken in, {nameless} refused: perfreg sql "FROM marts.data_quality" says why'
+    none = refused if nameless else "there are no runs: perfreg import or perfreg ingest takes some in"
+    return f"nothing could be judged; {' '.join(why[-_REASONS_TOLD:]) or none}{more}"
 
 
 def _grown(reader: Reader, versions: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:

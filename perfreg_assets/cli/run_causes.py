@@ -87,13 +87,18 @@ def show_version(settings: Settings, app: str | None, version_name: str, form: s
     Raises:
         Rejected: APP_UNKNOWN, VERSION_UNKNOWN.
     """
-    from perfreg_assets.warehouse import causes
+    from perfreg_assets.warehouse import causes, version_verdicts
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import require_selection
 
     with Warehouse.of(settings).reading_caught_up() as reader:
         require_selection(reader, app, version_name)
         found = causes.of_version(reader, app, version_name)
+        judged = [
+            row
+            for row in version_verdicts.listing(reader, app=app, version_name=version_name)
+            if row["axis"] == version_verdicts.WHOLE
+        ]
     rows = [_version_row(rank, one) for rank, one in enumerate(found, 1)]
     limit = (SHOWN_ROWS if form == "table" else 0) if limit is None else limit
     shown = rows[:limit] if limit else rows
@@ -103,7 +108,17 @@ def show_version(settings: Settings, app: str | None, version_name: str, form: s
     else:
         terminal.show(shown, _VERSION_CSV, form)
     if not rows:
-        terminal.note(f"{version_name}: nothing grew in the suspicious windows of three runs or more")
+        for whole in judged:
+            terminal.note(f"{version_name}: {_no_causes(whole)}")
+
+
+def _no_causes(whole: Mapping[str, Any]) -> str:
+    """Why nothing is listed of a version, by its row of marts.version_verdicts."""
+    if not whole["judged_count"]:
+        return f"it was not asked what grew; {whole['explanation']}"
+    if not whole["anomalous_count"]:
+        return "none of its runs is anomalous by itself, so it was not asked what grew"
+    return "nothing grew in the suspicious windows of three runs or more"
 
 
 def _run(reader: Reader, run_id: str) -> dict[str, Any]:

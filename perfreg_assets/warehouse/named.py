@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Reader
 
 _SHOWN = 3
@@ -17,6 +18,12 @@ SELECT {column} FROM core.runs WHERE {column} IS NOT NULL AND ($app IS NULL OR a
 GROUP BY {column} ORDER BY max(started_at) DESC NULLS LAST, {column} LIMIT $count
 """
 _IS_THERE = "SELECT count(*) FROM core.runs WHERE {column} = $name AND ($app IS NULL OR app = $app)"
+
+
+def require_warehouse(settings: Settings) -> None:
+    """Raises Rejected (WAREHOUSE_MISSING) where the file would be made by changing what cannot be in it yet."""
+    if not settings.warehouse.exists():
+        raise Rejected(Reason.WAREHOUSE_MISSING, f"{settings.warehouse} does not exist")
 
 
 def require_run(reader: Reader, run_id: str) -> None:

@@ -145,6 +145,11 @@ def whole_of_version(reader: Reader, version_name: str, app: str | None, scenari
     return [OfVersion(*row) for row in found]
 
 
+def nameless_count(reader: Reader) -> int:
+    """How many folders were refused before the version of their run was known."""
+    return int(reader.value("SELECT count(*) FROM core.runs WHERE is_quarantined AND version_name IS NULL"))
+
+
 def time_limits(reader: Reader, app: str) -> list[tuple[str, str, str | None, float]]:
     """(device, strategy, scenario, time limit in s) of an app's runs, each once, the latest first."""
     found = reader.rows(
