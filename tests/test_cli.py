@@ -562,6 +562,14 @@ def test_doctor_names_what_failed_and_exits_with_1(tmp_path, monkeypatch):
     assert " failed " in warehouse
 
 
+def test_a_variable_that_is_a_setting_but_for_a_letter_is_told(filled, monkeypatch):
+    monkeypatch.setenv("PERFREG_OMGA", "0")
+    monkeypatch.setenv("PERFREG_UI_SECRET", "not ours to judge")
+    told = run("verdicts", warehouse=filled)
+    assert "PERFREG_OMGA is no setting and changes nothing (did you mean PERFREG_OMEGA?)" in told.stderr
+    assert "PERFREG_UI_SECRET" not in told.stderr
+
+
 def test_several_values_may_follow_one_repeatable_option():
     command = main.commands["evaluate"]
     context = command.make_context(

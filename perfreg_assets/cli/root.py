@@ -15,7 +15,7 @@ import click
 from perfreg_assets import __version__, terminal
 from perfreg_assets.cli import interruption
 from perfreg_assets.cli.given import check_what_is_given
-from perfreg_assets.cli.variables import tell_disagreements
+from perfreg_assets.cli.variables import tell_disagreements, tell_misspelt
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
 
@@ -88,6 +88,7 @@ def command(
             settings: Settings | None = None
             try:
                 settings = Settings.from_environment(warehouse=warehouse)
+                tell_misspelt()
                 tell_disagreements(settings)
                 body(settings, **options)
             except KeyboardInterrupt:

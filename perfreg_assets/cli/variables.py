@@ -1,10 +1,29 @@
-"""Variables of the environment that disagree with what the warehouse keeps: told once per command, never silently."""
+"""Variables of the environment that disagree with what the warehouse keeps, or are a setting's but for a letter: told
+once per command, never silently."""
 
 from __future__ import annotations
 
+import os
+
 from perfreg_assets import terminal
+from perfreg_assets.near_names import nearest
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import ENVIRONMENT_PREFIX, SettingError, Settings
+
+_ALIKE = 0.8
+"""Variables of other things have our prefix, too: PERFREG_UI_SECRET is no misspelt setting."""
+
+
+def tell_misspelt() -> None:
+    """A line on stderr for each variable whose name is nearly a setting's: it changes nothing."""
+    known = {str(row["variable"]) for row in Settings.describe()}
+    names = [name.removeprefix(ENVIRONMENT_PREFIX) for name in known]
+    for variable in sorted(set(os.environ) - known):
+        if variable.startswith(ENVIRONMENT_PREFIX):
+            near = nearest(variable.removeprefix(ENVIRONMENT_PREFIX), names, cutoff=_ALIKE)
+            if near:
+                told = " or ".join(f"{ENVIRONMENT_PREFIX}{name}" for name in near)
+                terminal.note(f"{variable} is no setting and changes nothing (did you mean {told}?)")
 
 
 def tell_disagreements(settings: Settings) -> None:
