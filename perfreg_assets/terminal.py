@@ -31,6 +31,7 @@ _STYLES = {
     "incomplete_trace": "yellow",
     "reduced": "yellow",
     "series_missing": "yellow",
+    "not_judged": "yellow",
     "quarantined": "magenta",
 }
 
