@@ -56,7 +56,7 @@ SMALLEST_HISTORY = 3
 """Fewest runs of a history that every detector and every way of localising can work with."""
 
 EVALUATED_ONLY = (
-    *("calibrated", "calibrated-units", "calibrated-unseen", "calibrated-reviewed"),
+    *("calibrated", "calibrated-units", "calibrated-unseen", "calibrated-reviewed", "calibrated-whole"),
     *("calibrated-conformal", "calibrated-studentised", "calibrated-trimmed", "calibrated-smoothed"),
     "peers",
 )

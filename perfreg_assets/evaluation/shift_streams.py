@@ -38,7 +38,8 @@ class Shift:
         unit_ratio: load and memory of the judged runs' device beside the one that the histories are from.
         drift: what each version adds to load and memory, as a ratio.
         step: what every `STEP_EVERY`th version adds and is accepted for.
-    has_own_paths: whether each session takes a way of its own; else all take the app's.
+        has_own_paths: whether each session takes a way of its own; else all take the app's.
+        is_brief: whether regressions are 8 to 24 s in one place; else leaks, and load that stays or comes again.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Shift:
     drift: float = 0.0
     step: float = 0.0
     has_own_paths: bool = False
+    is_brief: bool = False
 
 
 STEP_EVERY = 4
@@ -63,6 +65,8 @@ SHIFTS = (
     Shift(name="5 runs", summary="5 runs of history", history=5),
     Shift(name="6 runs", summary="6 runs of history", history=6),
     Shift(name="60-90 s", summary="sessions of 60 to 90 s", seconds=(60, 90)),
+    Shift(name="brief", summary="regressions are 8 to 24 s in one place", is_brief=True),
+    Shift(name="brief, bursts", summary="so where bursts are", is_brief=True, burst_ratio=0.1),
     Shift(name="any path", summary="each session takes a way of its own", has_own_paths=True),
     Shift(name="any path, 5", summary="so with 5 runs of history", has_own_paths=True, history=5),
 )
@@ -146,8 +150,9 @@ def stream(family: str, shift: Shift, *, noise: float, seed: int, number: int) -
     for version in range(1, VERSIONS + 1):
         level = (1 + shift.drift) ** version * (1 + shift.step) ** (version // STEP_EVERY)
         normal = tuple(app.session(draw, level * shift.unit_ratio) for _ in range(RUNS_PER_VERSION))
+        worse = _with_brief_regression if shift.is_brief else _with_regression
         anomalous = tuple(
-            _with_regression(one, TWINS_PER_VERSION * version + index, draw)
+            worse(one, TWINS_PER_VERSION * version + index, draw)
             for index, one in enumerate(normal[:TWINS_PER_VERSION])
         )
         is_accepted = shift.step > 0 and version % STEP_EVERY == 0
@@ -219,5 +224,18 @@ def _with_regression(session: Session, number: int, draw: np.random.Generator) -
     else:
         for start in draw.integers(8, count - 8, 6):
             places[start : start + 4] = True
+    extra = EXCESSES[number // 2 % len(EXCESSES)] * float(load.sum()) / int(places.sum())
+    return replace(session, series={**session.series, "cpu_app": load + extra * places})
+
+
+def _with_brief_regression(session: Session, number: int, draw: np.random.Generator) -> Session:
+    """More memory or load in one place, by turns, of the same sizes; it looks like a burst."""
+    load, memory = session.series["cpu_app"], session.series["rss_app"]
+    count = len(load)
+    begin, length = int(draw.uniform(0.15, 0.8) * count), int(draw.integers(8, 25))
+    places = (np.arange(count) >= begin) & (np.arange(count) < begin + length)
+    if number % 2 == 0:
+        extra = LEAKS[number // 2 % len(LEAKS)] * float(np.median(memory))
+        return replace(session, series={**session.series, "rss_app": memory + extra * places})
     extra = EXCESSES[number // 2 % len(EXCESSES)] * float(load.sum()) / int(places.sum())
     return replace(session, series={**session.series, "cpu_app": load + extra * places})

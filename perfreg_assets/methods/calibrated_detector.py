@@ -8,6 +8,8 @@
    round; where it is either, nothing is taken off and nothing is an improvement.
 4. The sum is judged beside the history's own sums by a prediction interval (Student's t) and given as a
    standard-normal score, see `calibration`.
+5. A run that looks unusual is judged once more without its one passing disturbance (`transients`). The score stays as
+   it is; what it would be is evidence, which counts where earlier runs of the app had such ones (`empirical_null`).
 
 What each part brings is measured in docs/quality.md.
 """
@@ -33,41 +35,21 @@ from perfreg_assets.methods.calibration import (
     predictive_score,
 )
 from perfreg_assets.methods.detectors import Detector
+from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_START_S, WITHOUT_TRANSIENT
 from perfreg_assets.methods.explanation import Explainer
-from perfreg_assets.methods.features import (
-    RESOLUTION,
-    Scale,
-    centred,
-    levels_and_changes,
-    log_memory,
-    quantile_range,
-    scale_of,
-    startup_samples,
-)
+from perfreg_assets.methods.features import scale_of
 from perfreg_assets.methods.inputs import Floats
-from perfreg_assets.methods.knn import distances_to, distances_within, nearest_mean
+from perfreg_assets.methods.run_measures import Component, CourseMeasures, Measures, MemoryMeasures
 from perfreg_assets.methods.samples import Sample, Score, checked_values
 from perfreg_assets.methods.scalar_values import predictive
+from perfreg_assets.methods.transients import find_transient
 
 SMALLEST_HISTORY = 2
 SMALLEST_SUM_SD = 0.1
-MEMORY_RESOLUTION = 1e-3  # a thousandth is no difference
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
 UNUSUALLY_GOOD = -1.645  # score of a run's level that one normal run in 20 is better than
-
-
-@dataclass(frozen=True)
-class _Component:
-    """One number per run: `known` (k,) of the history, `judged` (t,) of the targets.
-
-    `sign` +1: larger is more load; 0: larger is more unusual in either direction.
-    """
-
-    known: Floats
-    judged: Floats
-    weight: float
-    sign: int
+LOOKED_AT = 1.2816  # score: of one normal run in ten it is asked what it would be without a passing disturbance
 
 
 @dataclass(frozen=True)
@@ -98,24 +80,23 @@ class CalibratedDetector(Detector):
         judged = checked_values(targets, 1)
         order = _canonical_order(known)
         ordered = [known[index] for index in order]
+        measures: Measures
         if series.kind == "memory":
-            measured, measured_level = _memory(ordered, judged, interval_s)
+            measures = MemoryMeasures(ordered, interval_s)
         else:
-            measured, measured_level = _course(scale_of(series.kind, ordered), ordered, judged)
-        kept = inlier_mask([part.known for part in measured], DISTURBED_LOG)
-        components, level = [_beside(part, kept) for part in measured], _beside(measured_level, kept)
+            measures = CourseMeasures(ordered, scale_of(series.kind, ordered))
         sign = {"more": +1, "less": -1, "either": 0}[series.worse]
-        drops = _drops(level)
-        worse = _Side.of(components, drops, sign)
-        better = _Side.of(components, drops, -sign) if sign else None
+        beside = _Beside.of(measures, judged, sign)
+        worse, kept, distance = beside.worse, beside.kept, beside.distance
         own_scores = np.empty(len(known))
         own_scores[order] = history_scores(worse.known, worse.judged[len(judged) :], kept, SMALLEST_SUM_SD)
-        distance = components[0]
         usual = [values for values, is_usual in zip(ordered, kept, strict=True) if is_usual]
         explainer = Explainer(series, usual, interval_s, set_aside=len(ordered) - len(usual))
+        told = [beside.told(index) for index in range(len(judged))]
+        passing = _without_transients(measures, judged, [score for _, score, _ in told], sign, interval_s)
         scores = []
         for index, values in enumerate(judged):
-            is_higher, score, improvement = _told(worse, better, level, index, sign)
+            is_higher, score, improvement = told[index]
             ratio = float(np.exp(distance.judged[index] - distance.known.mean()))
             side = is_higher if sign else None
             evidence, sentence = explainer.explain(values, ratio, is_higher=side)
@@ -129,7 +110,7 @@ class CalibratedDetector(Detector):
                     p_value=p_of_score(score),
                     direction="more" if is_higher else "less",
                     history_distances=own_scores,
-                    evidence=evidence,
+                    evidence=evidence | passing.get(index, {}),
                     sentence=sentence,
                 )
             )
@@ -155,7 +136,7 @@ class _Side:
     judged: Floats
 
     @classmethod
-    def of(cls, components: list[_Component], drops: tuple[Floats, Floats], sign: int) -> _Side:
+    def of(cls, components: list[Component], drops: tuple[Floats, Floats], sign: int) -> _Side:
         known, judged = _sums(components, sign)
         known_drop, judged_drop = drops
         return cls(known - np.maximum(sign * known_drop, 0), judged - np.maximum(sign * judged_drop, 0))
@@ -164,23 +145,73 @@ class _Side:
         return predictive_score(self.known, float(self.judged[index]), SMALLEST_SUM_SD)
 
 
-def _told(
-    worse: _Side, better: _Side | None, level: _Component, index: int, sign: int
-) -> tuple[bool, float, float | None]:
-    """Of one target: whether it is the higher one, its score, and that of its improvement."""
-    height = predictive_score(level.known, float(level.judged[index]), SMALLEST_LOG_SD)
-    score = worse.score(index)
-    if better is None:
-        return height >= 0, score, None
-    # An improvement has to show in the level itself, not only in an unusual pattern; and where the level is unusually
-    # good, an unusual pattern is no regression.
-    improvement = min(better.score(index), -sign * height)
-    if sign * height < UNUSUALLY_GOOD:
-        score = min(score, sign * height)
-    return (score >= improvement) == (sign > 0), score, improvement
+@dataclass(frozen=True)
+class _Beside:
+    """Targets beside their history.
+
+    Attributes:
+        kept: mask (k,) of the history's runs that say what is usual.
+        distance: the component that words are made of.
+        sign: of load that is worse; 0: either.
+    """
+
+    kept: NDArray[np.bool_]
+    distance: Component
+    level: Component
+    worse: _Side
+    better: _Side | None
+    sign: int
+
+    @classmethod
+    def of(cls, measures: Measures, judged: list[Floats], sign: int) -> _Beside:
+        measured, measured_level = measures.of(judged)
+        kept = inlier_mask([part.known for part in measured], DISTURBED_LOG)
+        components, level = [_of_kept(part, kept) for part in measured], _of_kept(measured_level, kept)
+        drops = _drops(level)
+        worse = _Side.of(components, drops, sign)
+        better = _Side.of(components, drops, -sign) if sign else None
+        return cls(kept, components[0], level, worse, better, sign)
+
+    def told(self, index: int) -> tuple[bool, float, float | None]:
+        """Of one target: whether it is the higher one, its score, and that of its improvement."""
+        height = predictive_score(self.level.known, float(self.level.judged[index]), SMALLEST_LOG_SD)
+        score = self.worse.score(index)
+        if self.better is None:
+            return height >= 0, score, None
+        # An improvement has to show in the level itself, not only in an unusual pattern; and where the level is
+        # unusually good, an unusual pattern is no regression.
+        improvement = min(self.better.score(index), -self.sign * height)
+        if self.sign * height < UNUSUALLY_GOOD:
+            score = min(score, self.sign * height)
+        return (score >= improvement) == (self.sign > 0), score, improvement
 
 
-def _beside(part: _Component, kept: NDArray[np.bool_]) -> _Component:
+def _without_transients(
+    measures: Measures, judged: list[Floats], scores: list[float], sign: int, interval_s: float
+) -> dict[int, dict[str, float]]:
+    """Index of a target → evidence, of those that look unusual: their score without a passing disturbance, and where
+    that is."""
+    found = {
+        index: transient
+        for index, (values, score) in enumerate(zip(judged, scores, strict=True))
+        if score > LOOKED_AT
+        for transient in [find_transient(values, measures.expected(values), interval_s, (sign,) if sign else (+1, -1))]
+        if transient is not None
+    }
+    if not found:
+        return {}
+    beside = _Beside.of(measures, [one.without for one in found.values()], sign)
+    return {
+        index: {
+            WITHOUT_TRANSIENT: min(beside.told(place)[1], scores[index]),
+            TRANSIENT_START_S: one.first * interval_s,
+            TRANSIENT_END_S: one.end * interval_s,
+        }
+        for place, (index, one) in enumerate(found.items())
+    }
+
+
+def _of_kept(part: Component, kept: NDArray[np.bool_]) -> Component:
     """Only the kept runs as the known ones; the others follow the targets, to be judged as well."""
     return replace(part, known=part.known[kept], judged=np.concatenate([part.judged, part.known[~kept]]))
 
@@ -190,41 +221,7 @@ def _canonical_order(known: list[Floats]) -> list[int]:
     return sorted(range(len(known)), key=lambda index: known[index].tobytes())
 
 
-def _course(scale: Scale, known: list[Floats], judged: list[Floats]) -> tuple[list[_Component], _Component]:
-    both = [levels_and_changes(scale, values) for values in known]
-    both_judged = [levels_and_changes(scale, values) for values in judged]
-    levels = [np.ascontiguousarray(values[:, 0]) for values in both]
-    levels_judged = [np.ascontiguousarray(values[:, 0]) for values in both_judged]
-    components = [
-        _distance_component(both, both_judged, RESOLUTION, weight=1.0),
-        _distance_component(levels, levels_judged, RESOLUTION, weight=0.5),
-    ]
-    return components, _Component(scale.heights(known), scale.heights(judged), 1.0, +1)
-
-
-def _memory(known: list[Floats], judged: list[Floats], interval_s: float) -> tuple[list[_Component], _Component]:
-    logs = [log_memory(values)[startup_samples(len(values), interval_s) :] for values in known]
-    logs_judged = [log_memory(values)[startup_samples(len(values), interval_s) :] for values in judged]
-    ranges, ranges_judged = (
-        np.log(np.array([quantile_range(values) for values in some]) + MEMORY_RESOLUTION)
-        for some in (logs, logs_judged)
-    )
-    growth = _distance_component(
-        [centred(values) for values in logs], [centred(values) for values in logs_judged], MEMORY_RESOLUTION, weight=1.0
-    )
-    level = _distance_component(logs, logs_judged, MEMORY_RESOLUTION, weight=0.5)
-    high, high_judged = (np.array([np.quantile(values, 0.95) for values in some]) for some in (logs, logs_judged))
-    range_component = _Component(ranges, ranges_judged, 1.0, +1)
-    return [growth, level, range_component], _Component(high, high_judged, 1.0, +1)
-
-
-def _distance_component(known: list[Floats], judged: list[Floats], resolution: float, *, weight: float) -> _Component:
-    own = nearest_mean(distances_within(known))
-    others = np.array([nearest_mean(distances_to(known, values)) for values in judged])
-    return _Component(np.log(own + resolution), np.log(others + resolution), weight, 0)
-
-
-def _sums(components: list[_Component], sign: int) -> tuple[Floats, Floats]:
+def _sums(components: list[Component], sign: int) -> tuple[Floats, Floats]:
     """Weighted sums of the standardised components of the history and the targets; see `_Side`."""
     known: Floats = np.zeros(len(components[0].known))
     judged: Floats = np.zeros(len(components[0].judged))
@@ -236,7 +233,7 @@ def _sums(components: list[_Component], sign: int) -> tuple[Floats, Floats]:
     return known, judged
 
 
-def _drops(level: _Component) -> tuple[Floats, Floats]:
+def _drops(level: Component) -> tuple[Floats, Floats]:
     """How far levels lie below (positive) or above (negative) the history's, beyond what is tolerated, in its sd."""
 
     def beyond(scores: Floats) -> Floats:

@@ -19,14 +19,29 @@ devices cost recall then, not trust; what each variant costs is measured in docs
 Earlier runs are taken for normal unless people say otherwise, and people do not look at every alarm. So a score that
 chance alone gives one run in 30,000 tells what is normal only where somebody called it a false alarm (`is_usual`):
 without that, regressions nobody looked at hide the next ones.
+
+Where something else runs for some seconds of some runs (`transients`), those score far and are not regressions. Of
+each unusual run it is known what it would score without its one passing disturbance, z'. An earlier run that is unusual
+with it and not without (`is_transient`) had one; their share s, shrunken towards none by the theory's m runs, is how
+probable one is here. A run is then at most as improbable as having one and looking like it does without:
+
+    q(z, z') = max(Q(z), s·Q(z'))
+
+and that, as a score, is what is judged by p above, beside what the earlier runs' own z and z' make with the same s. In
+an app without such runs s is 0 and q is Q(z). A regression that stays is as unusual without its worst seconds, so it
+loses nothing; one that is short and passes is then found by several runs of a version rather than by one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets.methods.calibration import LARGEST_SCORE, p_of_score, score_of_p, special
 from perfreg_assets.methods.inputs import Floats
@@ -42,6 +57,47 @@ FEWEST_SCORES = 4
 """Earlier scores with which they begin to count."""
 UNLIKELY_SCORE = 4.0
 """Above, an earlier run is a regression or a fault until somebody rejects the alarm."""
+TRANSIENT_SCORE = 2.3263
+"""Above, an earlier run may have been disturbed: one normal run in a hundred is."""
+STEADY_SCORE = 1.6449
+"""Below, it is not unusual: one normal run in twenty is above."""
+WITHOUT_TRANSIENT = "score_without_transient"
+"""In a score's evidence, of unusual runs: what it would be by theory without the run's one passing disturbance."""
+TRANSIENT_START_S, TRANSIENT_END_S = "transient_start_s", "transient_end_s"
+"""In the same evidence: where that is."""
+
+
+class TheoreticalScore(NamedTuple):
+    """What a run scored on one series beside its history, standard-normal by theory.
+
+    Attributes:
+        without_transient: z', at most `score`; `score` itself where nothing was taken off.
+    """
+
+    score: float
+    without_transient: float
+
+    @classmethod
+    def of(cls, score: float, evidence: Mapping[str, float]) -> Self:
+        """
+        Args:
+            evidence: of the score; what the detector left there.
+        """
+        return cls(score, evidence.get(WITHOUT_TRANSIENT, score))
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the run is unusual by a passing disturbance only."""
+        return self.score > TRANSIENT_SCORE and self.without_transient < STEADY_SCORE
+
+    @property
+    def steady(self) -> float:
+        """Of what stays: without the disturbance where it is all that was unusual."""
+        return self.without_transient if self.is_transient else self.score
+
+    def on_unit(self, unit: UnitOffset, foreign_ratio: float) -> Self:
+        """Without the offset of its device unit, see `UnitOffset.without`."""
+        return type(self)(*(unit.without(one, foreign_ratio) for one in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +105,20 @@ class EmpiricalNull:
     """What earlier runs scored on one series.
 
     Attributes:
-        scores: (n,) standard-normal by theory, of those that tell what is normal (`is_usual`), in any order; each
-            without the offset of its device unit.
+        past: (n,) of those that tell what is normal (`is_usual`), in any order; each without the offset of its device
+            unit.
         versions_ago: (n,) how many versions before the judged one each was, 0 or more.
         unit: the offset of the judged run's device unit.
         foreign_ratio: share of the judged run's history that is of other units, 0 to 1; 0 where nobody says.
     """
 
-    scores: Floats
+    past: Sequence[TheoreticalScore]
     versions_ago: Floats
     unit: UnitOffset = field(default_factory=UnitOffset)
     foreign_ratio: float = 0.0
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return len(self.past)
 
     @property
     def has_past(self) -> bool:
@@ -74,23 +130,61 @@ class EmpiricalNull:
         """Whether a score is worth anything else here than by theory."""
         return self.has_past or self.foreign_ratio > 0
 
-    def judged(self, score: float) -> float:
+    @cached_property
+    def transient_runs(self) -> int:
+        """How many of them had a passing disturbance; 0 where too few scores are known for them to count."""
+        return int(self._had_transient.sum()) if self.has_past else 0
+
+    @cached_property
+    def transient_share(self) -> float:
+        """s of the module."""
+        if not self.transient_runs:
+            return 0.0
+        ages = np.sort(self.versions_ago), np.sort(self.versions_ago[self._had_transient])
+        every, those = (float(_weights(one).sum()) for one in ages)
+        return those / (PRIOR_RUNS + every)
+
+    def judged(self, theory: TheoreticalScore) -> float:
         """The score as it is worth here.
 
         Raises:
             ValueError: as `calibrated_score`.
         """
-        own = self.unit.without(score, self.foreign_ratio)
-        return calibrated_score(own, self.scores, self.versions_ago) if self.has_past else own
+        own = theory.on_unit(self.unit, self.foreign_ratio)
+        if not self.has_past:
+            return own.score
+        score = score_beside_transients(own, self.transient_share)
+        return calibrated_score(score, self._scores, self.versions_ago)
+
+    @cached_property
+    def _had_transient(self) -> NDArray[np.bool_]:
+        return np.array([one.is_transient for one in self.past], dtype=bool)
+
+    @cached_property
+    def _scores(self) -> Floats:
+        """(n,) those of q of the module."""
+        return np.array([score_beside_transients(one, self.transient_share) for one in self.past])
 
 
-def is_usual(score: float, review: str | None) -> bool:
+def is_usual(theory: TheoreticalScore, review: str | None) -> bool:
     """Whether an earlier run's score tells what is normal.
 
     Args:
         review: in force for the run: `rejected` is a false alarm; confirmed and accepted runs are no earlier runs here.
     """
-    return score <= UNLIKELY_SCORE or review == "rejected"
+    return theory.score <= UNLIKELY_SCORE or theory.is_transient or review == "rejected"
+
+
+def score_beside_transients(theory: TheoreticalScore, share: float) -> float:
+    """The score of q of the module; at most that by theory.
+
+    Args:
+        share: s, 0 to 1.
+    """
+    if not share:
+        return theory.score
+    by_chance = share * p_of_score(theory.without_transient)
+    return score_of_p(by_chance) if by_chance > p_of_score(theory.score) else theory.score
 
 
 def calibrated_score(score: float, past: Floats, versions_ago: Floats, *, prior_runs: float = PRIOR_RUNS) -> float:
@@ -115,11 +209,15 @@ def calibrated_score(score: float, past: Floats, versions_ago: Floats, *, prior_
     if not len(known):
         return score
     order = np.lexsort((ages, known))  # sums of the same numbers in another order may differ in the last bit
-    known, weight = known[order], np.exp2(-ages[order] / HALF_LIFE_VERSIONS)
+    known, weight = known[order], _weights(ages[order])
     theory = p_of_score(score)
     count = float(weight.sum())
     measured = _measured_tail(score, known, weight, prior_runs)
     return score_of_p((prior_runs * theory + count * measured) / (prior_runs + count))
+
+
+def _weights(ages: Floats) -> Floats:
+    return np.exp2(-ages / HALF_LIFE_VERSIONS)
 
 
 def _measured_tail(score: float, known: Floats, weight: Floats, prior_runs: float) -> float:

@@ -22,7 +22,7 @@ SMALLEST_RADIUS = 30  # samples
 def distances_within(series: Sequence[Floats]) -> Floats:
     """DTW distance (k, k) per step of the longest possible path; infinite on the diagonal."""
     lengths = np.array([len(values) for values in series], dtype=np.float64)
-    distances = dtw_pairwise(series, radius=_radius(series)) / np.sqrt(lengths[:, None] + lengths[None])
+    distances = dtw_pairwise(series, radius=radius_of(series)) / np.sqrt(lengths[:, None] + lengths[None])
     np.fill_diagonal(distances, np.inf)
     return distances
 
@@ -30,7 +30,7 @@ def distances_within(series: Sequence[Floats]) -> Floats:
 def distances_to(series: Sequence[Floats], target: Floats) -> Floats:
     """The same from the target to each history run, (k,)."""
     lengths = np.array([len(values) for values in series], dtype=np.float64)
-    return dtw_distances(series, target, radius=_radius([*series, target])) / np.sqrt(lengths + len(target))
+    return dtw_distances(series, target, radius=radius_of([*series, target])) / np.sqrt(lengths + len(target))
 
 
 def nearest_mean(distances: Floats) -> Floats:
@@ -41,5 +41,6 @@ def nearest_mean(distances: Floats) -> Floats:
     return mean
 
 
-def _radius(series: Sequence[Floats]) -> int:
+def radius_of(series: Sequence[Floats]) -> int:
+    """The band of DTW for some series, each (n_i,), in samples."""
     return max(SMALLEST_RADIUS, round(RADIUS_SHARE * max(len(values) for values in series)))

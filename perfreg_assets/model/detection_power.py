@@ -17,6 +17,7 @@ from perfreg_assets.advance import Count
 from perfreg_assets.detection import DetectorDefinition, definition_of
 from perfreg_assets.methods.calibration import p_of_score
 from perfreg_assets.methods.detectors import detectors_by_way
+from perfreg_assets.methods.empirical_null import TheoreticalScore
 from perfreg_assets.methods.injection import INJECTIONS, Injection
 from perfreg_assets.methods.multiple_testing import combine, correct, version_score
 from perfreg_assets.methods.omega_rule import is_anomalous, threshold
@@ -161,7 +162,7 @@ class _Measuring:
         )
         if self._past is not None:
             null = self._past.null(one.run_id, one.series)
-            judged = [null.judged(score.distance) for score in scores]
+            judged = [null.judged(TheoreticalScore.of(score.distance, score.evidence)) for score in scores]
             scores = [
                 replace(score, distance=distance, p_value=p_of_score(distance))
                 for score, distance in zip(scores, judged, strict=True)

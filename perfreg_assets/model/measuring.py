@@ -13,7 +13,7 @@ from perfreg_assets.advance import Count
 from perfreg_assets.detection import DetectorDefinition, Way, detectors
 from perfreg_assets.methods import repeats
 from perfreg_assets.methods.detectors import Detector, detectors_by_way
-from perfreg_assets.methods.empirical_null import EmpiricalNull
+from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore
 from perfreg_assets.methods.multiple_testing import combine, correct, with_distance
 from perfreg_assets.methods.samples import Score, UnlikeHistoryError
 from perfreg_assets.model import comparisons, freshness, inputs
@@ -31,11 +31,11 @@ from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.barycenters import BarycenterRow
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.distances import DistanceRow
-from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, UNIT_RUNS
+from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, TRANSIENT_RUNS, UNIT_RUNS
 
 # When no series of a run can be judged, the run's own state is the first of these that occurs.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
-_OF_THE_PAST = (THEORETICAL_SCORE, PAST_RUNS, UNIT_RUNS)
+_OF_THE_PAST = (THEORETICAL_SCORE, PAST_RUNS, TRANSIENT_RUNS, UNIT_RUNS)
 _OF_SCORE = {spec.name for spec in fields(Score)} & {spec.name for spec in fields(DistanceRow)}
 
 Earlier = Mapping[tuple[str, str, str], DistanceRow]
@@ -136,7 +136,9 @@ class Measurement:
         score = with_distance(of_row, null.judged(theory), series_count, self._definition.run_rule)
         known = {name: value for name, value in score.evidence.items() if name not in _OF_THE_PAST}
         if null.counts:
-            known |= {THEORETICAL_SCORE: theory, PAST_RUNS: float(len(null) if null.has_past else 0)}
+            known |= {THEORETICAL_SCORE: theory.score, PAST_RUNS: float(len(null) if null.has_past else 0)}
+        if null.transient_runs:
+            known[TRANSIENT_RUNS] = float(null.transient_runs)
         if null.foreign_ratio > 0:
             known[UNIT_RUNS] = float(null.unit.run_count)
         return _filled(row, replace(score, evidence=known))
@@ -209,9 +211,9 @@ class Measurement:
         return replace(blank, state=told.state, state_reason=told.state_reason)
 
 
-def theoretical_scores(rows: Iterable[DistanceRow]) -> dict[str, dict[str, float]]:
+def theoretical_scores(rows: Iterable[DistanceRow]) -> dict[str, dict[str, TheoreticalScore]]:
     """run_id → series → score before earlier ones were asked, of the rows that have one."""
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, TheoreticalScore]] = {}
     for row in rows:
         scores = found.setdefault(row.run_id, {})
         if row.state == SCORED:
@@ -219,9 +221,10 @@ def theoretical_scores(rows: Iterable[DistanceRow]) -> dict[str, dict[str, float
     return found
 
 
-def _theoretical_score(row: DistanceRow) -> float:
+def _theoretical_score(row: DistanceRow) -> TheoreticalScore:
     assert row.uncorrected_distance is not None
-    return (row.evidence or {}).get(THEORETICAL_SCORE, row.uncorrected_distance)
+    evidence = row.evidence or {}
+    return TheoreticalScore.of(evidence.get(THEORETICAL_SCORE, row.uncorrected_distance), evidence)
 
 
 def _repeats(one: Comparison, score: Score) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from perfreg_assets.detection import detectors
-from perfreg_assets.methods.empirical_null import EmpiricalNull, is_usual
+from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, is_usual
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.warehouse import past_scores as table
@@ -55,7 +55,7 @@ class PastScores:
         judged, past = table.find(reader, run_ids, names)
         return {name: cls(judged, past[name]) for name in names}
 
-    def learn(self, scores: Mapping[str, Mapping[str, float]]) -> None:
+    def learn(self, scores: Mapping[str, Mapping[str, TheoreticalScore]]) -> None:
         """Takes run_id → series → score by theory for what the warehouse does not say yet, or said before."""
         self._last = None
         for like, runs in self._past.items():
@@ -63,7 +63,7 @@ class PastScores:
                 run._replace(scores=dict(scores[run.place[1]])) if run.place[1] in scores else run for run in runs
             ]
 
-    def known(self, run_ids: Collection[str]) -> dict[str, dict[str, float]]:
+    def known(self, run_ids: Collection[str]) -> dict[str, dict[str, TheoreticalScore]]:
         """run_id → series → score by theory, of those of some runs that are earlier runs here."""
         return {
             run.place[1]: dict(run.scores) for runs in self._past.values() for run in runs if run.place[1] in run_ids
@@ -84,19 +84,19 @@ class PastScores:
             if series in run.scores and is_usual(run.scores[series], run.review)
         ]
         of_units: dict[str, list[tuple[float, float]]] = {}
-        for run, score, _ in known:
+        for run, theory, _ in known:
             if run.device_unit is not None:
-                of_units.setdefault(run.device_unit, []).append((score, run.foreign_ratio))
+                of_units.setdefault(run.device_unit, []).append((theory.steady, run.foreign_ratio))
         offsets = {unit: UnitOffset.of(*_columns(pairs)) for unit, pairs in of_units.items()}
         own = [
-            (offsets[run.device_unit].without(score, run.foreign_ratio) if run.device_unit else score, age)
-            for run, score, age in known
+            theory.on_unit(offsets[run.device_unit], run.foreign_ratio) if run.device_unit else theory
+            for run, theory, _ in known
         ]
+        ages = np.array([age for _, _, age in known], dtype=np.float64)
         judged = self._judged.get(run_id)
         if judged is None or judged.device_unit is None:
-            return EmpiricalNull(*_columns(own))
-        unit = offsets.get(judged.device_unit, UnitOffset())
-        return EmpiricalNull(*_columns(own), unit, judged.foreign_ratio)
+            return EmpiricalNull(own, ages)
+        return EmpiricalNull(own, ages, offsets.get(judged.device_unit, UnitOffset()), judged.foreign_ratio)
 
     def hash_of(self, run_id: str, series: Iterable[str]) -> str:
         """Of the nulls of some series of a judged run; empty as long as none of them counts."""
@@ -104,10 +104,10 @@ class PastScores:
         for name in sorted(series):
             null = self.null(run_id, name)
             if null.counts:
-                order = np.lexsort((null.versions_ago, null.scores))
-                pairs = np.stack([null.scores[order], null.versions_ago[order]])
+                numbers = np.column_stack([np.array(null.past, np.float64).reshape(-1, 2), null.versions_ago])
+                numbers = numbers[np.lexsort(numbers.T)]
                 of_unit = f":{null.unit}:{null.foreign_ratio!r}" if null.foreign_ratio else ""
-                parts.append(f"{name}:{hashlib.sha256(pairs.tobytes()).hexdigest()}{of_unit}")
+                parts.append(f"{name}:{hashlib.sha256(numbers.tobytes()).hexdigest()}{of_unit}")
         return "|".join(parts)
 
     def _before(self, run_id: str) -> list[tuple[PastRun, int]]:

@@ -159,7 +159,7 @@ def _nulls(
     )
     then.learn(
         {
-            one: {series: score + _NUDGE for series, score in scores.items()}
+            one: {series: theory._replace(score=theory.score + _NUDGE) for series, theory in scores.items()}
             for one, scores in then.known(changed.keys()).items()
         }
     )

@@ -105,6 +105,12 @@ class Distances:
     theoretical_score: float | None = None
     """Before earlier runs of the app were asked; None where they were not, as the next."""
     past_runs: float | None = None
+    transient_runs: float | None = None
+    """Those of them that had a passing disturbance; None where none had."""
+    score_without_transient: float | None = None
+    """By theory, without what passes in this run from one second to the other; None where nothing was taken off."""
+    transient_start_s: float | None = None
+    transient_end_s: float | None = None
     unit_runs: float | None = None
     """Earlier runs of the run's device unit; None where its history is of the same unit, or nobody says."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from perfreg_assets import detection
+from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_START_S, WITHOUT_TRANSIENT
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports import bands
 from perfreg_assets.reports.conditions import of, of_marts_runs
@@ -48,7 +49,7 @@ from perfreg_assets.warehouse import barycenters, stamps, states
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, UNIT_RUNS
+from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, TRANSIENT_RUNS, UNIT_RUNS
 from perfreg_assets.warehouse.series import SeriesRow
 
 _EPOCH = datetime.min.replace(tzinfo=UTC)
@@ -391,6 +392,10 @@ def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Di
         "(evidence ->> 'series_count')::DOUBLE AS series_count, uncorrected_distance, "
         f"(evidence ->> '{THEORETICAL_SCORE}')::DOUBLE AS theoretical_score, "
         f"(evidence ->> '{PAST_RUNS}')::DOUBLE AS past_runs, "
+        f"(evidence ->> '{TRANSIENT_RUNS}')::DOUBLE AS transient_runs, "
+        f"(evidence ->> '{WITHOUT_TRANSIENT}')::DOUBLE AS score_without_transient, "
+        f"(evidence ->> '{TRANSIENT_START_S}')::DOUBLE AS transient_start_s, "
+        f"(evidence ->> '{TRANSIENT_END_S}')::DOUBLE AS transient_end_s, "
         f"(evidence ->> '{UNIT_RUNS}')::DOUBLE AS unit_runs FROM marts.distances "
         f"WHERE is_latest AND distance IS NOT NULL AND {of(ids)} ORDER BY detector DESC",
         ids,

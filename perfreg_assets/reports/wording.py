@@ -11,6 +11,7 @@ import numpy as np
 
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit, definition_of, display_unit
+from perfreg_assets.methods.empirical_null import TheoreticalScore
 from perfreg_assets.methods.patterns import period_of
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports.causes_table import main_cause
@@ -337,11 +338,27 @@ def beside_past_runs(distances: Distances) -> str | None:
         parts.append(_unit(round(distances.unit_runs)))
     if distances.past_runs:
         parts.append(f"what {distances.past_runs:.0f} earlier runs of the app scored beside theirs")
+        if (passing := _passing(distances)) is not None:
+            parts.append(passing)
     if not parts:
         return None
     return (
         f"Beside its history alone it scores {distances.theoretical_score:.2f}; {', and '.join(parts)} "
         f"{'make' if len(parts) > 1 else 'makes'} that {distances.uncorrected_distance:.2f}."
+    )
+
+
+def _passing(distances: Distances) -> str | None:
+    """What a passing disturbance explains, of a run that had one as earlier runs had."""
+    theory, without = distances.theoretical_score, distances.score_without_transient
+    if not distances.transient_runs or theory is None or without is None:
+        return None
+    if not TheoreticalScore(theory, without).is_transient:
+        return None
+    had = "1 of them was" if round(distances.transient_runs) == 1 else f"{distances.transient_runs:.0f} of them were"
+    return (
+        f"that {had} unusual for some seconds only, as this one, which scores {without:.2f} without seconds "
+        f"{distances.transient_start_s:.0f} to {distances.transient_end_s:.0f},"
     )
 
 

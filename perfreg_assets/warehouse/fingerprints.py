@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import duckdb
 
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.past_scores import theoretical_score
+from perfreg_assets.warehouse.past_scores import score_without_transient, theoretical_score
 from perfreg_assets.warehouse.recorded import MEMORY_KINDS
 from perfreg_assets.warehouse.stamps import grouped
 
@@ -62,7 +62,7 @@ profiles AS (
     FROM core.attachments WHERE kind IN ('method_trace', 'call_stacks') AND {of_run} GROUP BY run_id
 ),
 scores AS (
-    SELECT latest.run_id, bit_xor(hash(latest.detector, latest.series, {theory})) AS mark
+    SELECT latest.run_id, bit_xor(hash(latest.detector, latest.series, {theory}, {without})) AS mark
     FROM core.distances AS latest
     WHERE latest.is_latest AND list_contains($with_null::VARCHAR[], latest.detector) AND latest.state = 'scored'
     AND latest.series <> '*' AND {of_latest}
@@ -146,5 +146,6 @@ def _read(reader: Reader, chosen: str, bound: dict[str, object]) -> dict[str, Pa
         "of_registered": "runs.run_id",
     }
     conditions = {name: f"{column} {chosen}" if chosen else "true" for name, column in columns.items()}
-    sql = _SQL.format(theory=theoretical_score("latest"), **conditions)
+    theory, without = theoretical_score("latest"), score_without_transient("latest")
+    sql = _SQL.format(theory=theory, without=without, **conditions)
     return {run_id: Part(*facts) for run_id, *facts in reader.rows(sql, bound)}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from perfreg_assets.methods.empirical_null import WITHOUT_TRANSIENT, TheoreticalScore
 from perfreg_assets.warehouse.connection import Reader
 
 WINDOW_RUNS = 200
@@ -16,6 +17,9 @@ THEORETICAL_SCORE = "theoretical_score"
 
 PAST_RUNS = "past_runs"
 """In the same evidence: how many earlier runs the score was judged by."""
+
+TRANSIENT_RUNS = "transient_runs"
+"""In the same evidence: how many of those earlier runs had a passing disturbance; only where some had."""
 
 UNIT_RUNS = "unit_runs"
 """In the same evidence, where the history is of other device units: how many earlier runs of the own unit count."""
@@ -45,7 +49,7 @@ class PastRun(NamedTuple):
     place: Place
     version_name: str
     review: str | None
-    scores: dict[str, float]
+    scores: dict[str, TheoreticalScore]
     device_unit: str | None = None
     foreign_ratio: float = 0.0
 
@@ -99,8 +103,13 @@ def theoretical_score(row: str) -> str:
     return f"coalesce(({row}.evidence ->> '{THEORETICAL_SCORE}')::DOUBLE, {row}.uncorrected_distance)"
 
 
+def score_without_transient(row: str) -> str:
+    """SQL: the same without the run's one passing disturbance; NULL where nothing was taken off."""
+    return f"({row}.evidence ->> '{WITHOUT_TRANSIENT}')::DOUBLE"
+
+
 _SCORES = f"""
-SELECT rows.detector, rows.run_id, rows.series, {theoretical_score("rows")}
+SELECT rows.detector, rows.run_id, rows.series, {theoretical_score("rows")}, {score_without_transient("rows")}
 FROM core.distances AS rows
 WHERE rows.is_latest AND rows.state = 'scored' AND rows.series <> '*'
 AND rows.detector IN (SELECT unnest($detectors::VARCHAR[])) AND rows.run_id IN (SELECT unnest($runs::VARCHAR[]))
@@ -133,11 +142,12 @@ def find(
     of_run, status = assumed or (None, None)
     named = {"judged": list(run_ids), "window_runs": WINDOW_RUNS, "assumed_of": of_run, "assumed_status": status}
     found = reader.rows(_RUNS, named)
-    scores: dict[tuple[str, str], dict[str, float]] = {}
+    scores: dict[tuple[str, str], dict[str, TheoreticalScore]] = {}
     asked = {"detectors": list(detectors), "runs": [row[0] for row in found if row[6]]}
-    for detector, run_id, series, score in reader.rows(_SCORES, asked):
+    for detector, run_id, series, score, without in reader.rows(_SCORES, asked):
         if score is not None:
-            scores.setdefault((detector, run_id), {})[series] = score
+            theory = TheoreticalScore(score, score if without is None else without)
+            scores.setdefault((detector, run_id), {})[series] = theory
     with_unit = [row[0] for row in found if row[7] is not None]
     foreign: dict[str, float] = dict(reader.rows(_FOREIGN, {"runs": with_unit})) if with_unit else {}
     for run_id, started_at, version_name, review, recorded_like, is_judged, is_past, unit in found:

@@ -10,8 +10,10 @@ import pytest
 from perfreg_assets import detection
 from perfreg_assets.evaluation import shifts
 from perfreg_assets.evaluation.recalibrating import NULLS, Past, recalibrate
-from perfreg_assets.evaluation.shift_judging import ScoredVersion
+from perfreg_assets.evaluation.shift_judging import ScoredVersion, score_versions
 from perfreg_assets.evaluation.shift_streams import FAMILIES, RUNS_PER_VERSION, SHIFTS, TWINS_PER_VERSION, stream
+from perfreg_assets.methods.detectors import make_detector
+from perfreg_assets.methods.empirical_null import WITHOUT_TRANSIENT, TheoreticalScore
 from perfreg_assets.methods.samples import Score
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
@@ -115,9 +117,9 @@ def test_earlier_scores_judge_later_ones_and_accepted_versions_are_no_past():
     ]
     seen = {}
 
-    def note(distance, past):
-        seen[distance] = past
-        return -distance
+    def note(theory, past):
+        seen[theory.score] = past
+        return -theory.score
 
     found = recalibrate(versions, note)
     assert [one.distance for one in found[1].scores["cpu_app"]] == [-20.0, -21.0, -22.0, -23.0, -24.0, -25.0]
@@ -126,23 +128,70 @@ def test_earlier_scores_judge_later_ones_and_accepted_versions_are_no_past():
     assert sorted(seen[60.0].scores) == [10.0 * n + place for n in (1, 2, 3, 5) for place in range(4)]
     assert sorted(set(seen[60.0].versions_ago)) == [1.0, 3.0, 4.0, 5.0]
     # And of those with an odd number the first run with a regression, which nobody saw.
-    assert sorted(seen[60.0].unseen) == [10.0 * n + 4 for n in (1, 3, 5)]
+    assert sorted(one.score for one in seen[60.0].unseen) == [10.0 * n + 4 for n in (1, 3, 5)]
     assert sorted(seen[60.0].unseen_ago) == [1.0, 3.0, 5.0]
 
 
+def theories(scores, without=None):
+    return [TheoreticalScore(*pair) for pair in zip(scores, scores if without is None else without, strict=True)]
+
+
 def test_a_far_score_is_usual_only_where_somebody_rejected_it():
-    past = Past(np.append(np.zeros(19), 5.0), np.zeros(20), np.zeros(0), np.full(5, 5.0), np.zeros(5))
-    score = {name: NULLS[name](4.5, past) for name in ("calibrated", "calibrated-unseen", "calibrated-reviewed")}
+    past = Past(
+        theories(np.append(np.zeros(19), 5.0)), np.zeros(20), np.zeros(0), theories(np.full(5, 5.0)), np.zeros(5)
+    )
+    judged = TheoreticalScore(4.5, 4.5)
+    score = {name: NULLS[name](judged, past) for name in ("calibrated", "calibrated-unseen", "calibrated-reviewed")}
     assert score["calibrated"] == score["calibrated-unseen"] > score["calibrated-reviewed"] + 0.3
+
+
+def test_a_passing_disturbance_is_worth_little_where_earlier_runs_had_some():
+    usual = np.tile([-1.0, 0.0, 1.0, 0.5, -0.5], 6)
+    disturbed = usual + np.where(np.arange(30) % 6 == 0, 5.0, 0.0)
+    past = Past(theories(disturbed, usual), np.zeros(30), np.zeros(0), [], np.zeros(0))
+    burst, regression = TheoreticalScore(5.0, 0.0), TheoreticalScore(5.0, 5.0)
+    assert NULLS["calibrated"](burst, past) < 1.6 < NULLS["calibrated-whole"](burst, past)
+    assert NULLS["calibrated"](regression, past) > 3
 
 
 @pytest.mark.parametrize("name", NULLS)
 def test_every_way_of_recalibrating_lowers_what_was_usual_and_not_what_never_was(name):
     scores, ages = np.tile([-1.0, 0.0, 1.0, 2.5], 10), np.zeros(40)
-    past = Past(scores, ages, np.tile(scores, 2), np.array([3.0]), np.zeros(1))
-    usual, unusual = NULLS[name](2.0, past), NULLS[name](6.0, past)
+    past = Past(theories(scores), ages, np.tile(scores, 2), theories([3.0]), np.zeros(1))
+    usual, unusual = (NULLS[name](TheoreticalScore(one, one), past) for one in (2.0, 6.0))
     assert usual < 1.9
     assert unusual > usual
+
+
+def test_a_burst_of_a_run_is_taken_off_and_a_regression_is_not():
+    """By the detector itself: runs that only a burst makes unusual, and those that a leak or load does."""
+    versions = [
+        one
+        for app in (0, 1)
+        for one in score_versions(
+            list(stream("developers", BURSTS, noise=1.0, seed=0, number=app)), make_detector("default")
+        )
+    ]
+    far = {}
+    for kind, chosen in {"normal": slice(RUNS_PER_VERSION), "worse": slice(RUNS_PER_VERSION, None)}.items():
+        scores = [score for one in versions for score in one.scores["rss_app"][chosen] if score.distance > 3]
+        far[kind] = [TheoreticalScore.of(score.distance, score.evidence) for score in scores]
+    share = {kind: np.mean([one.is_transient for one in theories]) for kind, theories in far.items()}
+    assert min(map(len, far.values())) >= 8
+    assert share["normal"] > 0.7
+    assert share["worse"] < 0.1
+    for one in versions:
+        for score in one.scores["cpu_app"]:
+            assert score.evidence.get(WITHOUT_TRANSIENT, score.distance) <= score.distance
+
+
+def test_a_brief_regression_is_in_one_place():
+    shift = next(one for one in SHIFTS if one.name == "brief")
+    step = next(stream("developers", shift, noise=1.0, seed=0, number=0))
+    for before, after in zip(step.normal, step.anomalous, strict=False):
+        changed = [np.flatnonzero(before.series[name] != after.series[name]) for name in before.series]
+        (places,) = [one for one in changed if len(one)]
+        assert 8 <= len(places) == places[-1] - places[0] + 1 <= 24
 
 
 def test_what_is_only_evaluated_is_known_to_the_command_line():

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from perfreg_assets.methods.empirical_null import HALF_LIFE_VERSIONS, PRIOR_RUNS, calibrated_score
+from perfreg_assets.methods.empirical_null import (
+    HALF_LIFE_VERSIONS,
+    PRIOR_RUNS,
+    EmpiricalNull,
+    TheoreticalScore,
+    calibrated_score,
+    is_usual,
+)
 
 scores = st.floats(-6, 6)
 pasts = st.lists(st.tuples(st.floats(-8, 8), st.integers(0, 40)), max_size=40)
@@ -88,6 +95,93 @@ def test_old_versions_are_forgotten():
     now, long_ago = (calibrated_score(2.5, bad, np.full(20, age)) for age in (0.0, 120.0))
     assert now < 1
     assert long_ago > 2.4
+
+
+theories = st.tuples(scores, st.floats(0, 8)).map(lambda pair: TheoreticalScore(pair[0], pair[0] - pair[1]))
+known_theories = st.lists(st.tuples(theories, st.integers(0, 40)), min_size=4, max_size=40)
+
+
+def null_of(pairs):
+    return EmpiricalNull([one for one, _ in pairs], np.array([age for _, age in pairs], dtype=float))
+
+
+def slow_judged(theory, pairs):
+    """The share of disturbed runs counted one by one, and every score taken for at most as improbable as a disturbed
+    run that looks like it does without."""
+    ages = [age for _, age in pairs]
+    weights = [0.5 ** (age / HALF_LIFE_VERSIONS) for age in ages]
+    disturbed = [
+        weight
+        for (one, _), weight in zip(pairs, weights, strict=True)
+        if stats.norm.sf(one.score) < 0.01 and stats.norm.sf(one.without_transient) > 0.05
+    ]
+    share = sum(disturbed) / (PRIOR_RUNS + sum(weights))
+
+    def beside(one):
+        return stats.norm.isf(max(stats.norm.sf(one.score), share * stats.norm.sf(one.without_transient)))
+
+    return slow_score(beside(theory), [beside(one) for one, _ in pairs], ages)
+
+
+def test_beside_disturbed_runs_it_is_the_slow_reference():
+    draw = np.random.default_rng(2)
+    pairs = []
+    for number in range(40):
+        steady = draw.normal()
+        pairs.append((TheoreticalScore(steady + (4 if number % 8 == 0 else 0), steady), float(draw.integers(0, 15))))
+    null = null_of(pairs)
+    assert null.transient_runs > 3
+    for theory in (TheoreticalScore(5.0, 0.3), TheoreticalScore(2.5, 2.4), TheoreticalScore(6.0, 5.0)):
+        assert null.judged(theory) == pytest.approx(slow_judged(theory, pairs), abs=1e-6)
+
+
+@given(st.lists(st.tuples(scores, st.integers(0, 40)), min_size=4, max_size=40), theories)
+def test_where_no_earlier_run_was_disturbed_nothing_is_taken_off(past, theory):
+    null = null_of([(TheoreticalScore(one, one), age) for one, age in past])
+    known, ages = (np.array([pair[place] for pair in past], dtype=float) for place in (0, 1))
+    assert null.transient_share == 0
+    assert null.judged(theory) == calibrated_score(theory.score, known, ages)
+
+
+@given(known_theories, theories, theories)
+def test_who_is_more_unusual_with_and_without_is_never_the_lower_one(pairs, one, other):
+    null = null_of(pairs)
+    low = TheoreticalScore(*map(min, one, other))
+    high = TheoreticalScore(*map(max, one, other))
+    assert null.judged(low) <= null.judged(high) + 1e-9
+    # However often runs were disturbed, what is as unusual without is worth what its score is.
+    whole = TheoreticalScore(one.score, one.score)
+    assert null.judged(one) <= null.judged(whole) + 1e-9
+
+
+@given(known_theories, theories, st.randoms(use_true_random=False))
+def test_the_order_of_disturbed_runs_changes_no_bit(pairs, theory, shuffler):
+    assert null_of(pairs).judged(theory) == null_of(shuffler.sample(pairs, len(pairs))).judged(theory)
+
+
+def test_a_disturbed_run_is_usual_and_a_regression_is_not_until_somebody_says_so():
+    disturbed, regression, usual = (TheoreticalScore(*pair) for pair in ((7.0, 0.2), (7.0, 6.0), (3.0, 3.0)))
+    assert [is_usual(one, None) for one in (disturbed, regression, usual)] == [True, False, True]
+    assert is_usual(regression, "rejected")
+    assert (disturbed.steady, regression.steady) == (0.2, 7.0)
+
+
+def test_bursts_keep_the_level_and_cost_less_than_learning_their_scores():
+    """A tenth of the normal runs scores 3 more for some seconds; a regression scores 3 more all along."""
+    draw = np.random.default_rng(4)
+    found = {"false": [], "right": [], "right, learned": []}
+    for _ in range(400):
+        steady, bursts = draw.normal(size=61), 3.0 * (draw.random(61) < 0.1)
+        runs = [TheoreticalScore(*pair) for pair in zip(steady + bursts, steady, strict=True)]
+        null = EmpiricalNull(runs[1:], np.zeros(60))
+        worse = TheoreticalScore(runs[0].without_transient + 3, runs[0].without_transient + 3)
+        found["false"].append(null.judged(runs[0]) > 1.6449)
+        found["right"].append(null.judged(worse) > 1.6449)
+        past = np.array([one.score for one in runs[1:]])
+        found["right, learned"].append(calibrated_score(worse.score, past, np.zeros(60)) > 1.6449)
+    rates = {name: np.mean(told) for name, told in found.items()}
+    assert rates["false"] < 0.08
+    assert rates["right"] > rates["right, learned"] + 0.05
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from perfreg_assets.methods.empirical_null import EmpiricalNull, calibrated_score
+from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, calibrated_score
 from perfreg_assets.methods.unit_offset import BETWEEN_UNITS_SD, UnitOffset
 
 scores = st.floats(-6, 6)
@@ -69,9 +69,10 @@ def test_the_level_is_kept_on_a_heavier_unit_from_its_first_run_on():
 def test_a_null_takes_the_unit_off_before_it_looks_at_the_past():
     past, ages = np.array([0.3, -0.4, 1.1, 0.2]), np.ones(4)
     unit = UnitOffset.of(np.array([1.4, 1.6]), np.ones(2))
-    whole, few = EmpiricalNull(past, ages, unit, 1.0), EmpiricalNull(past[:2], ages[:2], unit, 1.0)
-    assert whole.judged(3.0) == calibrated_score(unit.without(3.0, 1.0), past, ages)
-    assert few.judged(3.0) == unit.without(3.0, 1.0) < 2.0
+    known, score = [TheoreticalScore(one, one) for one in past], TheoreticalScore(3.0, 3.0)
+    whole, few = EmpiricalNull(known, ages, unit, 1.0), EmpiricalNull(known[:2], ages[:2], unit, 1.0)
+    assert whole.judged(score) == calibrated_score(unit.without(3.0, 1.0), past, ages)
+    assert few.judged(score) == unit.without(3.0, 1.0) < 2.0
     assert few.counts
     assert not few.has_past
 

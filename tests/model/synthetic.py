@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -73,24 +73,29 @@ REGRESSIONS = {"made-008": ("cpu_app", 1.0), "made-010": ("rss_app", 1.5)}
 """Of some of these runs: (series, what is added to it)."""
 
 
-def values(run_id: str, series: str, *, extra: float) -> np.ndarray:
-    """Samples that follow from the name; `extra` is what a regression adds from the middle on."""
+def values(run_id: str, series: str, *, extra: float, burst: float = 0.0) -> np.ndarray:
+    """Samples that follow from the name; `extra` is what a regression adds from the middle on, `burst` what something
+    else adds for a tenth of them."""
     seed = int.from_bytes(hashlib.sha256(f"{run_id} {series}".encode()).digest()[:4])
     generator = np.random.default_rng(seed)
     late = np.arange(SAMPLES) >= SAMPLES // 2
+    passing = burst * (np.abs(np.arange(SAMPLES) - 0.6 * SAMPLES) < 0.05 * SAMPLES)
     if series == "rss_app":
-        return 100e6 * (1 + 0.01 * generator.normal(size=SAMPLES) + extra * late * np.linspace(0, 1, SAMPLES))
-    return np.abs(0.3 + 0.05 * generator.normal(size=SAMPLES) + extra * late)
+        return 100e6 * (1 + 0.01 * generator.normal(size=SAMPLES) + extra * late * np.linspace(0, 1, SAMPLES) + passing)
+    return np.abs(0.3 + 0.05 * generator.normal(size=SAMPLES) + extra * late + passing)
 
 
 def reader_of(
-    regressions: dict[str, tuple[str, float]], missing: Iterable[tuple[str, str]] = ()
+    regressions: dict[str, tuple[str, float]],
+    missing: Iterable[tuple[str, str]] = (),
+    bursts: Mapping[str, tuple[str, float]] | None = None,
 ) -> Callable[[run_table.RunRow, Settings], Inspection]:
     """What reads a trace: whole, with three series.
 
     Args:
         regressions: run → (series, what is added to it).
         missing: (run, series) that the trace lacks.
+        bursts: run → (series, what something else adds to it for some seconds).
     """
     lacking = set(missing)
 
@@ -102,7 +107,10 @@ def reader_of(
             if (run.run_id, name) in lacking:
                 series.append(Series(name, unit, 1.0, 0, None, "the trace does not have it", "series_missing"))
             else:
-                samples = values(run.run_id, name, extra=extra if changed == name else 0.0)
+                disturbed, burst = (bursts or {}).get(run.run_id, ("", 0.0))
+                samples = values(
+                    run.run_id, name, extra=extra if changed == name else 0.0, burst=burst if disturbed == name else 0.0
+                )
                 series.append(Series(name, unit, 1.0, 0, samples))
         return Inspection(health, series, [], threads(run.run_id))
 

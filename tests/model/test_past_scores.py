@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections import defaultdict
@@ -12,10 +13,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from synthetic import Project, reader_of, row, snapshot
+from synthetic import SAMPLES, Project, reader_of, row, snapshot
 
 from perfreg_assets.methods import empirical_null
-from perfreg_assets.methods.empirical_null import EmpiricalNull, calibrated_score
+from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, calibrated_score
 from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.warehouse import past_scores as table
@@ -222,9 +223,39 @@ def test_runs_that_could_be_in_no_history_say_nothing_about_normal(make):
 
 
 def test_four_scores_are_needed():
-    few, enough = (EmpiricalNull(np.full(count, 2.5), np.ones(count)) for count in (3, 4))
-    assert few.judged(2.0) == 2.0
-    assert enough.judged(2.0) == calibrated_score(2.0, enough.scores, enough.versions_ago) < 2.0
+    few, enough = (EmpiricalNull([TheoreticalScore(2.0, 2.0)] * count, np.ones(count)) for count in (3, 4))
+    score = TheoreticalScore(1.9, 1.9)
+    assert few.judged(score) == 1.9
+    assert enough.judged(score) == calibrated_score(1.9, np.full(4, 2.0), np.ones(4)) < 1.9
+
+
+def test_a_passing_disturbance_is_worth_little_once_earlier_runs_had_some(tmp_path):
+    """Three runs of 24 are disturbed for some seconds, far beyond what a run may score; then another one is."""
+    runs = [row(number, version=str(number // 3)) for number in range(27)]
+    bursts = {f"made-{number:03}": ("cpu_app", 1.5) for number in (7, 13, 19, 25)}
+    found = {}
+    for name, disturbed in {"some had": bursts, "first": {"made-025": bursts["made-025"]}}.items():
+        project = Project(tmp_path / name, reader_of({}, bursts=disturbed))
+        project.arrive(*runs)
+        project.settle()
+        rows = project.rows(
+            f"{THEORY}, uncorrected_distance AS judged, evidence FROM marts.distances WHERE is_latest "
+            "AND state = 'scored' AND series = 'cpu_app' AND detector = 'default'"
+        )
+        found[name] = {one["run_id"]: {**one, "evidence": json.loads(one["evidence"])} for one in rows}
+    disturbed = found["some had"]["made-025"]
+    assert disturbed["score"] > empirical_null.UNLIKELY_SCORE
+    assert disturbed["evidence"]["score_without_transient"] < 1.65
+    assert disturbed["evidence"]["transient_start_s"] < 0.6 * SAMPLES < disturbed["evidence"]["transient_end_s"]
+    assert disturbed["evidence"]["transient_runs"] == 3
+    theories = {run_id: TheoreticalScore.of(one["score"], one["evidence"]) for run_id, one in found["some had"].items()}
+    past = {run_id: one for run_id, one in theories.items() if int(run_id[-3:]) < 24}
+    ages = np.array([8 - int(run_id[-3:]) // 3 for run_id in past], dtype=float)
+    null = EmpiricalNull(list(past.values()), ages)
+    assert disturbed["judged"] == pytest.approx(null.judged(theories["made-025"]))
+    first = found["first"]["made-025"]
+    assert "transient_runs" not in first["evidence"]
+    assert disturbed["judged"] < first["judged"] - 0.5
 
 
 def test_several_detectors_are_asked_for_at_once_and_have_what_each_has_alone(settled):

@@ -258,3 +258,19 @@ def test_what_earlier_runs_of_the_app_make_of_a_score_is_told_where_they_were_as
         "Beside its history alone it scores 2.90; what 1 earlier run of its own device unit scored beside other units, "
         "and what 34 earlier runs of the app scored beside theirs make that 2.43."
     )
+
+
+def test_a_passing_disturbance_is_told_where_earlier_runs_had_some():
+    alone = Distances(
+        *("default", 1.2, -0.67, 0.67, ()),
+        **{"uncorrected_distance": 1.41, "theoretical_score": 4.2, "past_runs": 34.0},
+        **{"score_without_transient": 0.3, "transient_start_s": 40.0, "transient_end_s": 55.0},
+    )
+    assert "seconds" not in wording.beside_past_runs(alone)
+    assert wording.beside_past_runs(replace(alone, transient_runs=3.0)) == (
+        "Beside its history alone it scores 4.20; what 34 earlier runs of the app scored beside theirs, and that 3 of "
+        "them were unusual for some seconds only, as this one, which scores 0.30 without seconds 40 to 55, make that "
+        "1.41."
+    )
+    stays = replace(alone, transient_runs=1.0, score_without_transient=3.9)
+    assert "seconds" not in wording.beside_past_runs(stays)
