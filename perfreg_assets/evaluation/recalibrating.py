@@ -15,7 +15,7 @@ import numpy as np
 
 from perfreg_assets.evaluation.shift_judging import ScoredVersion
 from perfreg_assets.methods.calibration import MAD_TO_SD, p_of_score, score_of_p
-from perfreg_assets.methods.empirical_null import PRIOR_RUNS, EmpiricalNull, TheoreticalScore, is_usual
+from perfreg_assets.methods.empirical_null import PRIOR_RUNS, EmpiricalNull, TheoreticalScore, is_usual, without_shared
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Score
 from perfreg_assets.methods.unit_offset import UnitOffset
@@ -120,12 +120,13 @@ def _unseen(theory: TheoreticalScore, past: Past) -> float:
 
 
 def _unreviewed(theories: Sequence[TheoreticalScore], ages: Floats) -> EmpiricalNull:
-    usual = [place for place, one in enumerate(theories) if is_usual(one, None)]
-    return EmpiricalNull([theories[place] for place in usual], ages[usual])
+    known = without_shared(theories, ages)
+    usual = [place for place, one in enumerate(known) if is_usual(one, None)]
+    return EmpiricalNull([known[place] for place in usual], ages[usual])
 
 
 def _reviewed(theory: TheoreticalScore, past: Past) -> float:
-    return EmpiricalNull(past.theories, past.versions_ago).judged(theory)
+    return EmpiricalNull(without_shared(past.theories, past.versions_ago), past.versions_ago).judged(theory)
 
 
 def _conformal(theory: TheoreticalScore, past: Past) -> float:

@@ -175,6 +175,23 @@ def is_usual(theory: TheoreticalScore, review: str | None) -> bool:
     return theory.score <= UNLIKELY_SCORE or theory.is_transient or review == "rejected"
 
 
+def without_shared(past: Sequence[TheoreticalScore], versions_ago: Floats) -> list[TheoreticalScore]:
+    """The earlier runs' scores, with what passes in most runs of a version taken for what the version does.
+
+    Args:
+        past: n of one series, whether they are usual or not.
+        versions_ago: (n,) the versions of each; a version of one run says nothing.
+    """
+    had = np.array([one.is_transient for one in past], dtype=bool)
+    _, version = np.unique(np.asarray(versions_ago), return_inverse=True)
+    runs, disturbed = np.bincount(version), np.bincount(version, weights=had)
+    is_shared = had & ((runs > 1) & (2 * disturbed > runs))[version]
+    return [
+        one._replace(without_transient=one.score) if shared else one
+        for one, shared in zip(past, is_shared, strict=True)
+    ]
+
+
 def score_beside_transients(theory: TheoreticalScore, share: float) -> float:
     """The score of q of the module; at most that by theory.
 

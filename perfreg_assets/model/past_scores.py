@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from perfreg_assets.detection import detectors
-from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, is_usual
+from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, is_usual, without_shared
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.warehouse import past_scores as table
@@ -71,18 +71,13 @@ class PastScores:
 
     def counts_for(self, run_id: str, other: str) -> bool:
         """Whether some score of an earlier run tells what is normal for a judged one."""
-        return any(
-            run.place[1] == other and any(is_usual(score, run.review) for score in run.scores.values())
-            for run, _ in self._before(run_id)
-        )
+        before = self._before(run_id)
+        series = {name for run, _ in before if run.place[1] == other for name in run.scores}
+        return any(run.place[1] == other for name in series for run, _, _ in self._usual(run_id, name))
 
     def null(self, run_id: str, series: str) -> EmpiricalNull:
         """Of one series of a judged run: scores of comparable earlier runs of other versions."""
-        known = [
-            (run, run.scores[series], age)
-            for run, age in self._before(run_id)
-            if series in run.scores and is_usual(run.scores[series], run.review)
-        ]
+        known = self._usual(run_id, series)
         of_units: dict[str, list[tuple[float, float]]] = {}
         for run, theory, _ in known:
             if run.device_unit is not None:
@@ -97,6 +92,18 @@ class PastScores:
         if judged is None or judged.device_unit is None:
             return EmpiricalNull(own, ages)
         return EmpiricalNull(own, ages, offsets.get(judged.device_unit, UnitOffset()), judged.foreign_ratio)
+
+    def _usual(self, run_id: str, series: str) -> list[tuple[PastRun, TheoreticalScore, int]]:
+        """(run, score by theory, how many versions ago) of those before a judged one that tell what is normal."""
+        known = [(run, run.scores[series], age) for run, age in self._before(run_id) if series in run.scores]
+        theories = without_shared(
+            [theory for _, theory, _ in known], np.array([age for _, _, age in known], dtype=np.float64)
+        )
+        return [
+            (run, theory, age)
+            for (run, _, age), theory in zip(known, theories, strict=True)
+            if is_usual(theory, run.review)
+        ]
 
     def hash_of(self, run_id: str, series: Iterable[str]) -> str:
         """Of the nulls of some series of a judged run; empty as long as none of them counts."""

@@ -15,6 +15,7 @@ from perfreg_assets.methods.empirical_null import (
     TheoreticalScore,
     calibrated_score,
     is_usual,
+    without_shared,
 )
 
 scores = st.floats(-6, 6)
@@ -164,6 +165,23 @@ def test_a_disturbed_run_is_usual_and_a_regression_is_not_until_somebody_says_so
     assert [is_usual(one, None) for one in (disturbed, regression, usual)] == [True, False, True]
     assert is_usual(regression, "rejected")
     assert (disturbed.steady, regression.steady) == (0.2, 7.0)
+
+
+def test_what_passes_in_most_runs_of_a_version_is_the_versions_and_hides_nothing():
+    passing, usual = TheoreticalScore(6.0, 0.2), TheoreticalScore(0.4, 0.4)
+    ages = np.repeat(np.arange(1.0, 9.0), 4)
+    by_chance = [passing if place % 4 == 0 else usual for place in range(32)]
+    of_one_version = [passing if age == 2 and place % 4 else usual for place, age in enumerate(ages)]
+    assert without_shared(by_chance, ages) == by_chance
+    told = without_shared(of_one_version, ages)
+    assert [one for one, age in zip(told, ages, strict=True) if age != 2] == [usual] * 28
+    assert not any(is_usual(one, None) for one in told if one.score == 6)
+    kept = [(one, age) for one, age in zip(told, ages, strict=True) if is_usual(one, None)]
+    assert null_of(kept).judged(passing) > 3 > null_of(list(zip(by_chance, ages, strict=True))).judged(passing)
+    # One run of a version, or half of its runs, may be chance.
+    for some in (np.ones(1), np.ones(2)):
+        had = [passing, usual][: len(some)]
+        assert without_shared(had, some) == had
 
 
 def test_bursts_keep_the_level_and_cost_less_than_learning_their_scores():
