@@ -17,6 +17,7 @@ from perfreg_assets.methods.empirical_null import (
     is_usual,
     without_shared,
 )
+from perfreg_assets.methods.repeats import combined_score
 
 scores = st.floats(-6, 6)
 pasts = st.lists(st.tuples(st.floats(-8, 8), st.integers(0, 40)), max_size=40)
@@ -200,6 +201,22 @@ def test_bursts_keep_the_level_and_cost_less_than_learning_their_scores():
     rates = {name: np.mean(told) for name, told in found.items()}
     assert rates["false"] < 0.08
     assert rates["right"] > rates["right, learned"] + 0.05
+
+
+def test_a_regression_that_passes_is_found_by_the_runs_of_a_build_where_one_of_them_is_not_enough():
+    """Where a tenth of the normal runs has bursts, a regression of some seconds is in all three runs of a build."""
+    draw = np.random.default_rng(5)
+    one, three = [], []
+    for _ in range(300):
+        steady, bursts = draw.normal(size=63), 4.0 * (draw.random(63) < 0.1)
+        bursts[:3] = 4.0
+        runs = [TheoreticalScore(*pair) for pair in zip(steady + bursts, steady, strict=True)]
+        null = EmpiricalNull(runs[3:], np.zeros(60))
+        judged = np.array([null.judged(run) for run in runs[:3]])
+        one += list(judged > 1.6449)
+        three.append(combined_score(judged, 11, 0.25) > 1.6449)
+    assert 0.2 < np.mean(one) < 0.7
+    assert np.mean(three) > 0.9
 
 
 @pytest.mark.parametrize(
