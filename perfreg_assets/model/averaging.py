@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfreg_assets.methods.barycenter import Barycenter, dba
-from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model import comparisons, inputs, readiness
 from perfreg_assets.model.comparisons import Comparison
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
@@ -47,10 +47,9 @@ def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     """Averages the histories that are due in some partitions; an identical history is never averaged twice."""
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
-        wanted = freshness.ready_runs(reader, settings, Stage.BARYCENTER, keys)
-        if not wanted:
+        planned = readiness.ready(reader, settings, Stage.BARYCENTER, keys).planned
+        if not planned.run_ids:
             return Averaged({}, 0)
-        planned = comparisons.plan(reader, sorted(wanted), settings)
         courses = [one for family in planned.by_path.values() for one in family if one.has_barycenter]
         ids = {(one.run_id, one.series): inputs.barycenter_id(one, settings) for one in courses}
         known = table.stored(reader, set(ids.values()))
@@ -64,6 +63,7 @@ def average_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.insert_missing(writer, new, {key: one.run_id for key, one in missing.items()})
         table.assign(writer, planned.run_ids, rows)
+    readiness.done(writer, Stage.BARYCENTER)
     counts = {run_id: sum(one.has_barycenter for one in family) for run_id, family in planned.by_path.items()}
     return Averaged(counts, len(new))
 

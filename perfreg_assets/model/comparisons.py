@@ -150,6 +150,12 @@ class Planned:
         """All of both ways."""
         return [one for families in (self.by_path, self.by_any_path) for family in families.values() for one in family]
 
+    def only(self, run_ids: Iterable[str]) -> Planned:
+        """Of some of the runs, in this order."""
+        ids = list(run_ids)
+        by_path, by_any_path = ({one: of[one] for one in ids} for of in (self.by_path, self.by_any_path))
+        return Planned(by_path, by_any_path, self.ways)
+
     def without(self, run_ids: Collection[str]) -> Planned:
         """Of the other runs."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from perfreg_assets.advance import Count
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.window_causes import Cause, Ranking
-from perfreg_assets.model import freshness, inputs
+from perfreg_assets.model import inputs, readiness
 from perfreg_assets.model.cause_details import Details, Read, explain_details
 from perfreg_assets.model.causes import Explainer, Explanation, explainers
 from perfreg_assets.model.freshness import Stage
@@ -51,7 +51,7 @@ def explain_due(
     found: list[table.Explained] = []
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
-        wanted = sorted(freshness.ready_runs(reader, settings, Stage.CAUSE, keys))
+        wanted = sorted(readiness.ready(reader, settings, Stage.CAUSE, keys).runs)
         if not wanted:
             return []
         marks = states.explained_from(reader, wanted)

@@ -7,13 +7,13 @@ due at its earliest stage that does not hold; what follows is looked at again wh
 own concern (`reports.site.due_pages`).
 
 `due` decides; `due_now` asks it only about the versions in which something is different from when it last found nothing
-due (`model.settled`).
+due (`model.settled`). The steps of a job ask for their own stage (`model.readiness`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -58,15 +58,12 @@ def due(
     Args:
         upto: later stages are not looked at.
     """
-    settings = settings_table.in_force(reader, settings)
-    registered = states.registered(reader, keys)
-    key_of = {run.run_id: run.partition_key for run in registered}
-    found: _Found = {}
-    for stage, looked_at in _stages(reader, registered, settings, found):
-        found |= looked_at
-        if stage is upto:
-            break
-    return [Due(run_id, key_of[run_id], *found[run_id]) for run_id in key_of if run_id in found]
+    decided = decide(reader, settings_table.in_force(reader, settings), keys, upto=upto)
+    return [
+        Due(run.run_id, run.partition_key, *decided.found[run.run_id])
+        for run in decided.registered
+        if run.run_id in decided.found
+    ]
 
 
 def due_now(reader: Reader, settings: Settings) -> list[Due]:
@@ -78,26 +75,52 @@ def due_now(reader: Reader, settings: Settings) -> list[Due]:
     return found
 
 
-def ready_runs(reader: Reader, settings: Settings, stage: Stage, keys: Iterable[str]) -> set[str]:
-    """Runs of some partitions that wait for this stage and nothing before it: what a step works on."""
-    return {one.run_id for one in due(reader, settings, keys, upto=stage) if one.stage is stage}
-
-
-def _stages(
-    reader: Reader, registered: Sequence[states.Registered], settings: Settings, found: _Found
-) -> Iterator[tuple[Stage, _Found]]:
-    """Each stage with the runs that are due at it, of those that were due at none before (`found` grows meanwhile)."""
-    yield Stage.TRACE, _traces(registered, settings)
-    yield Stage.HISTORY, _histories(reader, [run for run in registered if run.run_id not in found], settings)
-    planned = comparisons.plan(reader, [run.run_id for run in registered if run.run_id not in found], settings)
-    yield Stage.BARYCENTER, _barycenters(reader, planned, settings)
-    yield Stage.DISTANCE, _distances(reader, planned.without(found), settings)
-    yield Stage.VERDICT, _verdicts(reader, planned.without(found), settings)
-    yield Stage.DISCORD, _windows(reader, planned.without(found), settings)
-    yield Stage.CAUSE, _causes(reader, planned.without(found), settings)
-
-
 _Found = dict[str, tuple[Stage, str]]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided about some runs.
+
+    Attributes:
+        upto: the last stage that was looked at.
+        registered: all of them, oldest first.
+        found: run → its earliest stage that does not hold, and why not; of those that have one.
+        planned: comparisons of those that hold to their history; None where no later stage was looked at.
+    """
+
+    upto: Stage
+    registered: Sequence[states.Registered]
+    found: Mapping[str, tuple[Stage, str]]
+    planned: Planned | None = None
+
+    def at(self, stage: Stage) -> set[str]:
+        """Runs that wait for this stage and nothing before it."""
+        return {run_id for run_id, (earliest, _) in self.found.items() if earliest is stage}
+
+
+def decide(
+    reader: Reader, settings: Settings, keys: Iterable[str] | None, *, upto: Stage, known: Decided | None = None
+) -> Decided:
+    """Looks at one stage after the other, at each at the runs that are due at none before.
+
+    Args:
+        settings: those in force.
+        known: what still holds of a decision about the same partitions: only the stages after it are looked at.
+    """
+    registered = states.registered(reader, keys) if known is None else known.registered
+    found = dict(known.found) if known is not None else {}
+    planned = known.planned if known is not None else None
+    for stage in list(Stage)[known.upto if known is not None else 0 : upto]:
+        rest = [run for run in registered if run.run_id not in found]
+        if stage is Stage.TRACE:
+            found |= _traces(rest, settings)
+        elif stage is Stage.HISTORY:
+            found |= _histories(reader, rest, settings)
+        else:
+            planned = planned or comparisons.plan(reader, [run.run_id for run in rest], settings)
+            found |= _LOOKS[stage](reader, planned.without(found), settings)
+    return Decided(upto, registered, found, planned)
 
 
 def _traces(registered: Sequence[states.Registered], settings: Settings) -> _Found:
@@ -205,6 +228,15 @@ def _causes(reader: Reader, planned: Planned, settings: Settings) -> _Found:
         elif run_id in again:
             found[run_id] = Stage.CAUSE, again[run_id]
     return found
+
+
+_LOOKS = {
+    Stage.BARYCENTER: _barycenters,
+    Stage.DISTANCE: _distances,
+    Stage.VERDICT: _verdicts,
+    Stage.DISCORD: _windows,
+    Stage.CAUSE: _causes,
+}
 
 
 def anomalous(reader: Reader, planned: Planned, settings: Settings) -> list[Comparison]:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from perfreg_assets.advance import Count
-from perfreg_assets.model import freshness, profile_shelf, readings
+from perfreg_assets.model import profile_shelf, readiness, readings
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.stopwatch import Stopwatch
@@ -71,7 +71,7 @@ def inspect_due(
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         shelf = profile_shelf.load(reader, settings)
-        wanted = None if again else freshness.ready_runs(reader, settings, Stage.TRACE, keys)
+        wanted = None if again else readiness.ready(reader, settings, Stage.TRACE, keys).runs
         rows = [
             row for key in keys for row in run_table.of_partition(reader, key) if wanted is None or row.run_id in wanted
         ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from perfreg_assets.model import readiness
+from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import settings_table
@@ -47,4 +49,5 @@ def judge(
         omega, detector = in_force[0] if omega is None else omega, detector or in_force[1]
         run_ids = run_table.ids_of_partitions(writer, keys)
         table.evaluate(writer, omega, detector, [run_id for ids in run_ids.values() for run_id in ids])
+    readiness.done(writer, Stage.VERDICT)
     return Judged(omega, detector, run_ids, *in_force)

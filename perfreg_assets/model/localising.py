@@ -11,7 +11,7 @@ import numpy as np
 from perfreg_assets.detection import BY_SCREENS, localisation_of
 from perfreg_assets.methods.discords import Localisation
 from perfreg_assets.methods.localisation import localise
-from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model import freshness, inputs, readiness
 from perfreg_assets.model.averaging import stored_average
 from perfreg_assets.model.comparisons import Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
@@ -48,10 +48,9 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
     """Localises the series that are anomalous by their current verdict in some partitions, where that is due."""
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
-        wanted = freshness.ready_runs(reader, settings, Stage.DISCORD, keys)
-        if not wanted:
+        planned = readiness.ready(reader, settings, Stage.DISCORD, keys).planned
+        if not planned.run_ids:
             return Localised([], [], [])
-        planned = comparisons.plan(reader, sorted(wanted), settings)
         due = freshness.anomalous(reader, planned, settings)
         store = SampleStore(reader, due)
         paths = path_files.find(reader, path_files.files_of(reader, planned.run_ids))
@@ -73,6 +72,7 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
     profiles, windows = [one.profile for one in found], [row for one in found for row in one.windows]
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.replace_runs(writer, planned.run_ids, profiles, windows)
+    readiness.done(writer, Stage.DISCORD)
     failures = [row for row in profiles if row.failure is not None]
     return Localised([(one.run_id, one.series) for one in due], windows, failures)
 

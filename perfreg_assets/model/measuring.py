@@ -16,7 +16,7 @@ from perfreg_assets.methods.detectors import Detector, detectors_by_way
 from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore
 from perfreg_assets.methods.multiple_testing import combine, correct, with_distance
 from perfreg_assets.methods.samples import Score, UnlikeHistoryError
-from perfreg_assets.model import comparisons, freshness, inputs
+from perfreg_assets.model import inputs, readiness
 from perfreg_assets.model.averaging import stored_average
 from perfreg_assets.model.comparisons import SCORED, Comparison, SampleStore
 from perfreg_assets.model.freshness import Stage
@@ -53,16 +53,15 @@ def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
     """Measures the runs that are due in some partitions, by every detector."""
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
-        wanted = freshness.ready_runs(reader, settings, Stage.DISTANCE, keys)
-        if not wanted:
+        planned = readiness.ready(reader, settings, Stage.DISTANCE, keys).planned
+        if not planned.run_ids:
             return Measured([])
-        planned = comparisons.plan(reader, sorted(wanted), settings)
         everything = planned.everything()
         store = SampleStore(reader, everything)
         averages = barycenter_table.find(
             reader, {inputs.barycenter_id(one, settings) for one in everything if one.has_barycenter}
         )
-        earlier = {(row.run_id, row.series, row.detector): row for row in table.find(reader, wanted)}
+        earlier = {(row.run_id, row.series, row.detector): row for row in table.find(reader, planned.run_ids)}
         past = PastScores.of_detectors(reader, planned.run_ids)
     measurements = [Measurement(one, settings, store, averages) for one in detectors().values()]
 
@@ -81,6 +80,7 @@ def measure_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], w
                 rows += one.of_run(family, of_run[place], before)
     with watch.measure("warehouse"), warehouse.writing() as writer:
         table.upsert(writer, rows)
+    readiness.done(writer, Stage.DISTANCE)
     return Measured(rows)
 
 

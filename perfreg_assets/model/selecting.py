@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perfreg_assets.methods.history import HistoryRules, HistorySelection, select_history
-from perfreg_assets.model import freshness, inputs
+from perfreg_assets.model import inputs, readiness
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import from_key
@@ -42,7 +42,7 @@ def select_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], wa
     with warehouse.reading() as reader, watch.measure("model"):
         settings = settings_table.in_force(reader, settings)
         rules = history_rules(settings)
-        wanted = freshness.ready_runs(reader, settings, Stage.HISTORY, keys)
+        wanted = readiness.ready(reader, settings, Stage.HISTORY, keys).runs
         if not wanted:
             return Selected({})
         paths = histories.Paths(reader)
@@ -54,6 +54,7 @@ def select_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], wa
             selections |= {fact.run_id: select_history(fact, facts, rules, paths) for fact in chosen}
     with watch.measure("warehouse"), warehouse.writing() as writer:
         histories.upsert(writer, *_rows(selections, hashes, rules, settings))
+    readiness.done(writer, Stage.HISTORY)
     return Selected(selections)
 
 

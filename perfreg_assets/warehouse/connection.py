@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ DuckDB's own 256 kB more than half of that is padding."""
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
+
 _STAGED = "staged_rows"
 _OPEN_PAUSE_S = 0.05
 
@@ -55,13 +57,32 @@ _OPEN_PAUSE_S = 0.05
 _BATCH_ROWS = 1 << 17
 
 
+@dataclass(frozen=True)
+class State:
+    """What is committed to a warehouse: equal for the same, another after every write.
+
+    Attributes:
+        files: of the database and of its log, what the file system says; None of one that is not there.
+    """
+
+    path: str
+    files: tuple[tuple[int, int, int] | None, ...]
+
+
 class Reader:
     """Queries on one open, unchanging state of the warehouse."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, data: DataFolder | None = None) -> None:
-        """`data` is where the large values lie; default: a folder that ends with this process."""
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, data: DataFolder | None = None, *, state: State | None = None
+    ) -> None:
+        """
+        Args:
+            data: where the large values lie; default: a folder that ends with this process.
+            state: what is seen; of a writer, what its transaction began on. None where nobody asks for it.
+        """
         self._connection = connection
         self.data = data or data_folder.of_process()
+        self.state = state
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """All rows of a query as tuples."""
@@ -92,7 +113,13 @@ class Reader:
 
 
 class Writer(Reader):
-    """A `Reader` of the file being written, inside one open transaction, that can change it."""
+    """A `Reader` of the file being written, inside one open transaction, that can change it.
+
+    Attributes:
+        left: what its transaction left, once that is committed.
+    """
+
+    left: State | None = None
 
     def execute(self, sql: str, parameters: Parameters = ()) -> int:
         """Runs one statement; the number of rows it changed."""
@@ -155,7 +182,8 @@ class Warehouse:
                 try:
                     migrations.migrate(connection, data=self.data)
                     connection.execute("BEGIN TRANSACTION")
-                    yield Writer(connection, self.data)
+                    writer = Writer(connection, self.data, state=self._state())
+                    yield writer
                     self._unpublished.touch()
                     connection.execute("COMMIT")
                 finally:
@@ -163,6 +191,7 @@ class Warehouse:
                     connection.close()
             if self._is_publishing_due():
                 self._publish()
+            writer.left = self._state()
 
     def take_over(self, database: Path) -> None:
         """Puts another database in the place of this one, and publishes it; the one that was there is kept as
@@ -263,7 +292,7 @@ class Warehouse:
         if self._publish_every_s and self.has_unpublished:
             with (
                 file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)),
-                self._attached(self.path) as reader,
+                self._attached(self.path, self._state()) as reader,
             ):
                 yield reader
             return
@@ -290,7 +319,7 @@ class Warehouse:
         self._unpublished.unlink(missing_ok=True)
 
     @contextmanager
-    def _attached(self, path: Path) -> Iterator[Reader]:
+    def _attached(self, path: Path, state: State | None = None) -> Iterator[Reader]:
         # Within a process DuckDB gives every connection to the same path the database that is open already: a
         # second reader would see the state that the first one opened, replaced since. Attaching does not.
         with tempfile.TemporaryDirectory(prefix="perfreg-read-") as spill:
@@ -303,7 +332,7 @@ class Warehouse:
                     raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
                 connection.execute("USE perfreg")
                 _shut_in(connection, self.data)
-                yield Reader(connection, self.data)
+                yield Reader(connection, self.data, state=state)
             finally:
                 connection.close()
 
@@ -335,6 +364,11 @@ class Warehouse:
             _shut_in(connection, self.data)
         return connection
 
+    def _state(self) -> State:
+        """Asked for under the lock: nobody writes meanwhile."""
+        log = self.path.with_name(f"{self.path.name}.wal")
+        return State(str(self.path), tuple(_stamp(place) for place in (self.path, log)))
+
     def _create(self) -> None:
         """An empty database, there as a whole or not at all: DuckDB refuses one whose creation was cut short."""
         part = self.path.with_name(f"{self.path.name}.new")
@@ -362,6 +396,14 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
     data.allow(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _stamp(place: Path) -> tuple[int, int, int] | None:
+    try:
+        found = place.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _first_line(error: Exception) -> str:

@@ -201,8 +201,8 @@ class Project:
 class Disturbed(Warehouse):
     """A warehouse in which something else happens between a step's reading and its writing."""
 
-    def __init__(self, path: Path, meanwhile: Callable[[], None]) -> None:
-        super().__init__(path, lock_timeout_s=30)
+    def __init__(self, path: Path, meanwhile: Callable[[], None], *, publish_every_s: float = 0.0) -> None:
+        super().__init__(path, lock_timeout_s=30, publish_every_s=publish_every_s)
         self._meanwhile = meanwhile
 
     @contextmanager

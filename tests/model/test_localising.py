@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from synthetic import Project, reader_of, row
 
-from perfreg_assets.model import freshness, localising
+from perfreg_assets.model import comparisons, freshness, localising, readiness
 from perfreg_assets.model.stopwatch import Stopwatch
 
 BROKEN, WHOLE = "made-008", "made-009"
@@ -43,7 +43,11 @@ def places(project):
 def localised_again(project, monkeypatch, localise):
     """What the step says when every anomalous series is due again and `localise` is what finds its windows."""
     due = {"made-008", "made-009", "made-010"}
-    monkeypatch.setattr(freshness, "ready_runs", lambda *args: due)
+    monkeypatch.setattr(
+        readiness,
+        "ready",
+        lambda reader, settings, *_: readiness.Ready(due, comparisons.plan(reader, sorted(due), settings)),
+    )
     monkeypatch.setattr(localising, "_localise", localise)
     return localising.localise_due(project.warehouse, project.settings, ["any"], Stopwatch())
 
