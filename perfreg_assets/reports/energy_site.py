@@ -7,6 +7,7 @@ that one more run costs what its app holds, and of that the last versions only.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,18 @@ def is_due(reader: Reader, out_dir: Path) -> bool:
     return _is_due(_known(out_dir), _stamps(reader), out_dir)
 
 
-def write_energy_page(reader: Reader, out_dir: Path) -> list[str]:
-    """Writes the page where it comes out different; its name if so."""
-    known, stamps = _known(out_dir), _stamps(reader)
+def write_energy_page(reader: Reader, out_dir: Path, changed: Collection[str] | None = None) -> list[str]:
+    """Writes the page where it comes out different; its name if so.
+
+    Args:
+        changed: apps whose runs changed since this was last asked for; None where that is not known.
+    """
+    known = _known(out_dir)
+    if changed is None or known["code"] is None:
+        stamps = _stamps(reader)
+    else:
+        others = {app: stamp for app, stamp in known["stamps"].items() if app not in changed}
+        stamps = dict(sorted({**others, **_stamps(reader, changed)}.items()))
     if not _is_due(known, stamps, out_dir):
         return []
     rows = {
@@ -53,8 +63,8 @@ def _is_due(known: dict[str, Any], stamps: dict[str, str], out_dir: Path) -> boo
     return known["code"] != code_hash() or known["stamps"] != stamps or not (out_dir / PAGE).is_file()
 
 
-def _stamps(reader: Reader) -> dict[str, str]:
-    return {app: digest(stamp) for app, stamp in energies.stamps_of_apps(reader).items()}
+def _stamps(reader: Reader, apps: Collection[str] | None = None) -> dict[str, str]:
+    return {app: digest(stamp) for app, stamp in energies.stamps_of_apps(reader, apps).items()}
 
 
 def _known(out_dir: Path) -> dict[str, Any]:

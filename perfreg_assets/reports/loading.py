@@ -48,6 +48,7 @@ from perfreg_assets.run import RUN_LEVEL, PathStep, timed_screens
 from perfreg_assets.warehouse import barycenters, stamps, states
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
+from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, TRANSIENT_RUNS, UNIT_RUNS
 from perfreg_assets.warehouse.series import SeriesRow
@@ -63,13 +64,16 @@ _RUNS = f"SELECT {_COLUMNS} FROM marts.runs"
 
 def load_runs(reader: Reader, run_ids: Sequence[str]) -> dict[str, Run]:
     """Those of some runs that are there, by id, oldest first."""
-    runs = [
-        _run(row)
-        for condition, bound in of_marts_runs(reader, run_ids)
-        for row in reader.dicts(f"{_RUNS} WHERE {condition}", bound)
-    ]
-    runs.sort(key=lambda run: (run.started_at or _EPOCH, run.run_id))
-    return {run.run_id: run for run in runs}
+
+    def load(ids: Sequence[str]) -> dict[str, Run]:
+        return {
+            row["run_id"]: _run(row)
+            for condition, bound in of_marts_runs(reader, ids)
+            for row in reader.dicts(f"{_RUNS} WHERE {condition}", bound)
+        }
+
+    found = rows_of(reader, load_runs, run_ids, load)
+    return dict(sorted(found.items(), key=lambda one: (one[1].started_at or _EPOCH, one[0])))
 
 
 def _run(row: Mapping[str, Any]) -> Run:
@@ -87,9 +91,14 @@ FROM marts.verdicts WHERE is_current
 
 def load_verdicts(reader: Reader, run_ids: Sequence[str]) -> list[Verdict]:
     """Current verdicts of some runs, by run and series."""
-    rows = reader.dicts(f"{_VERDICTS} AND {of(run_ids)} ORDER BY run_id, series", run_ids)
-    return [
-        Verdict(
+    found = rows_of(reader, load_verdicts, sorted(run_ids), lambda ids: _verdicts(reader, ids))
+    return [verdict for of_run in found.values() for verdict in of_run]
+
+
+def _verdicts(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Verdict]]:
+    found: dict[str, list[Verdict]] = defaultdict(list)
+    for row in reader.dicts(f"{_VERDICTS} AND {of(run_ids)} ORDER BY run_id, series", run_ids):
+        verdict = Verdict(
             run_id=row["run_id"],
             series=row["series"],
             state=row["state"],
@@ -105,8 +114,8 @@ def load_verdicts(reader: Reader, run_ids: Sequence[str]) -> list[Verdict]:
             missing_series=tuple(row["missing_series"] or ()),
             explanation=row["explanation"],
         )
-        for row in rows
-    ]
+        found[verdict.run_id].append(verdict)
+    return found
 
 
 _AXES = """
@@ -432,16 +441,21 @@ def _profiles(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Profile]:
 
 def load_discords(reader: Reader, ids: Sequence[str]) -> dict[tuple[str, str], tuple[Discord, ...]]:
     """(run_id, series) → its suspicious windows in order of time."""
-    found: dict[tuple[str, str], list[Discord]] = defaultdict(list)
+    found = rows_of(reader, load_discords, sorted(ids), lambda few: _discords(reader, few))
+    return {(run_id, series): rows for run_id, of_run in found.items() for series, rows in of_run.items()}
+
+
+def _discords(reader: Reader, ids: Sequence[str]) -> dict[str, dict[str, tuple[Discord, ...]]]:
+    found: dict[str, dict[str, tuple[Discord, ...]]] = defaultdict(dict)
     for row in reader.dicts(
         "SELECT run_id, series, start_s, end_s, peak_s, start_ns, end_ns, confidence, profile_value, screens "
         f"FROM marts.discords WHERE {of(ids)} ORDER BY run_id, series, start_s",
         ids,
     ):
-        key = (row.pop("run_id"), row.pop("series"))
+        of_run, series = found[row.pop("run_id")], row.pop("series")
         row["screens"] = tuple(row["screens"] or ())
-        found[key].append(Discord(**row))
-    return {key: tuple(rows) for key, rows in found.items()}
+        of_run[series] = (*of_run.get(series, ()), Discord(**row))
+    return found
 
 
 def _places(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Place]:

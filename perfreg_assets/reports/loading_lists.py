@@ -27,6 +27,7 @@ from perfreg_assets.reports.data import (
 )
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
+from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.stamps import grouped
 
@@ -66,6 +67,10 @@ FROM marts.verdicts WHERE is_current AND {of} GROUP BY run_id
 
 def load_listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
     """run_id → its row in lists, of those that are there."""
+    return rows_of(reader, load_listed, run_ids, lambda ids: _listed(reader, ids))
+
+
+def _listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
     found: dict[str, ListedRun] = {}
     for condition, bound in of_marts_runs(reader, run_ids):
         verdicts = {run_id: facts for run_id, *facts in reader.rows(_FLAGGED.format(of=condition), bound)}

@@ -72,7 +72,7 @@ def build_site(
             written = _Build(reader, out_dir, server, due or {}).run()
         except TornError:
             written = _Build(reader, out_dir, server, due or {}, is_anew=True).run()
-        return [*written, *write_benchmark_pages(reader, out_dir), *write_energy_page(reader, out_dir)]
+        return [*written, *write_benchmark_pages(reader, out_dir)]
 
 
 def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER) -> list[str]:
@@ -169,6 +169,7 @@ class _Build:
     ) -> None:
         self._reader, self._out_dir, self._server, self._due = reader, out_dir, server, due
         self._state, self._order = _state(out_dir, is_anew), RunOrder(reader)
+        self._is_first = self._state.head.checksum < 0
         self._similarities = loading.PathSimilarities()
         self._saved = time.monotonic()
         self._written: list[str] = []
@@ -199,6 +200,10 @@ class _Build:
         drifted = self._update_lists(changes, touched)
         self._written += version_site.update(
             self._reader, out_dir, self._state, self._order, touched, drifted=drifted, server=self._server
+        )
+        # Before what is noted of the build: one that is killed has the same apps to look at again.
+        self._written += write_energy_page(
+            self._reader, out_dir, None if self._is_first else {app for app, _ in touched}
         )
         self._save(changes)
         return self._written

@@ -5,7 +5,7 @@ What steps and methods cost lies in the data folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
@@ -304,15 +304,21 @@ SELECT runs.app, bit_xor(hash(costs.run_id, costs.extracted_at, sets.selected_at
 FROM core.energy_runs AS costs
 JOIN core.runs AS runs ON runs.run_id = costs.run_id
 LEFT JOIN core.history_sets AS sets ON sets.run_id = costs.run_id
-WHERE costs.profile_id IS NOT NULL AND NOT runs.is_quarantined
+WHERE costs.profile_id IS NOT NULL AND NOT runs.is_quarantined AND {of}
 GROUP BY runs.app
 ORDER BY runs.app
 """
 
 
-def stamps_of_apps(reader: Reader) -> dict[str, str]:
-    """app -> a text that is another one when what `versions` says of it may be; of apps with an estimate."""
-    return dict(reader.rows(_STAMPS))
+def stamps_of_apps(reader: Reader, apps: Collection[str] | None = None) -> dict[str, str]:
+    """app -> a text that is another one when what `versions` says of it may be; of those of some apps (None: of all)
+    that have an estimate."""
+    if apps is None:
+        return dict(reader.rows(_STAMPS.format(of="true")))
+    found: dict[str, str] = {}
+    for app in sorted(apps):  # an equality reaches the runs before they are joined
+        found |= reader.rows(_STAMPS.format(of="runs.app = ?"), [app])
+    return found
 
 
 _LAST = """

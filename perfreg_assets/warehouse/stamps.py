@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from perfreg_assets.catalogue import is_known
 from perfreg_assets.warehouse import migrations
+from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader, Writer
 
 SETTINGS_IN_MARTS = ("detector", "omega")
@@ -170,10 +171,14 @@ def of_runs(
     """
     if run_ids is None:
         return dict(reader.rows(_stamps("", sources)))
-    found: dict[str, int] = {}
-    for group, marks in grouped(run_ids):
-        found |= reader.rows(_stamps(marks, sources), group * len(sources))
-    return found
+
+    def load(ids: list[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for group, marks in grouped(ids):
+            found |= reader.rows(_stamps(marks, sources), group * len(sources))
+        return found
+
+    return rows_of(reader, (of_runs, tuple(sources)), run_ids, load)
 
 
 def grouped(run_ids: Iterable[str]) -> Iterable[tuple[list[str], str]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 
 WHOLE = "all"
@@ -68,8 +69,16 @@ def of_versions(
     reader: Reader, versions: Iterable[tuple[str, str]], omega: float, detector: str
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """(app, version) → its verdicts at ω, as a whole and then by axis, of those of some versions that have any."""
+    return rows_of(
+        reader, (_OF_VERSIONS, omega, detector), versions, lambda few: _of_versions(reader, few, omega, detector)
+    )
+
+
+def _of_versions(
+    reader: Reader, versions: Iterable[tuple[str, str]], omega: float, detector: str
+) -> dict[tuple[str, str], list[dict[str, Any]]]:
     wanted: dict[str, list[str]] = {}
-    for app, version in dict.fromkeys(versions):
+    for app, version in versions:
         wanted.setdefault(app, []).append(version)
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for app, names in wanted.items():

@@ -10,7 +10,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from perfreg_assets import bundled
-from perfreg_assets.reports import changes, loading, loading_lists, run_list, site, site_state, version_site
+from perfreg_assets.reports import (
+    changes,
+    energy_site,
+    loading,
+    loading_lists,
+    run_list,
+    site,
+    site_state,
+    version_site,
+)
 from perfreg_assets.reports.files import digest
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.warehouse import (
@@ -27,6 +36,7 @@ from perfreg_assets.warehouse import (
     traces,
     verdicts,
 )
+from perfreg_assets.warehouse.connection import Reader
 
 EARLY = datetime(2020, 1, 1, tzinfo=UTC)
 """Longer ago than anything else was written: as of a worker whose clock is wrong, or whose result came late."""
@@ -233,6 +243,33 @@ def test_a_change_that_is_written_with_its_time_is_found_without_looking_at_all_
             assert "runs/notes-0021.html" in site.build_site(reader, out), step.__name__
 
 
+def test_a_build_asks_a_mart_about_a_changed_run_once(own_sample, tmp_path, monkeypatch):
+    """Lists, its page and its version's show the same rows; each look at a mart is a look through all runs' ids."""
+    out, asked = tmp_path / "reports", []
+    with own_sample.reading() as reader:
+        site.build_site(reader, out)
+    with own_sample.writing() as writer:
+        _review(writer, "notes-0021", random.Random(1))
+    for name in ("rows", "dicts"):
+        ask = getattr(Reader, name)
+        monkeypatch.setattr(
+            Reader, name, lambda self, sql, given=(), ask=ask: asked.append((sql, repr(given))) or ask(self, sql, given)
+        )
+    with own_sample.reading() as reader:
+        site.build_site(reader, out)
+    once = (
+        "FROM marts.runs ",
+        "FROM marts.verdicts WHERE is_current AND run_id",
+        "marts.discords",
+        "version_verdicts_at",
+    )
+    looked = [
+        (sql, given) for sql, given in asked if any(mart in sql for mart in once) and "series, state, is" not in sql
+    ]
+    assert len(looked) >= len(once)
+    assert sorted(looked) == sorted(set(looked))
+
+
 def test_what_arrives_with_an_earlier_time_is_found_by_the_checksum(own_sample, tmp_path, quick, monkeypatch):
     out = tmp_path / "reports"
     with own_sample.reading() as reader:
@@ -280,6 +317,7 @@ def test_lists_that_grew_by_changes_hold_what_lists_made_at_once_hold(own_sample
     assert grown == anew
     assert _version_pages(out) == _version_pages(tmp_path / "anew")
     assert grown["runs"] == listed
+    assert (out / energy_site.STATE).read_text("utf-8") == (tmp_path / "anew" / energy_site.STATE).read_text("utf-8")
 
 
 def _rows(out, kind) -> dict:

@@ -1,0 +1,42 @@
+"""Rows of a few runs or versions that pages ask a reader for several times: what it reads does not change, so they are
+read once. Of many they are not kept: whoever asks for many goes through all of them, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from perfreg_assets.warehouse.connection import Reader, Writer
+
+FEW = 8
+"""So many at once are kept."""
+MOST = 1000
+"""So many are kept of a kind."""
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+_KEPT: WeakKeyDictionary[Reader, dict[Hashable, dict[Any, Any]]] = WeakKeyDictionary()
+
+
+def rows_of(
+    reader: Reader, kind: Hashable, keys: Iterable[Key], load: Callable[[list[Key]], Mapping[Key, Value]]
+) -> dict[Key, Value]:
+    """What `load` says of some keys, in their order, of those that it knows.
+
+    Args:
+        kind: names what is asked; equal for the same `load`.
+    """
+    wanted = list(dict.fromkeys(keys))
+    if len(wanted) > FEW or isinstance(reader, Writer):
+        found = load(wanted)
+        return {key: found[key] for key in wanted if key in found}
+    kept = _KEPT.setdefault(reader, {}).setdefault(kind, {})
+    if len(kept) > MOST:
+        kept.clear()
+    missing = [key for key in wanted if key not in kept]
+    if missing:
+        found = load(missing)
+        kept |= {key: (found[key],) if key in found else () for key in missing}
+    return {key: value for key in wanted for value in kept[key]}

@@ -1,0 +1,67 @@
+"""Rows that are asked of a reader several times are read once, and are those that are there."""
+
+from __future__ import annotations
+
+import pytest
+
+from perfreg_assets.warehouse import asked_once
+from perfreg_assets.warehouse.asked_once import FEW, rows_of
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    made = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10)
+    with made.writing():
+        pass
+    return made
+
+
+class Table:
+    """What there is of some keys; `asked` counts."""
+
+    def __init__(self, **rows):
+        self.rows, self.asked = rows, []
+
+    def __call__(self, keys):
+        self.asked.append(list(keys))
+        return {key: self.rows[key] for key in keys if key in self.rows}
+
+
+def test_a_few_are_read_once_per_reader_and_those_that_are_not_there_too(warehouse):
+    table = Table(a=1, b=2)
+    with warehouse.reading() as reader:
+        assert rows_of(reader, "kind", ["a", "gone"], table) == {"a": 1}
+        assert list(rows_of(reader, "kind", ["gone", "b", "a"], table).items()) == [("b", 2), ("a", 1)]
+        assert rows_of(reader, "kind", ["a", "a"], table) == {"a": 1}
+        assert table.asked == [["a", "gone"], ["b"]]
+        assert rows_of(reader, "another kind", ["a"], table) == {"a": 1}
+        assert len(table.asked) == 3
+    with warehouse.reading() as reader:
+        table.rows["a"] = 3
+        assert rows_of(reader, "kind", ["a"], table) == {"a": 3}
+
+
+def test_many_at_once_are_not_kept(warehouse):
+    table = Table(**{str(number): number for number in range(FEW + 1)})
+    with warehouse.reading() as reader:
+        for _ in range(2):
+            assert rows_of(reader, "kind", table.rows, table) == table.rows
+    assert len(table.asked) == 2
+
+
+def test_what_a_writer_reads_may_be_another_thing_the_next_time(warehouse):
+    table = Table(a=1)
+    with warehouse.writing() as writer:
+        rows_of(writer, "kind", ["a"], table)
+        table.rows["a"] = 2
+        assert rows_of(writer, "kind", ["a"], table) == {"a": 2}
+
+
+def test_no_more_are_kept_than_memory_should_hold(warehouse, monkeypatch):
+    monkeypatch.setattr(asked_once, "MOST", 2)
+    table = Table(a=1, b=2, c=3)
+    with warehouse.reading() as reader:
+        for key in ("a", "b", "c", "a"):
+            assert rows_of(reader, "kind", [key], table) == {key: table.rows[key]}
+    assert table.asked == [["a"], ["b"], ["c"], ["a"]]
