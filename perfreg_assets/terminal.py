@@ -173,10 +173,15 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(columns), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(
-        {key: _plain(value) if isinstance(value, datetime) else value for key, value in row.items()} for row in rows
-    )
+    writer.writerows({key: _csv_value(value) for key, value in row.items()} for row in rows)
     return text.getvalue()
+
+
+def _csv_value(value: Any) -> Any:
+    """Of a CSV; what has parts is JSON in it."""
+    if isinstance(value, datetime):
+        return _plain(value)
+    return json.dumps(_finite(value), default=_plain, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def _plain(value: Any) -> Any:

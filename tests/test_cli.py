@@ -83,6 +83,7 @@ def test_formats_tell_the_same_rows(filled):
     assert [row["run_id"] for row in as_json] == [row["run_id"] for row in as_csv]
     assert [row["state"] for row in as_json] == [row["state"] for row in as_csv]
     assert set(as_json[0]) == set(as_csv[0])
+    assert [row["axes"] for row in as_json] == [json.loads(row["axes"]) if row["axes"] else None for row in as_csv]
     assert {"run_id", "app", "version_name", "series", "detector", "omega", "state", "is_anomalous"} <= set(as_json[0])
 
 
@@ -135,6 +136,8 @@ def test_a_run_is_taken_out_of_histories_with_a_reason_and_back(warehouse):
     assert facts(run_id) == [(True, "charging")]
     assert run("include", run_id, warehouse=warehouse).exit_code == 0
     assert facts(run_id) == [(False, None)]
+    again = run("include", run_id, warehouse=warehouse)
+    assert (again.exit_code, again.stdout.splitlines()[0]) == (0, f"{run_id}: was not excluded; nothing is changed")
     missing = run("exclude", "no-such-run", "--reason", "x", warehouse=warehouse)
     assert missing.exit_code == 1
     assert "no-such-run" in missing.stderr

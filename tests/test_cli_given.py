@@ -98,3 +98,13 @@ def test_a_time_that_is_none_is_told_of_the_option_and_of_no_file(command, value
     assert "Invalid value for '--started-at': " in told.stderr
     assert sentence in told.stderr
     assert "benchmark.json" not in told.stderr
+
+
+def test_blanks_around_a_name_are_none_of_it(tmp_path):
+    """`--app "$(cat app.txt)"`, where the file has the line ends of another system."""
+    told = CliRunner().invoke(
+        main, ["verdicts", "--app", "com.rig.shop\r\n", "--warehouse", str(tmp_path / "none.duckdb")]
+    )
+    (param,) = [one for one in main.commands["verdicts"].params if one.name == "app"]
+    assert param.type.convert(" com.rig.shop\r\n", param, None) == "com.rig.shop"
+    assert "\\r" not in told.stderr

@@ -1,4 +1,5 @@
-"""What is given to options and arguments: no name is empty, every number is finite, a time has its zone."""
+"""What is given to options and arguments: no name is empty or has blanks around it (a file's last line break), every
+number is finite, a time has its zone."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ class _Checked(click.ParamType[Any]):
             can_lack = isinstance(param, click.Option) and not param.required
             self.fail(f"it is empty; name it{' or leave it out' if can_lack else ''}", param, ctx)
         found = super().convert(value, param, ctx)
+        if isinstance(found, str) and isinstance(self, click.types.StringParamType):
+            found = found.strip()
         if isinstance(found, float) and not math.isfinite(found):
             self.fail(f"{value} is no finite number", param, ctx)
         return found

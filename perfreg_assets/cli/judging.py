@@ -184,9 +184,10 @@ def _set_excluded(settings: Settings, run_id: str, reason: str | None) -> None:
 
     require_warehouse(settings)
     with Warehouse.of(settings).writing() as writer:
-        if reason is None:
-            runs.include(writer, run_id)
-        else:
+        if reason is not None:
             runs.exclude(writer, run_id, reason)
-    terminal.say(f"{run_id}: {'in histories again' if reason is None else 'in no history'}")
+            told = "in no history"
+        else:
+            told = "in histories again" if runs.include(writer, run_id) else "was not excluded; nothing is changed"
+    terminal.say(f"{run_id}: {told}")
     bring_up_to_date(settings)

@@ -278,13 +278,17 @@ def exclude(writer: Writer, run_id: str, reason: str) -> None:
     _set_excluded(writer, run_id, True, reason)
 
 
-def include(writer: Writer, run_id: str) -> None:
-    """Takes an exclusion back.
+def include(writer: Writer, run_id: str) -> bool:
+    """Takes an exclusion back; whether there was one.
 
     Raises:
         Rejected: RUN_UNKNOWN.
     """
-    _set_excluded(writer, run_id, False, None)
+    require_run(writer, run_id)
+    is_excluded = bool(writer.rows("SELECT is_excluded FROM core.runs WHERE run_id = ?", [run_id])[0][0])
+    if is_excluded:
+        _set_excluded(writer, run_id, False, None)
+    return is_excluded
 
 
 def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | None) -> None:
