@@ -68,7 +68,7 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
         band = chart.band
         axes.fill_between(
             seconds(len(band.low)), band.low, band.high,
-            color=HISTORY_COLOUR, alpha=0.2, linewidth=0, label=f"history (10–90 % of {band.run_count} runs)",
+            color=HISTORY_COLOUR, alpha=0.2, linewidth=0, label=f"{band.run_count} earlier runs, 10–90 %",
         )  # fmt: skip
     if chart.barycenter is not None:
         axes.plot(
@@ -80,17 +80,41 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
             label="barycenter",
         )
     axes.plot(seconds(len(chart.values)), chart.values, color=RUN_COLOUR, linewidth=1.5, label="this run")
-    for window in chart.windows:
-        axes.axvspan(window.start_s, window.end_s, color=ALERT_COLOUR, alpha=window.opacity, linewidth=0)
-    for start, end in chart.unexamined:
-        axes.axvspan(start, end, facecolor="none", edgecolor=HISTORY_COLOUR, alpha=0.3, linewidth=0, hatch="//")
+    for place, window in enumerate(chart.windows):
+        axes.axvspan(
+            window.start_s,
+            window.end_s,
+            color=ALERT_COLOUR,
+            alpha=window.opacity,
+            linewidth=0,
+            label=_first(place, "suspicious"),
+        )
+    for place, (start, end) in enumerate(chart.unexamined):
+        axes.axvspan(
+            start,
+            end,
+            facecolor="none",
+            edgecolor=HISTORY_COLOUR,
+            alpha=0.3,
+            linewidth=0,
+            hatch="//",
+            label=_first(place, "not examined"),
+        )
     if chart.is_from_zero:
         axes.set_ylim(bottom=0)
     axes.margins(x=0)
-    axes.set_xlabel("seconds since start", fontsize=8, loc="left")
+    axes.set_xlabel("seconds", fontsize=8, loc="left")
     axes.set_ylabel(chart.axis, fontsize=8)
-    axes.legend(fontsize=7, frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=3)
+    axes.legend(
+        fontsize=7, frameon=False, loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=5,
+        handlelength=1.6, columnspacing=1.2, borderaxespad=0.3,
+    )  # fmt: skip
     _calm(axes)
+
+
+def _first(place: int, label: str) -> str | None:
+    """A label for the first of several of a kind: a legend names each kind once."""
+    return label if place == 0 else None
 
 
 def _draw_box(axes: Axes, box: BoxPlot, *, is_anomalous: bool) -> None:
@@ -109,6 +133,10 @@ def _draw_box(axes: Axes, box: BoxPlot, *, is_anomalous: bool) -> None:
     axes.plot([0], [box.distance], "D", color=ALERT_COLOUR if is_anomalous else RUN_COLOUR, markersize=7)
     if box.limit is not None:
         axes.axhline(box.limit, color=ALERT_COLOUR, linestyle="--", linewidth=1)
+        axes.annotate(
+            box.limit_name, (1, box.limit), xycoords=("axes fraction", "data"), xytext=(0, 2),
+            textcoords="offset points", ha="right", fontsize=7, color=ALERT_COLOUR, parse_math=False,
+        )  # fmt: skip
     axes.set_title(box.title, loc="left", fontsize=8, color=TEXT_COLOUR)
     if box.low >= 0:
         axes.set_ylim(bottom=min(0.0, box.distance))

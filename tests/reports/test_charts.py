@@ -13,8 +13,10 @@ import pytest
 from PIL import Image
 
 from perfreg_assets import detection
+from perfreg_assets.reports import charts
 from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.charts import ALERT_COLOUR, draw_series, markdown_image
+from perfreg_assets.reports.data import Place
 from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.site_assets import contents
 
@@ -50,6 +52,20 @@ def test_windows_and_the_runs_own_distance_are_marked_only_when_anomalous(builde
     assert _near(bad, ALERT_COLOUR) > 40 > _near(good, ALERT_COLOUR) - 200  # the limit's line is in both
     shaded = (bad[:, :, 0] - bad[:, :, 2] > 40).sum()
     assert shaded > 5 * (good[:, :, 0] - good[:, :, 2] > 40).sum()
+
+
+def test_the_legend_names_each_kind_that_is_drawn_once(builders, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(charts.figures, "as_png", lambda figure: drawn.append(figure) or b"")
+    series = builders.series("rss_app", state="anomalous", leak=6e5)
+    (window, *_) = series.discords
+    twice = replace(series, discords=(window, window), place=Place("windows", None, 15.0, 172.0))
+    draw_series(twice)
+    axes, side = drawn[0].axes
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named[-2:] == ["suspicious", "not examined"]
+    assert len(set(named)) == len(named) == 5
+    assert [text.get_text() for text in side.texts] == ["limit"]
 
 
 def test_a_box_plot_is_named_by_the_scale_and_says_whose_limit_it_shows(builders):
