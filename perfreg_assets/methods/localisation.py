@@ -114,8 +114,8 @@ class Localiser:
         Raises:
             ValueError: fewer than 3 history runs, or a series is too short or not finite.
         """
-        self._first = startup_samples if series.kind == "memory" else _from_the_start
         self._interval_s = interval_s
+        self._has_startup = series.kind == "memory"  # what it holds there says nothing; of load all is examined
         known = checked_values(history, SMALLEST_HISTORY)
         self._models: list[_CourseModel | _MemoryModel]
         if series.kind == "memory":
@@ -140,13 +140,8 @@ class Localiser:
         profile: Floats = np.max(passed, axis=0) if passed else np.zeros(len(judged))
         if is_alarm and not passed:
             profile = _strongest([course.probability for course in courses])
-        first = self._first(len(judged), self._interval_s)
+        first = startup_samples(len(judged), self._interval_s) if self._has_startup else 0
         return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile), (first, len(judged)))
-
-
-def _from_the_start(length: int, interval_s: float) -> int:
-    """Load is examined from the first sample on, memory after start-up (`startup_samples`)."""
-    return 0
 
 
 def _strongest(profiles: Sequence[Floats]) -> Floats:
