@@ -20,6 +20,7 @@ EMPTY = [
     ("import", "", "--app", "com.rig.shop", "--app-version", "1"),
     ("ingest", ""),
     ("inspect", ""),
+    ("causes", "--log", "calls.txt", "--template", ""),
     ("compare", "", "b"),
     ("compare", "a", "b", "--scenario", ""),
     ("review", "", "--status", "confirmed"),
@@ -108,3 +109,5 @@ def test_blanks_around_a_name_are_none_of_it(tmp_path):
     (param,) = [one for one in main.commands["verdicts"].params if one.name == "app"]
     assert param.type.convert(" com.rig.shop\r\n", param, None) == "com.rig.shop"
     assert "\\r" not in told.stderr
+    (template,) = [one for one in main.commands["causes"].params if one.name == "template_text"]
+    assert template.type.convert("{method} took ", template, None) == "{method} took ", "there they count"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.given import PATTERN
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
 
@@ -51,7 +52,7 @@ _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls",
     metavar="FILE|NAME",
     help="An earlier log: a file, or a stored log's name.",
 )
-@click.option("--template", "template_text", metavar="T", help="What a line with a call looks like.")
+@click.option("--template", "template_text", type=PATTERN, metavar="T", help="What a line with a call looks like.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv", "folded"]), default="table", show_default=True
 )
@@ -316,7 +317,7 @@ def _moment(time_ms: int | None) -> str | None:
 @command("impact", example='perfreg impact "com.x.dao.LedgerDAO - executeSQL" --log now.txt.gz')
 @click.argument("method")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="In this log; default: the stored ones.")
-@click.option("--template", "template_text", metavar="T", help="What a line with a call looks like.")
+@click.option("--template", "template_text", type=PATTERN, metavar="T", help="What a line with a call looks like.")
 @click.option("--app", help="Only stored logs of this app.")
 @click.option("--app-version", help="Only stored logs of this version; default: the newest log of each app.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)

@@ -14,20 +14,27 @@ ANY_TEXT = click.types.StringParamType()
 """Of what is no name: a note, a query, a value that may be empty."""
 
 
+class _Pattern(click.types.StringParamType):
+    """Text in which blanks count, also at its ends; not empty either."""
+
+
+PATTERN = _Pattern()
+
+
 class _Checked(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and not value.strip():
             can_lack = isinstance(param, click.Option) and not param.required
             self.fail(f"it is empty; name it{' or leave it out' if can_lack else ''}", param, ctx)
         found = super().convert(value, param, ctx)
-        if isinstance(found, str) and isinstance(self, click.types.StringParamType):
+        if isinstance(found, str) and isinstance(self, click.types.StringParamType) and not isinstance(self, _Pattern):
             found = found.strip()
         if isinstance(found, float) and not math.isfinite(found):
             self.fail(f"{value} is no finite number", param, ctx)
         return found
 
 
-_KINDS = (click.types.StringParamType, click.Path, click.types.FloatParamType, click.FloatRange)
+_KINDS = (click.types.StringParamType, _Pattern, click.Path, click.types.FloatParamType, click.FloatRange)
 _CHECKED: dict[type, type] = {kind: type(kind.__name__, (_Checked, kind), {}) for kind in _KINDS}
 
 
