@@ -9,6 +9,8 @@ from datetime import datetime
 import numpy as np
 
 from perfreg_assets import __version__
+from perfreg_assets.catalogue import is_known
+from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import verdicts
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow
@@ -94,9 +96,33 @@ def upsert(writer: Writer, rows: Sequence[DistanceRow]) -> int:
     writer.execute(_SUPERSEDE)
     writer.execute(_CLEAR)
     count = writer.execute(_INSERT)
+    _name(writer, {row.series for row in rows}.union(*(row.missing_series or () for row in rows)) - {RUN_LEVEL})
     verdicts.correct(writer)
     writer.execute("DROP TABLE new_distances")
     return count
+
+
+def _name(writer: Writer, series: Iterable[str]) -> None:
+    """Notes which series are judged, and which of those that the catalogue does not know an app reports of itself."""
+    named = dict(writer.rows("SELECT series, is_reported FROM core.judged_series"))
+    doubtful = [name for name in series if not is_known(name) and not named.get(name)]
+    reported = (
+        {
+            name
+            for (name,) in writer.rows(
+                "SELECT DISTINCT metric FROM core.measurements "
+                "WHERE subject_kind = 'run' AND metric IN (SELECT unnest(?::VARCHAR[]))",
+                [doubtful],
+            )
+        }
+        if doubtful
+        else set()
+    )
+    for name in sorted(series):
+        if name not in named:
+            writer.execute("INSERT INTO core.judged_series VALUES (?, ?)", [name, name in reported])
+        elif name in reported:
+            writer.execute("UPDATE core.judged_series SET is_reported = true WHERE series = ?", [name])
 
 
 def find(reader: Reader, run_ids: Iterable[str], detector: str | None = None) -> list[DistanceRow]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.stamps import grouped
 
-_IDS = "SELECT run_id FROM core.runs WHERE partition_key IN (SELECT unnest(?::VARCHAR[]))"
+_IDS = "SELECT run_id FROM core.runs WHERE partition_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id"
 _OF_RUNS = """
 SELECT run_id, series, reason_code, detail
 FROM marts.data_quality
-WHERE list_contains($run_ids::VARCHAR[], run_id)
-  AND (list_contains($codes::VARCHAR[], reason_code) OR list_contains($scopes::VARCHAR[], scope))
+WHERE run_id IN ({marks})
+  AND (list_contains(?::VARCHAR[], reason_code) OR list_contains(?::VARCHAR[], scope))
 ORDER BY run_id, series, reason_code
 """
 _LATEST = "SELECT run_id FROM core.runs ORDER BY started_at DESC, run_id DESC LIMIT ?"
@@ -51,9 +52,11 @@ def of_partitions(
     reader: Reader, keys: Iterable[str], *, scopes: Iterable[str] = (), codes: Iterable[str] = ()
 ) -> list[Finding]:
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
-    run_ids = [run_id for (run_id,) in reader.rows(_IDS, [list(keys)])]
-    named = {"run_ids": run_ids, "scopes": list(scopes), "codes": [str(code) for code in codes]}
-    return [Finding(*row) for row in reader.rows(_OF_RUNS, named)]
+    chosen = [[str(code) for code in codes], list(scopes)]
+    found: list[Finding] = []
+    for ids, marks in grouped(run_id for (run_id,) in reader.rows(_IDS, [list(keys)])):
+        found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(marks=marks), [*ids, *chosen])]
+    return found
 
 
 def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:

@@ -205,16 +205,13 @@ def _from(one: _Source) -> str:
 def general(reader: Reader) -> list[Any]:
     """What the marts say of every run depends on: the settings that they read, the marts themselves, reference tables,
     and judged names that neither catalogue nor measurements know, for which the marts know no axis."""
-    judged, measured = (  # one by one, each is a look at a dictionary
-        {name for (name,) in reader.rows(f"SELECT DISTINCT {column} FROM {table}")}
-        for column, table in (("series", "core.distances"), ("metric", "core.measurements WHERE subject_kind = 'run'"))
-    )
+    nobodys = reader.rows("SELECT series FROM core.judged_series WHERE NOT is_reported ORDER BY series")
     return [
         reader.rows("SELECT " + ", ".join(f"marts.current_value('{name}')" for name in SETTINGS_IN_MARTS)),
         reader.rows("SELECT name, sha256 FROM core.mart_files WHERE name <> ? ORDER BY name", [migrations.PLACE]),
         reader.rows("SELECT bit_xor(hash(known)) FROM core.series_definitions AS known"),
         reader.rows("SELECT bit_xor(hash(known)) FROM core.detectors AS known"),
-        sorted(name for name in judged - measured if not is_known(name)),
+        [name for (name,) in nobodys if not is_known(name)],
     ]
 
 

@@ -75,10 +75,12 @@ FROM (
             -- The verdict on the run (*) stands for the series that it lacks. The lists are taken apart before anything is
             -- joined: above joins that keeps filters from what is below, and DuckDB 2.0 fails on some of them.
             LEFT JOIN (
-                SELECT whole.distance_id, unnest(whole.missing_series) AS series
+                SELECT whole.distance_id, whole.run_id, unnest(whole.missing_series) AS series
                 FROM core.distances AS whole
                 WHERE whole.series = '*' AND len(whole.missing_series) > 0
-            ) AS lacking ON lacking.distance_id = judged.distance_id
+            ) AS lacking
+                -- By run too, although the number says it all: a filter on it then reaches what is joined.
+                ON lacking.distance_id = judged.distance_id AND lacking.run_id = judged.run_id
             WHERE judged.series <> '*' OR lacking.series IS NOT NULL
         ) AS entries
         LEFT JOIN marts.series_axes AS axes ON axes.series = entries.series

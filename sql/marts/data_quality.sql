@@ -5,7 +5,7 @@ SELECT
     findings.run_id, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
     coalesce(findings.detail, reasons.sentence) AS detail,
     -- What is wrong with a series blocks where that series is judged.
-    coalesce(findings.is_blocking, findings.series IN (SELECT judged.series FROM core.distances AS judged)) AS is_blocking
+    coalesce(findings.is_blocking, findings.series IN (SELECT judged.series FROM core.judged_series AS judged)) AS is_blocking
 FROM (
     SELECT run_id, 'run' AS scope, NULL::VARCHAR AS series, reason_code, reason AS detail, true AS is_blocking
     FROM core.runs WHERE is_quarantined
@@ -46,13 +46,15 @@ FROM (
     SELECT run_id, 'series', series, 'empty', NULL, NULL
     FROM core.time_series WHERE sample_count = 0
     UNION ALL
-    SELECT run_id, 'history', NULL, 'not_enough_history',
-        coalesce(explanation, format('{} comparable earlier runs, {} are needed.', history_size, history_minimum)),
-        run_id NOT IN ( -- with too few runs of its path it may be judged beside those of any
-            SELECT judged.run_id FROM core.distances AS judged
-            WHERE judged.is_latest AND judged.series = '*' AND judged.state = 'scored' AND judged.detector = marts.current_value('detector')
-        )
-    FROM core.history_sets WHERE state = 'not_enough_history'
+    SELECT sets.run_id, 'history', NULL, 'not_enough_history',
+        coalesce(sets.explanation, format('{} comparable earlier runs, {} are needed.', sets.history_size, sets.history_minimum)),
+        beside.run_id IS NULL
+    FROM core.history_sets AS sets
+    LEFT JOIN ( -- with too few runs of its path it may be judged beside those of any
+        SELECT judged.run_id FROM core.distances AS judged
+        WHERE judged.is_latest AND judged.series = '*' AND judged.state = 'scored' AND judged.detector = marts.current_value('detector')
+    ) AS beside ON beside.run_id = sets.run_id
+    WHERE sets.state = 'not_enough_history'
     UNION ALL
     SELECT run_id, 'collection', NULL, 'leftover_on_device', format('{} is still on device {}.', leftover_path, device_serial), false
     FROM core.collections WHERE leftover_path IS NOT NULL AND run_id IS NOT NULL

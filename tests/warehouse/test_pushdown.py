@@ -111,6 +111,17 @@ def test_one_version_is_looked_up_without_the_others(many: Warehouse, mart: str)
     assert one < whole / 3, (one, whole)
 
 
+# What is asked of one run or version again and again while another is taken in.
+@pytest.mark.parametrize("mart", ["axis_verdicts", "data_quality", "run_verdicts", "runs", "verdicts"])
+def test_no_table_is_read_as_a_whole_for_a_run(many: Warehouse, mart: str) -> None:
+    """Not even by what is looked up beside it, such as the axis of a series."""
+    with many.reading() as reader:
+        run_id, _ = _ids(reader)
+        operators = _operators(reader, f"FROM marts.{mart} WHERE run_id = '{run_id}'")
+        most = max(operators, key=lambda node: node["intermediate_rows"])
+    assert most["intermediate_rows"] < RUNS, most["extra_info"]
+
+
 def test_what_drifts_of_an_app_is_made_of_its_runs(many: Warehouse) -> None:
     with many.reading() as reader:
         apps = [app for (app,) in reader.rows("SELECT DISTINCT app FROM marts.runs ORDER BY app")]
