@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import errno
 import shutil
-import signal
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +32,7 @@ from perfreg_assets.collection.device import (
     DeviceFacts,
     host_boot_s,
 )
+from perfreg_assets.collection.ending import Ending
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.collection.exploration import Explorer, ExplorerContext, ExplorerProblem, Stamp
 from perfreg_assets.collection.explorers import make_explorer
@@ -179,11 +178,12 @@ class Collection:
         self._leftover_paths: tuple[str, ...] = ()
         self._vanished: list[ExplorerProblem] = []
         self._is_given_up = False
+        self._ending = Ending()
 
     # ---- frame -----------------------------------------------------------------------------------
     def run(self) -> CollectionResult:
         try:
-            with _terminate_as_interrupt():
+            with self._ending.heard():
                 return self._run()
         except Rejected as refusal:
             raise self._failure(refusal.reason, refusal.detail) from refusal
@@ -513,6 +513,7 @@ class Collection:
             self._tell(message)
 
     def _tell(self, message: str, trace_bytes: int = 0, explorer: Explorer | None = None) -> None:
+        self._ending.check()
         self._progress(
             Progress(
                 stage=self._stage,
@@ -544,23 +545,3 @@ class Collection:
             started_at=self._started_at,
             ended_at=datetime.now(UTC),
         )
-
-
-@contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends a collection the way Ctrl-C does, with the device cleaned; only where nobody else handles it."""
-    is_ours = (
-        threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    )
-    if not is_ours:
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
