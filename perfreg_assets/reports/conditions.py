@@ -1,24 +1,12 @@
-"""How queries of pages name the runs that they are of, so that DuckDB looks at those only."""
+"""How queries of pages name runs to marts that join verdicts, which a list of ids does not reach."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from perfreg_assets.warehouse import stamps
 from perfreg_assets.warehouse.connection import Reader
-
-
-def of(run_ids: Sequence[str], column: str = "run_id") -> str:
-    """The condition that a row is of one of these runs, ids to be bound.
-
-    Marks instead of a list: only they reach the tables below a mart; and an equality where it can be one, which reaches
-    what a mart joins, too.
-    """
-    if len(run_ids) == 1:
-        return f"{column} = ?"
-    return f"{column} IN ({', '.join('?' * len(run_ids))})" if run_ids else "false"
-
+from perfreg_assets.warehouse.run_conditions import grouped, of
 
 FEW = 2
 """So many runs are asked for one by one where a list of ids does not reach what a mart joins."""
@@ -39,7 +27,7 @@ def of_marts_runs(reader: Reader, run_ids: Sequence[str]) -> Iterator[tuple[str,
     if len(run_ids) <= FEW:
         yield from ((of(ids), ids) for ids in in_turns(run_ids))
         return
-    for group, marks in stamps.grouped(run_ids):
+    for group, marks in grouped(run_ids):
         apps: dict[str | None, list[str]] = defaultdict(list)
         for run_id, app in reader.rows(f"SELECT run_id, app FROM core.runs WHERE run_id IN ({marks})", group):
             apps[app].append(run_id)

@@ -20,7 +20,7 @@ from perfreg_assets import detection
 from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_START_S, WITHOUT_TRANSIENT
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports import bands
-from perfreg_assets.reports.conditions import of, of_marts_runs
+from perfreg_assets.reports.conditions import of_marts_runs
 from perfreg_assets.reports.data import (
     Attachment,
     AxisVerdict,
@@ -51,6 +51,7 @@ from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, TRANSIENT_RUNS, UNIT_RUNS
+from perfreg_assets.warehouse.run_conditions import grouped, of
 from perfreg_assets.warehouse.series import SeriesRow
 
 _EPOCH = datetime.min.replace(tzinfo=UTC)
@@ -179,7 +180,7 @@ def load_dependents(reader: Reader, run_ids: Sequence[str]) -> set[str]:
     """Runs that have one of these in their history, or nearly had."""
     return {
         run_id
-        for ids, _ in stamps.grouped(run_ids)
+        for ids, _ in grouped(run_ids)
         for (run_id,) in reader.rows(
             f"SELECT DISTINCT run_id FROM marts.history_candidates WHERE {of(ids, 'history_run_id')}", ids
         )

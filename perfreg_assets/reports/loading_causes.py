@@ -8,11 +8,12 @@ from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.causes_wording import cause_phrase
-from perfreg_assets.reports.conditions import in_turns, of
+from perfreg_assets.reports.conditions import in_turns
 from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.warehouse import causes as table
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.run_conditions import of
 
 _WINDOWS = """
 SELECT run_id, series, window_index, is_whole_run, start_s, end_s, start_ns, end_ns, confidence, state, state_reason,

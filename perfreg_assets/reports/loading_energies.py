@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from perfreg_assets.reports.conditions import of
 from perfreg_assets.reports.data import CostRow, EnergyView, MethodCost, ScreenCost
 from perfreg_assets.warehouse import energies
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.run_conditions import of
 
 _SCOPES = ("app", "others", "wakeups")
 _SHOWN_SCREENS = _SHOWN_METHODS = 10

@@ -15,7 +15,7 @@ from typing import Any
 from perfreg_assets import detection
 from perfreg_assets.catalogue import definition_of, is_known
 from perfreg_assets.methods.calibration import level_of_omega
-from perfreg_assets.reports.conditions import of, of_marts_runs
+from perfreg_assets.reports.conditions import of_marts_runs
 from perfreg_assets.reports.data import (
     AlarmCounts,
     ListedRun,
@@ -29,7 +29,7 @@ from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.stamps import grouped
+from perfreg_assets.warehouse.run_conditions import grouped, of
 
 OMEGA_STEPS = 40
 """Of the curve on the ω page, per 1.0; their number times ω is exact where the division by 0.025 is not."""

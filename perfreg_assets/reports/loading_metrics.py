@@ -13,7 +13,7 @@ from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.reports.data import Distances, MetricView, Verdict
 from perfreg_assets.reports.metric_limits import metric_limits
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.stamps import grouped
+from perfreg_assets.warehouse.run_conditions import grouped
 
 
 @dataclass(frozen=True, slots=True)

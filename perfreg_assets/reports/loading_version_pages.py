@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
-from perfreg_assets.reports.conditions import of
 from perfreg_assets.reports.data import Discord, ListedRun, Run, Verdict, VersionRow
 from perfreg_assets.reports.loading import load_discords, load_runs, load_verdicts
 from perfreg_assets.reports.loading_causes import load_explained
@@ -23,6 +22,7 @@ from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import benchmarks, causes, energies, version_verdicts
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.run_conditions import of
 
 Rows = Sequence[Mapping[str, Any]]
 

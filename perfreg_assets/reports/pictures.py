@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
-from perfreg_assets.reports.conditions import of
 from perfreg_assets.reports.wording import series_label
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.run_conditions import of
 
 
 @dataclass(frozen=True, slots=True)

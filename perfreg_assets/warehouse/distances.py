@@ -23,7 +23,8 @@ class DistanceRow:
     Attributes:
         uncorrected_distance: the series' distance before the correction for the number of series; of the run ('*') the
             largest of its series'; None where the detector corrects nothing.
-        missing_series: of the run only: judged series that it lacks although its history has them.
+        missing_series: of the run only: judged series that it lacks although its history has them; None
+            or none, stored as NULL.
         evidence: named numbers; of one series by a detector of scores also `score_degrees` and `repeat_correlation`, by
             which marts.version_verdicts_at combines the runs of a build (`methods.repeats`), and where earlier runs of
             the app were asked `theoretical_score` and `past_runs` (`past_scores`).
@@ -66,7 +67,8 @@ _STAGE = f"""
 CREATE OR REPLACE TEMP TABLE new_distances AS
 SELECT
     coalesce(old.distance_id, top.distance_id + row_number() OVER ()) AS distance_id,
-    new.*
+    -- None instead of an empty list, see the migration judged_series.
+    new.* REPLACE (CASE WHEN len(new.missing_series) > 0 THEN new.missing_series END AS missing_series)
 FROM staged_rows AS new
 CROSS JOIN (SELECT coalesce(max(distance_id), 0) AS distance_id FROM core.distances) AS top
 LEFT JOIN core.distances AS old ON {_SAME_ROW}

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from perfreg_assets import __version__
 from perfreg_assets.reasons import Reason
-from perfreg_assets.warehouse import joining, power_profiles, value_files
+from perfreg_assets.warehouse import joining, power_profiles, run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.power_profiles import StoredProfile
@@ -356,17 +356,21 @@ def versions_of_runs(reader: Reader, run_ids: Sequence[str]) -> list[dict[str, A
 
 
 _FIGURES = """
-SELECT
-    count(*) FILTER (reason_code IS NULL) AS runs,
-    count(*) FILTER (reason_code IS NOT NULL) AS missing,
-    (SELECT count(*) FROM core.energies WHERE list_contains($ids::VARCHAR[], run_id)) AS rows,
-    (SELECT sum(total_mah) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id)) AS cpu_mah,
-    (SELECT median(app_mah_per_h) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id))
-        AS app_mah_per_h,
-    (SELECT median(total_mah_per_h) FROM marts.energy_by_run WHERE list_contains($ids::VARCHAR[], run_id))
-        AS total_mah_per_h
-FROM core.energy_runs
-WHERE list_contains($ids::VARCHAR[], run_id)
+SELECT counted.runs, counted.missing, charges.rows, spent.cpu_mah, spent.app_mah_per_h, spent.total_mah_per_h
+FROM (
+    SELECT
+        count(*) FILTER (reason_code IS NULL) AS runs,
+        count(*) FILTER (reason_code IS NOT NULL) AS missing
+    FROM core.energy_runs WHERE {of}
+) AS counted
+CROSS JOIN (SELECT count(*) AS rows FROM core.energies WHERE {of}) AS charges
+CROSS JOIN (
+    SELECT
+        sum(total_mah ORDER BY run_id) AS cpu_mah,
+        median(app_mah_per_h) AS app_mah_per_h,
+        median(total_mah_per_h) AS total_mah_per_h
+    FROM marts.energy_by_run WHERE {of}
+) AS spent
 """
 
 
@@ -376,7 +380,8 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
     known of no run is not in it.
     """
     ids = list(run_ids)
-    (row,) = reader.dicts(_FIGURES, {"ids": ids})
+    condition, marks = run_conditions.named(ids)
+    (row,) = reader.dicts(_FIGURES.format(of=condition), marks)
     ratios = [one["energy_ratio"] for one in accuracies(reader, ids) if one["energy_ratio"] is not None]
     if ratios:
         row["estimated_to_measured"] = median(ratios)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.stamps import grouped
+from perfreg_assets.warehouse.run_conditions import grouped, named
 
 _IDS = "SELECT run_id FROM core.runs WHERE partition_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id"
 _OF_RUNS = """
@@ -29,7 +29,7 @@ FROM (
     FROM marts.run_verdicts AS verdicts
     LEFT JOIN (SELECT * FROM marts.reviews WHERE is_in_force) AS reviews ON reviews.run_id = verdicts.run_id
     WHERE verdicts.is_current AND verdicts.is_anomalous IS NOT NULL
-        AND list_contains($run_ids::VARCHAR[], verdicts.run_id)
+        AND {of}
         AND coalesce(reviews.status, 'none') NOT IN ('confirmed', 'accepted')
     ORDER BY verdicts.started_at DESC, verdicts.run_id DESC
     LIMIT $latest
@@ -68,7 +68,8 @@ def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
     looked_at = latest * _LOOKED_AT
     while True:
         run_ids = [run_id for (run_id,) in reader.rows(_LATEST, [looked_at])]
-        (counted,) = reader.dicts(_FALSE_ALARMS, {"run_ids": run_ids, "latest": latest})
+        condition, marks = named(run_ids, "verdicts.run_id")
+        (counted,) = reader.dicts(_FALSE_ALARMS.format(of=condition), {"latest": latest, **marks})
         if counted["runs"] == latest or len(run_ids) < looked_at:
             return counted if counted["runs"] else None
         looked_at *= _LOOKED_AT

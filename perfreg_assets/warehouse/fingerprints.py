@@ -14,7 +14,7 @@ import duckdb
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import score_without_transient, theoretical_score
 from perfreg_assets.warehouse.recorded import MEMORY_KINDS
-from perfreg_assets.warehouse.stamps import grouped
+from perfreg_assets.warehouse.run_conditions import grouped
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ SELECT
     median(levels.mean) AS mean, median(levels.median) AS median, median(levels.percentile_95) AS percentile_95,
     median(levels.maximum) AS maximum, median(levels.growth_per_s) AS growth_per_s
 FROM marts.series_levels AS levels
-JOIN marts.app_versions AS versions ON versions.app = levels.app AND versions.version_name = levels.version_name
+JOIN marts.version_ranks AS versions ON versions.app = levels.app AND versions.version_name = levels.version_name
 LEFT JOIN marts.series_names AS names ON names.series = levels.series
 GROUP BY levels.app, levels.series, versions.version_name, versions.version_rank, versions.first_started_at
 ORDER BY levels.app, levels.series, versions.version_rank

@@ -143,7 +143,8 @@ def _write_differences(reading: int, writing: int) -> None:
         _fill(reading, memoryview(wanted)[:length], start)
         known = max(0, min(length, there - start))
         _fill(writing, memoryview(found)[:known], start)
-        if known == length and wanted[:length] == found[:length]:
+        # As wholes where they are full: a slice would be one more copy of each.
+        if known == length and (wanted == found if length == _COMPARED_BYTES else wanted[:length] == found[:length]):
             continue
         for first, last in _differences(wanted, found, length, known):
             _write(writing, memoryview(wanted)[first:last], start + first)

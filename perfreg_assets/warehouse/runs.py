@@ -222,16 +222,16 @@ def ids_of_partitions(reader: Reader, keys: Iterable[str]) -> dict[str, list[str
 
 
 def versions_in_order(reader: Reader, app: str) -> list[tuple[int | None, datetime, str]]:
-    """(version code, start of the first run, version name) of an app's versions in the order of
-    marts.app_versions.version_rank, without looking at their verdicts; no codes unless all runs have one."""
-    found = reader.rows(
-        "SELECT max(version_code), min(started_at), version_name, bool_and(version_code IS NOT NULL) FROM core.runs "
-        "WHERE app = ? AND NOT is_quarantined GROUP BY version_name",
-        [app],
-    )
-    has_all_codes = all(row[3] for row in found)
-    placed = [(code if has_all_codes else None, first, name) for code, first, name, _ in found]
-    return sorted(placed, key=lambda one: (one[0] or 0, one[1], one[2]))
+    """(version code, start of the first run, version name) of an app's versions in the order of marts.version_ranks; no
+    codes unless all runs have one."""
+    return [
+        tuple(row)
+        for row in reader.rows(
+            "SELECT CASE WHEN has_all_codes THEN version_code END, first_started_at, version_name "
+            "FROM marts.version_ranks WHERE app = ? ORDER BY version_rank",
+            [app],
+        )
+    ]
 
 
 def in_order(reader: Reader, app: str) -> list[tuple[datetime, str, str]]:

@@ -18,12 +18,10 @@ from perfreg_assets.catalogue import is_known
 from perfreg_assets.warehouse import migrations
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.run_conditions import grouped
 
 SETTINGS_IN_MARTS = ("detector", "omega")
 """The settings in force that marts read; what others decide is told by the rows that come of it."""
-
-GROUP = 1000
-"""Ids named in one query."""
 
 
 @dataclass(frozen=True)
@@ -179,14 +177,6 @@ def of_runs(
         return found
 
     return rows_of(reader, (of_runs, tuple(sources)), run_ids, load)
-
-
-def grouped(run_ids: Iterable[str]) -> Iterable[tuple[list[str], str]]:
-    """Ids in groups with the marks to bind them: `IN (?, ?)` reaches every table below a mart, a subquery does not."""
-    ids = list(run_ids)
-    for start in range(0, len(ids), GROUP):
-        group = ids[start : start + GROUP]
-        yield group, ", ".join("?" * len(group))
 
 
 def _stamps(marks: str, sources: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perfreg_assets.run import POWER_PROFILE
+from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader
 
 _IN = "run_id IN (SELECT unnest(?::VARCHAR[]))"
@@ -148,10 +149,11 @@ def without_verdict(reader: Reader, run_ids: Iterable[str], *, detector: str, om
 
 def alarms(reader: Reader, run_ids: Iterable[str]) -> set[tuple[str, str]]:
     """(run_id, series) that are anomalous by their current verdict."""
+    condition, marks = run_conditions.named(run_ids)
     found = reader.rows(
-        "SELECT run_id, series FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*' "
-        "AND list_contains(?::VARCHAR[], run_id)",
-        [list(run_ids)],
+        "SELECT run_id, series FROM marts.verdicts "
+        f"WHERE is_current AND is_anomalous AND series <> '*' AND {condition}",
+        marks,
     )
     return {(run_id, series) for run_id, series in found}
 
@@ -168,12 +170,8 @@ def localised(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str
 
 def explained_from(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id -> mark of all that its causes are found from; of runs with an anomalous series."""
-    return dict(
-        reader.rows(
-            "SELECT run_id, inputs_mark FROM marts.causes_from WHERE list_contains(?::VARCHAR[], run_id)",
-            [list(run_ids)],
-        )
-    )
+    condition, marks = run_conditions.named(run_ids)
+    return dict(reader.rows(f"SELECT run_id, inputs_mark FROM marts.causes_from WHERE {condition}", marks))
 
 
 def explained(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:

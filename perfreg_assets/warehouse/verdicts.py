@@ -10,7 +10,7 @@ from typing import Any
 
 from perfreg_assets import __version__
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import run_conditions, settings_table
 from perfreg_assets.warehouse.connection import Reader, Writer
 
 # From core.distances instead of marts.verdicts_at, whose join with the runs would cost more than all the rest.
@@ -106,8 +106,6 @@ WHERE judged.is_latest
   AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
   AND ($series IS NULL OR judged.series = $series)
 """
-# A condition on a mart is a list, not IN (SELECT …): that is a join, which DuckDB does not put below groups and unions.
-_OF_RUNS = "AND list_contains($run_ids::VARCHAR[], judged.run_id)"
 _IN_ORDER = "ORDER BY judged.app, judged.started_at, judged.run_id, judged.series"
 
 
@@ -134,33 +132,36 @@ def listing(
     values: dict[str, Any] = {**named, "omega": chosen}
     if run_ids is None:
         return reader.dicts(f"{_LISTING} {_IN_ORDER}", values)
-    return reader.dicts(f"{_LISTING} {_OF_RUNS} {_IN_ORDER}", {**values, "run_ids": list(run_ids)})
+    condition, marks = run_conditions.named(run_ids, "judged.run_id")
+    return reader.dicts(f"{_LISTING} AND {condition} {_IN_ORDER}", {**values, **marks})
 
 
 _FIGURES = """
 SELECT run_id, app, version_name, series, state, is_anomalous, excess_ratio, explanation
 FROM marts.verdicts_at($omega, $detector)
-WHERE is_latest AND list_contains($run_ids::VARCHAR[], run_id)
+WHERE is_latest AND {of}
 ORDER BY started_at, run_id, series
 """
 
 
 def figures(reader: Reader, run_ids: Iterable[str], omega: float, detector: str) -> list[dict[str, Any]]:
     """What a materialisation tells of some runs' verdicts at ω, in one query: state, excess ratio, explanation."""
-    return reader.dicts(_FIGURES, {"omega": float(omega), "detector": detector, "run_ids": list(run_ids)})
+    condition, marks = run_conditions.named(run_ids)
+    return reader.dicts(_FIGURES.format(of=condition), {"omega": float(omega), "detector": detector, **marks})
 
 
 _AXES = """
 SELECT run_id, app, version_name, axis, state, series, excess_ratio
 FROM marts.axis_verdicts_at($omega, $detector)
-WHERE is_latest AND list_contains($run_ids::VARCHAR[], run_id)
+WHERE is_latest AND {of}
 ORDER BY started_at, run_id, axis
 """
 
 
 def axis_states(reader: Reader, run_ids: Iterable[str], omega: float, detector: str) -> list[dict[str, Any]]:
     """The state of each axis of some runs at ω, with the series that decides it; oldest run first."""
-    return reader.dicts(_AXES, {"omega": float(omega), "detector": detector, "run_ids": list(run_ids)})
+    condition, marks = run_conditions.named(run_ids)
+    return reader.dicts(_AXES.format(of=condition), {"omega": float(omega), "detector": detector, **marks})
 
 
 _FLIPS = """

@@ -16,7 +16,7 @@ WHOLE = "all"
 _LISTING = """
 SELECT judged.*
 FROM marts.version_verdicts_at($omega, $detector) AS judged
-LEFT JOIN marts.app_versions AS versions ON versions.app = judged.app AND versions.version_name = judged.version_name
+LEFT JOIN marts.version_ranks AS versions ON versions.app = judged.app AND versions.version_name = judged.version_name
 {where}
 ORDER BY judged.app, versions.version_rank NULLS LAST, judged.version_name, judged.axis <> 'all', judged.axis
 """

@@ -1,29 +1,34 @@
 -- A row is a version of an app with the counts of its runs.
--- depends: run_state, run_verdicts
+-- depends: run_state, run_verdicts, version_ranks
 CREATE VIEW marts.app_versions AS
 SELECT
-    versions.*,
-    row_number() OVER (
-        PARTITION BY versions.app
-        ORDER BY CASE WHEN versions.has_all_codes THEN versions.version_code END, versions.first_started_at, versions.version_name
-    ) AS version_rank
+    versions.app,
+    versions.version_name,
+    versions.partition_key,
+    ranks.version_code,
+    ranks.has_all_codes,
+    versions.run_count,
+    versions.complete_run_count,
+    versions.judged_run_count,
+    versions.anomalous_run_count,
+    versions.improved_run_count,
+    ranks.first_started_at,
+    versions.last_started_at,
+    ranks.version_rank
 FROM (
     SELECT
         runs.app,
         runs.version_name,
         any_value(runs.partition_key) AS partition_key,
-        max(runs.version_code) AS version_code,
-        bool_and(bool_and(runs.version_code IS NOT NULL)) OVER (PARTITION BY runs.app) AS has_all_codes,
         count(*) AS run_count,
         count(*) FILTER (WHERE runs.state = 'complete') AS complete_run_count,
         count(runs.is_anomalous) AS judged_run_count,
         count(*) FILTER (WHERE runs.is_anomalous) AS anomalous_run_count,
         count(*) FILTER (WHERE runs.run_verdict = 'improved') AS improved_run_count,
-        min(runs.started_at) AS first_started_at,
         max(runs.started_at) AS last_started_at
     FROM (
         SELECT
-            registered.app, registered.version_name, registered.partition_key, registered.version_code, registered.started_at,
+            registered.app, registered.version_name, registered.partition_key, registered.started_at,
             marts.run_state(registered.is_quarantined, traces.is_complete, traces.reason_code) AS state,
             verdicts.is_anomalous,
             verdicts.state AS run_verdict
@@ -35,6 +40,7 @@ FROM (
         WHERE NOT registered.is_quarantined
     ) AS runs
     GROUP BY runs.app, runs.version_name
-) AS versions;
+) AS versions
+JOIN marts.version_ranks AS ranks ON ranks.app = versions.app AND ranks.version_name = versions.version_name;
 
 COMMENT ON VIEW marts.app_versions IS 'A row is a version of an app with the counts of its runs.';

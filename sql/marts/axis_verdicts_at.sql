@@ -77,7 +77,7 @@ FROM (
             LEFT JOIN (
                 SELECT whole.distance_id, whole.run_id, unnest(whole.missing_series) AS series
                 FROM core.distances AS whole
-                WHERE whole.series = '*' AND len(whole.missing_series) > 0
+                WHERE whole.series = '*' AND whole.missing_series IS NOT NULL
             ) AS lacking
                 -- By run too, although the number says it all: a filter on it then reaches what is joined.
                 ON lacking.distance_id = judged.distance_id AND lacking.run_id = judged.run_id

@@ -38,7 +38,7 @@ FROM (
     UNION ALL
     SELECT DISTINCT run_id, 'run', NULL, 'series_missing',
         format('The run as a whole is not judged, missing although the history has it: {}.', array_to_string(missing_series, ', ')), true
-    FROM core.distances WHERE is_latest AND series = '*' AND len(missing_series) > 0
+    FROM core.distances WHERE is_latest AND series = '*' AND missing_series IS NOT NULL
     UNION ALL
     SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), NULL
     FROM core.time_series WHERE not_finite_count > 0

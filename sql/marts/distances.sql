@@ -17,7 +17,7 @@ SELECT
     marts.critical_omega(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed) AS critical_omega,
     measured.improvement,
     measured.uncorrected_distance,
-    measured.missing_series,
+    CASE WHEN measured.series = '*' THEN coalesce(measured.missing_series, []) END AS missing_series,
     measured.is_recheck_passed,
     measured.p_value,
     measured.direction,

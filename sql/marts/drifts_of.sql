@@ -3,7 +3,7 @@
 -- Mann and Kendall's test (Mann 1945; ties only hold it back) of the latest versions, as many as make it surest, corrected
 -- for the numbers tried. The drift began at the knee of the level line with a slope after it that fits best; its slope is
 -- Theil's and Sen's, the line goes through the medians (Conover 1980).
--- depends: app_versions, current_value, tail_of_score
+-- depends: version_ranks, current_value, tail_of_score
 CREATE MACRO marts.drifts_of(wanted) AS TABLE
 WITH points AS (
     -- The latest 24 versions, the last one first: what began earlier has become the app.
@@ -34,7 +34,7 @@ WITH points AS (
                     AND distances.detector = marts.current_value('detector')
             ) AS measured
             JOIN core.runs AS runs ON runs.run_id = measured.run_id
-            JOIN marts.app_versions AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
+            JOIN marts.version_ranks AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
             WHERE NOT runs.is_quarantined AND isfinite(measured.value) AND (wanted::VARCHAR IS NULL OR runs.app = wanted)
             GROUP BY runs.app, runs.config_hash, measured.series, runs.version_name, versions.version_rank, measured.measure
         ) AS levels

@@ -44,7 +44,7 @@ FROM (
                 measured.detector,
                 measured.series,
                 reviews.status AS review_status,
-                coalesce(len(measured.missing_series) > 0, false) AS is_lacking,
+                measured.missing_series IS NOT NULL AS is_lacking,
                 list({
                     'distance': measured.distance, 'q1': measured.q1, 'q3': measured.q3, 'is_recheck_passed': measured.is_recheck_passed
                 }) AS measurements

@@ -1,5 +1,5 @@
 -- A row is what the current verdicts say about a series (or the whole run, *) of a version.
--- depends: verdicts, app_versions
+-- depends: verdicts, version_ranks
 CREATE VIEW marts.regressions_by_version AS
 SELECT
     verdicts.app,
@@ -20,7 +20,7 @@ SELECT
     arg_max(verdicts.run_id, (verdicts.excess_ratio, verdicts.run_id)) FILTER (WHERE verdicts.excess_ratio IS NOT NULL) AS worst_run_id,
     max(verdicts.critical_omega) AS critical_omega_max
 FROM marts.verdicts AS verdicts
-JOIN marts.app_versions AS versions ON versions.app = verdicts.app AND versions.version_name = verdicts.version_name
+JOIN marts.version_ranks AS versions ON versions.app = verdicts.app AND versions.version_name = verdicts.version_name
 WHERE verdicts.is_current
 GROUP BY verdicts.app, verdicts.version_name, versions.version_rank, verdicts.series;
 

@@ -1,5 +1,5 @@
 -- A row is the level of a series in a version, beside the band of what its runs were compared with.
--- depends: series_levels, app_versions, compared_with
+-- depends: series_levels, version_ranks, compared_with
 CREATE VIEW marts.trends AS
 SELECT
     levels.app,
@@ -34,7 +34,7 @@ FROM (
     FROM marts.series_levels AS runs
     GROUP BY runs.app, runs.version_name, runs.series
 ) AS levels
-JOIN marts.app_versions AS versions ON versions.app = levels.app AND versions.version_name = levels.version_name
+JOIN marts.version_ranks AS versions ON versions.app = levels.app AND versions.version_name = levels.version_name
 LEFT JOIN (
     SELECT
         members.app,

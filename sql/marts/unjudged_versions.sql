@@ -49,7 +49,7 @@ FROM (
         JOIN core.runs AS runs ON runs.run_id = measured.run_id
         LEFT JOIN core.reviews_in_force AS seen ON seen.run_id = runs.run_id
         WHERE measured.is_latest AND measured.detector = marts.chosen_detector(nullif(detector::VARCHAR, 'all'))
-            AND (measured.series <> '*' OR len(measured.missing_series) > 0)
+            AND (measured.series <> '*' OR measured.missing_series IS NOT NULL)
             AND NOT runs.is_quarantined AND NOT runs.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
     ) AS given
     WHERE given.app IS NOT NULL AND given.version_name IS NOT NULL

@@ -33,7 +33,7 @@ SELECT
     judged.is_latest,
     judged.improvement,
     judged.uncorrected_distance,
-    judged.missing_series,
+    CASE WHEN judged.series = '*' THEN coalesce(judged.missing_series, []) END AS missing_series,
     judged.is_recheck_passed,
     judged.p_value,
     judged.history_size,
@@ -68,7 +68,7 @@ LEFT JOIN (
     SELECT parts.run_id, parts.detector, parts.parameters_hash, string_agg(parts.series, ', ' ORDER BY parts.series) AS judged_series
     FROM core.distances AS parts
     WHERE parts.series <> '*' AND parts.state = 'scored'
-        AND parts.run_id IN (SELECT whole.run_id FROM core.distances AS whole WHERE len(whole.missing_series) > 0)
+        AND parts.run_id IN (SELECT whole.run_id FROM core.distances AS whole WHERE whole.missing_series IS NOT NULL)
     GROUP BY parts.run_id, parts.detector, parts.parameters_hash
 ) AS beside
     ON beside.run_id = judged.run_id AND beside.detector = judged.detector AND beside.parameters_hash = judged.parameters_hash

@@ -223,7 +223,7 @@ FROM (
                         LEFT JOIN (
                             SELECT whole.distance_id, unnest(whole.missing_series) AS series
                             FROM core.distances AS whole
-                            WHERE whole.series = '*' AND len(whole.missing_series) > 0
+                            WHERE whole.series = '*' AND whole.missing_series IS NOT NULL
                         ) AS lacking ON lacking.distance_id = measured.distance_id
                         LEFT JOIN marts.series_axes AS axes ON axes.series = coalesce(lacking.series, measured.series)
                         WHERE measured.series <> '*' OR lacking.series IS NOT NULL
