@@ -61,5 +61,5 @@ def test_loading_the_definitions_loads_nothing_that_only_some_steps_need():
     program = "import sys, perfreg_assets.definitions; print(*sorted(sys.modules))"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     loaded = {name.split(".")[0] for name in ended.stdout.split()}
-    assert not loaded & {"matplotlib", "sklearn", "tslearn", "stumpy", "plotly"}
+    assert not loaded & {"adbutils", "matplotlib", "sklearn", "tslearn", "stumpy", "plotly"}
     assert "scipy.optimize" not in ended.stdout.split()

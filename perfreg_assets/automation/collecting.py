@@ -6,18 +6,19 @@ What a collection leaves is a run folder in the inbox; from there on the inbox s
 import dataclasses
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
-from perfreg_assets.collection import told_sessions
-from perfreg_assets.collection.collect import CollectionResult, collect
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason, Rejected
+
+if TYPE_CHECKING:
+    from perfreg_assets.collection.collect import CollectionResult
 
 COLLECTIONS = dg.AssetSpec(
     "collections",
@@ -87,6 +88,9 @@ def _collect_job(serial: str | None) -> dg.JobDefinition:
         description="Explores a build on the device while Perfetto records; leaves a run folder in the inbox.",
     )
     def collect_session(context: dg.OpExecutionContext, config: CollectConfig, project: Project) -> None:
+        from perfreg_assets.collection import told_sessions  # noqa: PLC0415  (adbutils: 90 ms that only devices need)
+        from perfreg_assets.collection.collect import collect  # noqa: PLC0415
+
         settings, warehouse = project.settings(), project.open()
         try:
             result = collect(
@@ -112,7 +116,7 @@ def _collect_job(serial: str | None) -> dg.JobDefinition:
     return job
 
 
-def _materialisation(context: dg.OpExecutionContext, result: CollectionResult) -> dg.AssetMaterialization:
+def _materialisation(context: dg.OpExecutionContext, result: "CollectionResult") -> dg.AssetMaterialization:
     record = result.record
     key = to_key(record.app, record.version_name)
     context.instance.add_dynamic_partitions(DIMENSION, [key])
