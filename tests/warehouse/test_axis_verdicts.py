@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
-from perfreg_assets.warehouse import distances, runs, verdicts
+from perfreg_assets.warehouse import distances, measurements, runs, verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -156,3 +156,36 @@ def test_the_explanation_is_that_of_the_deciding_series(sample: Warehouse) -> No
         if state != "series_missing":
             assert (explanation, ratio) == (of_series, ratio_of_series)
     assert missing == [("Not judged, missing although the history has it.",)]
+
+
+def test_what_an_app_reports_of_itself_has_an_axis_as_soon_as_it_is_reported(writer: Writer) -> None:
+    rows = (_row("*"), _row("cpu_app"), _row("queue_depth"))
+    assert _judge(writer, *rows)["other"] == ("normal", False, "queue_depth")
+    one = measurements.MeasurementRow(
+        subject_kind="run",
+        subject_id="a",
+        metric="queue_depth",
+        app="app",
+        version_name="1",
+        unit="1",
+        worse="more",
+        value=3.0,
+    )
+    measurements.replace_subjects(writer, "run", ["a"], [one])
+    assert "other" not in _judge(writer, *rows)
+    assert writer.value("SELECT axis FROM marts.series_axes WHERE series = 'queue_depth'") == "app"
+
+
+def test_all_that_was_judged_or_is_missing_is_named_once(writer: Writer) -> None:
+    _judge(writer, _row("*", missing_series=("rss_app", "queue_depth")), _row("cpu_app"))
+    _judge(writer, _row("*"), _row("cpu_app"), _row("rss_app"))  # what was once missing stays named
+    named = [name for (name,) in writer.rows("SELECT series FROM core.judged_series ORDER BY series")]
+    assert named == ["cpu_app", "queue_depth", "rss_app"]
+
+
+def test_a_run_that_lacks_nothing_is_told_so_by_an_empty_list(writer: Writer) -> None:
+    _judge(writer, _row("*", missing_series=()), _row("cpu_app"))
+    assert writer.value("SELECT count(*) FROM core.distances WHERE missing_series IS NOT NULL") == 0
+    for mart in ("verdicts", "distances"):
+        told = dict(writer.rows(f"SELECT series, missing_series FROM marts.{mart}"))
+        assert told == {"*": [], "cpu_app": None}
