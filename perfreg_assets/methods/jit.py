@@ -87,6 +87,13 @@ def _features_by_linux() -> dict[str, bool]:
     return {name: linux in present for name, linux in _NEEDED_FEATURES.items()} if present else {}
 
 
+def cache_dir() -> Path:
+    """Where this process keeps what it compiled; nobody else can write there."""
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        configure()
+    return Path(os.environ["NUMBA_CACHE_DIR"])
+
+
 def wanted_cache_dir(environment: MutableMapping[str, str]) -> Path:
     """The cache folder by the rules above, not yet created or checked."""
     if own := environment.get("NUMBA_CACHE_DIR"):

@@ -16,6 +16,7 @@ import numpy as np
 from markupsafe import Markup
 
 from perfreg_assets.reports import wording
+from perfreg_assets.reports.template_cache import template_cache
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self' file:; style-src 'self' 'unsafe-inline' file:; "
@@ -110,6 +111,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=template_cache(Path(__file__)),
     )
     environment.filters.update(
         number=wording.number,
