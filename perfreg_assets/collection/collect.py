@@ -513,7 +513,8 @@ class Collection:
             self._tell(message)
 
     def _tell(self, message: str, trace_bytes: int = 0, explorer: Explorer | None = None) -> None:
-        self._ending.check()
+        if self._stage != "restore":  # what is left to do then is what an interrupt would have done
+            self._ending.check()
         self._progress(
             Progress(
                 stage=self._stage,

@@ -481,6 +481,14 @@ def test_the_next_collection_sweeps_by_itself(bench):
     bench.assert_clean()
 
 
+def test_an_interrupt_that_is_dropped_at_the_end_does_not_keep_the_device_from_being_cleaned(bench):
+    """The next report after it is that the device is given back."""
+    done = run_and_end(bench, "write", "SIGTERM, dropped")
+    assert "Exception ignored in" in done.stderr
+    assert done.returncode == 0, done.stderr
+    bench.assert_clean()
+
+
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGINT, dropped", "SIGTERM, dropped"])
 def test_stopped_by_hand_the_device_is_cleaned_at_once(bench, how):
     """Also where the interrupt meets a place in which Python drops exceptions."""
