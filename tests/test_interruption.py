@@ -1,4 +1,4 @@
-"""Ctrl-C ends any command with one line and status 130, and the same command goes on from there."""
+"""Ctrl-C ends any command with one line and status 130, SIGTERM with 143, and the same command goes on from there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BODIES = {
     "is within a callback, by another's handler": (
         "\n    import signal, weakref; one, own = type('One', (), {})(), type('Own', (BaseException,), {})"
         "\n    def handle(*_): raise own"
-        "\n    signal.signal(signal.SIGINT, handle)"
+        "\n    for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, handle)"
         "\n    kept = weakref.ref(one, lambda _: time.sleep(500)); del one"
     ),
     "waits for a thread": "threading.Thread(target=time.sleep, args=(500,)).start()",
@@ -50,23 +50,31 @@ BODIES = {
 HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
-def interrupted(arguments: list[str], wait, **options) -> subprocess.CompletedProcess[str]:
+TOLD = {
+    signal.SIGINT: (130, "perfreg: interrupted; what was done is kept"),
+    signal.SIGTERM: (143, "perfreg: ended by SIGTERM; what was done is kept"),
+}
+
+
+def interrupted(arguments: list[str], wait, number=signal.SIGINT, **options) -> subprocess.CompletedProcess[str]:
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     ) as process:
         wait(process)
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
         out, err = process.communicate(timeout=120)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
+@pytest.mark.parametrize("number", TOLD, ids=lambda number: number.name)
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_a_command_ends_with_one_line_whatever_is_made_of_it(tmp_path, body):
+def test_a_command_ends_with_one_line_whatever_is_made_of_it(tmp_path, body, number):
     program = HEED + COMMAND.format(body=body)
     arguments = [sys.executable, "-c", program, "deaf", "--warehouse", str(tmp_path / "perfreg.duckdb")]
-    ended = interrupted(arguments, lambda process: process.stdout.readline())
-    assert ended.returncode == 130
-    assert ended.stderr.startswith("perfreg: interrupted; what was done is kept")
+    ended = interrupted(arguments, lambda process: process.stdout.readline(), number)
+    status, told = TOLD[number]
+    assert ended.returncode == status
+    assert ended.stderr.startswith(told)
     assert ended.stderr.count("\n") == 1
 
 
@@ -80,7 +88,9 @@ def test_a_command_that_is_done_and_waits_for_its_threads_ends_so_too(tmp_path):
     assert ended.stderr.count("\n") == 1
 
 
-def test_ingest_goes_on_where_it_was_interrupted(tmp_path):
+@pytest.mark.parametrize("number", TOLD, ids=lambda number: number.name)
+def test_ingest_goes_on_where_it_was_interrupted(tmp_path, number):
+    status, told = TOLD[number]
     warehouse = tmp_path / "perfreg.duckdb"
     folders = [str(demo_runs_dir() / name) for name in ("notes-000", "notes-001")]
     program = f"{HEED}from perfreg_assets.cli import run; run()"
@@ -93,12 +103,13 @@ def test_ingest_goes_on_where_it_was_interrupted(tmp_path):
                 time.sleep(0.05)
             time.sleep(moment)
 
-        ended = interrupted(arguments, wait, cwd=tmp_path)
+        ended = interrupted(arguments, wait, number, cwd=tmp_path)
         if ended.returncode == 0:  # it was done sooner than that
             continue
-        assert ended.returncode == 130, ended.stderr
-        assert "interrupted; what was done is kept" in ended.stderr
+        assert ended.returncode == status, ended.stderr
+        assert told in ended.stderr
         assert "Traceback" not in ended.stderr
+        assert "Dagster" not in ended.stderr
     again = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False)
     assert again.returncode == 0, again.stderr
     assert "2 runs of 1 versions, 0 quarantined" in again.stdout

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfreg_assets import bundled, terminal
+from perfreg_assets.cli import interruption
 from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.cli.root import command
 from perfreg_assets.cli.upkeep import project_of, tell_upkeep
@@ -138,6 +139,7 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
                 op_config={"runs": {"folders": list(runs)}},
                 progress=show,
             )
+            interruption.heed()
             for one in done.refused:
                 runs.pop(one.folder, None)
                 refused.append((Path(one.folder).name, one.reason_code, one.reason))

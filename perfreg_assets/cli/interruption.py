@@ -1,7 +1,7 @@
-"""Ctrl-C ends a command soon, with one line and status 130, whatever the libraries below make of it.
+"""Ctrl-C ends a command soon, with one line and status 130, whatever the libraries below make of it; SIGTERM with 143.
 
 Dagster turns an interrupt into a failed step, a thread pool waits for its threads, and a kernel that compiles hears
-nothing. So a thread of ours hears it too: what has not ended by itself when the patience is over is ended. Everything
+nothing. So a thread of ours hears both too: what has not ended by itself when the patience is over is ended. Everything
 that is written is written to bear that (a killed writer leaves the warehouse as it was), so nothing is lost by it.
 """
 
@@ -18,11 +18,9 @@ from dataclasses import dataclass, field
 
 from perfreg_assets import terminal
 
-STATUS = 130
-"""128 + SIGINT, as shells give it."""
 _PATIENCE_S = 1.5
-OF_ITSELF = "interrupted"
-_SENTENCE = "interrupted; what was done is kept, `perfreg status` says what is left, and the same command goes on"
+_TOLD = {signal.SIGINT: "interrupted", signal.SIGTERM: "ended by SIGTERM"}
+_GOES_ON = "what was done is kept, `perfreg status` says what is left, and the same command goes on"
 
 
 @dataclass
@@ -30,6 +28,7 @@ class _Watch:
     """Of this process."""
 
     is_wanted: bool = False
+    number: signal.Signals = signal.SIGINT
     ends: tuple[socket.socket, ...] = ()  # where the numbers of signals come out, and go in
     happened: threading.Event = field(default_factory=threading.Event)
     is_told: threading.Lock = field(default_factory=threading.Lock)
@@ -44,9 +43,11 @@ def allow() -> None:
 
 
 def begin() -> None:
-    """Watches for Ctrl-C from here to the end of the process, if that was allowed."""
+    """Watches for Ctrl-C and SIGTERM from here to the end of the process, if that was allowed."""
     if not _watch.is_wanted or threading.current_thread() is not threading.main_thread():
         return
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     heard, told = socket.socketpair()
     told.setblocking(False)
     signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)  # by the interpreter, whichever handler is in force
@@ -65,24 +66,43 @@ def _unraisable(what: sys.UnraisableHookArgs) -> None:
 
 
 def happened() -> bool:
-    """Whether Ctrl-C was pressed, though nobody may have heeded it."""
+    """Whether the command was told to end, though nobody may have heeded it."""
     while _watch.ends and select.select([_watch.ends[0]], [], [], 0)[0]:  # our thread has not looked at it yet
         time.sleep(0.001)
     return _watch.happened.is_set()
 
 
-def tell(sentence: str = _SENTENCE) -> None:
-    """The one line, once."""
+def heed() -> None:
+    """Raises KeyboardInterrupt where the command was told to end: somebody below may have made a failure of it."""
+    if happened():
+        raise KeyboardInterrupt
+
+
+def status() -> int:
+    """128 and the signal's number, as shells give it."""
+    return 128 + _watch.number
+
+
+def tell(*, goes_on: bool = True) -> None:
+    """The one line, once.
+
+    Args:
+        goes_on: what was begun is gone on with by the same command.
+    """
+    happened()  # which signal it was
     if _watch.is_told.acquire(blocking=False):
-        terminal.fail(sentence)
+        told = _TOLD[_watch.number]
+        terminal.fail(f"{told}; {_GOES_ON}" if goes_on else told)
 
 
 def _listen(heard: socket.socket) -> None:
     while not _watch.happened.is_set():
         numbers = heard.recv(64, socket.MSG_PEEK)
-        if signal.SIGINT in numbers:
+        known = next((number for number in _TOLD if number in numbers), None)
+        if known is not None:
+            _watch.number = known
             _watch.happened.set()
         heard.recv(len(numbers))  # taken only now, so that `happened` misses none in between
     threading.Event().wait(_PATIENCE_S)
     tell()
-    os._exit(STATUS)
+    os._exit(status())

@@ -29,7 +29,7 @@ def run() -> None:
     except BaseException as end:
         if interruption.happened():  # and somebody took it for a failure, for nothing, or for an error of their own
             interruption.tell()
-            _leave(interruption.STATUS)
+            _leave(interruption.status())
         if not isinstance(end, SystemExit):
             raise
         _leave(end.code)
@@ -47,7 +47,7 @@ def _leave(code: str | int | None) -> None:
         threading._shutdown()  # type: ignore[attr-defined]  # typeshed leaves it out
     except KeyboardInterrupt:
         interruption.tell()
-        os._exit(interruption.STATUS)
+        os._exit(interruption.status())
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()

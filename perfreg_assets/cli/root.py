@@ -68,7 +68,7 @@ def command(
     name: str, *, example: str, group: click.Group | None = None, ends_itself: bool = False
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A subcommand with `--warehouse` and `--debug`; expected problems become one line and exit status 1, Ctrl-C one
-    line and 130.
+    line and 130, SIGTERM 143.
 
     Args:
         ends_itself: it has something to do when it is interrupted: a device to clean up, servers to stop.
@@ -92,8 +92,8 @@ def command(
                 tell_disagreements(settings)
                 body(settings, **options)
             except KeyboardInterrupt:
-                interruption.tell(*([interruption.OF_ITSELF] if ends_itself else []))
-                sys.exit(interruption.STATUS)
+                interruption.tell(goes_on=not ends_itself)
+                sys.exit(interruption.status())
             except (Rejected, SettingError, ValueError, OSError) as error:
                 if debug or interruption.happened():
                     raise

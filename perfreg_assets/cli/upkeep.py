@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from perfreg_assets import terminal
-from perfreg_assets.cli import disk
+from perfreg_assets.cli import disk, interruption
 from perfreg_assets.settings import Settings
 
 
@@ -51,6 +51,8 @@ _DONE = {
 
 
 def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
+    if done.failures:
+        interruption.heed()  # that is why, and is told in one line
     told = [f"{done.counts[name]} {what}" for name, what in _DONE.items() if done.counts.get(name)]
     terminal.say(", ".join(told) if told else "nothing was due")
     failures = list(dict.fromkeys(done.failures))  # of several versions the same one, most often
