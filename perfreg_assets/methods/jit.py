@@ -88,9 +88,7 @@ def _features_by_linux() -> dict[str, bool]:
 
 
 def cache_dir() -> Path:
-    """Where this process keeps what it compiled; nobody else can write there."""
-    if "NUMBA_CACHE_DIR" not in os.environ:
-        configure()
+    """Where this process keeps what it compiled, as `configure` found it; nobody else can write there."""
     return Path(os.environ["NUMBA_CACHE_DIR"])
 
 

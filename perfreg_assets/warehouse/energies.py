@@ -262,19 +262,16 @@ def accuracies(reader: Reader, run_ids: Sequence[str]) -> list[dict[str, Any]]:
         return []
     return reader.dicts(
         "SELECT run_id, energy_ratio, correlation, mape_ratio FROM marts.energy_accuracy "
-        f"WHERE run_id IN ({', '.join('?' * len(ids))}) ORDER BY run_id",
+        f"WHERE {run_conditions.of(ids)} ORDER BY run_id",
         ids,
     )
 
 
 def _with_rails(reader: Reader, run_ids: Sequence[str]) -> list[str]:
     """Those whose cores' rails were measured: the mart looks into the samples of all runs to find that none were."""
-    if not run_ids:
-        return []
-    marks = ", ".join("?" * len(run_ids))
     rows = reader.rows(
         "SELECT DISTINCT run_id FROM core.time_series WHERE series = 'power_rail_cpu' AND NOT is_missing "
-        f"AND run_id IN ({marks}) ORDER BY run_id",
+        f"AND {run_conditions.of(run_ids)} ORDER BY run_id",
         list(run_ids),
     )
     return [run_id for (run_id,) in rows]
@@ -352,7 +349,7 @@ def versions(reader: Reader, app: str, *, most: int) -> list[dict[str, Any]]:
 
 def versions_of_runs(reader: Reader, run_ids: Sequence[str]) -> list[dict[str, Any]]:
     """As `versions`, of the versions that these runs are of; without looking at other runs but their histories."""
-    return reader.dicts(_VERSIONS.format(of=f"spent.run_id IN ({', '.join('?' * len(run_ids))})"), list(run_ids))
+    return reader.dicts(_VERSIONS.format(of=run_conditions.of(run_ids, "spent.run_id")), list(run_ids))
 
 
 _FIGURES = """

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.run_conditions import grouped, named
+from perfreg_assets.warehouse.run_conditions import grouped, named, of
 
 _IDS = "SELECT run_id FROM core.runs WHERE partition_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id"
 _OF_RUNS = """
 SELECT run_id, series, reason_code, detail
 FROM marts.data_quality
-WHERE run_id IN ({marks})
+WHERE {of}
   AND (list_contains(?::VARCHAR[], reason_code) OR list_contains(?::VARCHAR[], scope))
 ORDER BY run_id, series, reason_code
 """
@@ -54,8 +54,8 @@ def of_partitions(
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
     chosen = [[str(code) for code in codes], list(scopes)]
     found: list[Finding] = []
-    for ids, marks in grouped(run_id for (run_id,) in reader.rows(_IDS, [list(keys)])):
-        found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(marks=marks), [*ids, *chosen])]
+    for ids, _ in grouped(run_id for (run_id,) in reader.rows(_IDS, [list(keys)])):
+        found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(of=of(ids)), [*ids, *chosen])]
     return found
 
 

@@ -14,7 +14,7 @@ import duckdb
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import score_without_transient, theoretical_score
 from perfreg_assets.warehouse.recorded import MEMORY_KINDS
-from perfreg_assets.warehouse.run_conditions import grouped
+from perfreg_assets.warehouse.run_conditions import grouped, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,22 +130,16 @@ def parts(
         "with_null": list(with_null),
     }
     if run_ids is None:
-        return _read(reader, "", bound)
+        return _read(reader, dict.fromkeys(_RUN_COLUMNS, "true"), bound)
     found: dict[str, Part] = {}
     for group, _ in grouped(run_ids):
-        names = {f"run_{place}": run_id for place, run_id in enumerate(group)}
-        found |= _read(reader, f"IN ({', '.join(f'${name}' for name in names)})", {**bound, **names})
+        conditions = {name: named(group, column)[0] for name, column in _RUN_COLUMNS.items()}
+        _, marks = named(group)  # the same for every column
+        found |= _read(reader, conditions, {**bound, **marks})
     return found
 
 
-def _read(reader: Reader, chosen: str, bound: dict[str, object]) -> dict[str, Part]:
-    columns = {
-        "of_run": "run_id",
-        "of_subject": "subject_id",
-        "of_latest": "latest.run_id",
-        "of_registered": "runs.run_id",
-    }
-    conditions = {name: f"{column} {chosen}" if chosen else "true" for name, column in columns.items()}
+def _read(reader: Reader, conditions: dict[str, str], bound: dict[str, object]) -> dict[str, Part]:
     theory, without = theoretical_score("latest"), score_without_transient("latest")
     sql = _SQL.format(theory=theory, without=without, **conditions)
     return {run_id: Part(*facts) for run_id, *facts in reader.rows(sql, bound)}
