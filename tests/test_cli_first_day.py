@@ -93,13 +93,29 @@ def test_inspect_says_what_could_be_judged_and_what_to_record(tmp_path):
     assert not (tmp_path / "none.duckdb").exists()
 
 
-def test_inspect_names_the_likely_apps_where_the_name_is_wrong(tmp_path):
-    result = run("inspect", write_trace(tmp_path / "a.pftrace", 0.5), "--app", "com.rig.shpo")
-    assert result.exit_code == 0
-    assert "did you mean com.rig.shop" in " ".join(result.stdout.split())
+def test_an_app_that_is_not_in_the_trace_is_an_error_that_names_those_that_are(tmp_path):
+    trace = write_trace(tmp_path / "a.pftrace", 0.5)
+    near = run("inspect", trace, "--app", "com.rig.shpo")
+    assert (near.exit_code, near.stderr.count("\n")) == (1, 1)
+    assert near.stderr.startswith("perfreg: com.rig.shpo is not in a.pftrace, none of its ")
+    assert (
+        "has that name (did you mean com.rig.shop or com.rig.other?): No process of the app is in the trace; check"
+        in near.stderr
+    )
+    assert "com.rig.other" in near.stdout  # what the trace does hold is shown all the same
+    assert "the trace has none" not in near.stdout  # of its series nothing is known
+    far = run("inspect", trace, "--app", "org.far.away", "--format", "json")
+    assert (far.exit_code, far.stderr.count("\n")) == (1, 1)
+    assert "com.rig.other" in far.stderr
+    assert "com.rig.shop" in far.stderr
+    told = json.loads(far.stdout)
+    assert (told["app"], told["is_app_there"], told["reason_code"]) == ("org.far.away", False, "package_missing")
+    assert {(row["reason"], *row["record"]) for row in told["series"]} == {("the app is not in the trace",)}
+
+
+def test_a_trace_that_is_none_is_refused_in_one_line():
     refused = run("inspect", DATA / "bad-traces" / "bad_html.pftrace")
-    assert refused.exit_code == 1
-    assert len(refused.stderr.splitlines()) == 1
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
 
 
 # ---- import --------------------------------------------------------------------------------------

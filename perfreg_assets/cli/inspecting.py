@@ -14,6 +14,7 @@ from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
+    from perfreg_assets.reasons import Rejected
     from perfreg_assets.traces.grid import Series
     from perfreg_assets.traces.overview import Overview
 
@@ -26,7 +27,8 @@ _PROCESSES_SHOWN = 8
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None:
     """Says what is in a trace: device, length, processes that may be the app; which series it could be judged by, and
-    for the others which data source to record. Needs no warehouse and stores nothing."""
+    for the others which data source to record. Needs no warehouse and stores nothing. Exit status: 0 it was read, 1 it
+    could not be, or holds no process of --app (what it holds is shown all the same)."""
     from perfreg_assets.collection.bare_traces import require_trace
     from perfreg_assets.traces.overview import look_over
 
@@ -37,8 +39,18 @@ def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None
     told = told_of(found, settings)
     if form == "json":
         terminal.show_object(told)
-        return
-    _show(told)
+    else:
+        _show(told)
+    if app is not None and not told["is_app_there"]:
+        raise _not_there(found, app)
+
+
+def _not_there(found: Overview, app: str) -> Rejected:
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.traces.app_candidates import offered
+
+    none = f"none of its {found.process_count} processes has that name{offered(found.processes, app)}"
+    return Rejected(Reason.PACKAGE_MISSING, f"{app} is not in {found.path.name}, {none}")
 
 
 def told_of(found: Overview, settings: Settings) -> dict[str, Any]:
@@ -66,12 +78,22 @@ def told_of(found: Overview, settings: Settings) -> dict[str, Any]:
         "candidates": [
             {"process": one.name, "cpu_s": one.cpu_s, "process_count": one.process_count} for one in found.candidates
         ],
-        "series": _all_series(found.series, settings),
+        "series": _all_series(found.series, settings, _unlooked(found)),
     }
 
 
-def _all_series(series: tuple[Series, ...], settings: Settings) -> list[dict[str, Any]]:
+def _unlooked(found: Overview) -> str | None:
+    """Why the trace was not asked for series, which are an app's; None where it was."""
+    if found.app is None:
+        return "there is no app to look for"
+    is_there = found.health is not None and found.health.app_processes
+    return None if is_there else "the app is not in the trace"
+
+
+def _all_series(series: tuple[Series, ...], settings: Settings, unlooked: str | None) -> list[dict[str, Any]]:
     told = [_series(one, series, settings) for one in SERIES if one.kind != "scalar"]
+    if unlooked is not None:  # which of them it could give, and what to record for the others, is not known
+        return [row | {"reason": unlooked, "record": []} for row in told]
     there = {source for one in SERIES for row in told if row["series"] == one.name and row["is_recorded"]
              for source in one.sources}  # fmt: skip
     for row in told:
@@ -138,6 +160,8 @@ def _show(told: dict[str, Any]) -> None:
             ("could be judged", "axis", "mean", "by default"),
         )  # fmt: skip
         terminal.say()
+    if not told["is_app_there"]:
+        return
     terminal.table(
         [
             {"missing": one["series"], "axis": one["axis"], "record": ", ".join(one["record"]), "why": one["reason"]}
@@ -146,5 +170,4 @@ def _show(told: dict[str, Any]) -> None:
         ],
         ("missing", "axis", "record", "why"),
     )
-    if told["is_app_there"]:
-        terminal.note(f"import it: perfreg import {told['trace']} --app {app} --app-version VERSION")
+    terminal.note(f"import it: perfreg import {told['trace']} --app {app} --app-version VERSION")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,9 +60,8 @@ def is_app_like(name: str) -> bool:
     return bool(_APP_ID.fullmatch(name)) and not name.startswith(_SYSTEM) and not name.endswith(_INSTRUMENTATION)
 
 
-def offered(contents: TraceContents, app: str) -> str:
+def offered(uses: Sequence[ProcessUse], app: str) -> str:
     """` (did you mean a or b?)` or ` (it may be a, b or c)`, to go behind a name that is none; may be empty."""
-    uses = process_uses(contents)
     likely = [one.name for one in uses if one.is_app_like and one.cpu_s != 0.0][:_OFFERED]
     near = nearest(app, [one.name for one in uses if len(one.name) <= _LONGEST_ID])
     if near:

@@ -28,7 +28,7 @@ from perfreg_assets.catalogue import EVERYTHING, loss_counter
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import open_regular, resolved
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces.app_candidates import offered
+from perfreg_assets.traces.app_candidates import offered, process_uses
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.contents import TraceContents, load_contents
 from perfreg_assets.traces.engine import TraceSession
@@ -311,7 +311,8 @@ def _stats_problem(losses: Mapping[str, tuple[tuple[str, ...], bool]]) -> Reject
 def _app_problem(app: str, processes: tuple[AppProcess, ...], contents: TraceContents) -> Rejected | None:
     if processes:
         return None
-    what = f"none of {len(contents.processes)} processes is named {app!r} or {app + ':…'!r}{offered(contents, app)}"
+    names = f"{app!r} or {app + ':…'!r}{offered(process_uses(contents), app)}"
+    what = f"none of {len(contents.processes)} processes is named {names}"
     return Rejected(Reason.PACKAGE_MISSING, what)
 
 
