@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,35 @@ def test_a_sentence_as_status_is_printed():
 
 def test_a_reader_that_left_is_status_1_and_no_traceback():
     program = [sys.executable, "-m", "perfreg_assets.cli", "--help"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["verdicts", "--help"],
+        ["settings", "list"],
+        ["settings", "list", "--format", "json"],  # more than a buffer takes
+        ["settings", "list", "--format", "csv", "--debug"],
+    ],
+)
+def test_output_that_finds_no_room_is_one_line_and_status_1(arguments, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "perfreg_assets.cli", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False, cwd=tmp_path,
+        )  # fmt: skip
+    told = "perfreg: standard output cannot be written (No space left on device): "
+    assert (ended.returncode, ended.stderr.startswith(told), ended.stderr.count("\n")) == (1, True, 1)
+
+
+def test_a_reader_that_has_seen_enough_is_status_1_and_no_word():
+    program = [sys.executable, "-m", "perfreg_assets.cli", "settings", "list", "--format", "json"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 
-from perfreg_assets.cli import interruption
+from perfreg_assets.cli import interruption, output
 from perfreg_assets.cli.root import main
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -24,12 +24,16 @@ def run() -> None:
     """The console script `perfreg`."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
     interruption.allow()
+    output.watch()
     try:
         main()
     except BaseException as end:
         if interruption.happened():  # and somebody took it for a failure, for nothing, or for an error of their own
             interruption.tell()
             _leave(interruption.status())
+        if isinstance(end, output.OutputError):
+            output.tell(end)
+            _leave(1)
         if not isinstance(end, SystemExit):
             raise
         _leave(end.code)
@@ -53,5 +57,8 @@ def _leave(code: str | int | None) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:  # whoever was to read it is gone; click ends so as well
+        code = 1
+    except output.OutputError as lost:
+        output.tell(lost)
         code = 1
     os._exit(code or 0)

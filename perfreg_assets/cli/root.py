@@ -15,6 +15,7 @@ import click
 from perfreg_assets import __version__, terminal
 from perfreg_assets.cli import interruption
 from perfreg_assets.cli.given import check_what_is_given
+from perfreg_assets.cli.output import OutputError
 from perfreg_assets.cli.variables import tell_disagreements, tell_misspelt
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
@@ -94,6 +95,8 @@ def command(
             except KeyboardInterrupt:
                 interruption.tell(goes_on=not ends_itself)
                 sys.exit(interruption.status())
+            except OutputError:  # nothing that the command did: the process tells it
+                raise
             except (Rejected, SettingError, ValueError, OSError) as error:
                 if debug or interruption.happened():
                     raise
