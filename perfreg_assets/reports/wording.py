@@ -71,6 +71,7 @@ REVIEW_EFFECTS = {
 EXCLUSION_LABELS = {reason.code: reason.label for reason in Reason if reason.label}
 View = SeriesView | MetricView
 _OTHERS = re.compile(r"the \d+ comparable runs (.+)")
+_USUAL_BURSTS = re.compile(r"(.+) \(usually ([^()]+)\)")
 
 
 def series_label(name: str) -> str:
@@ -372,6 +373,7 @@ def _evidence(series: View) -> str | None:
     """The evidence of the detector in force as the rest of a sentence.
 
     `memory grows 0.6 MB/s; the 12 comparable runs grew 0 to 0.1` → `grows 0.6 MB/s (the others grew 0 to 0.1)`.
+    How many bursts the others had, `(usually 0 to 1)`, goes into the same parentheses.
     """
     detector = series.verdict.detector if series.verdict else None
     text = next((d.evidence_text for d in series.distances if d.detector == detector and d.evidence_text), None)
@@ -380,7 +382,12 @@ def _evidence(series: View) -> str | None:
     clauses = [clause.strip().rstrip(".") for clause in text.split(";")]
     seen = clauses[0].removeprefix("memory ").removeprefix("it ")
     others = _OTHERS.fullmatch(clauses[1]) if len(clauses) > 1 else None
-    return f"{seen} (the others {others[1]})" if others else seen
+    if others is None:
+        return seen
+    bursts = _USUAL_BURSTS.fullmatch(seen)
+    if bursts is None:
+        return f"{seen} (the others {others[1]})"
+    return f"{bursts[1]} (the others {others[1]}, in {bursts[2]} burst{'' if bursts[2] == '1' else 's'})"
 
 
 def _compare(series: SeriesView) -> str | None:

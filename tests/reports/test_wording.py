@@ -43,6 +43,18 @@ def test_the_detectors_own_evidence_goes_before_what_the_samples_show(detail, bu
     assert "grows" in found.text, "another detector's evidence is not the reason"
 
 
+@pytest.mark.parametrize(("usual", "told"), [("0 to 1", "0 to 1 bursts"), ("0", "0 bursts"), ("1", "1 burst")])
+def test_how_often_the_others_had_bursts_stands_with_what_they_used(detail, builders, usual, told):
+    cpu = builders.series("cpu_app", state="anomalous")
+    evidence = f"uses 0.9 cores on average, in 8 bursts above 1.2 cores every 8 s (usually {usual}); "
+    own = replace(cpu.distances[1], evidence_text=f"{evidence}the 12 comparable runs used 0.2 to 0.4")
+    found = wording.headline(replace(detail("anomalous"), series=(replace(cpu, distances=(own,)),)))
+    assert (
+        f"it uses 0.9 cores on average, in 8 bursts above 1.2 cores every 8 s (the others used 0.2 to 0.4, in {told}), "
+        "most clearly"
+    ) in found.text
+
+
 def test_several_anomalous_series_are_named_and_the_worst_is_described(detail, builders):
     memory = replace(
         builders.series("rss_app", state="anomalous", leak=6e5),
