@@ -152,14 +152,31 @@ def test_import_refuses_each_trace_with_its_reason_and_takes_the_others(tmp_path
     good = write_trace(tmp_path / "good.pftrace", 0.5)
     other = write_trace(tmp_path / "other.pftrace", 0.4, app="com.rig.shops")
     bad = DATA / "bad-traces" / "bad_html.pftrace"
-    result = run("import", good, other, bad, tmp_path / "gone", *arguments(), warehouse=warehouse)
+    result = run("import", good, other, bad, *arguments(), warehouse=warehouse)
     assert result.exit_code == 0, result.output
     codes = [line.partition("[")[2].partition("]")[0] for line in result.stderr.splitlines() if "not imported" in line]
-    assert codes == ["no_trace_found", "package_missing", "trace_not_perfetto"]
+    assert codes == ["package_missing", "trace_not_perfetto"]
     assert "did you mean com.rig.shops" in result.stderr
     moved = run("import", good, *arguments(version="1.6.0"), warehouse=warehouse)
     assert moved.exit_code == 1
     assert "duplicate_trace" in moved.stderr
+
+
+@pytest.mark.parametrize("way", ["argument", "list"])
+def test_a_path_that_is_not_there_is_status_1_and_the_others_are_imported(tmp_path, registered_only, way):
+    warehouse = tmp_path / "perfreg.duckdb"
+    good, gone = write_trace(tmp_path / "good.pftrace", 0.5), tmp_path / "gone"
+    named = [good, gone] if way == "argument" else [good, "-"]
+    result = run("import", *named, *arguments(), warehouse=warehouse, given=f"{gone}\n" if way == "list" else None)
+    assert result.exit_code == 1
+    assert "1 new runs, 0 known already, 0 traces refused" in result.stdout
+    assert f"not imported [no_trace_found] {gone} does not exist" in result.stderr
+    *_, last = result.stderr.splitlines()  # below all that is said of those that are there
+    assert last.startswith(f"perfreg: {gone} is not there or cannot be read; what else was named is taken in")
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.value("SELECT count(*) FROM marts.runs WHERE state <> 'quarantined'") == 1
+    again = run("import", *named, *arguments(), warehouse=warehouse, given=f"{gone}\n" if way == "list" else None)
+    assert (again.exit_code, "0 new runs, 1 known already" in again.stdout) == (1, True)
 
 
 def test_what_a_killed_import_left_is_removed_by_the_next_and_that_of_a_living_one_is_not(tmp_path, registered_only):

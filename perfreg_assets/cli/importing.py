@@ -57,7 +57,8 @@ def import_traces(
     Macrobenchmark left (its metrics are imported too), or - for a list of paths on standard input.
 
     A trace counts as a run without functional problems. The same trace is the same run: importing it again adds
-    nothing. Exit status: 0 at least one run was taken in or known already, 1 none was.
+    nothing. Exit status: 0 at least one run was taken in or known already, 1 none was, or a path that was named is not
+    there or cannot be read (what the others hold is taken in).
     """
     from perfreg_assets.collection.bare_traces import find_bare_traces
     from perfreg_assets.collection.config import check_app_id
@@ -81,6 +82,18 @@ def import_traces(
         sys.exit(1)
     if ids:
         show_verdicts(settings, ids)
+    if found.missing:
+        _tell_missing(found.missing)
+        sys.exit(1)
+
+
+def _tell_missing(missing: Sequence[Path]) -> None:
+    """Last of all: what is said of each path at first stands above everything that came of the others."""
+    named = f"{', '.join(map(str, missing))} {'is' if len(missing) == 1 else 'are'} not there or cannot be read"
+    terminal.fail(
+        f"{named}; what else was named is taken in as told above: correct it and run the same command again, "
+        "which adds only what is new"
+    )
 
 
 def _tell(refused: Sequence[Rejected]) -> None:

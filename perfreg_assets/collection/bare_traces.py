@@ -36,11 +36,13 @@ class Found:
     traces: each once, in the order of the paths and, within a folder, of names.
     results: benchmarkData.json files of the folders.
     refused: paths that give no trace, and why.
+    missing: those of them that are not there or cannot be read: nobody knows what they hold.
     """
 
     traces: list[BareTrace] = field(default_factory=list)
     results: list[Path] = field(default_factory=list)
     refused: list[Rejected] = field(default_factory=list)
+    missing: list[Path] = field(default_factory=list)
 
 
 def find_bare_traces(paths: Iterable[Path], pattern: str | None = None) -> Found:
@@ -59,6 +61,8 @@ def find_bare_traces(paths: Iterable[Path], pattern: str | None = None) -> Found
             own = [one for one in own if one.path.parent not in of_runs]
         except (Rejected, OSError) as error:
             found.refused.append(error if isinstance(error, Rejected) else _unreadable(path, error))
+            if isinstance(error, OSError) or not path.exists():
+                found.missing.append(path)
             continue
         found.results += [one for one in results if one not in found.results]
         for trace in own:
