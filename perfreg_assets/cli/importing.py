@@ -15,7 +15,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.given import MOMENT
-from perfreg_assets.cli.ingesting import take_in
+from perfreg_assets.cli.ingesting import take_in, tell_missing
 from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
@@ -83,17 +83,8 @@ def import_traces(
     if ids:
         show_verdicts(settings, ids)
     if found.missing:
-        _tell_missing(found.missing)
+        tell_missing(found.missing)
         sys.exit(1)
-
-
-def _tell_missing(missing: Sequence[Path]) -> None:
-    """Last of all: what is said of each path at first stands above everything that came of the others."""
-    named = f"{', '.join(map(str, missing))} {'is' if len(missing) == 1 else 'are'} not there or cannot be read"
-    terminal.fail(
-        f"{named}; what else was named is taken in as told above: correct it and run the same command again, "
-        "which adds only what is new"
-    )
 
 
 def _tell(refused: Sequence[Rejected]) -> None:

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from perfreg_assets.warehouse.connection import Warehouse
 
 DEMO_SIMILARITY = "0.6"
+_NAMED = 5
 
 
 @command("demo", example="perfreg demo --dir perfreg-demo")
@@ -95,11 +97,26 @@ def _require_demo_alone(warehouse: Warehouse) -> None:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
     """Takes in run folders (or folders of them) and materialises everything downstream. Exit status: 0 at least one run
-    was taken in or known already, 1 every folder was quarantined or is not there, or something failed."""
+    was taken in or known already, 1 every folder was quarantined, a path that was named is not there (what the others
+    hold is taken in), or something failed."""
     taken = take_in(settings, list(paths))
     if not taken:
         sys.exit(1)
     show_verdicts(settings, taken)
+    if missing := [path for path in paths if not os.path.lexists(path)]:
+        tell_missing(missing)
+        sys.exit(1)
+
+
+def tell_missing(missing: Sequence[Path]) -> None:
+    """Last of all: what is said of each path at first stands above everything that came of the others."""
+    named = ", ".join(map(str, missing[:_NAMED]))
+    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    terminal.fail(
+        f"{named}{more} {'is' if len(missing) == 1 else 'are'} not there or cannot be read; "
+        "what else was named is taken in as told above: correct it and run the same command again, "
+        "which adds only what is new"
+    )
 
 
 def take_in(settings: Settings, paths: list[Path]) -> set[str]:
