@@ -401,6 +401,24 @@ def test_a_version_whose_runs_were_all_taken_out_is_told_in_every_format(warehou
     assert "versions: 1 not_judged; their runs: " in told.stderr
 
 
+@pytest.mark.parametrize("by", ["run", "version"])
+def test_a_newest_version_that_was_not_judged_is_named_beside_the_status_of_the_others(warehouse, by):
+    newest = "9.9"
+    like = f"SELECT * REPLACE ('new' AS run_id, '{newest}' AS version_name, 999 AS version_code, 'x' AS partition_key)"
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        writer.execute(
+            f"INSERT INTO core.runs BY NAME {like} FROM core.runs WHERE app = 'com.example.shop' "
+            "AND NOT is_quarantined ORDER BY started_at DESC LIMIT 1"
+        )
+    shown = ("verdicts", "--app", "com.example.shop", "--by", by, "--omega", "90")
+    told = run(*shown, warehouse=warehouse)
+    assert told.exit_code == 0  # something shown was judged
+    assert f"not judged: com.example.shop {newest}; the status is that of versions before it, " in told.stderr
+    assert "1.0.0" not in told.stderr  # the first of an app never is, and nobody waits for it
+    alone = run(*shown, "--app-version", newest, warehouse=warehouse)
+    assert (alone.exit_code, "the status is that of" in alone.stderr) == (4, False)
+
+
 def test_versions_come_first_and_by_version_rows_and_status_are_theirs(filled):
     shown = run("verdicts", "--app", "com.example.shop", "--omega", "1.5", warehouse=filled)
     assert shown.stdout.index("The version as a whole") < shown.stdout.index("run_id")

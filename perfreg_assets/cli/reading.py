@@ -68,8 +68,9 @@ def verdicts(
     pictures: Path | None,
 ) -> None:
     """Shows verdicts; as a table the versions first, their runs combined. Exit status: 0 something was judged and
-    nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. How many runs
-    (and versions, where the status goes by them) are in which state is said on stderr."""
+    nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. It is of all that is shown:
+    of one version with --app-version. How many runs (and versions, where the status goes by them) are in which state is
+    said on stderr, and which versions were not judged though earlier ones were."""
     chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
     from perfreg_assets.cli.normal_worth import worth_told
     from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
@@ -112,6 +113,7 @@ def verdicts(
         for sentence in worth:
             terminal.say(sentence)
     _note_states(rows, versions, by)
+    _note_unjudged(versions)
     deciding = versions if by == "version" else [*rows, *versions]
     if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
@@ -130,6 +132,25 @@ def _note_states(rows: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[s
     together = sorted({row["version_name"] for row in versions if row["is_anomalous"]})
     if by == "run" and together and not any(row["is_anomalous"] for row in rows):
         terminal.note(f"no run is anomalous by itself, but together those of {', '.join(together)} are: --by version")
+
+
+def _note_unjudged(versions: Sequence[Mapping[str, Any]]) -> None:
+    """Versions after the last of their app that was judged: the exit status says nothing of them, and somebody who
+    waits for a build may take it for the build's. Those at an app's beginning have no history to be judged by."""
+    from perfreg_assets.warehouse.version_verdicts import WHOLE
+
+    named: list[str] = []
+    for app in dict.fromkeys(row["app"] for row in versions):
+        own = [row for row in versions if row["app"] == app and row["axis"] == WHOLE]
+        judged = [number for number, row in enumerate(own) if row["is_anomalous"] is not None]
+        if judged:
+            named += [f"{app} {row['version_name']}" for row in own[judged[-1] + 1 :]]
+    if named:
+        more = f" and {len(named) - _REASONS_TOLD} more" if len(named) > _REASONS_TOLD else ""
+        terminal.note(
+            f"not judged: {', '.join(named[-_REASONS_TOLD:])}{more}; the status is that of versions before "
+            f"{'it' if len(named) == 1 else 'them'}, --app-version asks about one alone"
+        )
 
 
 def _nothing_judged(versions: Sequence[Mapping[str, Any]], nameless: int) -> str:
