@@ -246,6 +246,10 @@ def test_a_trace_that_is_there_twice_is_one_run_of_its_side(tmp_path):
     told = json.loads(result.stdout)
     assert (result.exit_code, told["runs_a"], told["runs_b"]) == (4, *2 * [["0.pftrace", "1.pftrace"]])
     assert [one["reason"] for one in told["excluded"]] == 4 * ["it is the same trace as 0.pftrace, which counts once"]
+    (tmp_path / "a" / "below").mkdir()  # by its own name
+    shutil.copy(tmp_path / "a" / "0.pftrace", tmp_path / "a" / "below" / "0.pftrace")
+    again = json.loads(run("compare", tmp_path / "a", tmp_path / "b", "--app", APP, "--format", "json").stdout)
+    assert again["runs_a"] == told["runs_a"]
 
 
 def test_runs_that_are_on_both_sides_are_told_and_sides_of_the_same_runs_are_not_normal(tmp_path, filled):
@@ -264,6 +268,26 @@ def test_runs_that_are_on_both_sides_are_told_and_sides_of_the_same_runs_are_not
     assert some.exit_code == 0
     named = ", ".join(f"other-{number}.pftrace.gz" for number in range(3))
     assert f"3 of the runs are on both sides and hide what differs: {named}" in some.stderr
+
+
+def test_a_version_of_the_very_traces_of_a_folder_is_the_same_runs(tmp_path):
+    """By the traces themselves, whatever the files are called or packed as."""
+    warehouse, folder = tmp_path / "perfreg.duckdb", tmp_path / "other"
+    for number in range(2):
+        trace = write_trace(tmp_path / "in" / f"{number}.pftrace", 0.2 + number / 10)
+        folder.mkdir(exist_ok=True)
+        (folder / f"packed-{number}.pftrace.gz").write_bytes(gzip.compress(trace.read_bytes()))
+    taken = run("import", tmp_path / "in", *arguments(), warehouse=warehouse)
+    assert taken.exit_code == 0, taken.stderr
+    for sides in ((tmp_path / "in", "1.5.0"), ("1.5.0", folder)):
+        same = run("compare", *sides, "--app", APP, warehouse=warehouse)
+        assert (same.exit_code, same.stderr.count("\n")) == (1, 1)
+        assert f"{sides[0]} and {sides[1]} are the same runs: There is nothing to set beside" in same.stderr
+    write_trace(folder / "own.pftrace", 0.6)
+    some = run("compare", "1.5.0", folder, "--app", APP, warehouse=warehouse)
+    assert some.exit_code == 4  # three runs on one side, two on the other
+    named = "packed-0.pftrace.gz, packed-1.pftrace.gz"
+    assert f"2 of the runs are on both sides and hide what differs: {named}" in some.stderr
 
 
 def test_an_option_of_compare_that_would_change_nothing_is_an_error(tmp_path, filled):

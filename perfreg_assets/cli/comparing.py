@@ -82,7 +82,7 @@ def compare(
             f"only one side was recorded with {', '.join(sorted(differing))}, which changes the load by itself"
         )
     told, found, courses = _compared(first, second, settings)
-    if same := on_both(first, second, settings):
+    if same := on_both(first, second):
         terminal.note(f"{len(same)} of the runs are on both sides and hide what differs: {', '.join(same)}")
     if page is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def _compared(
     for side in (first, second):
         if not side.runs:
             raise Rejected(Reason.NOTHING_TO_COMPARE, f"no run of {side.name} is whole")
-    if len(on_both(first, second, settings)) == len(second.runs) == len(first.runs):
+    if len(on_both(first, second)) == len(second.runs) == len(first.runs):
         raise Rejected(Reason.NOTHING_TO_COMPARE, f"{first.name} and {second.name} are the same runs")
     courses = courses_of(first, second, settings)
     found = compare_sides(courses)

@@ -23,7 +23,6 @@ from perfreg_assets.model.told_details import seconds_of
 from perfreg_assets.model.trace_places import profiles_of, trace_of
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.engines import Engines
-from perfreg_assets.traces.gate import TraceHealth, check_file
 from perfreg_assets.traces.inspection import Inspection, inspect_trace
 from perfreg_assets.traces.profile_files import ProfileFile
 from perfreg_assets.traces.slice_uses import NO_SLICES
@@ -33,6 +32,7 @@ from perfreg_assets.warehouse import slice_uses as slice_table
 from perfreg_assets.warehouse import thread_times as thread_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.runs import RunRow
 
 _SLICES_NOT_ASKED = "its slices were not asked for"
 _NO_SECONDS_KNOWN = "nothing is known of its seconds, as it has no thread times"
@@ -59,7 +59,8 @@ class RunOfSide:
     load_sources: what it was recorded with that changes the load.
     slices: of the app by screen. stacks: core seconds per second of each call stack. Or why there are none.
     seconds: that were recorded of the exploration.
-    path: of the trace that it was read from; None: it is of a warehouse.
+    known_by: what tells its trace: SHA-256 of the file and of what it unpacks to; of a stored run its id, too.
+    exploration: the part of its trace that counts; None where run.json does not say.
     """
 
     label: str
@@ -70,7 +71,8 @@ class RunOfSide:
     slices: SliceUses | str = NO_SLICES
     stacks: Mapping[Entity, float] | str = NO_STACKS
     seconds: float = 0.0
-    path: Path | None = None
+    known_by: frozenset[str] = frozenset()
+    exploration: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,23 +82,6 @@ class Side:
     name: str
     runs: tuple[RunOfSide, ...]
     excluded: tuple[tuple[str, str], ...] = field(default=())
-
-
-class _Counted:
-    """The traces of a side that count already: a session that is there twice, perhaps packed otherwise, is one run."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._known: dict[tuple[int | None, ...], list[tuple[TraceOfSide, str | None]]] = {}
-
-    def same_as(self, one: TraceOfSide, health: TraceHealth) -> str | None:
-        """Label of the one that is the same trace; without, this one counts from now on."""
-        alike = self._known.setdefault((health.unpacked_bytes, health.start_ns, health.end_ns), [])
-        for other, sha256 in alike:
-            if sha256 == health.sha256 or _content(other.path, self._settings) == _content(one.path, self._settings):
-                return other.label
-        alike.append((one, health.sha256))
-        return None
 
 
 def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> Side:
@@ -127,47 +112,46 @@ def of_traces(name: str, traces: Sequence[TraceOfSide], settings: Settings) -> S
 
     with Engines(settings) as engines, ThreadPoolExecutor(usable_cores()) as pool:
         everything = list(zip(traces, pool.map(read, traces), strict=True))
-    runs, excluded, counted = [], [], _Counted(settings)
+    runs, excluded = [], []
+    counted: dict[str | None, str] = {}  # what a trace unpacks to → the first of this side that is it
     for one, (inspection, stacks_told) in everything:
         reason = inspection.health.reason
         if reason is not None:
             excluded.append((one.label, f"{inspection.health.detail}: {reason.sentence}"))
             continue
-        if (same := counted.same_as(one, inspection.health)) is not None:
+        health = inspection.health
+        if (same := counted.get(health.content_sha256)) is not None:
             excluded.append((one.label, f"it is the same trace as {same}, which counts once"))
             continue
+        counted[health.content_sha256] = one.label
         own = [series for series in inspection.series if series.values is not None]
         values = {series.name: series.values for series in own if series.values is not None}
         threads = inspection.threads if isinstance(inspection.threads, ThreadTimes) else None
         units = {series.name: series.unit for series in own}
-        load_sources = frozenset(inspection.health.load_sources or ())
+        load_sources = frozenset(health.load_sources or ())
         runs.append(
             RunOfSide(
                 one.label, values, units, threads, load_sources, inspection.slices, stacks_told,
-                _longest(values) * settings.interval_s, one.path,
+                _longest(values) * settings.interval_s, _marks(health.sha256, health.content_sha256), one.exploration,
             )
         )  # fmt: skip
     return Side(name, tuple(runs), tuple(excluded))
 
 
-def on_both(first: Side, second: Side, settings: Settings) -> list[str]:
+def on_both(first: Side, second: Side) -> list[str]:
     """Labels, on the second side, of runs that are on the first one too: the same run of a warehouse, or the same
-    trace, whatever it is called or packed as there."""
-
-    def is_same(one: RunOfSide, other: RunOfSide) -> bool:
-        if one.path is None or other.path is None:
-            return one.path is other.path and one.label == other.label
-        return _samples(one) == _samples(other) and _content(one.path, settings) == _content(other.path, settings)
-
-    return [own.label for own in second.runs if any(is_same(own, other) for other in first.runs)]
+    trace, in a file or stored, whatever it is called or packed as there."""
+    return [own.label for own in second.runs if any(_is_same(own, other) for other in first.runs)]
 
 
-def _samples(run: RunOfSide) -> dict[str, bytes]:
-    return {name: values.tobytes() for name, values in run.series.items()}
+def _is_same(one: RunOfSide, other: RunOfSide) -> bool:
+    """Two parts of one recording are two runs, where run.json says of both which part is theirs."""
+    is_same_part = None in (one.exploration, other.exploration) or one.exploration == other.exploration
+    return is_same_part and not one.known_by.isdisjoint(other.known_by)
 
 
-def _content(path: Path, settings: Settings) -> str:
-    return check_file(path, settings=settings).content_sha256
+def _marks(*given: str | None) -> frozenset[str]:
+    return frozenset(one for one in given if one is not None)
 
 
 def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Settings, *, opens_traces: bool) -> Side:
@@ -180,7 +164,7 @@ def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Se
         Rejected: DATA_MISSING; ENGINE_UNAVAILABLE.
     """
     threads, traces = thread_table.load(reader, run_ids), trace_table.find(reader, run_ids)
-    slices = slice_table.load_uses(reader, run_ids)
+    slices, rows = slice_table.load_uses(reader, run_ids), run_table.find(reader, run_ids)
     values: dict[str, dict[str, Floats]] = {run_id: {} for run_id in run_ids}
     units: dict[str, str] = {}
     seconds: dict[str, float] = dict.fromkeys(run_ids, 0.0)
@@ -189,11 +173,13 @@ def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Se
         if row.values is not None:
             values[run_id][series] = row.values
             seconds[run_id] = max(seconds[run_id], len(row.values) * row.interval_s)
-    stacks = _stored_stacks(reader, [one for one in run_ids if values[one]], settings, opens_traces=opens_traces)
+    having = {one: rows[one] for one in run_ids if values[one]}
+    stacks = _stored_stacks(reader, having, settings, opens_traces=opens_traces)
     runs = tuple(
         RunOfSide(
             one, values[one], units, threads.get(one), frozenset(traces[one].load_sources or ()),
             slices.get(one, _SLICES_NOT_ASKED), stacks[one], seconds[one],
+            _marks(rows[one].trace_sha256, rows[one].trace_content_sha256, f"run {one}"), rows[one].exploration,
         )
         for one in run_ids
         if values[one]
@@ -202,13 +188,13 @@ def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Se
 
 
 def _stored_stacks(
-    reader: Reader, run_ids: Sequence[str], settings: Settings, *, opens_traces: bool
+    reader: Reader, rows: Mapping[str, RunRow], settings: Settings, *, opens_traces: bool
 ) -> dict[str, Mapping[Entity, float] | str]:
     """run_id → call stacks of its trace and the profiles beside it, or why there are none."""
-    rows, traces = run_table.find(reader, run_ids), trace_table.find(reader, run_ids)
+    traces = trace_table.find(reader, rows)
     profiles = profiles_of(reader, rows, settings)
-    found: dict[str, Mapping[Entity, float] | str] = dict.fromkeys(run_ids, NO_STACKS)
-    having = [one for one in run_ids if one in traces and has_stacks(traces[one].data_sources or (), profiles[one])]
+    found: dict[str, Mapping[Entity, float] | str] = dict.fromkeys(rows, NO_STACKS)
+    having = [one for one in rows if one in traces and has_stacks(traces[one].data_sources or (), profiles[one])]
     if not opens_traces:
         return found | dict.fromkeys(having, NOT_OPENED)
     times = thread_table.load(reader, having)

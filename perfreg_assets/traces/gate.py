@@ -85,6 +85,7 @@ class TraceHealth:
     duration_s: float | None = None
     file_bytes: int | None = None
     sha256: str | None = None
+    content_sha256: str | None = None  # see FileFacts
     unpacked_bytes: int | None = None
     packet_count: int | None = None
     data_sources: tuple[str, ...] = ()
@@ -251,6 +252,7 @@ def check_trace(
         duration_s=(contents.end_ns - contents.start_ns) / 1e9,
         file_bytes=facts.file_bytes,
         sha256=facts.sha256,
+        content_sha256=facts.content_sha256,
         unpacked_bytes=facts.unpacked_bytes,
         packet_count=facts.packet_count,
         data_sources=sources,

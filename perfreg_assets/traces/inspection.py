@@ -235,6 +235,7 @@ def _incomplete(
             known,
             file_bytes=facts.file_bytes,
             sha256=facts.sha256,
+            content_sha256=facts.content_sha256,
             unpacked_bytes=facts.unpacked_bytes,
             packet_count=facts.packet_count,
         )

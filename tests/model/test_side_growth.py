@@ -114,16 +114,15 @@ def test_traces_of_a_warehouse_are_opened_for_stacks_only_where_there_are_some_a
         opened.append((sha256, app, seconds, unpacked_bytes, profiles))
         return {stack("f"): 0.5}
 
-    monkeypatch.setattr(sides.run_table, "find", lambda reader, ids: rows)
     monkeypatch.setattr(sides.trace_table, "find", lambda reader, ids: traces)
     monkeypatch.setattr(sides, "profiles_of", lambda reader, rows, settings: {name: [] for name in rows})
     told = threads(("app", "main", RUNNING, [0.2, 0.4]))
     monkeypatch.setattr(sides.thread_table, "load", lambda reader, ids: {"with": told})
     monkeypatch.setattr(sides, "stacks_of", stacks_of)
-    quiet = sides._stored_stacks(None, list(rows), Settings(), opens_traces=False)
+    quiet = sides._stored_stacks(None, rows, Settings(), opens_traces=False)
     assert quiet == {"with": NOT_OPENED, "without": NO_STACKS, "no seconds": NOT_OPENED}
     assert opened == []
-    found = sides._stored_stacks(None, list(rows), Settings(), opens_traces=True)
+    found = sides._stored_stacks(None, rows, Settings(), opens_traces=True)
     assert (found["with"], found["without"]) == ({stack("f"): 0.5}, NO_STACKS)
     assert "nothing is known of its seconds" in found["no seconds"]
     assert opened == [("with", "app", [(0, 10**9), (10**9, 2 * 10**9)], 7, [])]

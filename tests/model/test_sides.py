@@ -9,6 +9,7 @@ from perfreg_assets.model.sides import (
     Side,
     courses_of,
     mean_course,
+    on_both,
     other_load,
 )
 from perfreg_assets.settings import Settings
@@ -36,6 +37,24 @@ def test_series_of_both_sides_are_compared_judged_ones_first_and_odd_ones_left_o
 def test_sources_that_change_the_load_on_one_side_only_are_named():
     assert other_load(side(run(load_sources=["atrace"])), side(run(load_sources=["atrace", "heap"]))) == {"heap"}
     assert other_load(side(run()), side(run())) == set()
+
+
+def known(label, *known_by, exploration=None):
+    return RunOfSide(label, {}, {}, None, known_by=frozenset(known_by), exploration=exploration)
+
+
+def test_runs_are_on_both_sides_by_what_their_traces_are_known_by():
+    stored = side(known("7f", "file", "content", "run 7f"), known("8a", "run 8a"))
+    assert on_both(stored, side(known("a.gz", "packed", "content"), known("b", "other"))) == ["a.gz"]
+    assert on_both(stored, stored) == ["7f", "8a"]  # of one nothing but its id is known
+    assert on_both(side(known("a"), known("b")), side(known("a"), known("b"))) == []  # a name alone says nothing
+
+
+def test_two_parts_of_one_recording_are_two_runs():
+    first = side(known("a", "content", exploration=(0, 5)))
+    assert on_both(first, side(known("b", "content", exploration=(5, 9)))) == []
+    assert on_both(first, side(known("b", "content", exploration=(0, 5)))) == ["b"]
+    assert on_both(first, side(known("whole", "content"))) == ["whole"]
 
 
 def test_the_mean_course_goes_as_far_as_the_shortest_run():
