@@ -1,5 +1,7 @@
 -- A row is the level of a series in a version, beside the band of what its runs were compared with.
--- depends: series_levels, version_ranks, compared_with
+-- Its runs may be of several configurations, which are pooled on both sides: config_count says so. A row per configuration
+-- would be another table, and what reads this one has a row per version and series.
+-- depends: version_ranks, compared_with
 CREATE VIEW marts.trends AS
 SELECT
     levels.app,
@@ -18,21 +20,24 @@ SELECT
     bands.band_low,
     bands.band_median,
     bands.band_high,
-    levels.level_median / nullif(bands.band_median, 0) - 1 AS change_ratio
+    levels.level_median / nullif(bands.band_median, 0) - 1 AS change_ratio,
+    levels.config_count
 FROM (
     SELECT
         runs.app,
         runs.version_name,
-        runs.series,
-        any_value(runs.unit) AS unit,
+        measured.series,
+        any_value(measured.unit) AS unit,
         count(*) AS run_count,
-        avg(runs.mean ORDER BY runs.mean) AS level_mean,  -- in an order: sums of floats depend on it
-        median(runs.mean) AS level_median,
-        min(runs.mean) AS level_minimum,
-        max(runs.mean) AS level_maximum,
-        median(runs.growth_per_s) AS growth_per_s_median
-    FROM marts.series_levels AS runs
-    GROUP BY runs.app, runs.version_name, runs.series
+        avg(measured.mean ORDER BY measured.mean) AS level_mean,  -- in an order: sums of floats depend on it
+        median(measured.mean) AS level_median,
+        min(measured.mean) AS level_minimum,
+        max(measured.mean) AS level_maximum,
+        median(measured.growth_per_s) AS growth_per_s_median,
+        count(DISTINCT runs.config_hash) AS config_count
+    FROM core.series_levels AS measured
+    JOIN core.runs AS runs ON runs.run_id = measured.run_id
+    GROUP BY runs.app, runs.version_name, measured.series
 ) AS levels
 JOIN marts.version_ranks AS versions ON versions.app = levels.app AND versions.version_name = levels.version_name
 LEFT JOIN (

@@ -219,6 +219,20 @@ def test_the_last_version_stands_out_in_regressions_and_trends(sample: Warehouse
     assert changes["1.2.0"] > changes["1.1.0"]
 
 
+def test_a_trend_says_how_many_configurations_it_pools(sample: Warehouse) -> None:
+    """A row is a version's, whatever its runs were recorded with: levels of two devices are then one median."""
+    with sample.reading() as reader:
+        told = reader.rows("SELECT app, version_name, series, config_count FROM marts.trends")
+        known = reader.rows(
+            "SELECT runs.app, runs.version_name, levels.series, count(DISTINCT runs.config_hash) "
+            "FROM core.series_levels AS levels JOIN core.runs AS runs USING (run_id) GROUP BY ALL"
+        )
+        keys = reader.value("SELECT count(DISTINCT (app, version_name, series)) FROM marts.trends")
+    assert sorted(told) == sorted(known)
+    assert {count for *_, count in told} == {1, 2}  # one of the sample's runs is of another configuration
+    assert keys == len(told)  # its readers rely on one row per version and series
+
+
 def test_a_script_has_no_time_limit_to_miss(sample_copy: Warehouse) -> None:
     late = "SELECT count(*) FROM marts.data_quality WHERE reason_code = 'time_limit_missed'"
     with sample_copy.writing() as writer:
