@@ -25,12 +25,12 @@ def of_marts_runs(reader: Reader, run_ids: Sequence[str]) -> Iterator[tuple[str,
     a few; the app that they are of does.
     """
     if len(run_ids) <= FEW:
-        yield from ((of(ids), ids) for ids in in_turns(run_ids))
+        yield from ((of(reader, ids), []) for ids in in_turns(run_ids))
         return
-    for group, marks in grouped(run_ids):
+    for group in grouped(run_ids):
         apps: dict[str | None, list[str]] = defaultdict(list)
-        for run_id, app in reader.rows(f"SELECT run_id, app FROM core.runs WHERE run_id IN ({marks})", group):
+        for run_id, app in reader.rows(f"SELECT run_id, app FROM core.runs WHERE {of(reader, group)}"):
             apps[app].append(run_id)
         for app, ids in apps.items():
             of_app, bound = ("app IS NULL", []) if app is None else ("app = ?", [app])
-            yield f"{of(ids)} AND {of_app}", [*ids, *bound]
+            yield f"{of(reader, ids)} AND {of_app}", bound

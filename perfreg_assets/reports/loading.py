@@ -98,7 +98,7 @@ def load_verdicts(reader: Reader, run_ids: Sequence[str]) -> list[Verdict]:
 
 def _verdicts(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Verdict]]:
     found: dict[str, list[Verdict]] = defaultdict(list)
-    for row in reader.dicts(f"{_VERDICTS} AND {of(run_ids)} ORDER BY run_id, series", run_ids):
+    for row in reader.dicts(f"{_VERDICTS} AND {of(reader, run_ids)} ORDER BY run_id, series"):
         verdict = Verdict(
             run_id=row["run_id"],
             series=row["series"],
@@ -126,7 +126,7 @@ SELECT run_id, axis, state, series, excess_ratio, explanation FROM marts.axis_ve
 
 def load_axis_verdicts(reader: Reader, run_ids: Sequence[str]) -> list[AxisVerdict]:
     """Current states of axes of some runs; a run's in the order of the catalogue."""
-    found = [AxisVerdict(**row) for row in reader.dicts(f"{_AXES} AND {of(run_ids)}", run_ids)]
+    found = [AxisVerdict(**row) for row in reader.dicts(f"{_AXES} AND {of(reader, run_ids)}")]
     return sorted(found, key=lambda one: (one.run_id, axis_place(one.axis)))
 
 
@@ -151,7 +151,7 @@ def run_fingerprints(
     ids = list(runs)
     own = stamps.of_runs(reader, ids) if own is None else own
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(ids)), ids):
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(reader, ids))):
         candidates[run_id].append(tuple(facts))
     beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
     members = {
@@ -180,9 +180,9 @@ def load_dependents(reader: Reader, run_ids: Sequence[str]) -> set[str]:
     """Runs that have one of these in their history, or nearly had."""
     return {
         run_id
-        for ids, _ in grouped(run_ids)
+        for ids in grouped(run_ids)
         for (run_id,) in reader.rows(
-            f"SELECT DISTINCT run_id FROM marts.history_candidates WHERE {of(ids, 'history_run_id')}", ids
+            f"SELECT DISTINCT run_id FROM marts.history_candidates WHERE {of(reader, ids, 'history_run_no')}"
         )
     }
 
@@ -303,8 +303,7 @@ def _series_arrays(
 def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
     rows = reader.rows(
         "SELECT run_id, step, ts_ns, state_hash, screen, action, screen_after, state_hash_after FROM marts.run_paths "
-        f"WHERE {of(run_ids)} ORDER BY run_id, step",
-        run_ids,
+        f"WHERE {of(reader, run_ids)} ORDER BY run_id, step"
     )
     found: dict[str, list[PathStep]] = defaultdict(list)
     for run_id, *step in rows:
@@ -315,9 +314,8 @@ def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, 
 def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attachment]]:
     found: dict[str, list[Attachment]] = defaultdict(list)
     for run_id, *facts in reader.rows(
-        f"SELECT run_id, file_name, kind, file_bytes, offset_s FROM marts.attachments WHERE {of(run_ids)} "
-        "ORDER BY run_id, offset_s NULLS LAST, file_name",
-        run_ids,
+        f"SELECT run_id, file_name, kind, file_bytes, offset_s FROM marts.attachments WHERE {of(reader, run_ids)} "
+        "ORDER BY run_id, offset_s NULLS LAST, file_name"
     ):
         found[run_id].append(Attachment(*facts))
     return found
@@ -328,13 +326,13 @@ def _histories(
 ) -> dict[str, History]:
     """What each run is compared with by the detector of its verdict."""
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(run_ids)), run_ids):
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(reader, run_ids))):
         candidates[run_id].append(tuple(facts))
     found = {}
     for row in reader.dicts(
         "SELECT run_id, state, way, history_size, history_maximum, history_minimum, similarity_minimum, "
-        f"candidate_count, excluded_counts::VARCHAR AS excluded_counts FROM marts.history_states WHERE {of(run_ids)}",
-        run_ids,
+        "candidate_count, excluded_counts::VARCHAR AS excluded_counts "
+        f"FROM marts.history_states WHERE {of(reader, run_ids)}"
     ):
         verdict = verdicts.get(row["run_id"], {}).get(RUN_LEVEL)
         way = row["way"] if verdict is None else detection.way_of(detection.definition_of(verdict.detector), row["way"])
@@ -407,8 +405,7 @@ def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Di
         f"(evidence ->> '{TRANSIENT_START_S}')::DOUBLE AS transient_start_s, "
         f"(evidence ->> '{TRANSIENT_END_S}')::DOUBLE AS transient_end_s, "
         f"(evidence ->> '{UNIT_RUNS}')::DOUBLE AS unit_runs FROM marts.distances "
-        f"WHERE is_latest AND distance IS NOT NULL AND {of(ids)} ORDER BY detector DESC",
-        ids,
+        f"WHERE is_latest AND distance IS NOT NULL AND {of(reader, ids)} ORDER BY detector DESC"
     ):
         key = (row.pop("run_id"), row.pop("series"))
         row["history_distances"] = tuple(v for v in row["history_distances"] or () if v is not None and np.isfinite(v))
@@ -428,8 +425,8 @@ def _barycenters(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[
 
 def _profiles(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Profile]:
     table = reader.arrow(
-        f"SELECT run_id, series, window_s, threshold_low, threshold_high, profile FROM marts.profiles WHERE {of(ids)}",
-        ids,
+        "SELECT run_id, series, window_s, threshold_low, threshold_high, profile "
+        f"FROM marts.profiles WHERE {of(reader, ids)}"
     )
     values = _lists(table.column("profile"))
     plain = table.drop_columns(["profile"]).to_pylist()
@@ -450,8 +447,7 @@ def _discords(reader: Reader, ids: Sequence[str]) -> dict[str, dict[str, tuple[D
     found: dict[str, dict[str, tuple[Discord, ...]]] = defaultdict(dict)
     for row in reader.dicts(
         "SELECT run_id, series, start_s, end_s, peak_s, start_ns, end_ns, confidence, profile_value, screens "
-        f"FROM marts.discords WHERE {of(ids)} ORDER BY run_id, series, start_s",
-        ids,
+        f"FROM marts.discords WHERE {of(reader, ids)} ORDER BY run_id, series, start_s"
     ):
         of_run, series = found[row.pop("run_id")], row.pop("series")
         row["screens"] = tuple(row["screens"] or ())
@@ -462,8 +458,7 @@ def _discords(reader: Reader, ids: Sequence[str]) -> dict[str, dict[str, tuple[D
 def _places(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Place]:
     rows = reader.rows(
         "SELECT run_id, series, localisation_state, reason, examined_start_s, examined_end_s "
-        f"FROM marts.localisations WHERE {of(ids)}",
-        ids,
+        f"FROM marts.localisations WHERE {of(reader, ids)}"
     )
     return {(run_id, series): Place(*facts) for run_id, series, *facts in rows}
 

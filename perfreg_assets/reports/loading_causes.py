@@ -32,14 +32,14 @@ def load_explained(
 ) -> dict[tuple[str, str], tuple[Explained, ...]]:
     """(run_id, series) → its suspicious windows with what grew in them, the surest first."""
     looked_at = sorted(states.explained(reader, run_ids))  # most runs have no windows, and these marts cost
-    windows = [row for ids in in_turns(looked_at) for row in reader.dicts(_WINDOWS.format(of=of(ids)), ids)]
+    windows = [row for ids in in_turns(looked_at) for row in reader.dicts(_WINDOWS.format(of=of(reader, ids)))]
     explained = sorted({row["run_id"] for row in windows})
     if not explained:
         return {}
     causes: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
     others: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
     for ids in in_turns(explained):
-        for row in reader.dicts(_GROWN.format(of=of(ids)), ids):
+        for row in reader.dicts(_GROWN.format(of=of(reader, ids))):
             kind = causes if row.pop("is_cause") else others
             kind[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))
     stacks = table.stacks(reader, explained) if with_stacks else {}

@@ -22,7 +22,7 @@ _WHOLE = """
 SELECT whole.run_id, whole.app_mah_per_h, whole.total_mah_per_h, whole.battery_ratio_per_h, whole.history_count,
        whole.app_change_ratio, whole.total_change_ratio, states.profile_name, states.is_foreign_profile,
        states.has_idle_states, states.profile_doubt
-FROM marts.energy_by_run AS whole JOIN marts.energy_states AS states ON states.run_id = whole.run_id
+FROM marts.energy_by_run AS whole JOIN marts.energy_states AS states ON states.run_no = whole.run_no
 WHERE {of}
 """
 _SCREENS = """
@@ -37,20 +37,20 @@ WHERE {of} ORDER BY run_id, method_self_mah DESC, thread, method
 
 def load_energies(reader: Reader, run_ids: Sequence[str]) -> dict[str, EnergyView]:
     """run_id → what it cost, of runs that were estimated."""
-    named = of(run_ids)
+    named = of(reader, run_ids)
     costs: dict[str, dict[str, dict[str, dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
-    for row in reader.dicts(_COSTS.format(of=named), run_ids):
+    for row in reader.dicts(_COSTS.format(of=named)):
         costs[row["run_id"]][row["component"]][row["scope"]] = row
     screens: dict[str, list[ScreenCost]] = defaultdict(list)
-    for row in reader.dicts(_SCREENS.format(of=named), run_ids):
+    for row in reader.dicts(_SCREENS.format(of=named)):
         screens[row.pop("run_id")].append(ScreenCost(**row))
     methods: dict[str, list[MethodCost]] = defaultdict(list)
-    for row in reader.dicts(_METHODS.format(of=named), run_ids):
+    for row in reader.dicts(_METHODS.format(of=named)):
         if len(methods[run_id := row.pop("run_id")]) < _SHOWN_METHODS:
             methods[run_id].append(MethodCost(**row))
     accuracy = {row.pop("run_id"): row for row in energies.accuracies(reader, run_ids)}
     found = {}
-    for row in reader.dicts(_WHOLE.format(of=of(run_ids, "whole.run_id")), run_ids):
+    for row in reader.dicts(_WHOLE.format(of=of(reader, run_ids, "whole.run_no"))):
         run_id = row.pop("run_id")
         found[run_id] = EnergyView(
             **row,

@@ -29,7 +29,7 @@ from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.run_conditions import grouped, of
+from perfreg_assets.warehouse.run_conditions import among, grouped, of
 
 OMEGA_STEPS = 40
 """Of the curve on the ω page, per 1.0; their number times ω is exact where the division by 0.025 is not."""
@@ -138,11 +138,11 @@ SORTS = {
 _WORST = """
 LEFT JOIN (
     SELECT
-        run_id,
+        run_no,
         max(greatest(distance, 0) / threshold) FILTER (threshold > 0 AND series <> '*') AS ratio,
         max(critical_omega) FILTER (series = '*') AS critical_omega
-    FROM marts.verdicts WHERE is_current GROUP BY run_id
-) AS worst ON worst.run_id = runs.run_id
+    FROM marts.verdicts WHERE is_current GROUP BY run_no
+) AS worst ON worst.run_no = runs.run_no
 """
 
 
@@ -190,13 +190,13 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
         add("runs.reason_code = ?", query.reason)
     if query.axis is not None:
         add(
-            "runs.run_id IN (SELECT run_id FROM marts.axis_verdicts WHERE is_current AND axis = ? AND state = ?)",
+            "runs.run_no IN (SELECT run_no FROM marts.axis_verdicts WHERE is_current AND axis = ? AND state = ?)",
             query.axis,
             query.axis_state,
         )
     if query.series is not None:
         add(
-            "runs.run_id IN (SELECT run_id FROM marts.verdicts WHERE is_current AND is_anomalous AND series = ?)",
+            "runs.run_no IN (SELECT run_no FROM marts.verdicts WHERE is_current AND is_anomalous AND series = ?)",
             query.series,
         )
     if query.part:
@@ -220,7 +220,7 @@ FROM marts.verdicts WHERE is_current AND {of}
 """
 _MEMBERS = """
 SELECT sets.run_id, members.history_run_id
-FROM marts.history_states AS sets JOIN marts.compared_with AS members ON members.run_id = sets.run_id
+FROM marts.history_states AS sets JOIN marts.compared_with AS members ON members.run_no = sets.run_no
 WHERE (sets.state = 'ready' OR members.way = 'any_path') AND {of}
 """
 _LEVELS = """
@@ -285,8 +285,8 @@ def _judged(
     of_run: dict[tuple[str, str], OfRun] = {}
     judged: dict[tuple[str, str], list[tuple[str, OfRun]]] = defaultdict(list)
     lacking: dict[tuple[str, str], int] = defaultdict(int)
-    for ids, _ in grouped(version_of):
-        for run_id, series, state, is_anomalous, ratio, missing in reader.rows(_JUDGED.format(of=of(ids)), ids):
+    for ids in grouped(version_of):
+        for run_id, series, state, is_anomalous, ratio, missing in reader.rows(_JUDGED.format(of=of(reader, ids))):
             version = version_of[run_id]
             if series == RUN_LEVEL:
                 anomalous[version] += bool(is_anomalous)
@@ -316,8 +316,8 @@ def _cell(verdicts: Sequence[tuple[str, OfRun]], lacking: int) -> SeriesCell:
 
 def _members(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for ids, _ in grouped(run_ids):
-        for run_id, member in reader.rows(_MEMBERS.format(of=of(ids, "sets.run_id")), ids):
+    for ids in grouped(run_ids):
+        for run_id, member in reader.rows(_MEMBERS.format(of=of(reader, ids, "sets.run_no"))):
             found[run_id].append(member)
     return found
 
@@ -328,9 +328,9 @@ def _means(
     """Unit of each series, and the mean of each (run_id, series)."""
     units: dict[str, str] = {}
     means: dict[tuple[str, str], float] = {}
-    for ids, _ in grouped(run_ids):
+    for ids in grouped(run_ids):
         for run_id, name, unit, mean in reader.rows(
-            _LEVELS.format(of=of(ids), of_series=of(series, "series")), [*ids, *series]
+            _LEVELS.format(of=of(reader, ids), of_series=among(series, "series")), series
         ):
             units[name] = unit
             means[run_id, name] = mean
@@ -372,7 +372,7 @@ def load_axes(reader: Reader, series: Sequence[str]) -> dict[str, str]:
     own = {
         name
         for (name,) in reader.rows(
-            f"SELECT DISTINCT metric FROM marts.measurements WHERE {of(unknown, 'metric')}", unknown
+            f"SELECT DISTINCT metric FROM marts.measurements WHERE {among(unknown, 'metric')}", unknown
         )
     }
     return {name: definition_of(name).axis if is_known(name) else "app" if name in own else "other" for name in series}

@@ -13,7 +13,7 @@ from perfreg_assets.methods.detectors import make_detector
 from perfreg_assets.reports.data import Distances, MetricView, Verdict
 from perfreg_assets.reports.metric_limits import metric_limits
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.run_conditions import grouped
+from perfreg_assets.warehouse.run_conditions import grouped, of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,15 @@ class Measured:
 
 _MEASUREMENTS = """
 SELECT subject_id, metric, unit, worse, "value", reason FROM marts.measurements
-WHERE subject_kind = 'run' AND subject_id IN ({marks}) ORDER BY subject_id, metric
+WHERE subject_kind = 'run' AND {of} ORDER BY subject_id, metric
 """
 
 
 def load_measurements(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str, Measured]]:
     """run_id → metric → row, for the runs that have any."""
     found: dict[str, dict[str, Measured]] = defaultdict(dict)
-    for ids, marks in grouped(run_ids):
-        for run_id, metric, unit, worse, value, reason in reader.rows(_MEASUREMENTS.format(marks=marks), ids):
+    for ids in grouped(run_ids):
+        for run_id, metric, unit, worse, value, reason in reader.rows(_MEASUREMENTS.format(of=of(reader, ids))):
             definition = metric_definition(metric, unit=unit, worse=cast(Worse, worse))
             found[run_id][metric] = Measured(definition, value, reason)
     return dict(found)

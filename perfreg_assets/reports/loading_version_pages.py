@@ -150,7 +150,7 @@ def _worst(reader: Reader, run_of: Mapping[str, str]) -> dict[str, Worst]:
     runs, windows = load_runs(reader, ids), load_discords(reader, ids)
     explained = load_explained(reader, ids, with_stacks=False)
     nearest = {
-        row[0]: Nearest(row[1], row[2], row[3]) for row in reader.rows(_NEAREST.format(of=of(ids)), ids)
+        row[0]: Nearest(row[1], row[2], row[3]) for row in reader.rows(_NEAREST.format(of=of(reader, ids)))
     }  # the last of a run's rows is the nearest
     decisive: dict[str, Verdict] = {}
     for verdict in load_verdicts(reader, ids):

@@ -31,10 +31,10 @@ class Picture:
 _WORST = """
 SELECT judged.run_id, judged.series, judged.version_name, judged.state
 FROM marts.verdicts AS judged
-LEFT JOIN (SELECT DISTINCT run_id, series FROM marts.discords WHERE {of}) AS placed
-    ON placed.run_id = judged.run_id AND placed.series = judged.series
+LEFT JOIN (SELECT DISTINCT run_no, run_id, series FROM marts.discords WHERE {of}) AS placed
+    ON placed.run_no = judged.run_no AND placed.series = judged.series
 WHERE judged.is_current AND judged.state IN ('anomalous', 'improved', 'normal') AND judged.series <> ? AND {of_judged}
-    AND judged.series NOT IN (SELECT metric FROM marts.measurements WHERE subject_kind = 'run' AND {of_subject})
+    AND judged.series NOT IN (SELECT metric FROM marts.measurements WHERE subject_kind = 'run' AND {of})
 ORDER BY judged.is_anomalous DESC, placed.run_id IS NOT NULL DESC, judged.critical_omega DESC, judged.run_id DESC,
     judged.series
 LIMIT 1
@@ -47,10 +47,9 @@ def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> 
     Args:
         run_ids: of these runs only; None: of all.
     """
-    ids = [] if run_ids is None else list(run_ids)
-    columns = {"of": "run_id", "of_judged": "judged.run_id", "of_subject": "subject_id"}
-    conditions = {name: "true" if run_ids is None else of(ids, column) for name, column in columns.items()}
-    rows = reader.rows(_WORST.format(**conditions), [*ids, RUN_LEVEL, *ids, *ids])
+    columns = {"of": "run_no", "of_judged": "judged.run_no"}
+    conditions = {name: "true" if run_ids is None else of(reader, run_ids, column) for name, column in columns.items()}
+    rows = reader.rows(_WORST.format(**conditions), [RUN_LEVEL])
     if not rows:
         return None
     run_id, series, version_name, state = rows[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perfreg_assets.warehouse import reductions
+from perfreg_assets.warehouse import reductions, run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.reductions import ReductionRow
 
@@ -14,7 +14,7 @@ REFERENCE_PREFIX = "archive:"
 _NORMAL = """
 SELECT runs.run_id
 FROM marts.runs AS runs
-JOIN core.traces AS traces USING (run_id)
+JOIN core.traces AS traces USING (run_no)
 WHERE runs.state = 'complete' AND runs.run_verdict = 'normal' AND runs.review_status IS NULL AND NOT runs.is_excluded
     AND runs.functional_problem_count = 0 AND runs.has_trace AND traces.reduced_sha256 IS NULL
     AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[])))
@@ -36,19 +36,16 @@ def normal_runs(reader: Reader, *, days: float, keys: Iterable[str] | None = Non
 
 def reduced_runs(reader: Reader, run_ids: Iterable[str] | None = None) -> set[str]:
     """Those of some runs (default: all) whose trace was reduced in place."""
-    chosen = None if run_ids is None else list(run_ids)
-    found = reader.rows(
-        "SELECT run_id FROM core.traces WHERE reduced_sha256 IS NOT NULL "
-        "AND ($1 IS NULL OR run_id IN (SELECT unnest($1::VARCHAR[])))",
-        [chosen],
-    )
+    chosen = "true" if run_ids is None else run_conditions.of(reader, run_ids)
+    found = reader.rows(f"SELECT run_id FROM core.traces WHERE reduced_sha256 IS NOT NULL AND {chosen}")
     return {run_id for (run_id,) in found}
 
 
 def note_reduced(writer: Writer, run_id: str, row: ReductionRow) -> None:
     """Says that a run's trace is a reduced one from now on: it is not read again."""
     reductions.store(writer, row)
-    writer.execute("UPDATE core.traces SET reduced_sha256 = ? WHERE run_id = ?", [row.reduced_sha256, run_id])
+    of_run = run_conditions.of(writer, [run_id])
+    writer.execute(f"UPDATE core.traces SET reduced_sha256 = ? WHERE {of_run}", [row.reduced_sha256])
 
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, to_arrow
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, to_arrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class AttachmentRow:
     ts_ns: int | None
 
 
-ATTACHMENTS = Table("core.attachments", AttachmentRow, ("run_id",), keys=("run_id", "file_name"))
+ATTACHMENTS = Table("core.attachments", AttachmentRow, ("run_id",), keys=("run_id", "file_name"), numbers=OF_RUN)
 
 
 def replace(writer: Writer, run_ids: Iterable[str], rows: Sequence[AttachmentRow]) -> int:
@@ -37,8 +38,8 @@ PROFILES = ("method_trace", "call_stacks")
 def of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[AttachmentRow]]:
     """run_id -> its attachments in order of their moments, those without one last; every run is in the result."""
     found: dict[str, list[AttachmentRow]] = {run_id: [] for run_id in run_ids}
-    condition = "run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id, ts_ns NULLS LAST, file_name"
-    for row in load(reader, ATTACHMENTS, condition, [list(found)]):
+    condition = f"{run_conditions.of(reader, found)} ORDER BY run_id, ts_ns NULLS LAST, file_name"
+    for row in load(reader, ATTACHMENTS, condition):
         found[row.run_id].append(row)
     return found
 
@@ -46,7 +47,7 @@ def of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Attachment
 def profiles_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[AttachmentRow]]:
     """run_id -> its profiles by name; every run is in the result."""
     found: dict[str, list[AttachmentRow]] = {run_id: [] for run_id in run_ids}
-    condition = f"kind IN {PROFILES} AND list_contains(?::VARCHAR[], run_id) ORDER BY run_id, file_name"
-    for row in load(reader, ATTACHMENTS, condition, [list(found)]):
+    condition = f"kind IN {PROFILES} AND {run_conditions.of(reader, found)} ORDER BY run_id, file_name"
+    for row in load(reader, ATTACHMENTS, condition):
         found[row.run_id].append(row)
     return found

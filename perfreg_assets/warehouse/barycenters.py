@@ -13,7 +13,7 @@ from perfreg_assets import __version__
 from perfreg_assets.warehouse import joining, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,9 @@ def _averages(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray]
 BARYCENTERS = Table(
     "core.barycenters", BarycenterRow, ("barycenter_id",), keys=("barycenter_id",), outside="values", fetch=_averages
 )
-RUN_BARYCENTERS = Table("core.run_barycenters", RunBarycenterRow, ("run_id",), keys=("run_id", "series"))
+RUN_BARYCENTERS = Table(
+    "core.run_barycenters", RunBarycenterRow, ("run_id",), keys=("run_id", "series"), numbers=OF_RUN
+)
 
 
 def insert_missing(writer: Writer, rows: Sequence[BarycenterRow], runs: Mapping[str, str] | None = None) -> int:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import joining, run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, insert_all, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, insert_all, now_utc, to_arrow, with_column
 from perfreg_assets.warehouse.unread_traces import UNREAD, UnreadRow
 
 SCHED, THREAD_STATE, MEMORY = "sched", "thread_state", "memory"
@@ -120,10 +120,12 @@ class StackRow:
     history_median: float | None
 
 
-RUNS = Table("core.cause_runs", RunRow, ("run_id",), ("run_id",))
-WINDOWS = Table("core.cause_windows", WindowRow, ("run_id",), ("run_id", "series", "window_index"))
-CAUSES = Table("core.causes", CauseRow, ("run_id",), ("run_id", "series", "window_index", "is_cause", "rank"))
-SOURCES = Table("core.cause_sources", SourceRow, ("run_id",), ("run_id", "source"))
+RUNS = Table("core.cause_runs", RunRow, ("run_id",), ("run_id",), numbers=OF_RUN)
+WINDOWS = Table("core.cause_windows", WindowRow, ("run_id",), ("run_id", "series", "window_index"), numbers=OF_RUN)
+CAUSES = Table(
+    "core.causes", CauseRow, ("run_id",), ("run_id", "series", "window_index", "is_cause", "rank"), numbers=OF_RUN
+)
+SOURCES = Table("core.cause_sources", SourceRow, ("run_id",), ("run_id", "source"), numbers=OF_RUN)
 _TABLES: tuple[Table[Any], ...] = (RUNS, WINDOWS, CAUSES, SOURCES, UNREAD)
 
 
@@ -161,9 +163,9 @@ SELECT
     coalesce(windows.end_ns, samples.start_ns + (samples.sample_count * samples.interval_s * 1e9)::BIGINT),
     windows.confidence
 FROM core.profiles AS found
-JOIN core.time_series AS samples ON samples.run_id = found.run_id AND samples.series = found.series
-LEFT JOIN core.discords AS windows ON windows.run_id = found.run_id AND windows.series = found.series
-WHERE found.run_id IN (SELECT unnest(?::VARCHAR[])) AND samples.start_ns IS NOT NULL
+JOIN core.time_series AS samples ON samples.run_no = found.run_no AND samples.series = found.series
+LEFT JOIN core.discords AS windows ON windows.run_no = found.run_no AND windows.series = found.series
+WHERE {of} AND samples.start_ns IS NOT NULL
 ORDER BY found.run_id, windows.confidence DESC NULLS LAST, 6, found.series
 """
 
@@ -172,7 +174,7 @@ def suspicious(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Suspici
     """run_id -> what is suspicious of it, the surest first; of every run asked for."""
     ids = list(run_ids)
     found: dict[str, list[Suspicious]] = {run_id: [] for run_id in ids}
-    for row in reader.rows(_SUSPICIOUS, [ids]):
+    for row in reader.rows(_SUSPICIOUS.format(of=run_conditions.of(reader, ids, "found.run_no"))):
         found[row[0]].append(Suspicious(*row))
     return found
 
@@ -217,12 +219,11 @@ def _insert_runs(writer: Writer, found: Sequence[Explained]) -> None:
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     """Explained windows of some runs, their causes, and the runs that something else disturbed."""
+    of_runs = run_conditions.of(reader, run_ids)
     (row,) = reader.dicts(
-        "SELECT (SELECT count(*) FROM core.causes WHERE is_cause AND list_contains($ids::VARCHAR[], run_id)) "
-        "AS causes, count(*) AS explained_windows, "
-        "count(DISTINCT run_id) FILTER (disturbance IS NOT NULL) AS disturbed_runs "
-        "FROM core.cause_windows WHERE list_contains($ids::VARCHAR[], run_id)",
-        {"ids": list(run_ids)},
+        f"SELECT (SELECT count(*) FROM core.causes WHERE is_cause AND {of_runs}) AS causes, "
+        "count(*) AS explained_windows, count(DISTINCT run_id) FILTER (disturbance IS NOT NULL) AS disturbed_runs "
+        f"FROM core.cause_windows WHERE {of_runs}"
     )
     return row
 
@@ -262,9 +263,9 @@ def of_versions(reader: Reader, app: str, version_names: Collection[str]) -> dic
 def from_traces(reader: Reader, run_id: str) -> list[dict[str, Any]]:
     """Rows of marts.grown that came from a run's trace, in their order."""
     return reader.dicts(
-        "SELECT * FROM marts.grown WHERE run_id = $run AND list_contains($sources::VARCHAR[], source) "
-        "ORDER BY series, window_index, NOT is_cause, rank",
-        {"run": run_id, "sources": list(FROM_TRACES)},
+        f"SELECT * FROM marts.grown WHERE {run_conditions.of(reader, [run_id])} "
+        "AND list_contains(?::VARCHAR[], source) ORDER BY series, window_index, NOT is_cause, rank",
+        [list(FROM_TRACES)],
     )
 
 
@@ -273,7 +274,8 @@ def windows(reader: Reader, run_id: str) -> dict[tuple[str, str, int], tuple[int
     return {
         (run_id, series, index): (start_ns, end_ns)
         for series, index, start_ns, end_ns in reader.rows(
-            "SELECT series, window_index, start_ns, end_ns FROM marts.cause_windows WHERE run_id = ?", [run_id]
+            "SELECT series, window_index, start_ns, end_ns FROM marts.cause_windows "
+            f"WHERE {run_conditions.of(reader, [run_id])}"
         )
     }
 
@@ -288,8 +290,7 @@ def stacks(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str, int],
     files = dict(
         reader.rows(
             "SELECT run_id, values_file FROM core.cause_runs "
-            "WHERE values_file IS NOT NULL AND list_contains(?::VARCHAR[], run_id)",
-            [list(run_ids)],
+            f"WHERE values_file IS NOT NULL AND {run_conditions.of(reader, run_ids)}"
         )
     )
     columns = ("run_id", "position", "series", "window_index", *_OF_STACK)

@@ -9,10 +9,10 @@ from datetime import datetime
 import numpy as np
 
 from perfreg_assets import __version__
-from perfreg_assets.warehouse import causes, joining, value_files
+from perfreg_assets.warehouse import causes, joining, run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ class DiscordRow:
             raise ValueError(f"window {self.window_index} from {stretch} has its peak at {self.peak_s:g} s")
 
 
-PROFILES = Table("core.profiles", ProfileRow, ("run_id",), keys=("run_id", "series"), outside="profile")
-DISCORDS = Table("core.discords", DiscordRow, ("run_id",), keys=("run_id", "series", "window_index"))
+PROFILES = Table("core.profiles", ProfileRow, ("run_id",), keys=("run_id", "series"), outside="profile", numbers=OF_RUN)
+DISCORDS = Table("core.discords", DiscordRow, ("run_id",), keys=("run_id", "series", "window_index"), numbers=OF_RUN)
 
 
 def replace_runs(
@@ -95,12 +95,11 @@ def replace_runs(
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
     """Anomalous series that were localised, their windows and the seconds in them, of some runs."""
-    ids = list(run_ids)
+    of_runs = run_conditions.of(reader, run_ids)
     (row,) = reader.dicts(
-        "SELECT (SELECT count(*) FROM core.profiles WHERE list_contains($ids::VARCHAR[], run_id)) AS anomalous_series, "
-        "(SELECT count(*) FROM core.profiles WHERE failure IS NOT NULL AND list_contains($ids::VARCHAR[], run_id)) "
-        "AS not_computed, count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
-        "FROM core.discords WHERE list_contains($ids::VARCHAR[], run_id)",
-        {"ids": ids},
+        f"SELECT (SELECT count(*) FROM core.profiles WHERE {of_runs}) AS anomalous_series, "
+        f"(SELECT count(*) FROM core.profiles WHERE failure IS NOT NULL AND {of_runs}) AS not_computed, "
+        "count(*) AS discords, coalesce(round(sum(end_s - start_s), 3), 0) AS suspicious_seconds "
+        f"FROM core.discords WHERE {of_runs}"
     )
     return row

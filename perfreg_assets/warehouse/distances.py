@@ -11,9 +11,9 @@ import numpy as np
 from perfreg_assets import __version__
 from perfreg_assets.catalogue import is_known
 from perfreg_assets.run import RUN_LEVEL
-from perfreg_assets.warehouse import verdicts
+from perfreg_assets.warehouse import run_conditions, verdicts
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow
+from perfreg_assets.warehouse.rows import OF_RUN, Table, load, now_utc, numbered, require_unique, to_arrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +59,9 @@ class DistanceRow:
 
 
 _KEYS = ("run_id", "series", "detector", "parameters_hash")
-DISTANCES = Table("core.distances", DistanceRow, _KEYS, keys=_KEYS)
+DISTANCES = Table("core.distances", DistanceRow, _KEYS, keys=_KEYS, numbers=OF_RUN)
 
-_SAME_RUN = "old.run_id = new.run_id AND old.detector = new.detector"
+_SAME_RUN = "old.run_no = new.run_no AND old.run_id = new.run_id AND old.detector = new.detector"
 _SAME_ROW = f"{_SAME_RUN} AND old.series = new.series AND old.parameters_hash = new.parameters_hash"
 _STAGE = f"""
 CREATE OR REPLACE TEMP TABLE new_distances AS
@@ -79,8 +79,8 @@ _SUPERSEDE = (
 )
 _CLEAR = "DELETE FROM core.distances WHERE distance_id IN (SELECT distance_id FROM new_distances)"
 _INSERT = f"""
-INSERT INTO core.distances (distance_id, is_latest, {DISTANCES.column_list})
-SELECT distance_id, true, {DISTANCES.column_list} FROM new_distances
+INSERT INTO core.distances (distance_id, is_latest, {DISTANCES.stored_list})
+SELECT distance_id, true, {DISTANCES.stored_list} FROM new_distances
 """
 
 
@@ -94,7 +94,7 @@ def upsert(writer: Writer, rows: Sequence[DistanceRow]) -> int:
         return 0
     staged = to_arrow(rows, DistanceRow)
     require_unique(DISTANCES, staged)
-    writer.execute_with(staged, _STAGE)
+    writer.execute_with(numbered(writer, DISTANCES, staged), _STAGE)
     writer.execute(_SUPERSEDE)
     writer.execute(_CLEAR)
     count = writer.execute(_INSERT)
@@ -132,9 +132,9 @@ def find(reader: Reader, run_ids: Iterable[str], detector: str | None = None) ->
     return load(
         reader,
         DISTANCES,
-        "is_latest AND run_id IN (SELECT unnest(?::VARCHAR[])) AND (? IS NULL OR detector = ?) "
+        f"is_latest AND {run_conditions.of(reader, run_ids)} AND (? IS NULL OR detector = ?) "
         "ORDER BY run_id, series, detector",
-        [list(run_ids), detector, detector],
+        [detector, detector],
     )
 
 
@@ -143,8 +143,8 @@ def scored_series(reader: Reader, run_ids: Iterable[str], detector: str) -> dict
     return dict(
         reader.rows(
             "SELECT run_id, list(series ORDER BY series) FROM core.distances WHERE is_latest AND detector = ? "
-            "AND state = 'scored' AND series <> '*' AND run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
-            [detector, list(run_ids)],
+            f"AND state = 'scored' AND series <> '*' AND {run_conditions.of(reader, run_ids)} GROUP BY run_id",
+            [detector],
         )
     )
 
@@ -153,7 +153,7 @@ def counts(reader: Reader, run_ids: Iterable[str], scored: str) -> dict[str, tup
     """run_id -> (series that were scored, series that were not) by the latest measurements of all detectors."""
     found = reader.rows(
         "SELECT run_id, count(*) FILTER (state = ?), count(*) FILTER (state <> ?) FROM core.distances "
-        "WHERE is_latest AND series <> '*' AND run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
-        [scored, scored, list(run_ids)],
+        f"WHERE is_latest AND series <> '*' AND {run_conditions.of(reader, run_ids)} GROUP BY run_id",
+        [scored, scored],
     )
     return {run_id: (yes, no) for run_id, yes, no in found}

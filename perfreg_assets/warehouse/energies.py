@@ -19,7 +19,7 @@ from perfreg_assets.warehouse import joining, power_profiles, run_conditions, va
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.power_profiles import StoredProfile
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, now_utc, to_arrow, with_column
 from perfreg_assets.warehouse.rows import load as load_rows
 from perfreg_assets.warehouse.value_files import Kind, Place
 
@@ -145,10 +145,14 @@ class RunEnergies:
     methods: tuple[MethodCharge, ...] | str = ()
 
 
-RUNS = Table("core.energy_runs", EnergyRunRow, ("run_id",), ("run_id",))
-METHODS = Table("core.method_energies", MethodRunRow, ("run_id",), ("run_id",))
-TIMES = Table("core.time_in_state", TimeRow, ("run_id",), ("run_id", "cluster", "frequency_khz", "scope"))
-ENERGIES = Table("core.energies", EnergyRow, ("run_id",), ("run_id", "component", "scope", "energy_source"))
+RUNS = Table("core.energy_runs", EnergyRunRow, ("run_id",), ("run_id",), numbers=OF_RUN)
+METHODS = Table("core.method_energies", MethodRunRow, ("run_id",), ("run_id",), numbers=OF_RUN)
+TIMES = Table(
+    "core.time_in_state", TimeRow, ("run_id",), ("run_id", "cluster", "frequency_khz", "scope"), numbers=OF_RUN
+)
+ENERGIES = Table(
+    "core.energies", EnergyRow, ("run_id",), ("run_id", "component", "scope", "energy_source"), numbers=OF_RUN
+)
 _TABLES: tuple[Table[Any], ...] = (RUNS, METHODS, TIMES, ENERGIES)
 
 
@@ -212,26 +216,26 @@ def forget(writer: Writer, run_ids: Iterable[str]) -> None:
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, EnergyRunRow]:
     """run_id -> by what its charge was estimated, or why it is not known; a run whose trace was not asked is not in
     it."""
-    rows = load_rows(reader, RUNS, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    rows = load_rows(reader, RUNS, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
 
 
 def charges_of(reader: Reader, run_id: str) -> list[EnergyRow]:
     """What each component took in a run."""
-    return load_rows(reader, ENERGIES, "run_id = ?", [run_id])
+    return load_rows(reader, ENERGIES, run_conditions.of(reader, [run_id]))
 
 
 def times_of(reader: Reader, run_id: str) -> list[TimeRow]:
     """How long the cores of a run were at which frequency, for whom."""
-    return load_rows(reader, TIMES, "run_id = ?", [run_id])
+    return load_rows(reader, TIMES, run_conditions.of(reader, [run_id]))
 
 
 _HISTORY = """
 SELECT own.component, own.scope, own.energy_source, median(own.charge_mah * 3600 / theirs.duration_s)
 FROM marts.compared_with AS members
-JOIN core.energy_runs AS theirs ON theirs.run_id = members.history_run_id
-JOIN core.energies AS own ON own.run_id = members.history_run_id
-WHERE members.run_id = $run AND theirs.duration_s > 0
+JOIN core.energy_runs AS theirs ON theirs.run_no = members.history_run_no
+JOIN core.energies AS own ON own.run_no = members.history_run_no
+WHERE {of} AND theirs.duration_s > 0
     AND (NOT own.is_estimated OR own.profile_id = $profile)
 GROUP BY ALL
 """
@@ -239,7 +243,8 @@ GROUP BY ALL
 
 def usual(reader: Reader, state: EnergyRunRow) -> dict[tuple[str, str, str], float]:
     """(component, scope, source) -> median mAh per hour over a run's history: of the same profile, where estimated."""
-    rows = reader.rows(_HISTORY, {"run": state.run_id, "profile": state.profile_id})
+    of_run = run_conditions.of(reader, [state.run_id], "members.run_no")
+    rows = reader.rows(_HISTORY.format(of=of_run), {"profile": state.profile_id})
     return {(component, scope, source): value for component, scope, source, value in rows}
 
 
@@ -262,8 +267,7 @@ def accuracies(reader: Reader, run_ids: Sequence[str]) -> list[dict[str, Any]]:
         return []
     return reader.dicts(
         "SELECT run_id, energy_ratio, correlation, mape_ratio FROM marts.energy_accuracy "
-        f"WHERE {run_conditions.of(ids)} ORDER BY run_id",
-        ids,
+        f"WHERE {run_conditions.of(reader, ids)} ORDER BY run_id"
     )
 
 
@@ -271,8 +275,7 @@ def _with_rails(reader: Reader, run_ids: Sequence[str]) -> list[str]:
     """Those whose cores' rails were measured: the mart looks into the samples of all runs to find that none were."""
     rows = reader.rows(
         "SELECT DISTINCT run_id FROM core.time_series WHERE series = 'power_rail_cpu' AND NOT is_missing "
-        f"AND {run_conditions.of(run_ids)} ORDER BY run_id",
-        list(run_ids),
+        f"AND {run_conditions.of(reader, run_ids)} ORDER BY run_id"
     )
     return [run_id for (run_id,) in rows]
 
@@ -293,14 +296,14 @@ def methods(reader: Reader, run_id: str) -> list[dict[str, Any]]:
 
 
 def _of_run(reader: Reader, mart: str, run_id: str, order: str) -> list[dict[str, Any]]:
-    return reader.dicts(f"SELECT * FROM {mart} WHERE run_id = ? ORDER BY {order}", [run_id])
+    return reader.dicts(f"SELECT * FROM {mart} WHERE {run_conditions.of(reader, [run_id])} ORDER BY {order}")
 
 
 _STAMPS = """
 SELECT runs.app, bit_xor(hash(costs.run_id, costs.extracted_at, sets.selected_at))::VARCHAR
 FROM core.energy_runs AS costs
-JOIN core.runs AS runs ON runs.run_id = costs.run_id
-LEFT JOIN core.history_sets AS sets ON sets.run_id = costs.run_id
+JOIN core.runs AS runs ON runs.run_no = costs.run_no
+LEFT JOIN core.history_sets AS sets ON sets.run_no = costs.run_no
 WHERE costs.profile_id IS NOT NULL AND NOT runs.is_quarantined AND {of}
 GROUP BY runs.app
 ORDER BY runs.app
@@ -334,7 +337,7 @@ SELECT
     median(spent.battery_ratio_per_h) AS battery_ratio_per_h, median(spent.app_change_ratio) AS app_change_ratio,
     median(spent.total_change_ratio) AS total_change_ratio
 FROM marts.energy_by_run AS spent
-JOIN core.energy_runs AS states ON states.run_id = spent.run_id
+JOIN core.energy_runs AS states ON states.run_no = spent.run_no
 WHERE {of}
 GROUP BY spent.device, spent.profile_id, spent.version_name
 ORDER BY spent.device, spent.profile_id, min(spent.started_at), spent.version_name
@@ -344,12 +347,12 @@ ORDER BY spent.device, spent.profile_id, min(spent.started_at), spent.version_na
 def versions(reader: Reader, app: str, *, most: int) -> list[dict[str, Any]]:
     """The last versions of an app as marts.energy_by_version has them, by device and profile in order of time."""
     runs = [run_id for (run_id,) in reader.rows(_LAST, {"app": app, "most": most})]
-    return reader.dicts(_VERSIONS.format(of="list_contains($runs::VARCHAR[], spent.run_id)"), {"runs": runs})
+    return versions_of_runs(reader, runs)
 
 
 def versions_of_runs(reader: Reader, run_ids: Sequence[str]) -> list[dict[str, Any]]:
     """As `versions`, of the versions that these runs are of; without looking at other runs but their histories."""
-    return reader.dicts(_VERSIONS.format(of=run_conditions.of(run_ids, "spent.run_id")), list(run_ids))
+    return reader.dicts(_VERSIONS.format(of=run_conditions.of(reader, run_ids, "spent.run_no")))
 
 
 _FIGURES = """
@@ -377,8 +380,7 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:
     known of no run is not in it.
     """
     ids = list(run_ids)
-    condition, marks = run_conditions.named(ids)
-    (row,) = reader.dicts(_FIGURES.format(of=condition), marks)
+    (row,) = reader.dicts(_FIGURES.format(of=run_conditions.of(reader, ids)))
     ratios = [one["energy_ratio"] for one in accuracies(reader, ids) if one["energy_ratio"] is not None]
     if ratios:
         row["estimated_to_measured"] = median(ratios)

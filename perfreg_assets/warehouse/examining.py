@@ -96,7 +96,8 @@ def missing_values(warehouse: Warehouse) -> tuple[int, list[str]]:
 def kept_traces(reader: Reader) -> list[tuple[str, str]]:
     """(run_id, file of its trace) of the registered runs whose trace nobody deleted."""
     return reader.rows(
-        "SELECT runs.run_id, runs.trace_file FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
+        "SELECT runs.run_id, runs.trace_file FROM core.runs AS runs "
+        "LEFT JOIN core.traces AS traces ON traces.run_no = runs.run_no "
         "WHERE runs.trace_file IS NOT NULL AND NOT runs.is_quarantined AND NOT coalesce(traces.is_trace_gone, false) "
         "ORDER BY runs.run_id"
     )

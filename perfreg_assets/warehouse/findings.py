@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.run_conditions import grouped, named, of
+from perfreg_assets.warehouse.run_conditions import grouped, of
 
 _IDS = "SELECT run_id FROM core.runs WHERE partition_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id"
 _OF_RUNS = """
@@ -27,7 +27,7 @@ SELECT
 FROM (
     SELECT verdicts.is_anomalous, coalesce(reviews.status, 'none') = 'rejected' AS is_rejected
     FROM marts.run_verdicts AS verdicts
-    LEFT JOIN (SELECT * FROM marts.reviews WHERE is_in_force) AS reviews ON reviews.run_id = verdicts.run_id
+    LEFT JOIN (SELECT * FROM marts.reviews WHERE is_in_force) AS reviews ON reviews.run_no = verdicts.run_no
     WHERE verdicts.is_current AND verdicts.is_anomalous IS NOT NULL
         AND {of}
         AND coalesce(reviews.status, 'none') NOT IN ('confirmed', 'accepted')
@@ -54,8 +54,8 @@ def of_partitions(
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
     chosen = [[str(code) for code in codes], list(scopes)]
     found: list[Finding] = []
-    for ids, _ in grouped(run_id for (run_id,) in reader.rows(_IDS, [list(keys)])):
-        found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(of=of(ids)), [*ids, *chosen])]
+    for ids in grouped(run_id for (run_id,) in reader.rows(_IDS, [list(keys)])):
+        found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(of=of(reader, ids)), chosen)]
     return found
 
 
@@ -68,8 +68,8 @@ def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
     looked_at = latest * _LOOKED_AT
     while True:
         run_ids = [run_id for (run_id,) in reader.rows(_LATEST, [looked_at])]
-        condition, marks = named(run_ids, "verdicts.run_id")
-        (counted,) = reader.dicts(_FALSE_ALARMS.format(of=condition), {"latest": latest, **marks})
+        of_latest = of(reader, run_ids, "verdicts.run_no")
+        (counted,) = reader.dicts(_FALSE_ALARMS.format(of=of_latest), {"latest": latest})
         if counted["runs"] == latest or len(run_ids) < looked_at:
             return counted if counted["runs"] else None
         looked_at *= _LOOKED_AT

@@ -14,7 +14,7 @@ import duckdb
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.past_scores import score_without_transient, theoretical_score
 from perfreg_assets.warehouse.recorded import MEMORY_KINDS
-from perfreg_assets.warehouse.run_conditions import grouped, named
+from perfreg_assets.warehouse.run_conditions import grouped, of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +43,33 @@ def release() -> str:
 _SQL = """
 WITH
 series AS (
-    SELECT run_id, bit_xor(hash(series, interval_s, values_hash, is_missing, reason)) AS mark
-    FROM core.time_series WHERE series IN (SELECT unnest($judged::VARCHAR[])) AND {of_run} GROUP BY run_id
+    SELECT run_no, bit_xor(hash(series, interval_s, values_hash, is_missing, reason)) AS mark
+    FROM core.time_series WHERE series IN (SELECT unnest($judged::VARCHAR[])) AND {of_run} GROUP BY run_no
 ),
 metrics AS (
-    SELECT subject_id AS run_id, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR)) AS mark
-    FROM core.measurements WHERE subject_kind = 'run' AND {of_subject} GROUP BY subject_id
+    SELECT run_no, bit_xor(hash(metric, unit, worse, "value", reason, provenance::VARCHAR)) AS mark
+    FROM core.measurements WHERE subject_kind = 'run' AND {of_run} GROUP BY run_no
 ),
 judged AS (
-    SELECT latest.run_id, bool_or(given.is_anomalous) AS is_anomalous
+    SELECT latest.run_no, bool_or(given.is_anomalous) AS is_anomalous
     FROM core.distances AS latest
     LEFT JOIN (SELECT * FROM core.verdicts WHERE omega = $omega) AS given USING (distance_id)
     WHERE $with_verdicts AND latest.is_latest AND latest.detector = $detector AND latest.series = '*' AND {of_latest}
-    GROUP BY latest.run_id
+    GROUP BY latest.run_no
 ),
 profiles AS (
-    SELECT run_id, bit_xor(hash(file_name, kind, sha256)) AS mark
-    FROM core.attachments WHERE kind IN ('method_trace', 'call_stacks') AND {of_run} GROUP BY run_id
+    SELECT run_no, bit_xor(hash(file_name, kind, sha256)) AS mark
+    FROM core.attachments WHERE kind IN ('method_trace', 'call_stacks') AND {of_run} GROUP BY run_no
 ),
 scores AS (
-    SELECT latest.run_id, bit_xor(hash(latest.detector, latest.series, {theory}, {without})) AS mark
+    SELECT latest.run_no, bit_xor(hash(latest.detector, latest.series, {theory}, {without})) AS mark
     FROM core.distances AS latest
     WHERE latest.is_latest AND list_contains($with_null::VARCHAR[], latest.detector) AND latest.state = 'scored'
     AND latest.series <> '*' AND {of_latest}
-    GROUP BY latest.run_id
+    GROUP BY latest.run_no
 ),
 reviewed AS (
-    SELECT run_id, status FROM core.reviews_in_force WHERE {of_run}
+    SELECT run_no, status FROM core.reviews_in_force WHERE {of_run}
 )
 SELECT
     runs.run_id,
@@ -84,25 +84,20 @@ SELECT
         profiles.mark
     )
 FROM core.runs AS runs
-LEFT JOIN core.traces AS traces USING (run_id)
-LEFT JOIN core.thread_times AS times USING (run_id)
-LEFT JOIN core.slice_uses AS slices USING (run_id)
-LEFT JOIN series USING (run_id)
-LEFT JOIN metrics USING (run_id)
-LEFT JOIN judged USING (run_id)
-LEFT JOIN scores USING (run_id)
-LEFT JOIN reviewed USING (run_id)
-LEFT JOIN profiles USING (run_id)
+LEFT JOIN core.traces AS traces USING (run_no)
+LEFT JOIN core.thread_times AS times USING (run_no)
+LEFT JOIN core.slice_uses AS slices USING (run_no)
+LEFT JOIN series USING (run_no)
+LEFT JOIN metrics USING (run_no)
+LEFT JOIN judged USING (run_no)
+LEFT JOIN scores USING (run_no)
+LEFT JOIN reviewed USING (run_no)
+LEFT JOIN profiles USING (run_no)
 WHERE {of_registered}
 """
 
 
-_RUN_COLUMNS = {
-    "of_run": "run_id",
-    "of_subject": "subject_id",
-    "of_latest": "latest.run_id",
-    "of_registered": "runs.run_id",
-}
+_RUN_COLUMNS = {"of_run": "run_no", "of_latest": "latest.run_no", "of_registered": "runs.run_no"}
 
 
 def parts(
@@ -132,10 +127,8 @@ def parts(
     if run_ids is None:
         return _read(reader, dict.fromkeys(_RUN_COLUMNS, "true"), bound)
     found: dict[str, Part] = {}
-    for group, _ in grouped(run_ids):
-        conditions = {name: named(group, column)[0] for name, column in _RUN_COLUMNS.items()}
-        _, marks = named(group)  # the same for every column
-        found |= _read(reader, conditions, {**bound, **marks})
+    for group in grouped(run_ids):
+        found |= _read(reader, {name: of(reader, group, column) for name, column in _RUN_COLUMNS.items()}, bound)
     return found
 
 

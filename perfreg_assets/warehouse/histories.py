@@ -8,9 +8,9 @@ from datetime import datetime
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.history import RunFacts
-from perfreg_assets.warehouse import paths
+from perfreg_assets.warehouse import paths, run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +48,14 @@ class CandidateRow:
     exclude_reason: str | None
 
 
-HISTORY_SETS = Table("core.history_sets", HistoryRow, ("run_id",), keys=("run_id",))
-CANDIDATES = Table("core.history_candidates", CandidateRow, ("run_id",), keys=("run_id", "history_run_id"))
+HISTORY_SETS = Table("core.history_sets", HistoryRow, ("run_id",), keys=("run_id",), numbers=OF_RUN)
+CANDIDATES = Table(
+    "core.history_candidates",
+    CandidateRow,
+    ("run_id",),
+    keys=("run_id", "history_run_id"),
+    numbers=(*OF_RUN, ("history_run_no", "history_run_id")),
+)
 
 _FACTS = """
 SELECT
@@ -58,11 +64,11 @@ SELECT
     reviews.status AS review, runs.is_excluded, verdicts.is_anomalous, list_sort(traces.load_sources) AS load_sources,
     runs.scenario
 FROM core.runs AS runs
-LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
-LEFT JOIN core.reviews_in_force AS reviews ON reviews.run_id = runs.run_id
+LEFT JOIN core.traces AS traces ON traces.run_no = runs.run_no
+LEFT JOIN core.reviews_in_force AS reviews ON reviews.run_no = runs.run_no
 LEFT JOIN (
-    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
-) AS verdicts ON verdicts.run_id = runs.run_id
+    SELECT run_no, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
+) AS verdicts ON verdicts.run_no = runs.run_no
 WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """
@@ -109,7 +115,7 @@ def upsert(writer: Writer, sets: Sequence[HistoryRow], candidates: Sequence[Cand
 
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, HistoryRow]:
     """run_id -> selection."""
-    rows = load(reader, HISTORY_SETS, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    rows = load(reader, HISTORY_SETS, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
 
 
@@ -128,8 +134,7 @@ def compared_with(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str
     path; runs that are compared with none are not in it."""
     found = reader.rows(
         "SELECT run_id, list(history_run_id ORDER BY compared_rank) FROM marts.compared_with "
-        "WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id",
-        [list(run_ids)],
+        f"WHERE {run_conditions.of(reader, run_ids)} GROUP BY run_id"
     )
     return {run_id: tuple(ids) for run_id, ids in found}
 
@@ -140,9 +145,9 @@ _OF_HISTORY, _OF_ANY_PATH = "candidates.history_rank", "candidates.screens_rank"
 def _ranked(reader: Reader, run_ids: Iterable[str], rank: str) -> dict[str, tuple[str, ...]]:
     found = reader.rows(
         f"SELECT sets.run_id, list(candidates.history_run_id ORDER BY {rank}) FILTER (({rank}) IS NOT NULL) "
-        "FROM core.history_sets AS sets LEFT JOIN core.history_candidates AS candidates USING (run_id) "
-        "WHERE sets.run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY sets.run_id",
-        [list(run_ids)],
+        "FROM core.history_sets AS sets LEFT JOIN core.history_candidates AS candidates "
+        "ON candidates.run_no = sets.run_no "
+        f"WHERE {run_conditions.of(reader, run_ids, 'sets.run_no')} GROUP BY sets.run_id"
     )
     return {run_id: tuple(ids or ()) for run_id, ids in found}
 
@@ -167,9 +172,9 @@ class Member:
 _MEMBERS = """
 SELECT own.partition_key, earlier.run_id, earlier.app, earlier.version_name, earlier.partition_key, count(*) AS used_by
 FROM core.runs AS own
-JOIN core.history_candidates AS candidates ON candidates.run_id = own.run_id AND candidates.history_rank IS NOT NULL
-JOIN core.runs AS earlier ON earlier.run_id = candidates.history_run_id
-WHERE own.run_id IN (SELECT unnest(?::VARCHAR[]))
+JOIN core.history_candidates AS candidates ON candidates.run_no = own.run_no AND candidates.history_rank IS NOT NULL
+JOIN core.runs AS earlier ON earlier.run_no = candidates.history_run_no
+WHERE {of}
 GROUP BY own.partition_key, earlier.run_id, earlier.app, earlier.version_name, earlier.partition_key, earlier.started_at
 ORDER BY own.partition_key, earlier.started_at DESC, earlier.run_id
 """
@@ -178,6 +183,6 @@ ORDER BY own.partition_key, earlier.started_at DESC, earlier.run_id
 def members_of_partitions(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Member]]:
     """Partition key -> the runs that are in the histories of some of its runs, the latest first; none without one."""
     found: dict[str, list[Member]] = {}
-    for row in reader.rows(_MEMBERS, [list(run_ids)]):
+    for row in reader.rows(_MEMBERS.format(of=run_conditions.of(reader, run_ids, "own.run_no"))):
         found.setdefault(row[0], []).append(Member(*row))
     return found

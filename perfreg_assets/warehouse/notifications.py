@@ -18,14 +18,14 @@ SELECT verdicts.run_id, verdicts.app, verdicts.version_name, verdicts.detector, 
        coalesce(worse.axes, []) AS axes
 FROM marts.run_verdicts AS verdicts
 LEFT JOIN (
-    SELECT given.run_id, list(given.axis ORDER BY given.excess_ratio DESC NULLS LAST, given.axis) AS axes
+    SELECT given.run_no, list(given.axis ORDER BY given.excess_ratio DESC NULLS LAST, given.axis) AS axes
     FROM marts.axis_verdicts AS given
     WHERE given.is_current AND given.is_anomalous
-    GROUP BY given.run_id
-) AS worse ON worse.run_id = verdicts.run_id
+    GROUP BY given.run_no
+) AS worse ON worse.run_no = verdicts.run_no
 WHERE verdicts.is_current AND verdicts.is_anomalous
   AND NOT EXISTS (SELECT 1 FROM core.notifications AS sent WHERE sent.run_id = verdicts.run_id)
-  AND NOT EXISTS (SELECT 1 FROM core.reviews_in_force AS seen WHERE seen.run_id = verdicts.run_id)
+  AND NOT EXISTS (SELECT 1 FROM core.reviews_in_force AS seen WHERE seen.run_no = verdicts.run_no)
 ORDER BY verdicts.started_at, verdicts.run_id
 """
 

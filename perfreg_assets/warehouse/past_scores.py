@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from perfreg_assets.methods.empirical_null import WITHOUT_TRANSIENT, TheoreticalScore
+from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader
 
 WINDOW_RUNS = 200
@@ -74,7 +75,7 @@ known AS (
         traces.is_complete AND NOT runs.is_excluded AND coalesce(runs.functional_problem_count = 0, false)
         AND coalesce(reviewed.status, 'rejected') = 'rejected' AS is_past
     FROM core.runs AS runs
-    JOIN core.traces AS traces USING (run_id)
+    JOIN core.traces AS traces ON traces.run_no = runs.run_no
     LEFT JOIN reviewed ON reviewed.run_id = runs.run_id
     LEFT JOIN given ON given.run_id = runs.run_id
     WHERE runs.app IN (FROM apps) AND NOT runs.is_quarantined
@@ -112,7 +113,7 @@ _SCORES = f"""
 SELECT rows.detector, rows.run_id, rows.series, {theoretical_score("rows")}, {score_without_transient("rows")}
 FROM core.distances AS rows
 WHERE rows.is_latest AND rows.state = 'scored' AND rows.series <> '*'
-AND rows.detector IN (SELECT unnest($detectors::VARCHAR[])) AND rows.run_id IN (SELECT unnest($runs::VARCHAR[]))
+AND rows.detector IN (SELECT unnest($detectors::VARCHAR[])) AND {{of}}
 """
 
 
@@ -120,10 +121,10 @@ AND rows.detector IN (SELECT unnest($detectors::VARCHAR[])) AND rows.run_id IN (
 _FOREIGN = """
 SELECT candidates.run_id, avg((members.device_unit <> runs.device_unit)::INTEGER)
 FROM marts.compared_with AS candidates
-JOIN core.runs AS runs ON runs.run_id = candidates.run_id
-JOIN core.runs AS members ON members.run_id = candidates.history_run_id
+JOIN core.runs AS runs ON runs.run_no = candidates.run_no
+JOIN core.runs AS members ON members.run_no = candidates.history_run_no
 WHERE members.device_unit IS NOT NULL
-AND candidates.run_id IN (SELECT unnest($runs::VARCHAR[]))
+AND {of}
 GROUP BY candidates.run_id
 """
 
@@ -143,13 +144,17 @@ def find(
     named = {"judged": list(run_ids), "window_runs": WINDOW_RUNS, "assumed_of": of_run, "assumed_status": status}
     found = reader.rows(_RUNS, named)
     scores: dict[tuple[str, str], dict[str, TheoreticalScore]] = {}
-    asked = {"detectors": list(detectors), "runs": [row[0] for row in found if row[6]]}
-    for detector, run_id, series, score, without in reader.rows(_SCORES, asked):
+    of_past = run_conditions.of(reader, [row[0] for row in found if row[6]], "rows.run_no")
+    for detector, run_id, series, score, without in reader.rows(
+        _SCORES.format(of=of_past), {"detectors": list(detectors)}
+    ):
         if score is not None:
             theory = TheoreticalScore(score, score if without is None else without)
             scores.setdefault((detector, run_id), {})[series] = theory
     with_unit = [row[0] for row in found if row[7] is not None]
-    foreign: dict[str, float] = dict(reader.rows(_FOREIGN, {"runs": with_unit})) if with_unit else {}
+    foreign: dict[str, float] = {}
+    if with_unit:
+        foreign = dict(reader.rows(_FOREIGN.format(of=run_conditions.of(reader, with_unit, "candidates.run_no"))))
     for run_id, started_at, version_name, review, recorded_like, is_judged, is_past, unit in found:
         place, of_unit = (started_at, run_id), (unit, foreign.get(run_id, 0.0))
         if is_judged:

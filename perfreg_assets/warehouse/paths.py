@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from perfreg_assets.run import PathStep
-from perfreg_assets.warehouse import value_files, values
+from perfreg_assets.warehouse import run_conditions, value_files, values
 from perfreg_assets.warehouse.connection import Reader, Writer
 
 _FIELDS = tuple(spec.name for spec in fields(PathStep))
@@ -65,9 +65,7 @@ def states(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, ...]]
 
 def files_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str | None]:
     """run_id -> file with its path, for registered runs."""
-    rows = reader.rows(
-        "SELECT run_id, values_file FROM core.runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)]
-    )
+    rows = reader.rows(f"SELECT run_id, values_file FROM core.runs WHERE {run_conditions.of(reader, run_ids)}")
     return {row[0]: row[1] for row in rows}
 
 

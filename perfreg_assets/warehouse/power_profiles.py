@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from perfreg_assets.methods.power_profile import PowerProfile
+from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
 
@@ -130,16 +131,14 @@ def add(writer: Writer, profile: StoredProfile) -> list[str]:
         insert(writer, _LEVELS, to_arrow(profile.levels, LevelRow))
     outdated = writer.rows(_OUTDATED, [profile.row.device_name, profile.row.profile_name, profile.row.profile_id])
     ids = [run_id for (run_id,) in outdated]
-    writer.execute(
-        "UPDATE core.energy_runs SET is_outdated = true WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [ids]
-    )
+    writer.execute(f"UPDATE core.energy_runs SET is_outdated = true WHERE {run_conditions.of(writer, ids)}")
     return ids
 
 
 _OUTDATED = """
 SELECT runs.run_id
 FROM core.energy_runs AS runs
-LEFT JOIN core.traces AS traces USING (run_id)
+LEFT JOIN core.traces AS traces USING (run_no)
 WHERE (
         runs.device_name = $1 AND coalesce(runs.profile_origin, '') NOT IN ('run_folder', 'setting')
         OR runs.profile_origin = 'setting' AND runs.profile_name IN ($1, $2)

@@ -6,7 +6,7 @@ from perfreg_assets.warehouse.connection import Reader
 
 _NOT_NEEDED = """
 WITH plain AS (
-    SELECT runs.run_id, runs.app, runs.config_hash, runs.started_at, runs.registered_at, runs.has_trace,
+    SELECT runs.run_id, runs.run_no, runs.app, runs.config_hash, runs.started_at, runs.registered_at, runs.has_trace,
         runs.state = 'complete' AND runs.run_verdict = 'normal' AND runs.review_status IS NULL
             AND NOT runs.is_excluded AND runs.functional_problem_count = 0 AS is_normal
     FROM marts.runs AS runs
@@ -19,7 +19,7 @@ WHERE plain.has_trace AND coalesce(plain.is_normal, false) AND plain.registered_
     AND plain.run_id NOT IN (
         SELECT sets.history_run_id
         FROM marts.history_sets AS sets
-        JOIN plain AS explained ON explained.run_id = sets.run_id
+        JOIN plain AS explained ON explained.run_no = sets.run_no
         WHERE NOT coalesce(explained.is_normal, false)
     )
     -- What the next run will be explained by.

@@ -81,10 +81,13 @@ def require_status(status: str) -> None:
 def append(writer: Writer, subject: Subject, key: str, status: str, *, note: str | None, reviewer: str | None) -> None:
     """Adds a row, which is the last one whatever the clock says: the last word counts, though a clock was set back."""
     table, column = subject
+    number, of_run = (
+        (", run_no", ", (SELECT run_no FROM core.runs WHERE run_id = $key)") if subject == RUNS else ("", "")
+    )
     writer.execute(
-        f"INSERT INTO {table} (reviewed_at, {column}, status, note, reviewer) SELECT greatest($now, "
+        f"INSERT INTO {table} (reviewed_at, {column}, status, note, reviewer{number}) SELECT greatest($now, "
         f"(SELECT max(reviewed_at) + INTERVAL 1 MICROSECOND FROM {table} WHERE {column} = $key)), $key, $status, "
-        "$note, $reviewer",
+        f"$note, $reviewer{of_run}",
         {"now": now_utc(), "key": key, "status": status, "note": note, "reviewer": reviewer},
     )
 

@@ -18,9 +18,13 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 import pyarrow as pa
 
+from perfreg_assets.warehouse import run_conditions, run_numbers
 from perfreg_assets.warehouse.connection import Parameters, Reader, Writer
 
 Row = TypeVar("Row")
+
+OF_RUN = (("run_no", "run_id"),)
+"""`Table.numbers` of rows that are each about one run."""
 
 
 def now_utc() -> datetime:
@@ -34,6 +38,7 @@ class Table(Generic[Row]):
 
     Attributes:
         scope: columns that say what one write replaces: all rows that agree with a new row in them.
+        numbers: columns with the number of a run, and those with its id: filled in when rows are stored.
         keys: columns that no two rows agree in; no index of the warehouse sees to it, see without_indexes.py.
         outside: the field that is no column because it lies in the data folder, see values.py.
         fetch: (reader, the loaded columns by name) -> that field of each loaded row.
@@ -43,6 +48,7 @@ class Table(Generic[Row]):
     row: type[Row]
     scope: tuple[str, ...]
     keys: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
     outside: str | None = None
     fetch: Callable[[Reader, Mapping[str, list[Any]]], Sequence[Any]] | None = None
 
@@ -51,8 +57,9 @@ class Table(Generic[Row]):
         return tuple(name for name in _hints(self.row) if name != self.outside)
 
     @property
-    def column_list(self) -> str:
-        return ", ".join(f'"{column}"' for column in self.columns)
+    def stored_list(self) -> str:
+        """The columns that are filled when a row is stored, for an INSERT."""
+        return ", ".join(f'"{column}"' for column in (*self.columns, *(number for number, _ in self.numbers)))
 
 
 def replace(writer: Writer, table: Table[Row], rows: Sequence[Row]) -> int:
@@ -62,8 +69,11 @@ def replace(writer: Writer, table: Table[Row], rows: Sequence[Row]) -> int:
 
 def replace_with(writer: Writer, table: Table[Row], staged: pa.Table) -> int:
     """As `replace`, with rows that are an Arrow table already."""
-    scope = ", ".join(f'"{column}"' for column in table.scope)
-    writer.execute_with(staged, f"DELETE FROM {table.name} WHERE ({scope}) IN (SELECT ({scope}) FROM staged_rows)")
+    if table.scope == ("run_id",):
+        delete_runs(writer, table.name, staged.column("run_id").to_pylist())
+    else:
+        scope = ", ".join(f'"{column}"' for column in table.scope)
+        writer.execute_with(staged, f"DELETE FROM {table.name} WHERE ({scope}) IN (SELECT ({scope}) FROM staged_rows)")
     return insert(writer, table, staged)
 
 
@@ -71,11 +81,24 @@ def insert(writer: Writer, table: Table[Row], staged: pa.Table) -> int:
     """Inserts an Arrow table made by `to_arrow`; the number of rows.
 
     Raises:
-        ValueError: two of the rows are about the same.
+        ValueError: two of the rows are about the same, or one is of a run that is not registered.
     """
     require_unique(table, staged)
-    sql = f"INSERT INTO {table.name} ({table.column_list}) SELECT {table.column_list} FROM staged_rows"
-    return writer.execute_with(staged, sql)
+    sql = f"INSERT INTO {table.name} ({table.stored_list}) SELECT {table.stored_list} FROM staged_rows"
+    return writer.execute_with(numbered(writer, table, staged), sql)
+
+
+def numbered(writer: Writer, table: Table[Row], staged: pa.Table) -> pa.Table:
+    """Rows with the numbers of the runs that they are about.
+
+    Raises:
+        ValueError: a run is not registered.
+    """
+    for column, id_column in table.numbers:
+        ids = staged.column(id_column).to_pylist()
+        known = run_numbers.required(writer, ids)
+        staged = staged.append_column(column, pa.array([known[run_id] for run_id in ids], pa.int32()))
+    return staged
 
 
 def insert_all(writer: Writer, rows: Mapping[Table[Any], Sequence[Any]]) -> None:
@@ -96,8 +119,8 @@ def require_unique(table: Table[Row], staged: pa.Table) -> None:
 
 
 def delete_runs(writer: Writer, table_name: str, run_ids: Iterable[str]) -> int:
-    """Deletes all rows of some runs. `table_name` comes from code."""
-    return writer.execute(f"DELETE FROM {table_name} WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    """Deletes all rows of some runs from a table that knows them by number. `table_name` comes from code."""
+    return writer.execute(f"DELETE FROM {table_name} WHERE {run_conditions.of(writer, run_ids)}")
 
 
 def load(reader: Reader, table: Table[Row], condition: str, parameters: Parameters = ()) -> list[Row]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from perfreg_assets.run import PathStep, Run
-from perfreg_assets.warehouse import joining, paths, value_files
+from perfreg_assets.warehouse import joining, paths, run_conditions, run_numbers, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.named import require_run
 from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow, with_column
@@ -59,7 +59,8 @@ _UPDATE = (
     + " FROM staged_rows AS given WHERE runs.run_id = given.run_id"
 )
 _INSERT = (
-    f"INSERT INTO core.runs ({RUNS.column_list}) SELECT {RUNS.column_list} FROM staged_rows "
+    f"INSERT INTO core.runs ({RUNS.stored_list}, run_no) "
+    f"SELECT {RUNS.stored_list}, $next - 1 + row_number() OVER (ORDER BY registered_at, run_id) FROM staged_rows "
     "WHERE run_id NOT IN (SELECT run_id FROM core.runs)"
 )
 
@@ -72,14 +73,14 @@ def upsert(writer: Writer, rows: Sequence[RunRow]) -> int:
     staged = with_column(to_arrow(rows, RunRow), "values_file", files)
     require_unique(RUNS, staged)
     writer.execute_with(staged, _UPDATE)
-    writer.execute_with(staged, _INSERT)
+    writer.execute_with(staged, _INSERT, {"next": run_numbers.next_one(writer)})
     joining.join_crowded(writer, value_files.PATHS)
     return len(rows)
 
 
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, RunRow]:
     """run_id -> run, for those that exist."""
-    rows = load(reader, RUNS, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    rows = load(reader, RUNS, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
 
 
@@ -163,19 +164,13 @@ def time_limits(reader: Reader, app: str) -> list[tuple[str, str, str | None, fl
 def apps_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id -> its app, for registered runs that say so."""
     return dict(
-        reader.rows(
-            "SELECT run_id, app FROM core.runs WHERE app IS NOT NULL AND run_id IN (SELECT unnest(?::VARCHAR[]))",
-            [list(run_ids)],
-        )
+        reader.rows(f"SELECT run_id, app FROM core.runs WHERE app IS NOT NULL AND {run_conditions.of(reader, run_ids)}")
     )
 
 
 def path_hashes(reader: Reader, run_ids: Iterable[str]) -> dict[str, str | None]:
     """run_id -> hash of its path with its times, of registered runs; None for one without steps."""
-    rows = reader.rows(
-        "SELECT run_id, path_hash FROM core.runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)]
-    )
-    return dict(rows)
+    return dict(reader.rows(f"SELECT run_id, path_hash FROM core.runs WHERE {run_conditions.of(reader, run_ids)}"))
 
 
 def openable_traces(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[bool, int | None]]:
@@ -186,9 +181,8 @@ def openable_traces(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[b
     rows = reader.rows(
         "SELECT runs.run_id, marts.has_trace(runs.trace_file, runs.is_quarantined, traces.is_trace_gone), "
         "runs.exploration_start_ns "
-        "FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id "
-        "WHERE runs.run_id IN (SELECT unnest(?::VARCHAR[]))",
-        [list(run_ids)],
+        "FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_no = runs.run_no "
+        f"WHERE {run_conditions.of(reader, run_ids, 'runs.run_no')}"
     )
     return {run_id: (has_trace, start_ns) for run_id, has_trace, start_ns in rows}
 
@@ -198,8 +192,7 @@ def versions_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     return dict(
         reader.rows(
             "SELECT run_id, version_name FROM core.runs "
-            "WHERE NOT is_quarantined AND run_id IN (SELECT unnest(?::VARCHAR[]))",
-            [list(run_ids)],
+            f"WHERE NOT is_quarantined AND {run_conditions.of(reader, run_ids)}"
         )
     )
 

@@ -12,10 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from perfreg_assets import __version__
-from perfreg_assets.warehouse import joining, series_levels, value_files
+from perfreg_assets.warehouse import joining, run_conditions, series_levels, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, load, now_utc, replace_with, to_arrow, with_column
+from perfreg_assets.warehouse.rows import (
+    OF_RUN,
+    Table,
+    delete_runs,
+    load,
+    now_utc,
+    numbered,
+    replace_with,
+    to_arrow,
+    with_column,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +90,15 @@ def _samples(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray |
     return [None if key[0] is None else arrays[key] for key in wanted]
 
 
-_OF_RUN = Table("core.time_series", SeriesRow, ("run_id",), keys=("run_id", "series"), outside="values", fetch=_samples)
+_OF_RUN = Table(
+    "core.time_series",
+    SeriesRow,
+    ("run_id",),
+    keys=("run_id", "series"),
+    outside="values",
+    fetch=_samples,
+    numbers=OF_RUN,
+)
 
 
 def upsert(writer: Writer, rows: Sequence[SeriesRow]) -> int:
@@ -88,7 +106,7 @@ def upsert(writer: Writer, rows: Sequence[SeriesRow]) -> int:
     if not rows:
         return 0
     staged = to_arrow(rows, SeriesRow)
-    series_levels.replace_runs(writer, staged)
+    series_levels.replace_runs(writer, numbered(writer, _OF_RUN, staged))
     count = replace_with(writer, _OF_RUN, with_files(writer, staged))
     joining.join_crowded(writer, value_files.SERIES)
     return count
@@ -123,8 +141,8 @@ def find(
     rows = load(
         reader,
         _OF_RUN,
-        "run_id IN (SELECT unnest(?::VARCHAR[])) AND (? OR series IN (SELECT unnest(?::VARCHAR[])))",
-        [list(run_ids), names is None, list(names or ())],
+        f"{run_conditions.of(reader, run_ids)} AND (? OR series IN (SELECT unnest(?::VARCHAR[])))",
+        [names is None, list(names or ())],
     )
     return {(row.run_id, row.series): row for row in rows}
 
@@ -132,14 +150,14 @@ def find(
 _HASHES = """
 SELECT series.run_id, series.series, series.interval_s, coalesce(series.sample_count, 0), series.values_hash,
        coalesce(runs.path_hash, ''), series.reason
-FROM core.time_series AS series JOIN core.runs AS runs USING (run_id)
-WHERE series.run_id IN (SELECT unnest(?::VARCHAR[])) AND series.series IN (SELECT unnest(?::VARCHAR[]))
+FROM core.time_series AS series JOIN core.runs AS runs ON runs.run_no = series.run_no
+WHERE {of} AND series.series IN (SELECT unnest(?::VARCHAR[]))
 """
 
 
 def hashes(reader: Reader, run_ids: Iterable[str], names: Iterable[str]) -> dict[tuple[str, str], SeriesHash]:
     """(run_id, series) -> the series by its hashes, missing ones too."""
-    found = reader.rows(_HASHES, [list(run_ids), list(names)])
+    found = reader.rows(_HASHES.format(of=run_conditions.of(reader, run_ids, "series.run_no")), [list(names)])
     return {(row[0], row[1]): SeriesHash(*row) for row in found}
 
 
@@ -148,8 +166,7 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     (row,) = reader.dicts(
         "SELECT count(*) AS series, count(*) FILTER (is_missing) AS missing_series, "
         "coalesce(sum(sample_count), 0)::BIGINT AS samples FROM core.time_series "
-        "WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
-        [list(run_ids)],
+        f"WHERE {run_conditions.of(reader, run_ids)}"
     )
     return row
 

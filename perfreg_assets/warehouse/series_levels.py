@@ -17,17 +17,19 @@ if TYPE_CHECKING:
 _NAME = "core.series_levels"
 _INSERT = f"""
 INSERT INTO {_NAME} BY NAME
-SELECT run_id, series, unit, level.*
+SELECT run_id, run_no, series, unit, level.*
 FROM (
-    SELECT run_id, series, unit, core.level_of("values", interval_s) AS level FROM staged_rows WHERE NOT is_missing
+    SELECT run_id, run_no, series, unit, core.level_of("values", interval_s) AS level
+    FROM staged_rows WHERE NOT is_missing
 ) AS stored
 WHERE level.sample_count > 0
 """
 
 
 def replace_runs(writer: Writer, staged: pa.Table) -> None:
-    """Makes `staged`, rows of core.time_series with their `values`, all that the levels of their runs are made of."""
-    writer.execute_with(staged, f"DELETE FROM {_NAME} WHERE run_id IN (SELECT run_id FROM staged_rows)")
+    """Makes `staged`, numbered rows of core.time_series with their `values`, all that the levels of their runs are made
+    of."""
+    forget(writer, staged.column("run_id").to_pylist())
     writer.execute_with(staged, _INSERT)
 
 

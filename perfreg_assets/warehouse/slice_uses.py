@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.slice_uses import SliceUses
-from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import joining, run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, load, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class SliceUsesRow:
     values_file: str | None = field(default=None, compare=False)
 
 
-SLICE_USES = Table("core.slice_uses", SliceUsesRow, ("run_id",), keys=("run_id",))
+SLICE_USES = Table("core.slice_uses", SliceUsesRow, ("run_id",), keys=("run_id",), numbers=OF_RUN)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def forget(writer: Writer, run_ids: Iterable[str]) -> None:
 
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, SliceUsesRow]:
     """run_id -> what is known of its slices, without them; a run whose trace was not asked is not in it."""
-    rows = load(reader, SLICE_USES, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    rows = load(reader, SLICE_USES, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
 
 
@@ -156,7 +156,7 @@ def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> NDArray[np.int64]:
 
 _LATEST = """
 SELECT runs.app, coalesce($version, arg_max(runs.version_name, runs.started_at)) AS version_name
-FROM core.slice_uses AS uses JOIN core.runs AS runs USING (run_id)
+FROM core.slice_uses AS uses JOIN core.runs AS runs USING (run_no)
 WHERE NOT uses.is_missing AND NOT runs.is_quarantined AND ($app IS NULL OR runs.app = $app)
     AND ($version IS NULL OR runs.version_name = $version)
 GROUP BY runs.app
@@ -168,7 +168,7 @@ SELECT
     sum(mean_ms * calls) / nullif(sum(calls), 0) AS mean_ms, max(max_ms) AS max_ms,
     list(DISTINCT run_id ORDER BY run_id) AS run_ids
 FROM marts.change_impact
-WHERE list_contains($runs::VARCHAR[], run_id)
+WHERE {of}
 GROUP BY app, version_name, method, service
 ORDER BY app, service, method
 """
@@ -179,9 +179,9 @@ def impact(reader: Reader, app: str | None, version_name: str | None) -> list[di
     found = []
     for one_app, version in reader.rows(_LATEST, {"app": app, "version": version_name}):
         runs = reader.rows(
-            "SELECT run_id FROM core.slice_uses JOIN core.runs AS runs USING (run_id) "
+            "SELECT runs.run_id FROM core.slice_uses JOIN core.runs AS runs USING (run_no) "
             "WHERE NOT is_missing AND NOT is_quarantined AND app = ? AND version_name = ?",
             [one_app, version],
         )
-        found += reader.dicts(_IMPACT, {"runs": [run_id for (run_id,) in runs]})
+        found += reader.dicts(_IMPACT.format(of=run_conditions.of(reader, [run_id for (run_id,) in runs])))
     return found

@@ -15,10 +15,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from perfreg_assets.catalogue import is_known
-from perfreg_assets.warehouse import migrations
+from perfreg_assets.warehouse import migrations, run_conditions
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.run_conditions import grouped
 
 SETTINGS_IN_MARTS = ("detector", "omega")
 """The settings in force that marts read; what others decide is told by the rows that come of it."""
@@ -30,6 +29,7 @@ class _Source:
 
     Attributes:
         run: expression for the run's id, in `joined`.
+        number: of its number.
         stamped: what of a row is hashed.
         written: column with the moment of writing; None where the rows are written together with those of another.
         joined: the table with what it takes to know the run, where it does not name it itself.
@@ -39,6 +39,7 @@ class _Source:
     stamped: str
     written: str | None
     run: str = "rows.run_id"
+    number: str = "rows.run_no"
     joined: str | None = None
     where: str = "true"
 
@@ -91,6 +92,7 @@ _SOURCES: dict[str, _Source] = {
         "rows.distance_id, rows.evaluated_at",
         "evaluated_at",
         run="measured.run_id",
+        number="measured.run_no",
         joined="core.verdicts AS rows JOIN core.distances AS measured ON measured.distance_id = rows.distance_id",
         where="rows.omega = marts.current_value('omega')::DOUBLE",
     ),
@@ -168,21 +170,21 @@ def of_runs(
         sources: the tables that are looked at; of all of them where the stamps are to make up the checksum.
     """
     if run_ids is None:
-        return dict(reader.rows(_stamps("", sources)))
+        return dict(reader.rows(_stamps(reader, None, sources)))
 
     def load(ids: list[str]) -> dict[str, int]:
         found: dict[str, int] = {}
-        for group, marks in grouped(ids):
-            found |= reader.rows(_stamps(marks, sources), group * len(sources))
+        for group in run_conditions.grouped(ids):
+            found |= reader.rows(_stamps(reader, group, sources))
         return found
 
     return rows_of(reader, (of_runs, tuple(sources)), run_ids, load)
 
 
-def _stamps(marks: str, sources: Sequence[str]) -> str:
+def _stamps(reader: Reader, run_ids: Sequence[str] | None, sources: Sequence[str]) -> str:
     parts = [
         f"SELECT {one.run} AS run_id, hash('{name}', {one.stamped}) AS stamp FROM {_from(one)} WHERE {one.where}"
-        + (f" AND {one.run} IN ({marks})" if marks else "")
+        + ("" if run_ids is None else f" AND {run_conditions.of(reader, run_ids, one.number)}")
         for name, one in ((name, _SOURCES[name]) for name in sources)
     ]
     return f"SELECT run_id, bit_xor(stamp) FROM ({' UNION ALL '.join(parts)}) GROUP BY run_id"
@@ -208,10 +210,9 @@ def general(reader: Reader) -> list[Any]:
 def path_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, str]:
     """run_id → hash that changes with its path; quarantined runs, whose paths nobody looks at, are not in it."""
     found: dict[str, str] = {}
-    for group, marks in grouped(run_ids):
+    for group in run_conditions.grouped(run_ids):
         found |= reader.rows(
             "SELECT run_id, concat_ws('/', path_hash, content_hash) FROM core.runs "
-            f"WHERE run_id IN ({marks}) AND NOT is_quarantined",
-            group,
+            f"WHERE {run_conditions.of(reader, group)} AND NOT is_quarantined"
         )
     return found

@@ -9,8 +9,6 @@ from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader
 
-_IN = "run_id IN (SELECT unnest(?::VARCHAR[]))"
-
 
 @dataclass(frozen=True)
 class Registered:
@@ -49,10 +47,11 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
         "AND (uses.run_id IS NULL OR uses.path_hash IS DISTINCT FROM runs.path_hash), "
         "coalesce(traces.is_complete, false) AND costs.run_id IS NULL, coalesce(costs.is_outdated, false), "
         "coalesce(traces.is_complete, false) AND costs.own_profile_sha256 IS DISTINCT FROM brought.sha256 "
-        "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_id) "
-        "LEFT JOIN core.thread_times AS times USING (run_id) LEFT JOIN core.slice_uses AS uses USING (run_id) "
-        "LEFT JOIN core.energy_runs AS costs USING (run_id) "
-        f"LEFT JOIN (FROM core.attachments WHERE file_name = '{POWER_PROFILE}') AS brought USING (run_id) "
+        "FROM core.runs AS runs LEFT JOIN core.traces AS traces USING (run_no) "
+        "LEFT JOIN core.thread_times AS times USING (run_no) "
+        "LEFT JOIN core.slice_uses AS uses USING (run_no) "
+        "LEFT JOIN core.energy_runs AS costs USING (run_no) "
+        f"LEFT JOIN (FROM core.attachments WHERE file_name = '{POWER_PROFILE}') AS brought USING (run_no) "
         "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
         "ORDER BY runs.started_at, runs.run_id",
         [chosen],
@@ -63,7 +62,7 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
 def partitions_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id → partition key, of those runs that are registered and not quarantined."""
     found = reader.rows(
-        f"SELECT run_id, partition_key FROM core.runs WHERE NOT is_quarantined AND {_IN}", [list(run_ids)]
+        f"SELECT run_id, partition_key FROM core.runs WHERE NOT is_quarantined AND {run_conditions.of(reader, run_ids)}"
     )
     return dict(found)
 
@@ -89,11 +88,11 @@ SELECT
         CASE WHEN $with_verdicts THEN coalesce(verdicts.is_anomalous::VARCHAR, '?') ELSE '' END
     ) AS as_candidate
 FROM core.runs AS runs
-LEFT JOIN core.traces AS traces USING (run_id)
-LEFT JOIN core.reviews_in_force AS reviews USING (run_id)
+LEFT JOIN core.traces AS traces USING (run_no)
+LEFT JOIN core.reviews_in_force AS reviews USING (run_no)
 LEFT JOIN (
-    SELECT run_id, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
-) AS verdicts USING (run_id)
+    SELECT run_no, is_anomalous FROM marts.run_verdicts WHERE is_current AND app = $app AND $with_verdicts
+) AS verdicts USING (run_no)
 WHERE runs.app = $app AND NOT runs.is_quarantined
 ORDER BY runs.started_at, runs.run_id
 """
@@ -111,7 +110,8 @@ def history_facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[tupl
 
 def history_inputs(reader: Reader, run_ids: Iterable[str]) -> dict[str, str | None]:
     """run_id -> hash of what its history was selected from."""
-    return dict(reader.rows(f"SELECT run_id, input_hash FROM core.history_sets WHERE {_IN}", [list(run_ids)]))
+    of_runs = run_conditions.of(reader, run_ids)
+    return dict(reader.rows(f"SELECT run_id, input_hash FROM core.history_sets WHERE {of_runs}"))
 
 
 def averaged(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -119,8 +119,8 @@ def averaged(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str]
     found: dict[str, dict[str, str]] = {}
     for run_id, series, barycenter_id in reader.rows(
         "SELECT given.run_id, given.series, given.barycenter_id FROM core.run_barycenters AS given "
-        f"JOIN core.barycenters AS stored USING (barycenter_id) WHERE given.{_IN}",
-        [list(run_ids)],
+        "JOIN core.barycenters AS stored USING (barycenter_id) "
+        f"WHERE {run_conditions.of(reader, run_ids, 'given.run_no')}"
     ):
         found.setdefault(run_id, {})[series] = barycenter_id
     return found
@@ -130,30 +130,28 @@ def measured(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str], tu
     """(run_id, detector) -> (hash of its inputs, hash of the parameters) of the latest measurement of the whole run."""
     found = reader.rows(
         "SELECT run_id, detector, input_hash, parameters_hash FROM core.distances "
-        f"WHERE is_latest AND series = '*' AND {_IN}",
-        [list(run_ids)],
+        f"WHERE is_latest AND series = '*' AND {run_conditions.of(reader, run_ids)}"
     )
     return {(run_id, detector): (input_hash, parameters) for run_id, detector, input_hash, parameters in found}
 
 
 def without_verdict(reader: Reader, run_ids: Iterable[str], *, detector: str, omega: float) -> set[str]:
     """Runs with a latest measurement by the detector that has no verdict at ω yet."""
+    of_runs = run_conditions.of(reader, run_ids, "measured.run_no")
     found = reader.rows(
         "SELECT DISTINCT measured.run_id FROM core.distances AS measured "
-        f"WHERE measured.is_latest AND measured.detector = ? AND measured.{_IN} AND measured.distance_id NOT IN "
+        f"WHERE measured.is_latest AND measured.detector = ? AND {of_runs} AND measured.distance_id NOT IN "
         "(SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = ?)",
-        [detector, list(run_ids), omega],
+        [detector, omega],
     )
     return {run_id for (run_id,) in found}
 
 
 def alarms(reader: Reader, run_ids: Iterable[str]) -> set[tuple[str, str]]:
     """(run_id, series) that are anomalous by their current verdict."""
-    condition, marks = run_conditions.named(run_ids)
     found = reader.rows(
         "SELECT run_id, series FROM marts.verdicts "
-        f"WHERE is_current AND is_anomalous AND series <> '*' AND {condition}",
-        marks,
+        f"WHERE is_current AND is_anomalous AND series <> '*' AND {run_conditions.of(reader, run_ids)}"
     )
     return {(run_id, series) for run_id, series in found}
 
@@ -162,7 +160,7 @@ def localised(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str
     """run_id -> series -> hash of what its windows were found from."""
     found: dict[str, dict[str, str | None]] = {}
     for run_id, series, input_hash in reader.rows(
-        f"SELECT run_id, series, input_hash FROM core.profiles WHERE {_IN}", [list(run_ids)]
+        f"SELECT run_id, series, input_hash FROM core.profiles WHERE {run_conditions.of(reader, run_ids)}"
     ):
         found.setdefault(run_id, {})[series] = input_hash
     return found
@@ -170,10 +168,11 @@ def localised(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str
 
 def explained_from(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id -> mark of all that its causes are found from; of runs with an anomalous series."""
-    condition, marks = run_conditions.named(run_ids)
-    return dict(reader.rows(f"SELECT run_id, inputs_mark FROM marts.causes_from WHERE {condition}", marks))
+    of_runs = run_conditions.of(reader, run_ids)
+    return dict(reader.rows(f"SELECT run_id, inputs_mark FROM marts.causes_from WHERE {of_runs}"))
 
 
 def explained(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     """run_id -> hash of what its causes were found from."""
-    return dict(reader.rows(f"SELECT run_id, input_hash FROM core.cause_runs WHERE {_IN}", [list(run_ids)]))
+    of_runs = run_conditions.of(reader, run_ids)
+    return dict(reader.rows(f"SELECT run_id, input_hash FROM core.cause_runs WHERE {of_runs}"))

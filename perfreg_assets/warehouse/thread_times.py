@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.thread_times import SECOND_NS, ThreadTimes
-from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import joining, run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, now_utc, to_arrow, with_column
 from perfreg_assets.warehouse.rows import load as load_rows
 
 
@@ -42,7 +42,7 @@ class ThreadTimesRow:
     values_file: str | None = field(default=None, compare=False)
 
 
-THREAD_TIMES = Table("core.thread_times", ThreadTimesRow, ("run_id",), keys=("run_id",))
+THREAD_TIMES = Table("core.thread_times", ThreadTimesRow, ("run_id",), keys=("run_id",), numbers=OF_RUN)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def forget(writer: Writer, run_ids: Iterable[str]) -> None:
 
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, ThreadTimesRow]:
     """run_id -> what is known of its thread times, without them; a run whose trace was not asked is not in it."""
-    rows = load_rows(reader, THREAD_TIMES, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    rows = load_rows(reader, THREAD_TIMES, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
 
 
@@ -176,7 +176,6 @@ def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     (row,) = reader.dicts(
         "SELECT count(*) FILTER (NOT is_missing) AS runs, count(*) FILTER (is_missing) AS missing, "
         "coalesce(sum(entity_count), 0)::BIGINT AS entities FROM core.thread_times "
-        "WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
-        [list(run_ids)],
+        f"WHERE {run_conditions.of(reader, run_ids)}"
     )
     return row

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from perfreg_assets import __version__
+from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import Table, load, now_utc, replace
+from perfreg_assets.warehouse.rows import OF_RUN, Table, load, now_utc, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class TraceRow:
     checked_at: datetime = field(default_factory=now_utc)
 
 
-TRACES = Table("core.traces", TraceRow, ("run_id",), keys=("run_id",))
+TRACES = Table("core.traces", TraceRow, ("run_id",), keys=("run_id",), numbers=OF_RUN)
 
 
 def upsert(writer: Writer, rows: Sequence[TraceRow]) -> int:
@@ -52,13 +53,10 @@ def upsert(writer: Writer, rows: Sequence[TraceRow]) -> int:
 
 def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, TraceRow]:
     """run_id -> trace, for runs whose trace was checked."""
-    rows = load(reader, TRACES, "run_id IN (SELECT unnest(?::VARCHAR[]))", [list(run_ids)])
+    rows = load(reader, TRACES, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
 
 
 def note_gone(writer: Writer, run_ids: Iterable[str], *, is_gone: bool) -> None:
     """Says of runs whose trace was read before that the file is not there any more, or is there again."""
-    writer.execute(
-        "UPDATE core.traces SET is_trace_gone = ? WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
-        [is_gone, list(run_ids)],
-    )
+    writer.execute(f"UPDATE core.traces SET is_trace_gone = ? WHERE {run_conditions.of(writer, run_ids)}", [is_gone])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.rows import Table, load
+from perfreg_assets.warehouse.rows import OF_RUN, Table, load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +26,10 @@ class UnreadRow:
     reason: str
 
 
-UNREAD = Table("core.unread_traces", UnreadRow, ("run_id",), ("run_id", "member_id", "file_name"))
+UNREAD = Table("core.unread_traces", UnreadRow, ("run_id",), ("run_id", "member_id", "file_name"), OF_RUN)
 
 
 def find(reader: Reader, run_ids: Iterable[str] | None = None) -> list[UnreadRow]:
     """Those of some runs (default: all), by run and file."""
-    chosen = None if run_ids is None else list(run_ids)
-    condition = "$1 IS NULL OR list_contains($1::VARCHAR[], run_id) ORDER BY run_id, member_id, file_name"
-    return load(reader, UNREAD, condition, [chosen])
+    chosen = "true" if run_ids is None else run_conditions.of(reader, run_ids)
+    return load(reader, UNREAD, f"{chosen} ORDER BY run_id, member_id, file_name")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse import value_files
+from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.value_files import Kind, Place
 
@@ -23,9 +23,7 @@ from perfreg_assets.warehouse.value_files import Kind, Place
 def places_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, Place]:
     """run_id -> its place, for registered runs."""
     found = reader.rows(
-        "SELECT run_id, app, strftime(started_at, '%Y-%m') FROM core.runs "
-        "WHERE run_id IN (SELECT unnest(?::VARCHAR[]))",
-        [sorted(set(run_ids))],
+        f"SELECT run_id, app, strftime(started_at, '%Y-%m') FROM core.runs WHERE {run_conditions.of(reader, run_ids)}"
     )
     return {run_id: Place(app, month) for run_id, app, month in found}
 

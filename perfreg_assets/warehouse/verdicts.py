@@ -30,10 +30,7 @@ SELECT judged.distance_id, $omega, judged.state, marts.is_anomalous_state(judged
 FROM ({_JUDGED}) AS judged
 WHERE judged.distance_id NOT IN (SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = $omega)
 """
-_CHOSEN = """
-    measured.detector = $detector AND measured.is_latest
-    AND ($run_ids IS NULL OR measured.run_id IN (SELECT unnest($run_ids::VARCHAR[])))
-"""
+_LATEST = "measured.detector = $detector AND measured.is_latest"
 
 
 def evaluate(writer: Writer, omega: float, detector: str, run_ids: Iterable[str] | None = None) -> int:
@@ -48,9 +45,10 @@ def evaluate(writer: Writer, omega: float, detector: str, run_ids: Iterable[str]
         SettingError: no ω can have this value.
     """
     omega = Settings.checked("omega", float(omega))
-    named: dict[str, Any] = {"detector": detector, "run_ids": None if run_ids is None else list(run_ids)}
-    writer.execute(_EVALUATE.format(chosen=_CHOSEN), {**named, "omega": omega, "code_version": __version__})
-    return int(writer.value(f"SELECT count(*) FROM core.distances AS measured WHERE {_CHOSEN}", named))
+    of_runs = "true" if run_ids is None else run_conditions.of(writer, run_ids, "measured.run_no")
+    chosen, named = f"{_LATEST} AND {of_runs}", {"detector": detector}
+    writer.execute(_EVALUATE.format(chosen=chosen), {**named, "omega": omega, "code_version": __version__})
+    return int(writer.value(f"SELECT count(*) FROM core.distances AS measured WHERE {chosen}", named))
 
 
 def evaluate_current(writer: Writer, run_ids: Iterable[str] | None = None) -> int:
@@ -132,8 +130,7 @@ def listing(
     values: dict[str, Any] = {**named, "omega": chosen}
     if run_ids is None:
         return reader.dicts(f"{_LISTING} {_IN_ORDER}", values)
-    condition, marks = run_conditions.named(run_ids, "judged.run_id")
-    return reader.dicts(f"{_LISTING} AND {condition} {_IN_ORDER}", {**values, **marks})
+    return reader.dicts(f"{_LISTING} AND {run_conditions.of(reader, run_ids, 'judged.run_no')} {_IN_ORDER}", values)
 
 
 _FIGURES = """
@@ -146,8 +143,8 @@ ORDER BY started_at, run_id, series
 
 def figures(reader: Reader, run_ids: Iterable[str], omega: float, detector: str) -> list[dict[str, Any]]:
     """What a materialisation tells of some runs' verdicts at ω, in one query: state, excess ratio, explanation."""
-    condition, marks = run_conditions.named(run_ids)
-    return reader.dicts(_FIGURES.format(of=condition), {"omega": float(omega), "detector": detector, **marks})
+    of_runs = run_conditions.of(reader, run_ids)
+    return reader.dicts(_FIGURES.format(of=of_runs), {"omega": float(omega), "detector": detector})
 
 
 _AXES = """
@@ -160,8 +157,8 @@ ORDER BY started_at, run_id, axis
 
 def axis_states(reader: Reader, run_ids: Iterable[str], omega: float, detector: str) -> list[dict[str, Any]]:
     """The state of each axis of some runs at ω, with the series that decides it; oldest run first."""
-    condition, marks = run_conditions.named(run_ids)
-    return reader.dicts(_AXES.format(of=condition), {"omega": float(omega), "detector": detector, **marks})
+    of_runs = run_conditions.of(reader, run_ids)
+    return reader.dicts(_AXES.format(of=of_runs), {"omega": float(omega), "detector": detector})
 
 
 _FLIPS = """
@@ -170,7 +167,7 @@ SELECT
     count(*) FILTER (earlier.is_anomalous AND later.is_anomalous IS DISTINCT FROM true)
 FROM marts.verdicts_at($omega_a, $detector_a) AS earlier
 JOIN marts.verdicts_at($omega_b, $detector_b) AS later
-    ON later.run_id = earlier.run_id AND later.is_latest AND later.series = '*'
+    ON later.run_no = earlier.run_no AND later.is_latest AND later.series = '*'
 WHERE earlier.is_latest AND earlier.series = '*'
 """
 

@@ -33,10 +33,10 @@ FROM (
             verdicts.is_anomalous,
             verdicts.state AS run_verdict
         FROM core.runs AS registered
-        LEFT JOIN core.traces AS traces ON traces.run_id = registered.run_id
+        LEFT JOIN core.traces AS traces ON traces.run_no = registered.run_no
         -- By app and version too, although the id says it all: a filter on them then reaches what is joined.
         LEFT JOIN (SELECT * FROM marts.run_verdicts AS given WHERE given.is_current) AS verdicts
-            ON verdicts.run_id = registered.run_id AND verdicts.app = registered.app AND verdicts.version_name = registered.version_name
+            ON verdicts.run_no = registered.run_no AND verdicts.app = registered.app AND verdicts.version_name = registered.version_name
         WHERE NOT registered.is_quarantined
     ) AS runs
     GROUP BY runs.app, runs.version_name

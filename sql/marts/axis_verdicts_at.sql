@@ -3,6 +3,7 @@
 CREATE MACRO marts.axis_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     decided.run_id,
+    decided.run_no,
     decided.app,
     decided.version_name,
     decided.started_at,
@@ -20,6 +21,7 @@ SELECT
 FROM (
     SELECT
         parts.run_id,
+        parts.run_no,
         parts.app,
         parts.version_name,
         parts.started_at,
@@ -58,7 +60,7 @@ FROM (
         SELECT entries.*, coalesce(axes.axis, 'other') AS axis
         FROM (
             SELECT
-                judged.run_id, judged.app, judged.version_name, judged.started_at, judged.detector, judged.omega,
+                judged.run_id, judged.run_no, judged.app, judged.version_name, judged.started_at, judged.detector, judged.omega,
                 judged.is_current, judged.is_latest, judged.parameters_hash, judged.critical_omega, judged.improvement,
                 coalesce(lacking.series, judged.series) AS series,
                 lacking.series IS NOT NULL AS is_lacking,
@@ -75,19 +77,19 @@ FROM (
             -- The verdict on the run (*) stands for the series that it lacks. The lists are taken apart before anything is
             -- joined: above joins that keeps filters from what is below, and DuckDB 2.0 fails on some of them.
             LEFT JOIN (
-                SELECT whole.distance_id, whole.run_id, unnest(whole.missing_series) AS series
+                SELECT whole.distance_id, whole.run_id, whole.run_no, unnest(whole.missing_series) AS series
                 FROM core.distances AS whole
                 WHERE whole.series = '*' AND whole.missing_series IS NOT NULL
             ) AS lacking
-                -- By run too, although the number says it all: a filter on it then reaches what is joined.
-                ON lacking.distance_id = judged.distance_id AND lacking.run_id = judged.run_id
+                -- By run too, although the distance says it all: a filter on it then reaches what is joined.
+                ON lacking.distance_id = judged.distance_id AND lacking.run_no = judged.run_no
             WHERE judged.series <> '*' OR lacking.series IS NOT NULL
         ) AS entries
         LEFT JOIN marts.series_axes AS axes ON axes.series = entries.series
     ) AS parts
     -- What was measured by earlier parameters is a verdict of its own.
     GROUP BY
-        parts.run_id, parts.axis, parts.detector, parts.omega, parts.is_current, parts.is_latest,
+        parts.run_id, parts.run_no, parts.axis, parts.detector, parts.omega, parts.is_current, parts.is_latest,
         parts.app, parts.version_name, parts.started_at,  -- the run's own; as keys, so that filters on them go below
         CASE WHEN NOT parts.is_latest THEN parts.parameters_hash END
 ) AS decided;

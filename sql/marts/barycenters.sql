@@ -2,6 +2,7 @@
 CREATE VIEW marts.barycenters AS
 SELECT
     assigned.run_id,
+    assigned.run_no,
     assigned.series,
     assigned.barycenter_id,
     stored."values",

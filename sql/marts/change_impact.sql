@@ -6,6 +6,7 @@ SELECT
     logs.version_name,
     logs.log_name,
     NULL::VARCHAR AS run_id,
+    NULL::INTEGER AS run_no,
     uses.method,
     uses.service,
     NULL::VARCHAR AS process,
@@ -26,6 +27,7 @@ SELECT
     runs.version_name,
     NULL,
     uses.run_id,
+    uses.run_no,
     stored.slice,
     stored.screen,
     stored.process,
@@ -38,7 +40,7 @@ SELECT
     stored.called_ns / nullif(stored.call_count, 0) / 1e6,
     stored.max_ns / 1e6
 FROM core.slice_uses AS uses
-JOIN core.runs AS runs ON runs.run_id = uses.run_id
+JOIN core.runs AS runs ON runs.run_no = uses.run_no
 JOIN core.slice_use_values AS stored ON stored.values_file = uses.values_file AND stored.run_id = uses.run_id;
 
 COMMENT ON VIEW marts.change_impact IS 'A row is a method in a service of a call log (run_id NULL), or a slice of the app''s threads on a screen of a run (call_log_id NULL; the screen is the service), with its share of the time there: what to test again when it changes.';

@@ -3,19 +3,23 @@
 CREATE VIEW marts.compared_with AS
 SELECT
     told.run_id,
+    told.run_no,
     told.history_run_id,
+    told.history_run_no,
     told.way,
     CASE told.way WHEN 'any_path' THEN told.screens_rank ELSE told.history_rank END AS compared_rank
 FROM (
     SELECT
         candidates.run_id,
+        candidates.run_no,
         candidates.history_run_id,
+        candidates.history_run_no,
         candidates.history_rank,
         candidates.screens_rank,
         -- As detection.way_of: a detector that nothing stands in for has its one way.
         coalesce(CASE WHEN known.fallback IS NULL THEN known.way END, sets.way, 'path') AS way
     FROM core.history_candidates AS candidates
-    JOIN core.history_sets AS sets ON sets.run_id = candidates.run_id
+    JOIN core.history_sets AS sets ON sets.run_no = candidates.run_no
     LEFT JOIN core.detectors AS known ON known.detector = marts.current_value('detector')
 ) AS told
 WHERE compared_rank IS NOT NULL;

@@ -2,64 +2,65 @@
 -- depends: current_value, reasons
 CREATE VIEW marts.data_quality AS
 SELECT
-    findings.run_id, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
+    findings.run_id, findings.run_no, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
     coalesce(findings.detail, reasons.sentence) AS detail,
     -- What is wrong with a series blocks where that series is judged.
     coalesce(findings.is_blocking, findings.series IN (SELECT judged.series FROM core.judged_series AS judged)) AS is_blocking
 FROM (
-    SELECT run_id, 'run' AS scope, NULL::VARCHAR AS series, reason_code, reason AS detail, true AS is_blocking
+    SELECT run_id, run_no, 'run' AS scope, NULL::VARCHAR AS series, reason_code, reason AS detail, true AS is_blocking
     FROM core.runs WHERE is_quarantined
     UNION ALL
-    SELECT run_id, 'run', NULL, 'excluded', exclude_reason, false
+    SELECT run_id, run_no, 'run', NULL, 'excluded', exclude_reason, false
     FROM core.runs WHERE is_excluded
     UNION ALL
-    SELECT run_id, 'run', NULL, 'functional_problems', format('{} functional problems: the run is in no history.', functional_problem_count), false
+    SELECT run_id, run_no, 'run', NULL, 'functional_problems', format('{} functional problems: the run is in no history.', functional_problem_count), false
     FROM core.runs WHERE functional_problem_count > 0
     UNION ALL
-    SELECT run_id, 'run', NULL, 'functional_problems_unknown', NULL, false
+    SELECT run_id, run_no, 'run', NULL, 'functional_problems_unknown', NULL, false
     FROM core.runs WHERE functional_problem_count IS NULL AND NOT is_quarantined
     UNION ALL
-    SELECT run_id, 'run', NULL, 'time_limit_missed',
+    SELECT run_id, run_no, 'run', NULL, 'time_limit_missed',
         format('The exploration took {:.1f} s, the time limit is {:.1f} s.', (exploration_end_ns - exploration_start_ns) / 1e9, time_limit_s), false
     FROM core.runs WHERE (exploration_end_ns - exploration_start_ns) / 1e9 > 1.1 * time_limit_s AND scenario IS NULL -- a script ends when it is done
     UNION ALL
-    SELECT run_id, 'trace', NULL, reason_code, reason, true
+    SELECT run_id, run_no, 'trace', NULL, reason_code, reason, true
     FROM core.traces WHERE NOT is_complete
     UNION ALL
-    SELECT run_id, 'trace', NULL, 'trace_file_missing', 'The file is gone; what was read of it before stays.', false
+    SELECT run_id, run_no, 'trace', NULL, 'trace_file_missing', 'The file is gone; what was read of it before stays.', false
     FROM core.traces WHERE is_trace_gone
     UNION ALL
-    SELECT runs.run_id, 'trace', NULL, 'not_checked', NULL, true
-    FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
+    SELECT runs.run_id, runs.run_no, 'trace', NULL, 'not_checked', NULL, true
+    FROM core.runs AS runs LEFT JOIN core.traces AS traces ON traces.run_no = runs.run_no
     WHERE NOT runs.is_quarantined AND traces.run_id IS NULL
     UNION ALL
-    SELECT run_id, 'series', series, coalesce(reason_code, 'series_missing'), reason, NULL
+    SELECT run_id, run_no, 'series', series, coalesce(reason_code, 'series_missing'), reason, NULL
     FROM core.time_series WHERE is_missing
     UNION ALL
-    SELECT DISTINCT run_id, 'run', NULL, 'series_missing',
+    SELECT DISTINCT run_id, run_no, 'run', NULL, 'series_missing',
         format('The run as a whole is not judged, missing although the history has it: {}.', array_to_string(missing_series, ', ')), true
     FROM core.distances WHERE is_latest AND series = '*' AND missing_series IS NOT NULL
     UNION ALL
-    SELECT run_id, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), NULL
+    SELECT run_id, run_no, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), NULL
     FROM core.time_series WHERE not_finite_count > 0
     UNION ALL
-    SELECT run_id, 'series', series, 'empty', NULL, NULL
+    SELECT run_id, run_no, 'series', series, 'empty', NULL, NULL
     FROM core.time_series WHERE sample_count = 0
     UNION ALL
-    SELECT sets.run_id, 'history', NULL, 'not_enough_history',
+    SELECT sets.run_id, sets.run_no, 'history', NULL, 'not_enough_history',
         coalesce(sets.explanation, format('{} comparable earlier runs, {} are needed.', sets.history_size, sets.history_minimum)),
         beside.run_id IS NULL
     FROM core.history_sets AS sets
     LEFT JOIN ( -- with too few runs of its path it may be judged beside those of any
-        SELECT judged.run_id FROM core.distances AS judged
+        SELECT judged.run_id, judged.run_no FROM core.distances AS judged
         WHERE judged.is_latest AND judged.series = '*' AND judged.state = 'scored' AND judged.detector = marts.current_value('detector')
-    ) AS beside ON beside.run_id = sets.run_id
+    ) AS beside ON beside.run_no = sets.run_no
     WHERE sets.state = 'not_enough_history'
     UNION ALL
-    SELECT run_id, 'collection', NULL, 'leftover_on_device', format('{} is still on device {}.', leftover_path, device_serial), false
-    FROM core.collections WHERE leftover_path IS NOT NULL AND run_id IS NOT NULL
+    SELECT runs.run_id, runs.run_no, 'collection', NULL, 'leftover_on_device', format('{} is still on device {}.', attempts.leftover_path, attempts.device_serial), false
+    FROM core.collections AS attempts JOIN core.runs AS runs ON runs.run_id = attempts.run_id WHERE attempts.leftover_path IS NOT NULL
 ) AS findings
-JOIN core.runs AS runs ON runs.run_id = findings.run_id
+-- By id too, so that a question by it reads no other run.
+JOIN core.runs AS runs ON runs.run_id = findings.run_id AND runs.run_no = findings.run_no
 LEFT JOIN marts.reasons AS reasons ON reasons.reason_code = findings.reason_code;
 
 COMMENT ON VIEW marts.data_quality IS 'A row is something that keeps a run or a series from being judged, or should be looked at.';

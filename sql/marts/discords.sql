@@ -3,6 +3,7 @@
 CREATE VIEW marts.discords AS
 SELECT
     verdicts.run_id,
+    verdicts.run_no,
     verdicts.app,
     verdicts.version_name,
     verdicts.started_at,
@@ -19,7 +20,7 @@ SELECT
     windows.screens
 FROM core.discords AS windows
 JOIN marts.verdicts AS verdicts
-    ON verdicts.run_id = windows.run_id AND verdicts.series = windows.series
+    ON verdicts.run_no = windows.run_no AND verdicts.series = windows.series
 WHERE verdicts.is_current AND verdicts.is_anomalous;
 
 COMMENT ON VIEW marts.discords IS 'A row is a suspicious window of a series that is anomalous by its current verdict.';

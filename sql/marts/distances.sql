@@ -3,6 +3,7 @@
 CREATE VIEW marts.distances AS
 SELECT
     measured.run_id,
+    measured.run_no,
     runs.app,
     runs.version_name,
     runs.started_at,
@@ -40,7 +41,7 @@ SELECT
     measured.code_version,
     measured.measured_at
 FROM core.distances AS measured
-JOIN core.runs AS runs ON runs.run_id = measured.run_id
-LEFT JOIN marts.disturbances AS disturbed ON disturbed.run_id = measured.run_id AND disturbed.series = measured.series;
+JOIN core.runs AS runs ON runs.run_no = measured.run_no
+LEFT JOIN marts.disturbances AS disturbed ON disturbed.run_no = measured.run_no AND disturbed.series = measured.series;
 
 COMMENT ON VIEW marts.distances IS 'A row is what a detector measured about a run''s series: all that a verdict at any ω needs, with the threshold at the one in force.';

@@ -20,20 +20,20 @@ WITH points AS (
                 runs.version_name, versions.version_rank, measured.measure, median(measured.value) AS value,
                 any_value(measured.unit) AS unit
             FROM (
-                SELECT levels.run_id, levels.series, 'level' AS measure, levels.mean AS value, levels.unit
+                SELECT levels.run_id, levels.run_no, levels.series, 'level' AS measure, levels.mean AS value, levels.unit
                 FROM core.series_levels AS levels
                 UNION ALL
-                SELECT levels.run_id, levels.series, 'growth', levels.growth_per_s, levels.unit || '/s'
+                SELECT levels.run_id, levels.run_no, levels.series, 'growth', levels.growth_per_s, levels.unit || '/s'
                 FROM core.series_levels AS levels
                 UNION ALL
                 -- How far from its history, which moves along: what gets further away from version to version.
-                SELECT distances.run_id, distances.series, 'score', distances.distance, 'standard deviations'
+                SELECT distances.run_id, distances.run_no, distances.series, 'score', distances.distance, 'standard deviations'
                 FROM core.distances AS distances
                 JOIN core.detectors AS detectors ON detectors.detector = distances.detector AND detectors.scale = 'score'
                 WHERE distances.is_latest AND distances.state = 'scored' AND distances.series <> '*'
                     AND distances.detector = marts.current_value('detector')
             ) AS measured
-            JOIN core.runs AS runs ON runs.run_id = measured.run_id
+            JOIN core.runs AS runs ON runs.run_no = measured.run_no
             JOIN marts.version_ranks AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
             WHERE NOT runs.is_quarantined AND isfinite(measured.value) AND (wanted::VARCHAR IS NULL OR runs.app = wanted)
             GROUP BY runs.app, runs.config_hash, measured.series, runs.version_name, versions.version_rank, measured.measure

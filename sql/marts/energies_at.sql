@@ -2,6 +2,7 @@
 CREATE MACRO marts.energies_at(power_profile) AS TABLE
 SELECT
     summed.run_id,
+    summed.run_no,
     runs.app,
     runs.version_name,
     unnest(['cpu_core', 'cpu_cluster', 'cpu_active']) AS component,
@@ -16,6 +17,7 @@ SELECT
 FROM (
     SELECT
         spent.run_id,
+        spent.run_no,
         spent.scope,
         profiles.profile_id,
         profiles.energy_source,
@@ -27,6 +29,7 @@ FROM (
     FROM (
         SELECT
             times.run_id,
+            times.run_no,
             times.scope,
             sum(times.busy_s * priced.charge_ma) AS core_mas,
             sum(times.cluster_share_s * priced.cluster_charge_ma) AS cluster_mas,
@@ -78,9 +81,9 @@ FROM (
                 ON levels.cluster = seen.table_cluster AND seen.frequency_khz >= levels.frequency_khz
         ) AS priced
             ON priced.cluster = times.cluster AND priced.frequency_khz = times.frequency_khz
-        GROUP BY times.run_id, times.scope
+        GROUP BY times.run_id, times.run_no, times.scope
     ) AS spent
-    JOIN core.energy_runs AS costs ON costs.run_id = spent.run_id
+    JOIN core.energy_runs AS costs ON costs.run_no = spent.run_no
     JOIN core.power_profiles AS profiles
         ON profiles.profile_id = power_profile
         AND (
@@ -88,6 +91,6 @@ FROM (
             OR profiles.first_cores IS NULL AND profiles.cluster_count IN (1, len(costs.first_cores))
         )
 ) AS summed
-JOIN core.runs AS runs ON runs.run_id = summed.run_id;
+JOIN core.runs AS runs ON runs.run_no = summed.run_no;
 
 COMMENT ON MACRO TABLE marts.energies_at IS 'What the cores of all runs cost by another power profile, from stored times in state, columns as marts.energies; nothing is stored. SELECT * FROM marts.energies_at(''<profile_id>''). Runs of devices with other clusters have no row; is_foreign_profile: less than 99 % of the busy time is at frequencies that the profile has.';

@@ -2,6 +2,7 @@
 CREATE VIEW marts.energy_accuracy AS
 SELECT
     compared.run_id,
+    compared.run_no,
     compared.app,
     compared.version_name,
     compared.device_name,
@@ -28,6 +29,7 @@ FROM (
     FROM (
         SELECT
             estimated.run_id,
+            estimated.run_no,
             runs.app,
             runs.version_name,
             costs.device_name,
@@ -41,14 +43,14 @@ FROM (
             ) AS pairs
         FROM core.time_series AS estimated
         JOIN core.time_series AS measured
-            ON measured.run_id = estimated.run_id AND measured.series = 'power_rail_cpu'
+            ON measured.run_no = estimated.run_no AND measured.series = 'power_rail_cpu'
             AND measured.start_ns = estimated.start_ns AND measured.interval_s = estimated.interval_s
         JOIN core.series_values AS guessed
             ON guessed.values_file = estimated.values_file AND guessed.run_id = estimated.run_id AND guessed.series = 'power_cpu_total'
         JOIN core.series_values AS seen
             ON seen.values_file = measured.values_file AND seen.run_id = measured.run_id AND seen.series = 'power_rail_cpu'
-        JOIN core.runs AS runs ON runs.run_id = estimated.run_id
-        LEFT JOIN core.energy_runs AS costs ON costs.run_id = estimated.run_id
+        JOIN core.runs AS runs ON runs.run_no = estimated.run_no
+        LEFT JOIN core.energy_runs AS costs ON costs.run_no = estimated.run_no
         WHERE estimated.series = 'power_cpu_total' AND NOT estimated.is_missing AND NOT measured.is_missing
     ) AS both_known
 ) AS compared

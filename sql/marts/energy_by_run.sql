@@ -3,6 +3,7 @@
 CREATE VIEW marts.energy_by_run AS
 SELECT
     compared.run_id,
+    compared.run_no,
     runs.app,
     runs.version_name,
     runs.device,
@@ -22,6 +23,7 @@ SELECT
 FROM (
     SELECT
         priced.run_id,
+        priced.run_no,
         any_value(priced.profile_id) FILTER (priced.is_own) AS profile_id,
         any_value(priced.duration_s) FILTER (priced.is_own) AS duration_s,
         any_value(priced.app_mah) FILTER (priced.is_own) AS app_mah,
@@ -32,7 +34,8 @@ FROM (
     FROM (
         SELECT
             wanted.run_id,
-            wanted.priced_run_id,
+            wanted.run_no,
+            wanted.priced_run_no,
             wanted.is_own,
             wanted.profile_id,
             wanted.duration_s,
@@ -41,23 +44,23 @@ FROM (
         -- The run and its history as rows of one kind: a condition on runs reaches both, as it does not reach what is
         -- joined to the left.
         FROM (
-            SELECT own.run_id, own.run_id AS priced_run_id, true AS is_own, own.profile_id, own.duration_s
+            SELECT own.run_id, own.run_no, own.run_no AS priced_run_no, true AS is_own, own.profile_id, own.duration_s
             FROM core.energy_runs AS own
             WHERE own.profile_id IS NOT NULL
             UNION ALL
-            SELECT members.run_id, members.history_run_id, false, theirs.profile_id, theirs.duration_s
+            SELECT members.run_id, members.run_no, members.history_run_no, false, theirs.profile_id, theirs.duration_s
             FROM marts.compared_with AS members
-            JOIN core.energy_runs AS judged ON judged.run_id = members.run_id
-            JOIN core.energy_runs AS theirs ON theirs.run_id = members.history_run_id AND theirs.profile_id = judged.profile_id
+            JOIN core.energy_runs AS judged ON judged.run_no = members.run_no
+            JOIN core.energy_runs AS theirs ON theirs.run_no = members.history_run_no AND theirs.profile_id = judged.profile_id
         ) AS wanted
-        JOIN core.energies AS spent ON spent.run_id = wanted.priced_run_id
+        JOIN core.energies AS spent ON spent.run_no = wanted.priced_run_no
         WHERE wanted.duration_s > 0 AND spent.is_estimated AND spent.component IN ('cpu_core', 'cpu_cluster', 'cpu_active')
-        GROUP BY wanted.run_id, wanted.priced_run_id, wanted.is_own, wanted.profile_id, wanted.duration_s
+        GROUP BY wanted.run_id, wanted.run_no, wanted.priced_run_no, wanted.is_own, wanted.profile_id, wanted.duration_s
     ) AS priced
-    GROUP BY priced.run_id
+    GROUP BY priced.run_id, priced.run_no
     HAVING bool_or(priced.is_own)
 ) AS compared
-JOIN core.runs AS runs ON runs.run_id = compared.run_id
+JOIN core.runs AS runs ON runs.run_no = compared.run_no
 LEFT JOIN core.power_profiles AS profiles ON profiles.profile_id = compared.profile_id;
 
 COMMENT ON VIEW marts.energy_by_run IS 'A row is a run and what its cores cost by its power profile, for the app and for everything, beside the median of its history''s runs of the same profile.';

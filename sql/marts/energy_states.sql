@@ -2,6 +2,7 @@
 CREATE VIEW marts.energy_states AS
 SELECT
     traces.run_id,
+    traces.run_no,
     runs.app,
     runs.version_name,
     costs.profile_id IS NOT NULL AS has_energies,
@@ -31,8 +32,8 @@ SELECT
     costs.is_outdated,
     costs.extracted_at
 FROM core.traces AS traces
-JOIN core.runs AS runs ON runs.run_id = traces.run_id
-LEFT JOIN core.energy_runs AS costs ON costs.run_id = traces.run_id
+JOIN core.runs AS runs ON runs.run_no = traces.run_no
+LEFT JOIN core.energy_runs AS costs ON costs.run_no = traces.run_no
 WHERE traces.is_complete AND NOT runs.is_quarantined;
 
 COMMENT ON VIEW marts.energy_states IS 'A row is a run with a whole trace, and what its charge was estimated by, or why it is not known.';

@@ -49,7 +49,7 @@ FROM (
                     'distance': measured.distance, 'q1': measured.q1, 'q3': measured.q3, 'is_recheck_passed': measured.is_recheck_passed
                 }) AS measurements
             FROM core.distances AS measured
-            LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = measured.run_id
+            LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_no = measured.run_no
             WHERE measured.is_latest AND measured.state = 'scored'
             AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
             GROUP BY ALL

@@ -3,6 +3,7 @@
 CREATE VIEW marts.grown AS
 SELECT
     windows.run_id,
+    windows.run_no,
     windows.app,
     windows.version_name,
     grown.series,
@@ -33,6 +34,6 @@ SELECT
     windows.end_ns
 FROM core.causes AS grown
 JOIN marts.cause_windows AS windows
-    ON windows.run_id = grown.run_id AND windows.series = grown.series AND windows.window_index = grown.window_index;
+    ON windows.run_no = grown.run_no AND windows.series = grown.series AND windows.window_index = grown.window_index;
 
 COMMENT ON VIEW marts.grown IS 'A row is something that took notably more in a suspicious window (or the run, where an anomalous series has none) than in comparable earlier runs: a cause of it, or what else grew.';

@@ -2,6 +2,7 @@
 CREATE VIEW marts.history_states AS
 SELECT
     histories.run_id,
+    histories.run_no,
     runs.app,
     runs.version_name,
     histories.state,
@@ -17,6 +18,6 @@ SELECT
     histories.code_version,
     histories.selected_at
 FROM core.history_sets AS histories
-JOIN core.runs AS runs ON runs.run_id = histories.run_id;
+JOIN core.runs AS runs ON runs.run_no = histories.run_no;
 
 COMMENT ON VIEW marts.history_states IS 'A row is a run''s history selection with the counts that explain it.';

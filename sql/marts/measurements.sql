@@ -3,6 +3,7 @@ CREATE VIEW marts.measurements AS
 SELECT
     measured.subject_kind,
     measured.subject_id,
+    measured.run_no,
     measured.metric,
     measured.app,
     measured.version_name,

@@ -2,6 +2,7 @@
 CREATE VIEW marts.method_energies AS
 SELECT
     methods.run_id,
+    methods.run_no,
     NULL::VARCHAR AS method_log_id,
     runs.app,
     runs.version_name,
@@ -17,11 +18,12 @@ SELECT
     false AS is_upper_bound,
     costs.profile_id
 FROM core.method_energies AS methods
-JOIN core.energy_runs AS costs ON costs.run_id = methods.run_id
-JOIN core.runs AS runs ON runs.run_id = methods.run_id
+JOIN core.energy_runs AS costs ON costs.run_no = methods.run_no
+JOIN core.runs AS runs ON runs.run_no = methods.run_no
 JOIN core.method_energy_values AS own ON own.values_file = methods.values_file AND own.run_id = methods.run_id
 UNION ALL
 SELECT
+    NULL,
     NULL,
     logs.method_log_id,
     logs.app,

@@ -2,6 +2,7 @@
 CREATE VIEW marts.profiles AS
 SELECT
     profiles.run_id,
+    profiles.run_no,
     runs.app,
     runs.version_name,
     profiles.series,
@@ -14,7 +15,7 @@ SELECT
     profiles.code_version,
     profiles.computed_at
 FROM core.profiles AS profiles
-JOIN core.runs AS runs ON runs.run_id = profiles.run_id
+JOIN core.runs AS runs ON runs.run_no = profiles.run_no
 LEFT JOIN core.profile_values AS stored
     ON stored.values_file = profiles.values_file AND stored.run_id = profiles.run_id AND stored.series = profiles.series
 WHERE profiles.failure IS NULL;

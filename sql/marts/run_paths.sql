@@ -2,6 +2,7 @@
 CREATE VIEW marts.run_paths AS
 SELECT
     runs.run_id,
+    runs.run_no,
     runs.app,
     runs.version_name,
     steps.step,
@@ -15,8 +16,8 @@ SELECT
 FROM core.runs AS runs
 JOIN core.path_steps AS steps ON steps.values_file = runs.values_file AND steps.run_id = runs.run_id
 LEFT JOIN (
-    SELECT series.run_id, min(series.start_ns) AS start_ns FROM core.time_series AS series GROUP BY series.run_id
-) AS grids ON grids.run_id = runs.run_id
+    SELECT series.run_id, series.run_no, min(series.start_ns) AS start_ns FROM core.time_series AS series GROUP BY series.run_id, series.run_no
+) AS grids ON grids.run_id = runs.run_id AND grids.run_no = runs.run_no
 WHERE NOT runs.is_quarantined;
 
 COMMENT ON VIEW marts.run_paths IS 'A row is a step of a run''s path: where the explorer was until it sent an action, and what it did. What the action led to is the next step''s screen; after the last step it is unknown unless screen_after says it.';

@@ -3,6 +3,7 @@
 CREATE VIEW marts.run_verdicts AS
 SELECT
     verdicts.run_id,
+    verdicts.run_no,
     verdicts.app,
     verdicts.version_name,
     verdicts.started_at,

@@ -3,6 +3,7 @@
 CREATE VIEW marts.runs AS
 SELECT
     runs.run_id,
+    runs.run_no,
     runs.partition_key,
     runs.app,
     runs.version_name,
@@ -54,19 +55,20 @@ SELECT
     runs.extra,
     runs.registered_at
 FROM core.runs AS runs
-LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id
-LEFT JOIN core.history_sets AS histories ON histories.run_id = runs.run_id
+-- By id beside the number, so that a question by either reaches what is joined to the left.
+LEFT JOIN core.traces AS traces ON traces.run_id = runs.run_id AND traces.run_no = runs.run_no
+LEFT JOIN core.history_sets AS histories ON histories.run_id = runs.run_id AND histories.run_no = runs.run_no
 -- By app and version too, although the id says it all: a filter on them then reaches what is joined.
 LEFT JOIN (SELECT * FROM marts.run_verdicts AS given WHERE given.is_current) AS verdicts
-    ON verdicts.run_id = runs.run_id AND verdicts.app = runs.app AND verdicts.version_name = runs.version_name
+    ON verdicts.run_id = runs.run_id AND verdicts.run_no = runs.run_no AND verdicts.app = runs.app AND verdicts.version_name = runs.version_name
 LEFT JOIN (
     SELECT
-        given.run_id, given.app, given.version_name,
+        given.run_id, given.run_no, given.app, given.version_name,
         map(list(given.axis ORDER BY given.axis), list(given.state ORDER BY given.axis)) AS axis_states
     FROM marts.axis_verdicts AS given
     WHERE given.is_current
-    GROUP BY given.run_id, given.app, given.version_name
-) AS axes ON axes.run_id = runs.run_id AND axes.app = runs.app AND axes.version_name = runs.version_name
-LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = runs.run_id;
+    GROUP BY given.run_id, given.run_no, given.app, given.version_name
+) AS axes ON axes.run_id = runs.run_id AND axes.run_no = runs.run_no AND axes.app = runs.app AND axes.version_name = runs.version_name
+LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_id = runs.run_id AND reviews.run_no = runs.run_no;
 
 COMMENT ON VIEW marts.runs IS 'A row is a run that was given to the project, quarantined ones too, with where it stands.';

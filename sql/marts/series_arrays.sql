@@ -2,6 +2,7 @@
 CREATE VIEW marts.series_arrays AS
 SELECT
     series.run_id,
+    series.run_no,
     runs.app,
     runs.version_name,
     runs.started_at,
@@ -16,7 +17,7 @@ SELECT
     series.code_version,
     series.extracted_at
 FROM core.time_series AS series
-JOIN core.runs AS runs ON runs.run_id = series.run_id
+JOIN core.runs AS runs ON runs.run_no = series.run_no
 LEFT JOIN core.series_values AS stored
     ON stored.values_file = series.values_file AND stored.run_id = series.run_id AND stored.series = series.series;
 

@@ -2,6 +2,7 @@
 CREATE VIEW marts.series_levels AS
 SELECT
     levels.run_id,
+    levels.run_no,
     runs.app,
     runs.version_name,
     runs.started_at,
@@ -16,6 +17,6 @@ SELECT
     levels.maximum,
     levels.growth_per_s
 FROM core.series_levels AS levels
-JOIN core.runs AS runs ON runs.run_id = levels.run_id;
+JOIN core.runs AS runs ON runs.run_no = levels.run_no;
 
 COMMENT ON VIEW marts.series_levels IS 'A row is a series of a run summed up in a few numbers: what to plot over versions or give to a change-point tool.';

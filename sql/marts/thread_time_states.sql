@@ -2,6 +2,7 @@
 CREATE VIEW marts.thread_time_states AS
 SELECT
     traces.run_id,
+    traces.run_no,
     runs.app,
     runs.version_name,
     times.run_id IS NOT NULL AND NOT times.is_missing AS has_thread_times,
@@ -21,8 +22,8 @@ SELECT
     END AS reason,
     times.extracted_at
 FROM core.traces AS traces
-JOIN core.runs AS runs ON runs.run_id = traces.run_id
-LEFT JOIN core.thread_times AS times ON times.run_id = traces.run_id
+JOIN core.runs AS runs ON runs.run_no = traces.run_no
+LEFT JOIN core.thread_times AS times ON times.run_no = traces.run_no
 WHERE traces.is_complete AND NOT runs.is_quarantined;
 
 COMMENT ON VIEW marts.thread_time_states IS 'A row is a run with a whole trace and whether what its threads did by second is known, and if not, why.';

@@ -2,6 +2,7 @@
 CREATE VIEW marts.time_in_state AS
 SELECT
     times.run_id,
+    times.run_no,
     runs.app,
     runs.version_name,
     times.cluster,
@@ -11,6 +12,6 @@ SELECT
     times.cluster_share_s,
     times.active_share_s
 FROM core.time_in_state AS times
-JOIN core.runs AS runs ON runs.run_id = times.run_id;
+JOIN core.runs AS runs ON runs.run_no = times.run_no;
 
 COMMENT ON VIEW marts.time_in_state IS 'A row is how long the cores of a cluster were at a frequency in a run, for whom; any power profile can be put on it, see marts.energies_at.';

@@ -2,6 +2,7 @@
 CREATE VIEW marts.time_series AS
 SELECT
     samples.run_id,
+    samples.run_no,
     samples.app,
     samples.version_name,
     samples.series,
@@ -12,6 +13,7 @@ SELECT
 FROM (
     SELECT
         series.run_id,
+        series.run_no,
         runs.app,
         runs.version_name,
         series.series,
@@ -21,7 +23,7 @@ FROM (
         unnest(stored."values") AS "value",
         unnest(range(len(stored."values"))) AS sample_index
     FROM core.time_series AS series
-    JOIN core.runs AS runs ON runs.run_id = series.run_id
+    JOIN core.runs AS runs ON runs.run_no = series.run_no
     JOIN core.series_values AS stored
         ON stored.values_file = series.values_file AND stored.run_id = series.run_id AND stored.series = series.series
 ) AS samples;

@@ -53,13 +53,13 @@ LEFT JOIN (
         SELECT compared.app, compared.version_name, history.series, history.mean
         FROM (
             -- A version's runs share most of their history: first the runs, which are few, then their series.
-            SELECT DISTINCT runs.app, runs.version_name, members.history_run_id
+            SELECT DISTINCT runs.app, runs.version_name, members.history_run_no
             FROM marts.compared_with AS members
-            JOIN core.runs AS runs ON runs.run_id = members.run_id
-            JOIN core.history_sets AS sets ON sets.run_id = members.run_id
+            JOIN core.runs AS runs ON runs.run_no = members.run_no
+            JOIN core.history_sets AS sets ON sets.run_no = members.run_no
             WHERE sets.state = 'ready' OR members.way = 'any_path'
         ) AS compared
-        JOIN core.series_levels AS history ON history.run_id = compared.history_run_id
+        JOIN core.series_levels AS history ON history.run_no = compared.history_run_no
     ) AS members
     GROUP BY members.app, members.version_name, members.series
 ) AS bands ON bands.app = levels.app AND bands.version_name = levels.version_name AND bands.series = levels.series;

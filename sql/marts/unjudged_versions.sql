@@ -42,12 +42,12 @@ FROM (
             runs.app, runs.version_name, runs.is_quarantined, runs.is_excluded, runs.reason_code,
             coalesce(seen.status = 'rejected', false) AS is_rejected, false AS is_measured
         FROM core.runs AS runs
-        LEFT JOIN core.reviews_in_force AS seen ON seen.run_id = runs.run_id
+        LEFT JOIN core.reviews_in_force AS seen ON seen.run_no = runs.run_no
         UNION ALL
         SELECT runs.app, runs.version_name, false, false, NULL, false, true
         FROM core.distances AS measured
-        JOIN core.runs AS runs ON runs.run_id = measured.run_id
-        LEFT JOIN core.reviews_in_force AS seen ON seen.run_id = runs.run_id
+        JOIN core.runs AS runs ON runs.run_no = measured.run_no
+        LEFT JOIN core.reviews_in_force AS seen ON seen.run_no = runs.run_no
         WHERE measured.is_latest AND measured.detector = marts.chosen_detector(nullif(detector::VARCHAR, 'all'))
             AND (measured.series <> '*' OR measured.missing_series IS NOT NULL)
             AND NOT runs.is_quarantined AND NOT runs.is_excluded AND seen.status IS DISTINCT FROM 'rejected'

@@ -3,6 +3,7 @@
 CREATE MACRO marts.verdict_flips(omega_a, omega_b, detector := NULL) AS TABLE
 SELECT
     earlier.run_id,
+    earlier.run_no,
     earlier.app,
     earlier.version_name,
     earlier.started_at,
@@ -22,7 +23,7 @@ SELECT
     later.threshold AS threshold_b,
     earlier.critical_omega
 FROM marts.verdicts_at(omega_a, detector) AS earlier
-JOIN marts.verdicts_at(omega_b, detector) AS later ON later.distance_id = earlier.distance_id
+JOIN marts.verdicts_at(omega_b, detector) AS later ON later.distance_id = earlier.distance_id AND later.run_no = earlier.run_no
 WHERE earlier.is_latest AND earlier.state <> later.state;
 
 COMMENT ON MACRO TABLE marts.verdict_flips IS 'What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

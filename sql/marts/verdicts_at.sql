@@ -4,6 +4,7 @@ CREATE MACRO marts.verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     judged.distance_id,
     judged.run_id,
+    judged.run_no,
     runs.app,
     runs.version_name,
     runs.started_at,
@@ -62,16 +63,16 @@ FROM (
     FROM core.distances AS measured
     WHERE marts.is_omega(omega) AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
 ) AS judged
-JOIN core.runs AS runs ON runs.run_id = judged.run_id
+JOIN core.runs AS runs ON runs.run_no = judged.run_no
 LEFT JOIN core.detectors AS known ON known.detector = judged.detector
 LEFT JOIN (
-    SELECT parts.run_id, parts.detector, parts.parameters_hash, string_agg(parts.series, ', ' ORDER BY parts.series) AS judged_series
+    SELECT parts.run_id, parts.run_no, parts.detector, parts.parameters_hash, string_agg(parts.series, ', ' ORDER BY parts.series) AS judged_series
     FROM core.distances AS parts
     WHERE parts.series <> '*' AND parts.state = 'scored'
         AND parts.run_id IN (SELECT whole.run_id FROM core.distances AS whole WHERE whole.missing_series IS NOT NULL)
-    GROUP BY parts.run_id, parts.detector, parts.parameters_hash
+    GROUP BY parts.run_id, parts.run_no, parts.detector, parts.parameters_hash
 ) AS beside
-    ON beside.run_id = judged.run_id AND beside.detector = judged.detector AND beside.parameters_hash = judged.parameters_hash
+    ON beside.run_no = judged.run_no AND beside.detector = judged.detector AND beside.parameters_hash = judged.parameters_hash
     AND judged.series = '*';
 
 COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

@@ -182,6 +182,7 @@ FROM (
                             measured.app,
                             measured.version_name,
                             measured.run_id,
+                            measured.run_no,
                             measured.detector,
                             coalesce(lacking.series, measured.series) AS series,
                             coalesce(axes.axis, 'other') AS own_axis,
@@ -212,11 +213,11 @@ FROM (
                             FROM core.distances AS latest
                             -- Runs that a person left out, or found disturbed, say nothing about the build.
                             JOIN (
-                                SELECT given.run_id, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
+                                SELECT given.run_id, given.run_no, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
                                 FROM core.runs AS given
-                                LEFT JOIN core.reviews_in_force AS seen ON seen.run_id = given.run_id
+                                LEFT JOIN core.reviews_in_force AS seen ON seen.run_no = given.run_no
                                 WHERE NOT given.is_quarantined AND NOT given.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
-                            ) AS runs ON runs.run_id = latest.run_id
+                            ) AS runs ON runs.run_no = latest.run_no
                             WHERE latest.is_latest AND (detector::VARCHAR = 'all' OR latest.detector = marts.chosen_detector(detector))
                         ) AS measured
                         JOIN core.detectors AS known ON known.detector = measured.detector

@@ -663,12 +663,14 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
     for run_id, value, reason in ((everyone[0]["run_id"], 0.8, None), (everyone[1]["run_id"], None, "not launched")):
         writer.execute(
             "INSERT INTO core.measurements (subject_kind, subject_id, metric, app, version_name, unit, worse, value, "
-            "reason, measured_at) VALUES ('run', ?, 'startup_full', ?, '1.0.0', 's', 'more', ?, ?, now())",
-            [run_id, APPS[0], value, reason],
+            "reason, measured_at, run_no) SELECT 'run', run_id, 'startup_full', ?, '1.0.0', 's', 'more', ?, ?, now(), "
+            "run_no FROM core.runs WHERE run_id = ?",
+            [APPS[0], value, reason, run_id],
         )
         writer.execute(
-            "INSERT INTO core.attachments VALUES (?, 'screen.png', 'screenshot', 4096, ?, ?)",
-            [run_id, "f0" * 32, BOOT_NS],
+            "INSERT INTO core.attachments SELECT run_id, 'screen.png', 'screenshot', 4096, ?, ?, run_no FROM core.runs "
+            "WHERE run_id = ?",
+            ["f0" * 32, BOOT_NS, run_id],
         )
     _add_call_log(writer)
     _add_method_log(writer)

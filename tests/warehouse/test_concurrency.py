@@ -19,13 +19,16 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from perfreg_assets.warehouse import series, traces
+from perfreg_assets.warehouse import runs, series, traces
 from perfreg_assets.warehouse.connection import Warehouse
 
 warehouse, start = Warehouse(Path(sys.argv[1]), lock_timeout_s=60), int(sys.argv[2])
 for number in range(start, start + int(sys.argv[3])):
     try:
         with warehouse.writing() as writer:
+            runs.upsert(writer, [
+                runs.RunRow(run_id=f"r{i}", folder_name="f", content_hash="h", is_quarantined=True,
+                            reason_code="key_missing") for i in range(20)])
             series.upsert(writer, [
                 series.SeriesRow(run_id=f"r{i}", series="x", unit="cores", interval_s=1.0, start_ns=0,
                                  values=np.full(500, float(number)), is_missing=False) for i in range(20)])

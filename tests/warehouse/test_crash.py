@@ -20,7 +20,7 @@ import numpy as np
 import perfreg_assets.warehouse.connection as connection
 import perfreg_assets.warehouse.data_folder as data_folder
 import perfreg_assets.warehouse.publishing as publishing
-from perfreg_assets.warehouse import runs, series
+from perfreg_assets.warehouse import runs, runs, series
 
 def die(*arguments, **named):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -69,6 +69,9 @@ with warehouse.writing() as writer:
             series.SeriesRow(run_id=run_id, series=name, unit="cores", interval_s=1.0, start_ns=0,
                              values=np.full(20000, number), is_missing=False)
             for name in names])
+    runs.upsert(writer, [
+        runs.RunRow(run_id=run_id, folder_name="f", content_hash="h", is_quarantined=True, reason_code="key_missing")
+        for run_id in "ab"])
     upsert("a", ["x", "y", "z"])
     if point == "mid_write":
         die()

@@ -14,6 +14,7 @@ import pytest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import series
 from perfreg_assets.warehouse.connection import Warehouse
+from tests.warehouse.registered import register
 
 DISK_MB = 40
 
@@ -48,6 +49,7 @@ def _rows(run_id: str, megabytes: int) -> list[series.SeriesRow]:
 
 def _write(warehouse: Warehouse, run_id: str, megabytes: int, expected_bytes: int = 0) -> None:
     with warehouse.writing(expected_bytes=expected_bytes) as writer:
+        register(writer, run_id)
         series.upsert(writer, _rows(run_id, megabytes))
 
 

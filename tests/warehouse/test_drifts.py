@@ -65,8 +65,9 @@ def _store(
     ]
     writer.execute_with(
         pa.Table.from_pylist(rows),
-        "INSERT INTO core.series_levels BY NAME SELECT *, 'bytes' AS unit, 40 AS sample_count, 40 AS duration_s, "
-        "0 AS minimum, 0 AS median, 0 AS percentile_95, 0 AS maximum FROM staged_rows",
+        "INSERT INTO core.series_levels BY NAME SELECT staged_rows.*, known.run_no, 'bytes' AS unit, "
+        "40 AS sample_count, 40 AS duration_s, 0 AS minimum, 0 AS median, 0 AS percentile_95, 0 AS maximum "
+        "FROM staged_rows JOIN core.runs AS known USING (run_id)",
     )
     if scores is None:
         return
@@ -83,8 +84,9 @@ def _store(
     ]
     writer.execute_with(
         pa.Table.from_pylist(judged),
-        "INSERT INTO core.distances BY NAME SELECT *, $detector AS detector, 'p' AS parameters_hash, "
-        "true AS is_latest, 'scored' AS state, 0 AS q1, 1 AS q3, now() AS measured_at FROM staged_rows",
+        "INSERT INTO core.distances BY NAME SELECT staged_rows.*, known.run_no, $detector AS detector, "
+        "'p' AS parameters_hash, true AS is_latest, 'scored' AS state, 0 AS q1, 1 AS q3, now() AS measured_at "
+        "FROM staged_rows JOIN core.runs AS known USING (run_id)",
         {"detector": detector},
     )
 

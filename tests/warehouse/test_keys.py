@@ -53,7 +53,7 @@ def test_the_same_twice_in_one_write_is_refused(warehouse: Warehouse) -> None:
         run_id="a", series="x", detector="d", parameters_hash="p", state="not_enough_history"
     )
     with warehouse.writing() as writer:
-        for upsert, row in ((traces.upsert, trace), (runs.upsert, run), (distances.upsert, distance)):
+        for upsert, row in ((runs.upsert, run), (traces.upsert, trace), (distances.upsert, distance)):
             with pytest.raises(ValueError, match="two rows with the same"):
                 upsert(writer, [row, row])
             upsert(writer, [row])

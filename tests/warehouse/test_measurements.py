@@ -8,6 +8,7 @@ import pytest
 from perfreg_assets.warehouse import measurements
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.measurements import RUN, MeasurementRow
+from tests.warehouse.registered import register
 
 
 def _row(subject_id: str, metric: str, value: float | None = 1.5, **changes: object) -> MeasurementRow:
@@ -24,6 +25,7 @@ def test_measurements_come_back_as_they_were(warehouse: Warehouse) -> None:
         _row("r1", "a'; DROP TABLE core.runs; --", None, reason="it's <b>missing</b>", worse="either", unit=""),
     ]
     with warehouse.writing() as writer:
+        register(writer, "r1")
         assert measurements.replace_subjects(writer, RUN, ["r1"], rows) == 2
     with warehouse.reading() as reader:
         assert measurements.find(reader, RUN, ["r1", "r2"]) == {(row.subject_id, row.metric): row for row in rows}
@@ -31,6 +33,7 @@ def test_measurements_come_back_as_they_were(warehouse: Warehouse) -> None:
 
 def test_a_subject_is_replaced_whole_and_others_stay(warehouse: Warehouse) -> None:
     with warehouse.writing() as writer:
+        register(writer, "r1", "r2")
         measurements.replace_subjects(
             writer, RUN, ["r1", "r2"], [_row("r1", "a"), _row("r1", "b"), _row("r2", "a", 2.0)]
         )
@@ -56,5 +59,7 @@ def test_a_subject_is_replaced_whole_and_others_stay(warehouse: Warehouse) -> No
     ],
 )
 def test_what_could_not_be_judged_is_refused(warehouse: Warehouse, changes: dict[str, object]) -> None:
+    with warehouse.writing() as writer:
+        register(writer, "r1")
     with pytest.raises(duckdb.Error), warehouse.writing() as writer:
         measurements.replace_subjects(writer, RUN, ["r1"], [_row("r1", "a", **changes)])

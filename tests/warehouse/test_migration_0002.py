@@ -32,7 +32,7 @@ INSERT INTO core.verdicts SELECT distance_id, 0.5, 'normal', false, '0.1', now()
 """
 # What lies in the data folder since, and what the tables say of it.
 _MOVED = {"time_series": {"values"}, "profiles": {"profile"}, "runs": {"path"}}
-_INSTEAD = {"values_file", "sample_count", "not_finite_count"}
+_INSTEAD = {"values_file", "sample_count", "not_finite_count", "run_no"}
 _TABLES = ("runs", "traces", "time_series", "history_sets", "profiles", "distances", "verdicts", "settings")
 
 

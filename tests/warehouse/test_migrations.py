@@ -52,7 +52,7 @@ def test_a_new_file_gets_every_migration_once(connection: duckdb.DuckDBPyConnect
 
 def test_a_later_migration_is_added_and_keeps_the_data(connection: duckdb.DuckDBPyConnection, sql: Path) -> None:
     migrations.migrate(connection, folder=sql)
-    connection.execute("INSERT INTO core.timings VALUES ('r', 'engine', 1.5, now())")
+    connection.execute("INSERT INTO core.timings VALUES ('r', 'engine', 1.5, now(), 1)")
     _next(sql, "ALTER TABLE core.timings ADD COLUMN host VARCHAR;")
     _describe(sql, "host")
     assert migrations.migrate(connection, folder=sql)

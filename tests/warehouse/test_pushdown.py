@@ -15,7 +15,7 @@ import pytest
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.conditions import FEW, of_marts_runs
 from perfreg_assets.reports.run_order import RunOrder
-from perfreg_assets.warehouse import energies, runs
+from perfreg_assets.warehouse import energies, run_conditions, runs
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
 RUNS = 400
@@ -101,6 +101,20 @@ def test_a_list_of_runs_is_looked_up_without_the_others(many: Warehouse, mart: s
         chosen = f"list_contains(['{_ids(reader)[0]}', 'another'], run_id)"
         whole, some = (_work(reader, f"FROM marts.{mart}{which}") for which in ("", f" WHERE {chosen}"))
     assert some < whole / 10, (some, whole)
+
+
+@pytest.mark.parametrize("mart", sorted({*OF_RUN} - {"disturbances"}))
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_runs_are_looked_up_by_number_without_the_others(many: Warehouse, mart: str, count: int) -> None:
+    with many.reading() as reader:
+        anomalous, _ = _ids(reader)
+        others = "SELECT run_id FROM core.runs WHERE NOT is_quarantined AND run_id > ? ORDER BY run_id LIMIT ?"
+        chosen = [anomalous, *(run_id for (run_id,) in reader.rows(others, [anomalous, 2 * count - 2]))][::2]
+        assert len(chosen) == count
+        whole, some = (
+            _work(reader, f"FROM marts.{mart}{which}") for which in ("", f" WHERE {run_conditions.of(reader, chosen)}")
+        )
+    assert some < whole / 5, (some, whole)
 
 
 @pytest.mark.parametrize("mart", OF_VERSION)

@@ -12,6 +12,7 @@ from perfreg_assets import catalogue, detection
 from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import distances, migrations, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse
+from tests.warehouse.registered import register
 
 ORACLE = detection.DetectorDefinition(
     name="oracle", summary="knows it all", scale="distance", run_rule="any", localisation="default",
@@ -62,10 +63,7 @@ def test_a_detector_that_is_registered_later_is_known_at_the_next_opening(oracle
 
 def test_a_third_detector_is_stored_judged_and_explained_on_its_scale(warehouse: Warehouse, oracle: str) -> None:
     with warehouse.writing() as writer:
-        writer.execute(
-            "INSERT INTO core.runs (run_id, folder_name, content_hash, app, version_name, started_at, config_hash, "
-            "is_quarantined, registered_at) VALUES ('a', 'a', 'a', 'app', '1', now(), 'c', false, now())"
-        )
+        register(writer, "a")
         row = distances.DistanceRow(
             run_id="a", series="cpu_app", detector=oracle, parameters_hash="p", state="scored",
             distance=3.0, q1=1.0, q3=2.0,
@@ -80,6 +78,7 @@ def test_a_third_detector_is_stored_judged_and_explained_on_its_scale(warehouse:
 def test_a_name_in_the_warehouse_means_what_the_catalogue_says(warehouse: Warehouse, name: str) -> None:
     definition = catalogue.definition_of(name)
     with warehouse.writing() as writer:
+        register(writer, "a")
         series.upsert(writer, [_series(name)])
         (told,) = writer.dicts("SELECT * FROM marts.series_names")
     assert told == {
@@ -92,6 +91,7 @@ def test_a_name_in_the_warehouse_means_what_the_catalogue_says(warehouse: Wareho
 
 def test_a_name_that_nobody_knows_is_listed_without_a_meaning(warehouse: Warehouse) -> None:
     with warehouse.writing() as writer:
+        register(writer, "a")
         series.upsert(writer, [_series("xcpu_app", "parsecs")])
         rows = writer.rows("SELECT series, unit, kind, axis, polarity, description, run_count FROM marts.series_names")
     assert rows == [("xcpu_app", "parsecs", None, None, None, None, 1)]
@@ -99,6 +99,7 @@ def test_a_name_that_nobody_knows_is_listed_without_a_meaning(warehouse: Warehou
 
 def test_the_catalogue_counts_the_runs_of_a_pattern_once_each(warehouse: Warehouse) -> None:
     with warehouse.writing() as writer:
+        register(writer, "a")
         series.upsert(writer, [_series("cpu_core_0"), _series("cpu_core_1")])
         counts = dict(writer.rows("SELECT definition_name, run_count FROM marts.series_catalogue"))
     assert counts.pop("cpu_core_<n>") == 1

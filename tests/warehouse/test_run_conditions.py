@@ -6,24 +6,40 @@ import duckdb
 import pytest
 
 from perfreg_assets.warehouse import run_conditions
+from perfreg_assets.warehouse.connection import Reader
 
-HELD = [f"run-{number}" for number in range(0, 3000, 2)]
+HELD = {f"run-{number}": place for place, number in enumerate(range(0, 3000, 2), start=1)}
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, run_conditions.GROUP, run_conditions.GROUP + 1])
-def test_each_way_finds_the_rows_of_these_runs(count: int) -> None:
-    wanted = [f"run-{number}" for number in range(count)]
+@pytest.fixture(scope="module")
+def reader() -> Reader:
+    connection = duckdb.connect()
+    connection.execute("CREATE SCHEMA core")
+    connection.execute(
+        "CREATE TABLE core.runs AS SELECT unnest(?::VARCHAR[]) AS run_id, unnest(?::INTEGER[]) AS run_no",
+        [[*HELD], [*HELD.values()]],
+    )
+    return Reader(connection)
+
+
+def _found(reader: Reader, condition: str, bound: list[str]) -> list[str]:
+    rows = reader.rows(f"SELECT held.run_id FROM core.runs AS held WHERE {condition} ORDER BY held.run_id", bound)
+    return [run_id for (run_id,) in rows]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, run_conditions.GROUP, run_conditions.GROUP + 1])
+@pytest.mark.parametrize("step", [1, 2, 6])
+def test_each_way_finds_the_rows_of_these_runs(reader: Reader, count: int, step: int) -> None:
+    wanted = [f"run-{number * step}" for number in range(count)]
     expected = sorted({*wanted} & {*HELD})
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE held AS SELECT unnest(?::VARCHAR[]) AS run_id", [HELD])
+    assert _found(reader, run_conditions.of(reader, iter(wanted), "held.run_no"), []) == expected
+    assert _found(reader, run_conditions.among(wanted, "held.run_id"), wanted) == expected
+    groups = list(run_conditions.grouped(iter(wanted)))
+    assert [run_id for ids in groups for run_id in ids] == wanted
+    assert max(map(len, groups), default=0) <= run_conditions.GROUP
 
-        def found(condition: str, bound: object) -> list[str]:
-            rows = connection.execute(f"SELECT held.run_id FROM held WHERE {condition} ORDER BY held.run_id", bound)
-            return [run_id for (run_id,) in rows.fetchall()]
 
-        condition, marks = run_conditions.named(iter(wanted), "held.run_id")
-        assert found(condition, marks) == expected
-        assert found(run_conditions.of(wanted, "held.run_id"), wanted) == expected
-        groups = list(run_conditions.grouped(iter(wanted)))
-        assert [run_id for ids, _ in groups for run_id in ids] == wanted
-        assert sorted(one for ids, marks in groups for one in found(f"run_id IN ({marks})", ids)) == expected
+def test_one_run_is_named_by_an_equality_and_neighbours_by_a_range_alone(reader: Reader) -> None:
+    assert run_conditions.of(reader, ["run-4"]) == "run_no = 3"
+    assert run_conditions.of(reader, ["run-8", "run-4", "run-6"]) == "(run_no BETWEEN 3 AND 5)"
+    assert run_conditions.of(reader, ["run-8", "run-4", "nobody"]) == "(run_no BETWEEN 3 AND 5 AND run_no IN (3, 5))"

@@ -40,7 +40,7 @@ JOIN core.runs AS runs USING (run_id)
 WHERE len(levels.samples) > 0
 ORDER BY levels.run_id, levels.series
 """
-_STORED = "SELECT * FROM marts.series_levels ORDER BY run_id, series"
+_STORED = "SELECT * EXCLUDE (run_no) FROM marts.series_levels ORDER BY run_id, series"
 _ODD = {
     "long": np.sin(np.arange(1801.0)) * 1e6,
     "short": np.array([3.0, 1.0, 2.0]),

@@ -32,6 +32,7 @@ from perfreg_assets.warehouse import (
 )
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.rows import to_arrow
+from tests.warehouse.registered import register
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NAUGHTY = [
@@ -162,6 +163,7 @@ def test_series_come_back_to_the_bit(values: list[float]) -> None:
 def test_series_of_a_run_are_replaced_together(warehouse: Warehouse) -> None:
     ragged = [_series("a", "x", np.arange(3.0)), _series("a", "y", None), _series("b", "x", np.empty(0))]
     with warehouse.writing() as writer:
+        register(writer, "a", "b")
         series.upsert(writer, ragged)
         found = series.find(writer, ["a", "b"])
         assert {key: row.values if row.values is None else row.values.tolist() for key, row in found.items()} == {
@@ -188,6 +190,7 @@ def test_history_sets_are_replaced_with_their_candidates(warehouse: Warehouse) -
         )
 
     with warehouse.writing() as writer:
+        register(writer, *"abcd")
         histories.upsert(writer, [one(2)], [candidate("a", 2), candidate("b", 1), candidate("d", None)])
         assert histories.members(writer, ["c", "e"]) == {"c": ("b", "a")}
         histories.upsert(writer, [one(0)], [candidate("a", None)])
@@ -239,6 +242,7 @@ def test_a_barycenter_is_stored_once(warehouse: Warehouse) -> None:
         assert barycenters.insert_missing(writer, [center(1.0)]) == 1
         assert barycenters.insert_missing(writer, [center(2.0)]) == 0
         assert barycenters.find(writer, ["b", "c"])["b"].values.tolist() == [1.0] * 3
+        register(writer, "r")
         barycenters.assign(writer, ["r"], [barycenters.RunBarycenterRow(run_id="r", series="x", barycenter_id="b")])
         assert barycenters.stored(writer, ["b", "c"]) == {"b"}
         assert states.averaged(writer, ["r"]) == {"r": {"x": "b"}}
@@ -257,6 +261,7 @@ def test_windows_of_a_run_that_has_none_any_more_are_gone(warehouse: Warehouse) 
         threshold_high=1.0, parameters_hash="p",
     )  # fmt: skip
     with warehouse.writing() as writer:
+        register(writer, "a")
         assert discords.replace_runs(writer, ["a"], [profile], [window]) == 1
         assert discords.replace_runs(writer, ["a"], [profile], [window]) == 1
         assert writer.value("SELECT count(*) FROM core.discords") == 1
@@ -375,6 +380,7 @@ def test_a_notice_is_claimed_once(warehouse: Warehouse) -> None:
 
 def test_timings_are_replaced_by_phase(warehouse: Warehouse) -> None:
     with warehouse.writing() as writer:
+        register(writer, "a")
         timings.record(writer, "a", {"engine": 1.0, "model": 2.0})
         timings.record(writer, "a", {"engine": 3.0})
         phases = writer.rows("SELECT run_id, phase, seconds FROM core.timings ORDER BY phase")
@@ -400,5 +406,7 @@ def test_distances_that_would_judge_wrongly_are_refused(warehouse: Warehouse, ro
         with warehouse.writing() as writer:
             distances.upsert(writer, [row])
 
+    with warehouse.writing() as writer:
+        register(writer, "a")
     with pytest.raises(duckdb.ConstraintException):
         write()

@@ -8,6 +8,7 @@ from perfreg_assets.bundled import sql_dir
 from perfreg_assets.warehouse import attachments, migrations, unread_traces
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.rows import insert, to_arrow
+from tests.warehouse.registered import register
 
 
 def test_profiles_of_an_earlier_release_are_known_by_name(new_warehouse: Warehouse) -> None:
@@ -19,6 +20,10 @@ def test_profiles_of_an_earlier_release_are_known_by_name(new_warehouse: Warehou
         for name in names:
             kind = "log" if name.endswith("txt") else "other"
             connection.execute("INSERT INTO core.attachments VALUES ('r', ?, ?, 1, 'h', NULL)", [name, kind])
+        connection.execute(
+            "INSERT INTO core.runs (run_id, folder_name, content_hash, is_quarantined, reason_code, registered_at) "
+            "VALUES ('r', 'f', 'h', true, 'key_missing', now())"
+        )
     with new_warehouse.writing() as writer:
         found = {one.file_name: one.kind for one in attachments.of_runs(writer, ["r"])["r"]}
     assert found == {
@@ -36,6 +41,7 @@ def test_rows_of_some_runs_or_of_all(new_warehouse: Warehouse) -> None:
         for run, member in (("a", "a"), ("a", "b"), ("c", "b"))
     ]
     with new_warehouse.writing() as writer:
+        register(writer, "a", "c")
         insert(writer, unread_traces.UNREAD, to_arrow(rows, unread_traces.UnreadRow))
         assert unread_traces.find(writer) == rows
         assert unread_traces.find(writer, ["c", "d"]) == rows[2:]
