@@ -245,7 +245,7 @@ def _made(apps: Sequence[App], count: int, random: np.random.Generator) -> dict[
         found[app.name].append(
             Made(
                 app=app,
-                run_id=f"{app.name.rsplit('.', 1)[1]}-s{number:07d}",
+                run_id=_hash(f"{app.name} run {number}")[:16],  # a hash, as that of a run folder that gives no id
                 number=number,
                 version=100 + number // APP_COUNT // RUNS_PER_VERSION,
                 started_at=LAST_START - (count - number) * BETWEEN_RUNS,
@@ -275,6 +275,8 @@ def _build(settings: Settings, count: int, seed: int) -> None:
             with warehouse.writing() as writer:
                 _store_results(writer, made[app.name], settings_table.in_force(writer, settings), random)
             _say(f"{i + 1} of {APP_COUNT} apps, {time.perf_counter() - begin:.0f} s")
+        with warehouse.writing() as writer:
+            _put_in_order_of_time(writer)
     with warehouse.writing() as writer:
         verdicts.evaluate_current(writer)
         due = freshness.due(writer, settings)
@@ -285,6 +287,29 @@ def _build(settings: Settings, count: int, seed: int) -> None:
         keys = {to_key(one.app.name, one.version_name): one.started_at for app in apps for one in made[app.name]}
         instance.add_dynamic_partitions(DIMENSION, sorted(keys, key=lambda key: keys[key]))
     _say(f"{count} runs, {settings.warehouse.stat().st_size / 1e6:.0f} MB, {time.perf_counter() - begin:.0f} s")
+
+
+def _put_in_order_of_time(writer: Writer) -> None:
+    """Numbers the runs and lays their rows as if they had come one by one, the apps by turns."""
+    writer.execute(
+        "CREATE TEMP TABLE numbers AS SELECT run_no AS old, (row_number() OVER (ORDER BY started_at, run_id))::INTEGER "
+        "AS new FROM core.runs"
+    )
+    numbered = writer.rows(
+        "SELECT table_name, list(column_name) FROM duckdb_columns() "
+        "JOIN duckdb_tables() USING (database_name, schema_name, table_name) "
+        "WHERE database_name = current_database() AND schema_name = 'core' "
+        "AND column_name IN ('run_no', 'history_run_no') GROUP BY table_name"
+    )
+    for table, columns in numbered:
+        joined = " ".join(f"LEFT JOIN numbers AS of_{name} ON of_{name}.old = rows.{name}" for name in columns)
+        renumbered = ", ".join(f"of_{name}.new AS {name}" for name in columns)
+        writer.execute(
+            f"CREATE TEMP TABLE laid AS SELECT rows.* REPLACE ({renumbered}) FROM core.{table} AS rows {joined}"
+        )
+        writer.execute(f"DELETE FROM core.{table}")
+        writer.execute(f"INSERT INTO core.{table} SELECT * FROM laid ORDER BY run_no")
+        writer.execute("DROP TABLE laid")
 
 
 def _blocks(made: Sequence[Made]) -> Iterator[list[Made]]:
@@ -408,8 +433,8 @@ def _store_runs(writer: Writer, made: list[Made], settings: Settings, random: np
     )  # fmt: skip
     # (there is no function for many runs: the pipeline records one at a time)
     writer.execute(
-        "INSERT INTO core.timings SELECT ids.run_id, phases.phase, 0.1 + random(), now() "
-        "FROM (SELECT unnest(?::VARCHAR[]) AS run_id) AS ids "
+        "INSERT INTO core.timings SELECT run_id, phases.phase, 0.1 + random(), now(), run_no "
+        "FROM (SELECT unnest(?::VARCHAR[]) AS run_id) AS ids JOIN core.runs USING (run_id) "
         "CROSS JOIN (SELECT unnest(['engine', 'file', 'series']) AS phase) AS phases",
         [[one.run_id for one in made]],
     )

@@ -163,7 +163,7 @@ def measure_look_up(folder: Path, mart: str) -> Stages:
     """All that a mart says of one run: of the last but some, so that neither end of the file is met by chance."""
     with _reading(folder) as reader:
         run_id = reader.value(
-            "SELECT run_id FROM core.runs WHERE run_id LIKE '%-s%' ORDER BY started_at DESC LIMIT 1 OFFSET 40"
+            "SELECT run_id FROM core.runs WHERE run_id NOT LIKE '%-%' ORDER BY started_at DESC LIMIT 1 OFFSET 40"
         )
         meter = Meter()
         rows = reader.rows(f"SELECT * FROM marts.{mart} WHERE run_id = ?", [run_id])

@@ -23,16 +23,17 @@ RUNS_PER_VERSION = 3
 
 _RUNS = """
 INSERT INTO core.runs (run_id, folder_name, content_hash, partition_key, app, version_name, config_hash, started_at,
-    functional_problem_count, is_quarantined, registered_at)
+    functional_problem_count, is_quarantined, registered_at, run_no)
 SELECT 'run-' || i, 'run-' || i, md5('run-' || i), 'shop@1.' || i // $per, 'shop', '1.' || i // $per, 'config',
-    TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_minutes(i), 0, false, now()
+    TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_minutes(i), 0, false, now(), i + 1
 FROM range($runs) AS numbers(i)
 """
 _DISTANCES = """
 INSERT INTO core.distances (distance_id, run_id, series, detector, parameters_hash, is_latest, state, distance, q1, q3,
-    history_distances, history_size, evidence_text, input_hash, measured_at)
+    history_distances, history_size, evidence_text, input_hash, measured_at, run_no)
 SELECT i, 'run-' || i // $count, $series[i % $count + 1], 'default', '0a1b2c3d4e5f60718293a4b5c6d7e8f9', true, 'scored',
-    -1.0 * (hash(i) % 1000)::INTEGER / 1000, -0.6745, 0.6745, [1, 2, 3], 12, 'mean ' || i, md5('input' || i), now()
+    -1.0 * (hash(i) % 1000)::INTEGER / 1000, -0.6745, 0.6745, [1, 2, 3], 12, 'mean ' || i, md5('input' || i), now(),
+    i // $count + 1
 FROM range($runs * $count) AS numbers(i)
 """
 

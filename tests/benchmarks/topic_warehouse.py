@@ -19,17 +19,17 @@ PROMISED_S = 0.2
 
 _RUNS = """
 INSERT INTO core.runs (run_id, folder_name, content_hash, partition_key, app, version_name, config_hash, started_at,
-    functional_problem_count, is_quarantined, registered_at)
+    functional_problem_count, is_quarantined, registered_at, run_no)
 SELECT 'run-' || i, 'run-' || i, md5('run-' || i), 'app' || i % 10 || '@1.' || i // 1000, 'app' || i % 10,
-    '1.' || i // 1000, 'config', TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_minutes(i), 0, false, now()
+    '1.' || i // 1000, 'config', TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_minutes(i), 0, false, now(), i + 1
 FROM range(?) AS numbers(i)
 """
 _DISTANCES = """
 INSERT INTO core.distances (distance_id, run_id, series, detector, parameters_hash, is_latest, state, distance, q1, q3,
-    history_distances, history_size, evidence_text, input_hash, measured_at)
+    history_distances, history_size, evidence_text, input_hash, measured_at, run_no)
 SELECT i, 'run-' || i // $count, $series[i % $count + 1], 'default', '0a1b2c3d4e5f60718293a4b5c6d7e8f9', true, 'scored',
     (hash(i) % 100000) / 25000.0, -0.6745, 0.6745, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 12,
-    'mean ' || i || ', history 12', md5('input' || i), now()
+    'mean ' || i || ', history 12', md5('input' || i), now(), i // $count + 1
 FROM range($runs * $count) AS numbers(i)
 """
 
