@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfreg_assets import detection
-from perfreg_assets.catalogue import definition_of
+from perfreg_assets.catalogue import SeriesDefinition, definition_of
 from perfreg_assets.evaluation.cases import Case, Progress, each, rows_of, samples_of
 from perfreg_assets.evaluation.dataset import Dataset, LabelledSeries
 from perfreg_assets.evaluation.protocol import Draw
@@ -25,11 +25,25 @@ SHIFTS = 20  # random circular shifts of the flags: what placement by chance wou
 
 @dataclass(frozen=True)
 class Placed:
-    """The windows of one target; `is_alarm`: whether the detector's verdict at the default ω lets people see them."""
+    """The windows of one target.
+
+    Attributes:
+        windows: as of a run of which nothing is known.
+        shown: as people see them; none without an alarm.
+        is_alarm: the detector's verdict at the ω in force.
+    """
 
     row: LabelledSeries
     windows: tuple[Window, ...]
+    shown: tuple[Window, ...]
     is_alarm: bool
+
+
+class Flagged(NamedTuple):
+    """A series with injected intervals, and those windows of it that are counted."""
+
+    row: LabelledSeries
+    windows: tuple[Window, ...]
 
 
 def place(
@@ -49,19 +63,15 @@ def place(
         def is_alarm(row: LabelledSeries) -> bool:
             return alarms.get((row.app, draw.repeat, row.run_id, row.series), False)
 
-        return [
-            Placed(row, windows, is_alarm(row))
-            for series in dataset.rows[draw.app]
-            for row, windows in _windows(dataset, draw, series, mode, is_alarm)
-        ]
+        return [one for series in dataset.rows[draw.app] for one in _placed(dataset, draw, series, mode, is_alarm)]
 
     found = each(draws, work, f"{detector}, localisation", progress)
     return [one for some in found for one in some]
 
 
-def _windows(
+def _placed(
     dataset: Dataset, draw: Draw, name: str, mode: str, is_alarm: Callable[[LabelledSeries], bool]
-) -> list[tuple[LabelledSeries, tuple[Window, ...]]]:
+) -> list[Placed]:
     rows = rows_of(dataset, draw, name)
     if rows is None:
         return []
@@ -69,35 +79,50 @@ def _windows(
     series, interval_s = definition_of(name), history[0].interval_s
     samples = samples_of([*history, *targets])
     known, judged = samples[: len(history)], samples[len(history) :]
+    find = _finder(known, series, interval_s, mode)
+    found = []
+    for row, one in zip(targets, judged, strict=True):
+        windows = find(one, False)
+        # That its verdict is an alarm changes only what has no window without it.
+        shown = (windows or find(one, True)) if is_alarm(row) else ()
+        found.append(Placed(row, windows, shown, is_alarm(row)))
+    return found
+
+
+def _finder(
+    known: Sequence[Sample], series: SeriesDefinition, interval_s: float, mode: str
+) -> Callable[[Sample, bool], tuple[Window, ...]]:
+    """(target, whether it is an alarm) → windows; what the targets share is computed once."""
     if mode == "default":
         localiser = Localiser(known, series=series, interval_s=interval_s)
-        return [
-            (row, localiser.find(one, is_alarm=is_alarm(row)).windows) for row, one in zip(targets, judged, strict=True)
-        ]
+        return lambda one, is_alarm: localiser.find(one, is_alarm=is_alarm).windows
     center = dba([one.values for one in known])
 
-    def thesis(one: Sample) -> tuple[Window, ...]:
+    def thesis(one: Sample, _: bool) -> tuple[Window, ...]:
         found = localise(known, one, series=series, interval_s=interval_s, barycenter=center, mode="thesis")
         return found.windows
 
-    return [(row, thesis(one)) for row, one in zip(targets, judged, strict=True)]
+    return thesis
 
 
 def placement_rows(placed: Sequence[Placed], detector: str, *, seed: int) -> list[dict[str, Any]]:
     """Rows of `localisation` in public format 2; `runs` says over which runs.
 
-    `all`: every anomalous run, found or not. `alarmed`: the anomalous runs that raised an alarm, as people see them;
-    clean runs without an alarm then have no flags, for nobody sees any.
+    `all`: every anomalous run, found or not, localised as one of which nothing is known. `alarmed`: the anomalous runs
+    that raised an alarm, as people see them; clean runs without an alarm then have no flags, for nobody sees any.
     """
     rows = []
     for series in ["all", *sorted({one.row.series for one in placed})]:
         some = [one for one in placed if series in {"all", one.row.series}]
+        clean = [one for one in some if not one.row.is_anomalous]
+        injected = [one for one in some if one.row.is_anomalous and one.row.intervals]
         for runs in ("all", "alarmed"):
-            anomalous = [
-                one for one in some if one.row.is_anomalous and one.row.intervals and (runs == "all" or one.is_alarm)
-            ]
-            clean = [one for one in some if not one.row.is_anomalous]
-            flagged = sum(len(one.windows) for one in clean if runs == "all" or one.is_alarm)
+            if runs == "all":
+                anomalous = [Flagged(one.row, one.windows) for one in injected]
+                flagged = sum(len(one.windows) for one in clean)
+            else:
+                anomalous = [Flagged(one.row, one.shown) for one in injected if one.is_alarm]
+                flagged = sum(len(one.shown) for one in clean)
             per_clean = flagged / len(clean) if clean else None
             rows += [
                 {
@@ -114,7 +139,7 @@ def placement_rows(placed: Sequence[Placed], detector: str, *, seed: int) -> lis
     return rows
 
 
-def _in_seconds(placed: Sequence[Placed], seed: int) -> dict[str, Any]:
+def _in_seconds(placed: Sequence[Flagged], seed: int) -> dict[str, Any]:
     tp = fp = fn = total = 0.0
     for one in placed:
         truth, flags = one.row.injected, _flags(one)
@@ -127,7 +152,7 @@ def _in_seconds(placed: Sequence[Placed], seed: int) -> dict[str, Any]:
     return _figures(tp, fp, fn, by_chance)
 
 
-def _by_event(placed: Sequence[Placed], seed: int) -> dict[str, Any]:
+def _by_event(placed: Sequence[Flagged], seed: int) -> dict[str, Any]:
     """Precision: windows that meet an injected interval. Recall: injected intervals that a window meets."""
     generator = np.random.default_rng(seed)
     tp = fp = found = missed = by_chance = 0.0
@@ -170,7 +195,7 @@ def _figures(tp: float, fp: float, fn: float, by_chance: float | None) -> dict[s
     }
 
 
-def _flags(one: Placed) -> NDArray[np.bool_]:
+def _flags(one: Flagged) -> NDArray[np.bool_]:
     flags = np.zeros(len(one.row.values), dtype=bool)
     for window in one.windows:
         flags[window.start : window.end] = True

@@ -2,8 +2,9 @@
 
 A folder of run folders with a `truth.json` beside them: run id → `{"label": "normal" or what was injected, "injected":
 [{"kind": "cpu", …}]}`. Load is injected into the main thread of the app's process. Each history is drawn at random from
-the normal runs; every other run is ranked in the windows that the localiser flags, the surest first, not in those that
-are true. Normal runs left over are ranked in random windows: whatever is listed there of the app is wrong.
+the normal runs; every run with injected load is ranked in the surest window that the localiser flags, not in those that
+are true. It counts as an alarm there: the product looks for windows, and so for causes, in alarms only. Normal runs
+left over are ranked in random windows: whatever is listed there of the app is wrong.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ def evaluate_sessions(
 def _named(known: Sequence[Session], targets: Sequence[Session], minimum: int) -> Iterator[Named]:
     localiser = Localiser([Sample(one.load, None) for one in known], series=definition_of("cpu_app"), interval_s=1.0)
     for one in targets:
-        windows = localiser.find(Sample(one.load, None)).windows
+        windows = localiser.find(Sample(one.load, None), is_alarm=True).windows
         if not windows:
             yield Named(one.label, None, None)
             continue

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
-from perfreg_assets.evaluation.dataset import LabelledSeries
-from perfreg_assets.evaluation.placement import Placed, placement_rows
+from perfreg_assets.evaluation.cases import judge
+from perfreg_assets.evaluation.dataset import LabelledSeries, read_dataset
+from perfreg_assets.evaluation.placement import Placed, place, placement_rows
+from perfreg_assets.evaluation.protocol import random_draws
+from perfreg_assets.methods import localisation
 from perfreg_assets.methods.discords import Window
 
 
-def run(windows, intervals=(), interval_s=1.0, is_alarm=True, length=100):
+def run(windows, intervals=(), interval_s=1.0, is_alarm=True, length=100, shown=None):
     row = LabelledSeries(
         app="a",
         run_id="r",
@@ -21,7 +24,11 @@ def run(windows, intervals=(), interval_s=1.0, is_alarm=True, length=100):
         severity=None,
         provenance=None,
     )
-    return Placed(row, tuple(Window(start, end, start, 1.0, 1.0) for start, end in windows), is_alarm)
+    return Placed(row, made(windows), made(windows if shown is None else shown) if is_alarm else (), is_alarm)
+
+
+def made(windows):
+    return tuple(Window(start, end, start, 1.0, 1.0) for start, end in windows)
 
 
 def figures(placed, **wanted):
@@ -75,3 +82,25 @@ def test_nothing_flagged_has_no_precision():
     assert row["precision"] is None
     assert row["recall"] == 0.0
     assert row["lift"] is None
+
+
+def test_windows_that_only_an_alarm_gets_count_among_the_alarmed_alone():
+    placed = [run([], [(10.0, 20.0)], shown=[(12, 18)]), run([], shown=[(0, 4)])]
+    everyone, seen = (figures(placed, unit="seconds", runs=runs) for runs in ("all", "alarmed"))
+    assert (everyone["tp"], everyone["fn"], everyone["flagged_per_clean_run"]) == (0, 10, 0.0)
+    assert (seen["tp"], seen["fn"], seen["flagged_per_clean_run"]) == (6, 4, 1.0)
+    assert figures(placed, unit="events", runs="all")["recall"] == 0.0
+    assert figures(placed, unit="events", runs="alarmed")["recall"] == 1.0
+
+
+def test_alarms_are_localised_as_runs_of_which_nothing_is_known_and_as_the_product_does(write, small_rows, monkeypatch):
+    """All alarms fail the gate here: as runs of which nothing is known they have no window, people see one."""
+    monkeypatch.setattr(localisation, "LOAD_GATE", np.inf)
+    dataset = read_dataset(write(small_rows))
+    draws = random_draws(dataset, history=6, repeats=1, seed=0)
+    found = place(dataset, draws, judge(dataset, draws, "default", {}, None), "default", 0.75, None)
+    injected = [one for one in found if one.row.is_anomalous]
+    assert all(one.is_alarm for one in injected)
+    assert all(one.windows == () for one in found)
+    assert all(len(one.shown) == 1 for one in injected)
+    assert all(one.shown == () for one in found if not one.is_alarm)

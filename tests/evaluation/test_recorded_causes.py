@@ -23,6 +23,7 @@ from perfreg_assets.evaluation.recorded_causes import (
 )
 from perfreg_assets.evaluation.span_causes import evaluate_spans, self_times, service_of
 from perfreg_assets.evaluation.span_causes import rows_of as rows_of_spans
+from perfreg_assets.methods import localisation
 from perfreg_assets.methods.thread_times import ThreadTimes
 from perfreg_assets.methods.window_causes import Recorded
 from perfreg_assets.reasons import Reason, Rejected
@@ -67,6 +68,13 @@ def test_the_injected_thread_is_first_in_the_flagged_window(sessions):
     assert everything["with_windows"] == 3
     assert everything["top_1_app"] == 1.0
     assert clean_of(found)["windows"] == 3
+
+
+def test_windows_are_those_of_alarms_of_whose_causes_people_ask(sessions, monkeypatch):
+    """An alarm has its strongest window even where the run as a whole looks like chance."""
+    monkeypatch.setattr(localisation, "LOAD_GATE", np.inf)
+    everything, *_ = rows_of(evaluate_sessions(sessions, history=6, repeats=1, seed=5, minimum=5))
+    assert (everything["cases"], everything["with_windows"], everything["top_1_app"]) == (1, 1, 1.0)
 
 
 def test_the_command_prints_it_beside_what_others_print(folder, tmp_path, monkeypatch):
