@@ -74,16 +74,32 @@ def dtw_pairwise(series: Sequence[ArrayLike], *, radius: int | None = None) -> F
     return np.sqrt(squared)
 
 
-def align(x: ArrayLike, y: ArrayLike, *, radius: int | None = None) -> Alignment:
+def align(
+    x: ArrayLike, y: ArrayLike, *, radius: int | None = None, largest: Sequence[float] | None = None
+) -> Alignment:
     """The cheapest path of x against y; of equally cheap ones the one that goes diagonally, then along x (as tslearn).
 
+    Args:
+        largest: differences (d,) beyond which samples count as no further apart, per dimension: what y does not have
+            then cannot pull the path towards whatever in y resembles it. The distance is that of bounded differences.
+
     Raises:
-        ValueError: as `dtw_distance`, or the two are too long for the path to be kept in memory.
+        ValueError: as `dtw_distance`, or the two are too long for the path to be kept in memory, or `largest` has not
+            a number that is not negative for each dimension.
     """
     first, second = _pair(x, y)
     refuse_huge_path(len(first), len(second), radius)
-    squared, matched, first_index = dtw_kernels.align(as_rows(first), as_rows(second), checked_radius(radius))
+    bounds = _squared_bounds(largest, dimensions(first))
+    squared, matched, first_index = dtw_kernels.align(as_rows(first), as_rows(second), checked_radius(radius), bounds)
     return Alignment(math.sqrt(squared), matched.T.reshape(first.shape), first_index)
+
+
+def _squared_bounds(largest: Sequence[float] | None, dims: int) -> Floats:
+    """(dims,) squared; empty for none."""
+    bounds = np.array([] if largest is None else largest, dtype=np.float64)
+    if largest is not None and (bounds.shape != (dims,) or not (bounds >= 0).all()):
+        raise ValueError(f"largest = {largest}: must be {dims} differences, none negative")
+    return np.square(bounds)
 
 
 def checked_radius(radius: int | None) -> int:

@@ -79,6 +79,27 @@ def _local_costs(x: Any, y_reversed: Any, cost: Any, low: int, width: int, shift
 
 
 @njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
+def _bounded_costs(x: Any, y_reversed: Any, cost: Any, low: int, width: int, shift: int, largest: Any) -> None:
+    """As `_local_costs`, each dimension's squared difference at most `largest` (d,).
+
+    Apart from it, because what is not bounded need not pay for it.
+    """
+    c = cost[low : low + width]
+    for q in range(x.shape[0]):
+        xs = x[q, low - 1 : low - 1 + width]
+        ys = y_reversed[q, shift + low : shift + low + width]
+        most = largest[q]
+        if q == 0:
+            for i in range(width):
+                difference = xs[i] - ys[i]
+                c[i] = min(difference * difference, most)
+        else:
+            for i in range(width):
+                difference = xs[i] - ys[i]
+                c[i] += min(difference * difference, most)
+
+
+@njit(cache=True, nogil=True, fastmath=_FLAGS, error_model="numpy")
 def _accumulate(cost: Any, best_2: Any, best_1: Any, best: Any, low: int, width: int) -> None:
     """One diagonal: `best` = local `cost` + cheapest of the three predecessors."""
     local = cost[low : low + width]
@@ -150,36 +171,41 @@ def _diagonal_path(n: int, m: int, first: Any, last: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _path_cost(x: Any, y: Any, first: Any, last: Any) -> float:
+def _path_cost(x: Any, y: Any, first: Any, last: Any, largest: Any) -> float:
     """Cost of a path, added up as `_sweep` does it: the cheapest path is not dearer, to the last bit."""
     dims, n = x.shape
+    is_bounded = largest.shape[0] > 0
     cost = 0.0
     for i in range(n):
         for j in range(first[i], last[i] + 1):
             local = 0.0
             for q in range(dims):
                 difference = x[q, i] - y[q, j]
-                local += difference * difference
+                squared = difference * difference
+                local += min(squared, largest[q]) if is_bounded else squared
             cost = local + cost
     return cost
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sweep(x: Any, y: Any, reach: int, bound: float, steps: Any, origin: Any) -> float:
+def _sweep(x: Any, y: Any, reach: int, bound: float, steps: Any, origin: Any, largest: Any) -> float:
     """Squared distance of (d, n) and (d, m), at most `bound`, which must be the cost of some path in the band.
 
     Cells dearer than the bound are on no cheapest path and are skipped at both ends of each diagonal: the same
     result to the bit, for a part of the work (PrunedDTW, Silva & Batista 2016).
 
-    If `steps` is not empty, the step into cell (i, j) is left in steps[origin[i + j] + i].
+    If `steps` is not empty, the step into cell (i, j) is left in steps[origin[i + j] + i]. If `largest` is not empty,
+    no dimension of a cell costs more than its number there (d,).
     """
     dims, n = x.shape
+    is_bounded = largest.shape[0] > 0
+    is_summed = dims > 1 or is_bounded
     m = y.shape[1]
     y_reversed = _reversed(y)
     x_only, y_only = x[0], y_reversed[0]  # out of the loop: a view costs 4 ns, which is 16 cells
     is_kept = steps.shape[0] > 0
     kept = steps
-    cost = np.empty(n + 3 if dims > 1 else 0)
+    cost = np.empty(n + 3 if is_summed else 0)
     best_2 = np.full(n + 3, np.inf)
     best_1 = np.full(n + 3, np.inf)
     best = np.full(n + 3, np.inf)
@@ -201,8 +227,11 @@ def _sweep(x: Any, y: Any, reach: int, bound: float, steps: Any, origin: Any) ->
                 kept = steps[used : used + width]
                 origin[diagonal] = used - low
                 used += width
-            if dims > 1:
-                _local_costs(x, y_reversed, cost, low, width, shift)
+            if is_summed:
+                if is_bounded:
+                    _bounded_costs(x, y_reversed, cost, low, width, shift, largest)
+                else:
+                    _local_costs(x, y_reversed, cost, low, width, shift)
                 if is_kept:
                     _accumulate_with_steps(cost, best_2, best_1, best, kept, low, width)
                 else:
@@ -228,8 +257,9 @@ def squared_distance(x: Any, y: Any, radius: int) -> float:
     n, m = x.shape[1], y.shape[1]
     first, last = np.empty(n, np.int64), np.empty(n, np.int64)
     _diagonal_path(n, m, first, last)
-    nothing = np.empty(0, np.uint8)
-    return _sweep(x, y, _reach(n, m, radius), _path_cost(x, y, first, last), nothing, first)
+    nothing, unbounded = np.empty(0, np.uint8), np.empty(0)
+    bound = _path_cost(x, y, first, last, unbounded)
+    return _sweep(x, y, _reach(n, m, radius), bound, nothing, first, unbounded)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -286,8 +316,8 @@ def squared_pairwise(flat: Any, offsets: Any, dims: int, radius: int) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def align(x: Any, y: Any, radius: int) -> Any:
-    """Cheapest path of x (d, n) against y (d, m), per sample of x.
+def align(x: Any, y: Any, radius: int, largest: Any) -> Any:
+    """Cheapest path of x (d, n) against y (d, m), per sample of x; `largest` squared differences (d,), (0,) for any.
 
     Returns (squared distance, mean of the y samples matched to x[i] (d, n), index of the first of them (n,)).
     """
@@ -298,7 +328,7 @@ def align(x: Any, y: Any, radius: int) -> Any:
     origin = np.zeros(n + m + 1, np.int64)
     first, last = np.empty(n, np.int64), np.empty(n, np.int64)
     _diagonal_path(n, m, first, last)
-    squared = _sweep(x, y, reach, _path_cost(x, y, first, last), steps, origin)
+    squared = _sweep(x, y, reach, _path_cost(x, y, first, last, largest), steps, origin, largest)
     total = np.zeros((dims, n))
     count = np.zeros(n)
     i, j = n, m
@@ -336,6 +366,7 @@ def barycenter(flat: Any, offsets: Any, start: Any, max_iterations: int, toleran
         _diagonal_path(length, offsets[s + 1] - offsets[s], first[s], last[s])
     total = np.empty((dims, length))
     count = np.empty(length)
+    unbounded = np.empty(0)
     previous_cost = np.inf
     cost = np.inf
     iterations = 0
@@ -346,8 +377,8 @@ def barycenter(flat: Any, offsets: Any, start: Any, max_iterations: int, toleran
         for s in range(k):
             m = offsets[s + 1] - offsets[s]
             series = flat[dims * offsets[s] : dims * offsets[s + 1]].reshape(dims, m)
-            bound = _path_cost(center, series, first[s], last[s])
-            cost += _sweep(center, series, _reach(length, m, radius), bound, steps, origin)
+            bound = _path_cost(center, series, first[s], last[s], unbounded)
+            cost += _sweep(center, series, _reach(length, m, radius), bound, steps, origin, unbounded)
             i, j = length, m
             last[s] = -1
             while i > 0:

@@ -28,6 +28,7 @@ from perfreg_assets.methods.discords import Localisation, Window, merge_windows,
 from perfreg_assets.methods.dtw import align
 from perfreg_assets.methods.excess_load import Compared, Excess, UsualDifferences, find_excess
 from perfreg_assets.methods.features import (
+    LoadScale,
     Scale,
     centred,
     levels_and_changes,
@@ -45,6 +46,9 @@ LOAD_GATE = 1.75  # score of the run's evidence beside the history's: 4 % of nor
 MEMORY_GATE = 1.28  # 10 %; a normal run that passes has one window, not several
 RADIUS_SHARE = 0.15  # of the longer series; alignments further off the diagonal change nothing (measured)
 SMALLEST_RADIUS = 20
+LARGEST_LOAD_DIFFERENCES = (0.32, 0.55)
+"""Of load's level (0.32: 38 % more) and weighted change that count in an alignment. Unbounded, the alignment explains
+extra load away: it is cheaper to warp it onto some other run's busy screen than to leave it above its own."""
 SMALLEST_STATE_SAMPLES = 3
 SMALLEST_EVIDENCE_SD = 0.1
 DISTURBED_LOG = 2.0  # of a logarithm of evidence: a factor of 7
@@ -231,6 +235,7 @@ def _surplus(differences: Floats, usual: Floats) -> float:
 class _Run:
     def __init__(self, sample: Sample, values: Floats, scale: Scale, sign: int) -> None:
         self.states, self.values, self.channels = sample.states, sign * values, levels_and_changes(scale, values)
+        self.largest = LARGEST_LOAD_DIFFERENCES if isinstance(scale, LoadScale) else None
 
 
 def _log_evidence(found: Excess) -> float:
@@ -245,7 +250,8 @@ def _expected_load(run: _Run, others: list[_Run]) -> Floats:
     aligned = []
     for other in others:
         radius = max(SMALLEST_RADIUS, round(RADIUS_SHARE * max(len(run.values), len(other.values))))
-        aligned.append(other.values[align(run.channels, other.channels, radius=radius).first_index])
+        found = align(run.channels, other.channels, radius=radius, largest=run.largest)
+        aligned.append(other.values[found.first_index])
     usual: Floats = np.median(aligned, axis=0)
     pairs = [(other.states, other.values) for other in others if other.states is not None]
     if run.states is None or not pairs:

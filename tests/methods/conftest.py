@@ -12,8 +12,9 @@ class Reference:
     """Plain Python definitions, straight from the papers; no shared code with what they check."""
 
     @staticmethod
-    def accumulated(x, y, radius=None):
-        """Table of cheapest sums; x (n, d) and y (m, d); cells outside the band are infinite."""
+    def accumulated(x, y, radius=None, largest=None):
+        """Table of cheapest sums; x (n, d) and y (m, d); cells outside the band are infinite. Differences count up to
+        `largest` (d,)."""
         n, m = len(x), len(y)
         table = [[math.inf] * (m + 1) for _ in range(n + 1)]
         table[0][0] = 0.0
@@ -21,7 +22,9 @@ class Reference:
             for j in range(1, m + 1):
                 if radius is not None and abs(i * m - j * n) > radius * min(n, m):
                     continue
-                cost = sum((p - q) ** 2 for p, q in zip(x[i - 1], y[j - 1], strict=True))
+                bounds = largest or [math.inf] * len(x[0])
+                differences = zip(x[i - 1], y[j - 1], bounds, strict=True)
+                cost = sum(min(abs(p - q), most) ** 2 for p, q, most in differences)
                 table[i][j] = cost + min(table[i - 1][j - 1], table[i - 1][j], table[i][j - 1])
         return table
 
@@ -30,10 +33,10 @@ class Reference:
         return math.sqrt(cls.accumulated(rows(x), rows(y), radius)[-1][-1])
 
     @classmethod
-    def path(cls, x, y):
+    def path(cls, x, y, largest=None):
         """Cells (i, j), 0-based, last first; ties: diagonal, then i - 1."""
         x, y = rows(x), rows(y)
-        table = cls.accumulated(x, y)
+        table = cls.accumulated(x, y, largest=largest)
         i, j = len(x), len(y)
         cells = [(i - 1, j - 1)]
         while (i, j) != (1, 1):

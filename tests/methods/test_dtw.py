@@ -79,6 +79,30 @@ def test_alignment_follows_the_plain_path_in_several_dimensions(reference, rng):
         assert found.first_index[step] == min(cells)
 
 
+@settings(deadline=None, max_examples=200)
+@given(st.data(), st.integers(1, 3))
+def test_an_alignment_of_bounded_differences_equals_the_plain_path(reference, data, dims):
+    one = st.lists(st.lists(st.integers(0, 5), min_size=dims, max_size=dims), min_size=1, max_size=12)
+    x, y = (np.array(data.draw(one), dtype=np.float64) for _ in range(2))
+    largest = data.draw(st.lists(st.integers(0, 4), min_size=dims, max_size=dims))
+    found, path = align(x, y, largest=largest), reference.path(x, y, largest)
+    assert found.distance**2 == pytest.approx(reference.accumulated(x, y, largest=largest)[-1][-1])
+    assert found.first_index.tolist() == [min(j for i, j in path if i == step) for step in range(len(x))]
+
+
+def test_bounds_that_nothing_reaches_change_nothing(sessions):
+    x, y = sessions(2, 150, seed=1, spread=40, kind="cpu")
+    plain, bounded = align(x, y, radius=20), align(x, y, radius=20, largest=[np.inf])
+    assert bounded.distance == plain.distance
+    assert bounded.first_index.tolist() == plain.first_index.tolist()
+
+
+@pytest.mark.parametrize("largest", [[1.0], [1.0, 2.0, 3.0], [1.0, -0.1], [1.0, float("nan")]])
+def test_a_bound_is_needed_for_each_dimension(largest):
+    with pytest.raises(ValueError, match="must be 2 differences"):
+        align(np.zeros((5, 2)), np.zeros((4, 2)), largest=largest)
+
+
 @settings(deadline=None, max_examples=60)
 @given(series, series, st.none() | st.integers(0, 8))
 def test_is_symmetric_to_the_bit(x, y, radius):

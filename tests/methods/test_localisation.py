@@ -153,6 +153,32 @@ def test_load_on_the_quietest_screens_is_not_taken_for_something_that_is_there_a
     assert (hit & ~injected).sum() <= 0.1 * hit.sum()
 
 
+def test_an_alignment_does_not_explain_extra_load_away():
+    """Visits of a screen differ much in height, so some run of the history has a busy one to warp extra load onto."""
+    generator = np.random.default_rng(13)
+    heights, path = generator.gamma(2, 0.25, 8), generator.integers(0, 8, 120)
+
+    def session():
+        visits = []
+        for screen in path:
+            decay = np.exp(-np.arange(max(1, round(generator.normal(3, 1)))) / 1.5)
+            visits.append(heights[screen] * generator.lognormal(0, 0.5) * decay)
+        load = np.concatenate(visits)
+        return load + np.abs(generator.normal(0, 0.02, len(load)))
+
+    localiser = Localiser([Sample(session()) for _ in range(12)], series=CPU, interval_s=1.0)
+    met = flagged = total = 0
+    for _ in range(5):
+        values = session()
+        injected = np.zeros(len(values), dtype=bool)
+        for start in range(20, len(values) - 5, 30):
+            injected[start : start + 4] = True
+        hit = flags(localiser.find(Sample(values + 0.8 * injected), is_alarm=True), len(values))
+        met, flagged, total = met + (hit & injected).sum(), flagged + hit.sum(), total + injected.sum()
+    assert met >= 0.75 * total
+    assert met >= 0.9 * flagged
+
+
 def test_known_states_tell_usual_load_where_the_order_of_screens_differs():
     """Runs visit the same screens in other orders: alignment cannot match them, the screen can."""
     generator = np.random.default_rng(4)
