@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -204,19 +205,47 @@ class _CourseModel:
         self._interval_s = interval_s
         self._scale, self._sign = scale, sign
         self._runs = [_Run(sample, values, scale, sign) for sample, values in zip(history, known, strict=True)]
-        compared = [self._compared(run, [other for other in self._runs if other is not run]) for run in self._runs]
-        self._usual = UsualDifferences(compared)
-        self._evidence = np.array([_log_evidence(find_excess(self._usual, one, interval_s)) for one in compared])
+        self._largest = LARGEST_LOAD_DIFFERENCES if isinstance(scale, LoadScale) else None
+        self._beside = _Beside(self._runs, self._largest, interval_s)
 
     def course(self, target: Sample, judged: Floats) -> _Course:
         """Probabilities (n,) of excess load."""
-        compared = self._compared(_Run(target, judged, self._scale, self._sign), self._runs)
-        found = find_excess(self._usual, compared, self._interval_s)
+        run = _Run(target, judged, self._scale, self._sign)
+        found = self._beside.find(run)
         probability: Floats = np.clip(found.probability, 0.0, 1.0)  # sums may be rounded to the next number above 1
-        return _Course(probability, _passes(self._evidence, _log_evidence(found), LOAD_GATE))
+        return _Course(probability, self._beside.is_more_than_chance(found) or self._is_so_however_aligned(run))
+
+    def _is_so_however_aligned(self, run: _Run) -> bool:
+        """Whether the run stands out although its alignment may explain away whatever it can: the history's runs then
+        differ less by chance, so some load shows here only."""
+        return self._largest is not None and self._freely.is_more_than_chance(self._freely.find(run))
+
+    @cached_property
+    def _freely(self) -> _Beside:
+        """For those few runs that need it."""
+        return _Beside(self._runs, None, self._interval_s)
+
+
+class _Beside:
+    """The history's runs as aligned in one way, and what chance brings then.
+
+    Args of its making: the runs; `largest` differences that count, see `align`; seconds between samples.
+    """
+
+    def __init__(self, runs: list[_Run], largest: Sequence[float] | None, interval_s: float) -> None:
+        self._runs, self._largest, self._interval_s = runs, largest, interval_s
+        compared = [self._compared(run, [other for other in runs if other is not run]) for run in runs]
+        self._usual = UsualDifferences(compared)
+        self._evidence = np.array([_log_evidence(find_excess(self._usual, one, interval_s)) for one in compared])
+
+    def find(self, run: _Run) -> Excess:
+        return find_excess(self._usual, self._compared(run, self._runs), self._interval_s)
+
+    def is_more_than_chance(self, found: Excess) -> bool:
+        return _passes(self._evidence, _log_evidence(found), LOAD_GATE)
 
     def _compared(self, run: _Run, others: list[_Run]) -> Compared:
-        usual = _expected_load(run, others)
+        usual = _expected_load(run, others, self._largest)
         differences = run.values - usual
         startup = startup_samples(len(usual), self._interval_s)
         return Compared(differences - _surplus(differences, usual), usual, startup)
@@ -235,14 +264,13 @@ def _surplus(differences: Floats, usual: Floats) -> float:
 class _Run:
     def __init__(self, sample: Sample, values: Floats, scale: Scale, sign: int) -> None:
         self.states, self.values, self.channels = sample.states, sign * values, levels_and_changes(scale, values)
-        self.largest = LARGEST_LOAD_DIFFERENCES if isinstance(scale, LoadScale) else None
 
 
 def _log_evidence(found: Excess) -> float:
     return float(np.log1p(max(found.evidence, 0.0) / 4))  # 4 nats: below that, evidence is no evidence
 
 
-def _expected_load(run: _Run, others: list[_Run]) -> Floats:
+def _expected_load(run: _Run, others: list[_Run], largest: Sequence[float] | None) -> Floats:
     """What the other runs had at the same place: the median of the loads aligned with each sample (n,).
 
     Where the states are known, the median load of the others' samples in the same state instead.
@@ -250,7 +278,7 @@ def _expected_load(run: _Run, others: list[_Run]) -> Floats:
     aligned = []
     for other in others:
         radius = max(SMALLEST_RADIUS, round(RADIUS_SHARE * max(len(run.values), len(other.values))))
-        found = align(run.channels, other.channels, radius=radius, largest=run.largest)
+        found = align(run.channels, other.channels, radius=radius, largest=largest)
         aligned.append(other.values[found.first_index])
     usual: Floats = np.median(aligned, axis=0)
     pairs = [(other.states, other.values) for other in others if other.states is not None]

@@ -179,6 +179,20 @@ def test_an_alignment_does_not_explain_extra_load_away():
     assert met >= 0.9 * flagged
 
 
+@pytest.mark.parametrize("way", [localisation.LARGEST_LOAD_DIFFERENCES, None])
+def test_either_way_of_aligning_may_say_that_a_run_is_more_than_chance(way, monkeypatch):
+    generator = np.random.default_rng(8)
+    localiser = Localiser([Sample(load_values(generator)) for _ in range(10)], series=CPU, interval_s=1.0)
+    values = load_values(generator)
+    values[50:56] += 0.7
+    windows = localiser.find(Sample(values)).windows
+    assert len(windows) == 1
+    monkeypatch.setattr(localisation._Beside, "is_more_than_chance", lambda self, _: self._largest == way)
+    assert localiser.find(Sample(values)).windows == windows
+    monkeypatch.setattr(localisation._Beside, "is_more_than_chance", lambda *_: False)
+    assert localiser.find(Sample(values)).windows == ()
+
+
 def test_known_states_tell_usual_load_where_the_order_of_screens_differs():
     """Runs visit the same screens in other orders: alignment cannot match them, the screen can."""
     generator = np.random.default_rng(4)
