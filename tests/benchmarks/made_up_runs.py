@@ -22,6 +22,7 @@ from pathlib import Path
 from unittest import mock
 
 import dagster as dg
+import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -277,6 +278,7 @@ def _build(settings: Settings, count: int, seed: int) -> None:
             _say(f"{i + 1} of {APP_COUNT} apps, {time.perf_counter() - begin:.0f} s")
         with warehouse.writing() as writer:
             _put_in_order_of_time(writer)
+        _compact(settings.warehouse)
     with warehouse.writing() as writer:
         verdicts.evaluate_current(writer)
         due = freshness.due(writer, settings)
@@ -310,6 +312,21 @@ def _put_in_order_of_time(writer: Writer) -> None:
         writer.execute(f"DELETE FROM core.{table}")
         writer.execute(f"INSERT INTO core.{table} SELECT * FROM laid ORDER BY run_no")
         writer.execute("DROP TABLE laid")
+
+
+def _compact(path: Path) -> None:
+    """Writes the file anew: half of it are blocks that hold nothing any more, and no real one is half empty."""
+    part = path.with_name(f"{path.name}.part")
+    with duckdb.connect() as both:
+        both.execute(f"ATTACH '{path}' AS laid (READ_ONLY)")
+        both.execute(
+            f"ATTACH '{part}' AS whole (STORAGE_VERSION '{connection.STORAGE_VERSION}', "
+            f"BLOCK_SIZE {connection.BLOCK_BYTES})"
+        )
+        both.execute("COPY FROM DATABASE laid TO whole")
+        both.execute("CHECKPOINT whole")
+    part.replace(path)
+    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 
 
 def _blocks(made: Sequence[Made]) -> Iterator[list[Made]]:
