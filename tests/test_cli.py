@@ -28,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 
 import sample_warehouse
 
+_NEXT_NUMBER = "(SELECT max(run_no) + 1 FROM core.runs) AS run_no"  # of a run that is copied
+
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
@@ -384,7 +386,7 @@ def test_verdicts_of_nothing_exit_with_4(filled):
 @pytest.mark.parametrize("form", ["table", "json", "csv", "github", "junit", "markdown"])
 def test_a_version_whose_runs_were_all_taken_out_is_told_in_every_format(warehouse, form):
     refused = "'q' AS run_id, '9.9' AS version_name, true AS is_quarantined, 'wrong_type' AS reason_code"
-    like = f"SELECT * REPLACE ({refused})"
+    like = f"SELECT * REPLACE ({refused}, {_NEXT_NUMBER})"
     with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
         writer.execute(f"INSERT INTO core.runs BY NAME {like} FROM core.runs WHERE app = 'com.example.shop' LIMIT 1")
         writer.execute("UPDATE core.runs SET is_excluded = true WHERE version_name = '1.1.0'")
@@ -404,7 +406,8 @@ def test_a_version_whose_runs_were_all_taken_out_is_told_in_every_format(warehou
 @pytest.mark.parametrize("by", ["run", "version"])
 def test_a_newest_version_that_was_not_judged_is_named_beside_the_status_of_the_others(warehouse, by):
     newest = "9.9"
-    like = f"SELECT * REPLACE ('new' AS run_id, '{newest}' AS version_name, 999 AS version_code, 'x' AS partition_key)"
+    named = f"'{newest}' AS version_name, 999 AS version_code, 'x' AS partition_key"
+    like = f"SELECT * REPLACE ('new' AS run_id, {named}, {_NEXT_NUMBER})"
     with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
         writer.execute(
             f"INSERT INTO core.runs BY NAME {like} FROM core.runs WHERE app = 'com.example.shop' "

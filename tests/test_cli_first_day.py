@@ -426,7 +426,8 @@ def test_compare_says_what_is_left_out_and_when_nothing_is_left(tmp_path):
 
 
 def test_a_scenario_that_was_never_run_is_told_with_the_nearest(filled, tmp_path):
-    like = "SELECT * REPLACE ('s' AS run_id, 'cold-start' AS scenario, '7.0' AS version_name)"
+    number = "(SELECT max(run_no) + 1 FROM core.runs) AS run_no"
+    like = f"SELECT * REPLACE ('s' AS run_id, 'cold-start' AS scenario, '7.0' AS version_name, {number})"
     copy = tmp_path / "perfreg.duckdb"
     shutil.copy(filled, copy)
     with Warehouse(copy, lock_timeout_s=5).writing() as writer:

@@ -83,7 +83,9 @@ def test_a_warehouse_that_is_there_stays_unless_told_otherwise(kept, warehouse, 
 def test_a_backup_of_fewer_runs_may_replace_a_warehouse(kept, sample_copy, tmp_path):
     backup(sample_copy, tmp_path / "earlier.tar")
     with sample_copy.writing() as writer:
-        writer.execute("INSERT INTO core.runs SELECT * REPLACE ('one-more' AS run_id) FROM core.runs LIMIT 1")
+        writer.execute(
+            "INSERT INTO core.runs SELECT * REPLACE ('one-more' AS run_id, 999 AS run_no) FROM core.runs LIMIT 1"
+        )
     count = len(marts(sample_copy)["runs"])
     restore(sample_copy, tmp_path / "earlier.tar", is_replacing=True)
     assert len(marts(sample_copy)["runs"]) == count - 1
