@@ -97,15 +97,14 @@ def _require_demo_alone(warehouse: Warehouse) -> None:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
     """Takes in run folders (or folders of them) and materialises everything downstream. Exit status: 0 at least one run
-    was taken in or known already, 1 every folder was quarantined, a path that was named is not there (what the others
-    hold is taken in), or something failed."""
+    was taken in or known already (a path that was named and is not there is told last), 1 every folder was quarantined
+    or is not there, or something failed."""
     taken = take_in(settings, list(paths))
     if not taken:
         sys.exit(1)
     show_verdicts(settings, taken)
     if missing := [path for path in paths if not os.path.lexists(path)]:
         tell_missing(missing)
-        sys.exit(1)
 
 
 def tell_missing(missing: Sequence[Path]) -> None:
