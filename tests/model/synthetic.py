@@ -231,9 +231,13 @@ _TIMES = {
     *("reviewed_at", "seconds", "engine_seconds"),
 }
 
+_NUMBERS = {"run_no", "history_run_no"}
+"""In order of registration."""
+
 
 def snapshot(reader: Reader) -> dict[str, list[tuple[Any, ...]]]:
-    """Mart → its rows in order, without times of computation: what must be equal however a warehouse came about."""
+    """Mart → its rows in order, without times of computation and numbers of arrival: what must be equal however a
+    warehouse came about."""
     names = [name for (name,) in reader.rows("SELECT view_name FROM duckdb_views() WHERE schema_name = 'marts'")]
     found = {}
     for name in sorted(set(names) - _LOGS):
@@ -242,7 +246,7 @@ def snapshot(reader: Reader) -> dict[str, list[tuple[Any, ...]]]:
             "ORDER BY column_index",
             [name],
         )
-        kept = ", ".join(f'"{column}"' for (column,) in columns if column not in _TIMES)
+        kept = ", ".join(f'"{column}"' for (column,) in columns if column not in _TIMES | _NUMBERS)
         condition = f"WHERE {_CURRENT[name]}" if name in _CURRENT else ""
         found[name] = [tuple(map(repr, row)) for row in reader.rows(f"SELECT {kept} FROM marts.{name} {condition}")]
         found[name].sort()
