@@ -62,6 +62,12 @@ def say(text: str = "") -> None:
     out().print(Text(printable(text)))
 
 
+def listed(shown: Sequence[object], count: int) -> str:
+    """ "a, b and 3 more": the first or last of `count` things by name."""
+    more = f" and {count - len(shown)} more" if count > len(shown) else ""
+    return f"{', '.join(map(str, shown))}{more}"
+
+
 def fail(text: str) -> None:
     """One clear line on stderr."""
     sys.stderr.write(f"perfreg: {printable(text.strip())}\n")

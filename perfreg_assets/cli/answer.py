@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from perfreg_assets.terminal import listed
+
 _NAMED = 5
 
 
@@ -20,10 +22,9 @@ def answer(runs: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[str, An
         (row for row in runs if row["is_anomalous"]), key=lambda row: row["excess_ratio"] or 0.0, reverse=True
     )
     if worse:
-        named = ", ".join(row["run_id"] for row in worse[:_NAMED])
-        more = f" and {len(worse) - _NAMED} more" if len(worse) > _NAMED else ""
+        named = listed([row["run_id"] for row in worse[:_NAMED]], len(worse))
         return (
-            f"{len(worse)} anomalous of {len(runs)} runs: look at {named}{more} "
+            f"{len(worse)} anomalous of {len(runs)} runs: look at {named} "
             f"(perfreg causes {worse[0]['run_id']} says what grew, perfreg serve shows it)"
         )
     if together := [row["version_name"] for row in versions if row["is_anomalous"]]:

@@ -109,10 +109,9 @@ def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
 
 def tell_missing(missing: Sequence[Path]) -> None:
     """Last of all: what is said of each path at first stands above everything that came of the others."""
-    named = ", ".join(map(str, missing[:_NAMED]))
-    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    named, verb = terminal.listed(missing[:_NAMED], len(missing)), "is" if len(missing) == 1 else "are"
     terminal.fail(
-        f"{named}{more} {'is' if len(missing) == 1 else 'are'} not there or cannot be read; "
+        f"{named} {verb} not there or cannot be read; "
         "what else was named is taken in as told above: correct it and run the same command again, "
         "which adds only what is new"
     )

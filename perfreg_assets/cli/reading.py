@@ -146,9 +146,8 @@ def _note_unjudged(versions: Sequence[Mapping[str, Any]]) -> None:
         if judged:
             named += [f"{app} {row['version_name']}" for row in own[judged[-1] + 1 :]]
     if named:
-        more = f" and {len(named) - _REASONS_TOLD} more" if len(named) > _REASONS_TOLD else ""
         terminal.note(
-            f"not judged: {', '.join(named[-_REASONS_TOLD:])}{more}; the status is that of versions before "
+            f"not judged: {terminal.listed(named[-_REASONS_TOLD:], len(named))}; the status is that of versions before "
             f"{'it' if len(named) == 1 else 'them'}, --app-version asks about one alone"
         )
 

@@ -31,11 +31,11 @@ class Picture:
 _WORST = """
 SELECT judged.run_id, judged.series, judged.version_name, judged.state
 FROM marts.verdicts AS judged
-LEFT JOIN (SELECT DISTINCT run_no, run_id, series FROM marts.discords WHERE {of}) AS placed
+LEFT JOIN (SELECT DISTINCT run_no, series FROM marts.discords WHERE {of}) AS placed
     ON placed.run_no = judged.run_no AND placed.series = judged.series
 WHERE judged.is_current AND judged.state IN ('anomalous', 'improved', 'normal') AND judged.series <> ? AND {of_judged}
     AND judged.series NOT IN (SELECT metric FROM marts.measurements WHERE subject_kind = 'run' AND {of})
-ORDER BY judged.is_anomalous DESC, placed.run_id IS NOT NULL DESC, judged.critical_omega DESC, judged.run_id DESC,
+ORDER BY judged.is_anomalous DESC, placed.run_no IS NOT NULL DESC, judged.critical_omega DESC, judged.run_id DESC,
     judged.series
 LIMIT 1
 """

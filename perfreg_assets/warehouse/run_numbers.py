@@ -20,7 +20,9 @@ def of(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     wanted = dict.fromkeys(run_ids)
     missing = [run_id for run_id in wanted if run_id not in known]
     if missing:
-        known |= dict(reader.rows(f"SELECT run_id, run_no FROM core.runs WHERE run_id IN ({_marks(missing)})", missing))
+        # As one value: with a mark each, 20,000 ids took ten times as long.
+        sql = "SELECT run_id, run_no FROM core.runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
+        known |= dict(reader.rows(sql, [missing]))
     return {run_id: known[run_id] for run_id in wanted if run_id in known}
 
 
@@ -40,7 +42,3 @@ def required(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
 def next_one(reader: Reader) -> int:
     """What the next run gets that is registered."""
     return 1 + int(reader.value("SELECT coalesce(max(run_no), 0) FROM core.runs"))
-
-
-def _marks(values: list[str]) -> str:
-    return ", ".join("?" * len(values))

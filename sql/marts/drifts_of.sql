@@ -20,14 +20,14 @@ WITH points AS (
                 runs.version_name, versions.version_rank, measured.measure, median(measured.value) AS value,
                 any_value(measured.unit) AS unit
             FROM (
-                SELECT levels.run_id, levels.run_no, levels.series, 'level' AS measure, levels.mean AS value, levels.unit
+                SELECT levels.run_no, levels.series, 'level' AS measure, levels.mean AS value, levels.unit
                 FROM core.series_levels AS levels
                 UNION ALL
-                SELECT levels.run_id, levels.run_no, levels.series, 'growth', levels.growth_per_s, levels.unit || '/s'
+                SELECT levels.run_no, levels.series, 'growth', levels.growth_per_s, levels.unit || '/s'
                 FROM core.series_levels AS levels
                 UNION ALL
                 -- How far from its history, which moves along: what gets further away from version to version.
-                SELECT distances.run_id, distances.run_no, distances.series, 'score', distances.distance, 'standard deviations'
+                SELECT distances.run_no, distances.series, 'score', distances.distance, 'standard deviations'
                 FROM core.distances AS distances
                 JOIN core.detectors AS detectors ON detectors.detector = distances.detector AND detectors.scale = 'score'
                 WHERE distances.is_latest AND distances.state = 'scored' AND distances.series <> '*'

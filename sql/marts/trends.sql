@@ -36,7 +36,7 @@ FROM (
         median(measured.growth_per_s) AS growth_per_s_median,
         count(DISTINCT runs.config_hash) AS config_count
     FROM core.series_levels AS measured
-    JOIN core.runs AS runs ON runs.run_id = measured.run_id
+    JOIN core.runs AS runs ON runs.run_no = measured.run_no
     GROUP BY runs.app, runs.version_name, measured.series
 ) AS levels
 JOIN marts.version_ranks AS versions ON versions.app = levels.app AND versions.version_name = levels.version_name
