@@ -13,6 +13,7 @@ from perfreg_assets.warehouse import measurements as table
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.measurements import RUN
 from perfreg_assets.warehouse.runs import RunRow
+from tests.warehouse.registered import register
 
 COLD = "startup_initial_display_cold"
 MEMBERS = tuple(f"h{i}" for i in range(6))
@@ -42,6 +43,7 @@ def compared(tmp_path):
     ):
         extras = extras or {}
         with warehouse.writing() as writer:
+            register(writer, *sorted({*measured_in, *extras}))
             for run_id in {*measured_in, *extras}:
                 rows = rows_of_run(run(run_id, extras.get(run_id)), measured_in.get(run_id, []), code_version="t")
                 table.replace_subjects(writer, RUN, [run_id], rows)
