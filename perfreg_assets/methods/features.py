@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Protocol
 
 import numpy as np
@@ -134,4 +133,7 @@ def theil_sen_slope(values: Floats, interval_s: float) -> float:
     points = np.median(values[: count * width].reshape(count, width), axis=1)
     if count < 2:
         return 0.0
-    return float(import_module("scipy.stats").theilslopes(points, np.arange(count) * (width * interval_s)).slope)
+    times = np.arange(count) * (width * interval_s)
+    # As scipy.stats.theilslopes says, without a third of a second for loading it in every process.
+    earlier, later = np.triu_indices(count, 1)
+    return float(np.median((points[later] - points[earlier]) / (times[later] - times[earlier])))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from perfreg_assets.methods.features import LevelScale, scale_of, theil_sen_slope
 
@@ -33,6 +34,14 @@ def test_the_slope_is_theils_and_sens(length, interval_s, rng):
         rng.integers(0, 3, length) * 1.0,
     ):
         assert theil_sen_slope(values, interval_s) == plain_theil_sen(values, interval_s)
+
+
+@pytest.mark.parametrize("interval_s", [0.1, 0.3, 1.0])
+def test_the_slope_is_that_of_scipy(interval_s, rng):
+    width = round(10 / interval_s)
+    values = rng.normal(size=25 * width)
+    points = np.median(values.reshape(25, width), axis=1)
+    assert theil_sen_slope(values, interval_s) == stats.theilslopes(points, np.arange(25) * (width * interval_s)).slope
 
 
 def test_the_slope_at_intervals_that_binary_fractions_do_not_hit(rng):
