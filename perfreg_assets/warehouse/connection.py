@@ -14,7 +14,6 @@ waits to be published, whatever became of the job.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
-from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
 
@@ -37,10 +36,9 @@ if TYPE_CHECKING:
 
 # Readable by DuckDB 1.5 clients (supported to March 2027); without it 2.0 writes a format that they refuse.
 STORAGE_VERSION = "v1.5.0"
-_NO_EXTENSIONS = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 _WRITER_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "storage_compatibility_version": STORAGE_VERSION,
-    **_NO_EXTENSIONS,
+    **NO_EXTENSIONS,
 }
 
 BLOCK_BYTES = 1 << 14
@@ -292,7 +290,7 @@ class Warehouse:
         if self._publish_every_s and self.has_unpublished:
             with (
                 file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)),
-                self._attached(self.path, self._state()) as reader,
+                self._attached_again() as reader,
             ):
                 yield reader
             return
@@ -319,22 +317,25 @@ class Warehouse:
         self._unpublished.unlink(missing_ok=True)
 
     @contextmanager
-    def _attached(self, path: Path, state: State | None = None) -> Iterator[Reader]:
+    def _attached(self, path: Path) -> Iterator[Reader]:
         # Within a process DuckDB gives every connection to the same path the database that is open already: a
         # second reader would see the state that the first one opened, replaced since. Attaching does not.
-        with tempfile.TemporaryDirectory(prefix="perfreg-read-") as spill:
-            connection = duckdb.connect(config={"temp_directory": spill, **_NO_EXTENSIONS})
-            try:
-                connection.execute("SET TimeZone = 'UTC'")
-                try:
-                    connection.execute(f"ATTACH {literal(str(path))} AS perfreg (READ_ONLY)")
-                except duckdb.Error as error:
-                    raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
-                connection.execute("USE perfreg")
-                _shut_in(connection, self.data)
-                yield Reader(connection, self.data, state=state)
-            finally:
-                connection.close()
+        instance = Instance.new()
+        try:
+            with _readable(path):
+                instance.attach(path)
+            _shut_in(instance.connection, self.data)
+            yield Reader(instance.connection, self.data)
+        finally:
+            instance.end()
+
+    @contextmanager
+    def _attached_again(self) -> Iterator[Reader]:
+        """The file that is written to, for the steps of a job: what they ask is made by nobody but them."""
+        with KEPT.one_for(self.path, self.data.root, lambda made: _shut_in(made, self.data)) as instance:
+            with _readable(self.path):
+                instance.attach(self.path)
+            yield Reader(instance.connection, self.data, state=self._state())
 
     def _open(self, *, is_shut_in: bool = True) -> duckdb.DuckDBPyConnection:
         if recovering.is_lost(self.path) and not recovering.bring_back(self.path, self.published):
@@ -384,6 +385,15 @@ class Warehouse:
             if _is_disk_full(error):
                 raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"writing {self.path}") from error
             raise
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """What DuckDB has against opening a file, as a sentence."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
 
 
 def _bound(parameters: Parameters) -> dict[str, Any] | list[Any]:

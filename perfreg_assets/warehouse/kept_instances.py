@@ -1,0 +1,117 @@
+"""DuckDB instances that this process keeps from one reading to the next: to make one and end it costs twice as much as
+to attach a warehouse to it, and the steps of a job read some twenty times.
+
+An instance is made for one warehouse, and whatever is asked of it reaches nothing but that one's files. Between two
+readings no database is attached: no file is open and none is locked.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from perfreg_assets.warehouse.literals import literal
+
+NO_EXTENSIONS = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+NAME = "perfreg"
+"""Of the warehouse in an instance, whatever its file is called."""
+
+
+@dataclass
+class Instance:
+    """An instance with a place of its own for what does not fit into memory."""
+
+    connection: duckdb.DuckDBPyConnection
+    spill: tempfile.TemporaryDirectory[str]
+
+    @classmethod
+    def new(cls) -> Instance:
+        spill = tempfile.TemporaryDirectory(prefix="perfreg-read-")
+        connection = duckdb.connect(config={"temp_directory": spill.name, **NO_EXTENSIONS})
+        connection.execute("SET TimeZone = 'UTC'")
+        return cls(connection, spill)
+
+    def attach(self, path: Path) -> None:
+        """Opens a warehouse for reading.
+
+        Raises:
+            duckdb.Error: it cannot be opened.
+        """
+        self.connection.execute(f"ATTACH {literal(str(path))} AS {NAME} (READ_ONLY)")
+        self.connection.execute(f"USE {NAME}")
+
+    def detach(self) -> None:
+        """Closes the warehouse.
+
+        Raises:
+            duckdb.Error: something of it is still in use.
+        """
+        self.connection.execute("USE memory")
+        self.connection.execute(f"DETACH {NAME}")
+
+    def end(self) -> None:
+        self.connection.close()
+        self.spill.cleanup()
+
+
+@dataclass
+class KeptInstances:
+    """The instances that wait for the next reading, by what they may reach."""
+
+    _idle: dict[tuple[int, str, str], list[Instance]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def one_for(
+        self, path: Path, root: str, shut_in: Callable[[duckdb.DuckDBPyConnection], None]
+    ) -> Iterator[Instance]:
+        """An instance that waited, or else a new one, to which the warehouse at `path` can be attached; it is detached
+        when the block ends.
+
+        Args:
+            root: the folder of its large values: what else may be reached.
+            shut_in: allows that folder to a new instance and forbids it everything that is not allowed.
+        """
+        key = (os.getpid(), str(path), root)  # what a fork inherits has no threads any more
+        instance = self._taken(key) or _made(path, shut_in)
+        is_clean = False
+        try:
+            yield instance
+            instance.detach()
+            is_clean = True
+        finally:  # of one that something went wrong with nobody knows what it still holds
+            if is_clean:
+                self._give_back(key, instance)
+            else:
+                instance.end()
+
+    def _taken(self, key: tuple[int, str, str]) -> Instance | None:
+        with self._lock:
+            waiting = self._idle.get(key)
+            return waiting.pop() if waiting else None
+
+    def _give_back(self, key: tuple[int, str, str], instance: Instance) -> None:
+        with self._lock:
+            waiting = self._idle.setdefault(key, [])
+            if not waiting:  # readings within each other are rare: one is kept
+                waiting.append(instance)
+                return
+        instance.end()
+
+
+def _made(path: Path, shut_in: Callable[[duckdb.DuckDBPyConnection], None]) -> Instance:
+    instance = Instance.new()
+    files = ", ".join(literal(f"{path}{ending}") for ending in ("", ".wal"))
+    instance.connection.execute(f"SET allowed_paths = [{files}]")
+    shut_in(instance.connection)
+    return instance
+
+
+KEPT = KeptInstances()

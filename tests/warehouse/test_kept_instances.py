@@ -1,0 +1,138 @@
+"""What the steps of a job read with is made once: it sees every state and holds no file in between."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import kept_instances
+from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.kept_instances import Instance, KeptInstances
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Instance]:
+    """The instances that were made, by a process that has none yet."""
+    found: list[Instance] = []
+    new = Instance.new
+
+    def counted() -> Instance:
+        found.append(new())
+        return found[-1]
+
+    monkeypatch.setattr(Instance, "new", counted)
+    monkeypatch.setattr("perfreg_assets.warehouse.connection.KEPT", KeptInstances())
+    return found
+
+
+@pytest.fixture
+def job(tmp_path: Path, made: list[Instance]) -> Warehouse:
+    """As the steps of a job see a warehouse: what they wrote is not published yet."""
+    warehouse = Warehouse(tmp_path / "it's [a] job.duckdb", lock_timeout_s=1, publish_every_s=3600)
+    with warehouse.writing():
+        pass
+    note(warehouse, "one")
+    assert warehouse.has_unpublished
+    return warehouse
+
+
+def note(warehouse: Warehouse, text: str) -> None:
+    with warehouse.writing() as writer:
+        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', ?)", [text])
+
+
+def notes(warehouse: Warehouse) -> list[str]:
+    with warehouse.reading() as reader:
+        return [value for (value,) in reader.rows("SELECT value FROM core.settings WHERE name = 'note' ORDER BY ALL")]
+
+
+def test_every_reading_sees_the_latest_state_with_one_instance(job: Warehouse, made: list[Instance]) -> None:
+    assert notes(job) == ["one"]
+    note(job, "two")
+    assert notes(job) == ["one", "two"]
+    with job.reading() as reader:
+        assert reader.value("SELECT current_setting('TimeZone')") == "UTC"
+        assert reader.state is not None
+    assert len(made) == 1
+
+
+def test_between_two_readings_the_file_is_free_for_other_programs(job: Warehouse) -> None:
+    notes(job)
+    with duckdb.connect(str(job.path)) as other:
+        other.execute("UPDATE core.settings SET value = 'by another' WHERE name = 'note'")
+    assert notes(job) == ["by another"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "COPY core.settings TO '/tmp/stolen.csv'",
+        "ATTACH '/tmp/other.duckdb'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SET allowed_paths = ['/etc/passwd']",
+        "DELETE FROM core.settings",
+    ],
+)
+def test_it_reaches_no_other_files_and_changes_nothing(job: Warehouse, made: list[Instance], statement: str) -> None:
+    for _ in range(2):  # a new one, and one that was kept
+        with job.reading() as reader, pytest.raises(duckdb.Error):
+            reader.rows(statement)
+    assert len(made) == 1
+    assert notes(job) == ["one"]
+
+
+def test_one_that_something_went_wrong_with_is_not_used_again(job: Warehouse, made: list[Instance]) -> None:
+    with pytest.raises(ZeroDivisionError), job.reading():
+        raise ZeroDivisionError
+    assert notes(job) == ["one"]
+    assert len(made) == 2
+    assert not Path(made[0].spill.name).exists()
+
+
+def test_a_file_that_is_no_warehouse_is_refused_and_the_next_reading_is_none_the_worse(job: Warehouse) -> None:
+    notes(job)
+    whole = job.path.read_bytes()
+    job.path.write_bytes(b"no database" * 1000)
+    with pytest.raises(Rejected) as refused, job.reading():
+        pass
+    assert refused.value.reason is Reason.WAREHOUSE_UNREADABLE
+    job.path.write_bytes(whole)
+    assert notes(job) == ["one"]
+
+
+def test_readings_beside_each_other_have_an_instance_each(tmp_path: Path, made: list[Instance]) -> None:
+    kept = KeptInstances()
+    path = tmp_path / "w.duckdb"
+    duckdb.connect(str(path)).close()
+    together = threading.Barrier(2, timeout=30)
+    seen: list[Instance] = []
+
+    def read() -> None:
+        with kept.one_for(path, str(tmp_path), lambda made: None) as instance:
+            instance.attach(path)
+            together.wait()
+            seen.append(instance)
+            together.wait()
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len({id(one) for one in seen}) == len(made) == 2
+    with kept.one_for(path, str(tmp_path), lambda made: None) as instance:  # one of the two waited
+        instance.attach(path)
+    assert len(made) == 2
+
+
+def test_a_fork_makes_its_own(job: Warehouse, made: list[Instance], monkeypatch: pytest.MonkeyPatch) -> None:
+    notes(job)
+    monkeypatch.setattr(kept_instances.os, "getpid", lambda: -1)
+    assert notes(job) == ["one"]
+    assert len(made) == 2
