@@ -6,25 +6,15 @@ is lost (a timeout after the request went out) the claim stays: twice would be w
 
 from __future__ import annotations
 
-import json
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
-
-import requests
-from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.links import run_page
 from perfreg_assets.reports.wording import axis_label
 
-LOG = logging.getLogger(__name__)
-
-FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 60.0
 HEADLINE_CHARACTERS = 2900
 """Slack refuses a text block of more than 3,000 characters."""
 
@@ -94,54 +84,6 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("*", "∗").replace("`", "ˋ")
 
 
-def post(
-    url: str,
-    message: dict[str, Any],
-    *,
-    attempts: int,
-    timeout_s: float,
-    sleep: Callable[[float], None] = time.sleep,
-) -> int:
-    """Posts a message; the number of attempts it took.
-
-    Tried again: no connection, 429 and 5xx (the answer says it was not taken), waiting 1, 2, 4 … s or as long as
-    `Retry-After` says. Not tried again: other statuses, and a lost answer.
-
-    Raises:
-        Rejected: NOTIFICATION_REFUSED (surely not delivered), NOTIFICATION_UNCERTAIN (perhaps delivered).
-    """
-    where = _place(url)
-    body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
-    problem = ""
-    for attempt in range(1, attempts + 1):
-        wait = min(FIRST_PAUSE_S * 2 ** (attempt - 1), LONGEST_PAUSE_S)
-        try:
-            answer = requests.post(
-                url, data=body, headers={"Content-Type": "application/json"}, timeout=timeout_s, allow_redirects=False
-            )
-        except requests.exceptions.ConnectTimeout as error:
-            problem = _name(error)
-        except requests.exceptions.Timeout as error:
-            raise Rejected(Reason.NOTIFICATION_UNCERTAIN, f"{where} did not answer within {timeout_s:g} s") from error
-        except requests.exceptions.ConnectionError as error:
-            if not _never_connected(error):
-                raise Rejected(Reason.NOTIFICATION_UNCERTAIN, f"{where} closed the connection unanswered") from error
-            problem = "no connection"
-        except requests.exceptions.RequestException as error:
-            raise Rejected(Reason.NOTIFICATION_REFUSED, f"{where} ({_name(error)})") from error
-        else:
-            if 200 <= answer.status_code < 300:
-                return attempt
-            problem = f"status {answer.status_code}"
-            if answer.status_code != 429 and answer.status_code < 500:
-                break
-            wait = _retry_after(answer, wait)
-        LOG.warning("webhook %s: %s (attempt %d of %d)", where, problem, attempt, attempts)
-        if attempt < attempts:
-            sleep(wait)
-    raise Rejected(Reason.NOTIFICATION_REFUSED, f"{where} ({problem})")
-
-
 def notify(
     regressions: Sequence[Regression],
     *,
@@ -159,6 +101,9 @@ def notify(
         claim: (notification_key, run_id) -> whether this call is the first to claim it; committed before returning.
         release: takes a claim back, so that the next call tries again.
     """
+    # Slow to import, and most processes that load the assets notify nobody.
+    from perfreg_assets.reports.webhook import post  # noqa: PLC0415
+
     sent: list[str] = []
     refused: list[tuple[str, str]] = []
     uncertain: list[tuple[str, str]] = []
@@ -177,26 +122,3 @@ def notify(
         else:
             sent.append(regression.notification_key)
     return Outcome(tuple(sent), tuple(refused), tuple(uncertain))
-
-
-def _never_connected(error: requests.exceptions.ConnectionError) -> bool:
-    """Whether the request cannot have reached the other side: no connection was ever made."""
-    cause = error.args[0] if error.args else None
-    reason = cause.reason if isinstance(cause, MaxRetryError) else cause
-    return isinstance(reason, (NewConnectionError, NameResolutionError))
-
-
-def _retry_after(answer: requests.Response, otherwise: float) -> float:
-    try:
-        return min(max(float(answer.headers.get("Retry-After", otherwise)), 0.0), LONGEST_PAUSE_S)
-    except ValueError:  # a date: rare, and our own pause does as well
-        return otherwise
-
-
-def _place(url: str) -> str:
-    """The webhook without its path: that holds the secret."""
-    return f"{urlsplit(url).scheme}://{urlsplit(url).hostname}"
-
-
-def _name(error: Exception) -> str:
-    return type(error).__name__

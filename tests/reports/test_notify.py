@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.reports.notify import Regression, build_message, notify, post
+from perfreg_assets.reports.notify import Regression, build_message, notify
+from perfreg_assets.reports.webhook import post
 from perfreg_assets.warehouse import notifications
 
 REGRESSION = Regression(
