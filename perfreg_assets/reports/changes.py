@@ -21,11 +21,9 @@ from perfreg_assets.reports.files import digest
 from perfreg_assets.reports.links import page_name
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.site_state import Entry, SiteState
-from perfreg_assets.warehouse import stamps
+from perfreg_assets.warehouse import run_conditions, run_numbers, stamps
 from perfreg_assets.warehouse.connection import Reader
 
-GROUP = 1000
-"""Pages looked at together."""
 SETTLED_NS = 50_000_000
 """A folder that changed less than this ago may change again without its time stamp saying so."""
 
@@ -153,15 +151,12 @@ def late_pages(
     changes: Changes,
     *,
     due: Mapping[str, str],
-) -> Iterator[tuple[list[Late], list[Run], list[str]]]:
-    """In groups: the pages that are not there or would come out different, all runs that were looked at, and the ids
-    of those that are not there any more."""
-    ids = sorted(changes.candidates)
-    for start in range(0, len(ids), GROUP):
-        group = ids[start : start + GROUP]
+) -> Iterator[tuple[list[Late], list[Run]]]:
+    """In groups: the pages that are not there or would come out different, and all runs that were looked at."""
+    for group in run_conditions.grouped(reader, changes.candidates):
         own = {run_id: changes.stamps.get(run_id, state.get(run_id).stamp) for run_id in group}
         runs = changes.runs | loading.load_runs(reader, [run_id for run_id in group if run_id not in changes.runs])
-        runs = {run_id: runs[run_id] for run_id in group if run_id in runs}
+        runs = {run_id: runs[run_id] for run_id in group}
         prints = loading.run_fingerprints(reader, runs, order, own)
         late = []
         for run_id, run in runs.items():
@@ -169,7 +164,12 @@ def late_pages(
             wanted = digest(f"{due.get(run_id)} {changes.general} {prints[run_id]}")
             if state.get(run_id).page != wanted or not (out_dir / page).is_file():
                 late.append(Late(run, page, wanted))
-        yield late, list(runs.values()), [run_id for run_id in group if run_id not in runs]
+        yield late, list(runs.values())
+
+
+def gone(reader: Reader, changes: Changes) -> list[str]:
+    """Those of the runs to look at that are not there any more."""
+    return sorted(changes.candidates - run_numbers.of(reader, changes.candidates).keys())
 
 
 def noted(entry: Entry, run: Run, **changed: object) -> Entry:

@@ -20,7 +20,6 @@ from perfreg_assets import detection
 from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_START_S, WITHOUT_TRANSIENT
 from perfreg_assets.methods.path_similarity import similarity
 from perfreg_assets.reports import bands
-from perfreg_assets.reports.conditions import of_marts_runs
 from perfreg_assets.reports.data import (
     Attachment,
     AxisVerdict,
@@ -69,8 +68,8 @@ def load_runs(reader: Reader, run_ids: Sequence[str]) -> dict[str, Run]:
     def load(ids: Sequence[str]) -> dict[str, Run]:
         return {
             row["run_id"]: _run(row)
-            for condition, bound in of_marts_runs(reader, ids)
-            for row in reader.dicts(f"{_RUNS} WHERE {condition}", bound)
+            for group in grouped(reader, ids)
+            for row in reader.dicts(f"{_RUNS} WHERE {of(reader, group)}")
         }
 
     found = rows_of(reader, load_runs, run_ids, load)
@@ -180,7 +179,7 @@ def load_dependents(reader: Reader, run_ids: Sequence[str]) -> set[str]:
     """Runs that have one of these in their history, or nearly had."""
     return {
         run_id
-        for ids in grouped(run_ids)
+        for ids in grouped(reader, run_ids)
         for (run_id,) in reader.rows(
             f"SELECT DISTINCT run_id FROM marts.history_candidates WHERE {of(reader, ids, 'history_run_no')}"
         )

@@ -8,12 +8,11 @@ from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.causes_wording import cause_phrase
-from perfreg_assets.reports.conditions import in_turns
 from perfreg_assets.reports.data import Cause, Explained, Stack
 from perfreg_assets.warehouse import causes as table
 from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.run_conditions import of
+from perfreg_assets.warehouse.run_conditions import grouped, of
 
 _WINDOWS = """
 SELECT run_id, series, window_index, is_whole_run, start_s, end_s, start_ns, end_ns, confidence, state, state_reason,
@@ -32,13 +31,13 @@ def load_explained(
 ) -> dict[tuple[str, str], tuple[Explained, ...]]:
     """(run_id, series) → its suspicious windows with what grew in them, the surest first."""
     looked_at = sorted(states.explained(reader, run_ids))  # most runs have no windows, and these marts cost
-    windows = [row for ids in in_turns(looked_at) for row in reader.dicts(_WINDOWS.format(of=of(reader, ids)))]
+    windows = [row for ids in grouped(reader, looked_at) for row in reader.dicts(_WINDOWS.format(of=of(reader, ids)))]
     explained = sorted({row["run_id"] for row in windows})
     if not explained:
         return {}
     causes: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
     others: dict[tuple[Any, ...], list[Cause]] = defaultdict(list)
-    for ids in in_turns(explained):
+    for ids in grouped(reader, explained):
         for row in reader.dicts(_GROWN.format(of=of(reader, ids))):
             kind = causes if row.pop("is_cause") else others
             kind[row.pop("run_id"), row.pop("series"), row.pop("window_index")].append(Cause(**row))

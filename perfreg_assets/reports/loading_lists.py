@@ -15,7 +15,6 @@ from typing import Any
 from perfreg_assets import detection
 from perfreg_assets.catalogue import definition_of, is_known
 from perfreg_assets.methods.calibration import level_of_omega
-from perfreg_assets.reports.conditions import of_marts_runs
 from perfreg_assets.reports.data import (
     AlarmCounts,
     ListedRun,
@@ -72,9 +71,10 @@ def load_listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
 
 def _listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
     found: dict[str, ListedRun] = {}
-    for condition, bound in of_marts_runs(reader, run_ids):
-        verdicts = {run_id: facts for run_id, *facts in reader.rows(_FLAGGED.format(of=condition), bound)}
-        for row in reader.dicts(_RUNS.format(of=condition), bound):
+    for ids in grouped(reader, run_ids):
+        condition = of(reader, ids)
+        verdicts = {run_id: facts for run_id, *facts in reader.rows(_FLAGGED.format(of=condition))}
+        for row in reader.dicts(_RUNS.format(of=condition)):
             flagged, ratio, omega, is_lacking = verdicts.get(row["run_id"], (None, None, None, False))
             found[row["run_id"]] = ListedRun(
                 run_id=row["run_id"],
@@ -285,7 +285,7 @@ def _judged(
     of_run: dict[tuple[str, str], OfRun] = {}
     judged: dict[tuple[str, str], list[tuple[str, OfRun]]] = defaultdict(list)
     lacking: dict[tuple[str, str], int] = defaultdict(int)
-    for ids in grouped(version_of):
+    for ids in grouped(reader, version_of):
         for run_id, series, state, is_anomalous, ratio, missing in reader.rows(_JUDGED.format(of=of(reader, ids))):
             version = version_of[run_id]
             if series == RUN_LEVEL:
@@ -316,7 +316,7 @@ def _cell(verdicts: Sequence[tuple[str, OfRun]], lacking: int) -> SeriesCell:
 
 def _members(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for ids in grouped(run_ids):
+    for ids in grouped(reader, run_ids):
         for run_id, member in reader.rows(_MEMBERS.format(of=of(reader, ids, "sets.run_no"))):
             found[run_id].append(member)
     return found
@@ -328,7 +328,7 @@ def _means(
     """Unit of each series, and the mean of each (run_id, series)."""
     units: dict[str, str] = {}
     means: dict[tuple[str, str], float] = {}
-    for ids in grouped(run_ids):
+    for ids in grouped(reader, run_ids):
         for run_id, name, unit, mean in reader.rows(
             _LEVELS.format(of=of(reader, ids), of_series=among(series, "series")), series
         ):

@@ -34,7 +34,7 @@ WHERE subject_kind = 'run' AND {of} ORDER BY subject_id, metric
 def load_measurements(reader: Reader, run_ids: Sequence[str]) -> dict[str, dict[str, Measured]]:
     """run_id → metric → row, for the runs that have any."""
     found: dict[str, dict[str, Measured]] = defaultdict(dict)
-    for ids in grouped(run_ids):
+    for ids in grouped(reader, run_ids):
         for run_id, metric, unit, worse, value, reason in reader.rows(_MEASUREMENTS.format(of=of(reader, ids))):
             definition = metric_definition(metric, unit=unit, worse=cast(Worse, worse))
             found[run_id][metric] = Measured(definition, value, reason)

@@ -107,7 +107,7 @@ def _due_pages(
     changes = change_finder.find(reader, state, out_dir, order, salt=salt, due=due)
     late = [
         page.run.run_id
-        for pages, _, _ in change_finder.late_pages(reader, state, out_dir, order, changes, due=due)
+        for pages, _ in change_finder.late_pages(reader, state, out_dir, order, changes, due=due)
         for page in pages
     ]
     is_same = (
@@ -179,7 +179,7 @@ class _Build:
         write_assets(out_dir)
         changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
         touched: set[tuple[str, str]] = set()
-        for late, seen, gone in change_finder.late_pages(
+        for late, seen in change_finder.late_pages(
             self._reader, self._state, out_dir, self._order, changes, due=self._due
         ):
             for start in range(0, len(late), GROUP_SIZE):
@@ -190,10 +190,10 @@ class _Build:
                 if run.run_id in changes.stamps or run.run_id in changes.touched:
                     touched |= {(before.app, before.version), (now.app, now.version)}
                 self._state.put(run.run_id, now)
-            for run_id in gone:
-                before = self._state.get(run_id)
-                touched.add((before.app, before.version))
-                self._remove(f"{page_name(run_id)}.html")
+        for run_id in change_finder.gone(self._reader, changes):
+            before = self._state.get(run_id)
+            touched.add((before.app, before.version))
+            self._remove(f"{page_name(run_id)}.html")
         for name in changes.strangers:
             self._remove(name)
         touched = {place for place in touched if place[0]}

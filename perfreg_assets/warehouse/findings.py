@@ -54,7 +54,7 @@ def of_partitions(
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
     chosen = [[str(code) for code in codes], list(scopes)]
     found: list[Finding] = []
-    for ids in grouped(run_id for (run_id,) in reader.rows(_IDS, [list(keys)])):
+    for ids in grouped(reader, (run_id for (run_id,) in reader.rows(_IDS, [list(keys)]))):
         found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(of=of(reader, ids)), chosen)]
     return found
 

@@ -127,7 +127,7 @@ def parts(
     if run_ids is None:
         return _read(reader, dict.fromkeys(_RUN_COLUMNS, "true"), bound)
     found: dict[str, Part] = {}
-    for group in grouped(run_ids):
+    for group in grouped(reader, run_ids):
         found |= _read(reader, {name: of(reader, group, column) for name, column in _RUN_COLUMNS.items()}, bound)
     return found
 

@@ -6,13 +6,16 @@ reaches every table below a mart. An equality where it can be one: it reaches wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from perfreg_assets.warehouse import run_numbers
 from perfreg_assets.warehouse.connection import Reader
 
 GROUP = 1000
 """Runs named in one query, where it is about each of them."""
+GAP = 2000
+"""Where that many numbers are not asked for, two queries look at less than one that spans them: a part of a table that
+is passed over or read as a whole holds the verdicts of twice as many runs."""
 
 
 def of(reader: Reader, run_ids: Iterable[str], column: str = "run_no") -> str:
@@ -40,8 +43,16 @@ def among(keys: Sequence[str], column: str) -> str:
     return f"{column} IN ({', '.join('?' * len(keys))})" if keys else "false"
 
 
-def grouped(run_ids: Iterable[str]) -> Iterable[list[str]]:
-    """Ids in groups for a query each."""
-    ids = list(run_ids)
-    for start in range(0, len(ids), GROUP):
-        yield ids[start : start + GROUP]
+def grouped(reader: Reader, run_ids: Iterable[str]) -> Iterator[list[str]]:
+    """The registered ones of some runs in groups for a query each, by their numbers: what such a query looks at is
+    about what stands between the first and the last of them."""
+    group: list[str] = []
+    before = 0
+    for run_id, number in sorted(run_numbers.of(reader, run_ids).items(), key=lambda one: one[1]):
+        if group and (len(group) == GROUP or number - before > GAP):
+            yield group
+            group = []
+        group.append(run_id)
+        before = number
+    if group:
+        yield group

@@ -174,7 +174,7 @@ def of_runs(
 
     def load(ids: list[str]) -> dict[str, int]:
         found: dict[str, int] = {}
-        for group in run_conditions.grouped(ids):
+        for group in run_conditions.grouped(reader, ids):
             found |= reader.rows(_stamps(reader, group, sources))
         return found
 
@@ -210,7 +210,7 @@ def general(reader: Reader) -> list[Any]:
 def path_contents(reader: Reader, run_ids: Sequence[str]) -> dict[str, str]:
     """run_id → hash that changes with its path; quarantined runs, whose paths nobody looks at, are not in it."""
     found: dict[str, str] = {}
-    for group in run_conditions.grouped(run_ids):
+    for group in run_conditions.grouped(reader, run_ids):
         found |= reader.rows(
             "SELECT run_id, concat_ws('/', path_hash, content_hash) FROM core.runs "
             f"WHERE {run_conditions.of(reader, group)} AND NOT is_quarantined"

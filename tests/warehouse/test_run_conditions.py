@@ -34,9 +34,21 @@ def test_each_way_finds_the_rows_of_these_runs(reader: Reader, count: int, step:
     expected = sorted({*wanted} & {*HELD})
     assert _found(reader, run_conditions.of(reader, iter(wanted), "held.run_no"), []) == expected
     assert _found(reader, run_conditions.among(wanted, "held.run_id"), wanted) == expected
-    groups = list(run_conditions.grouped(iter(wanted)))
-    assert [run_id for ids in groups for run_id in ids] == wanted
+    groups = list(run_conditions.grouped(reader, iter(wanted)))
+    assert [run_id for ids in groups for run_id in ids] == sorted({*wanted} & {*HELD}, key=HELD.__getitem__)
     assert max(map(len, groups), default=0) <= run_conditions.GROUP
+
+
+def test_runs_that_came_far_from_each_other_are_asked_for_apart(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_conditions, "GAP", 10)
+    wanted = ["run-2000", "run-0", "nobody", "run-20", "run-22", "run-42", "run-44"]  # 1001, 1, 11, 12, 22, 23
+    groups = list(run_conditions.grouped(reader, wanted))
+    assert groups == [["run-0", "run-20", "run-22", "run-42", "run-44"], ["run-2000"]]
+    monkeypatch.setattr(run_conditions, "GAP", 9)
+    groups = list(run_conditions.grouped(reader, wanted))
+    assert groups == [["run-0"], ["run-20", "run-22"], ["run-42", "run-44"], ["run-2000"]]
 
 
 def test_one_run_is_named_by_an_equality_and_neighbours_by_a_range_alone(reader: Reader) -> None:
