@@ -365,7 +365,7 @@ def _clear(objects: Objects, result: Result) -> None:
 # ---- reading again -------------------------------------------------------------------------------
 def read_elsewhere(reader: Reader, settings: Settings, due: Iterable[Due]) -> list[run_table.RunRow]:
     """Of what is due, the runs whose trace is to be read and does not lie on this machine: a worker's business."""
-    rows = run_table.find(reader, [one.run_id for one in due if one.stage is Stage.TRACE])
+    rows = run_table.find(reader, [one.run_id for one in due if one.stage is Stage.TRACE], with_path=False)
     own = registry.RunsFolder(settings.runs_dir)
     return [row for row in rows.values() if not own.holds(row)]
 

@@ -84,7 +84,7 @@ def _archive_due(
         settings = settings_table.in_force(reader, settings)
         for run_id in table.reduced_runs(reader):
             _put_in_place(settings.runs_dir / run_id, run_table.find(reader, [run_id]).get(run_id))
-        rows = run_table.find(reader, due_runs(reader, settings, keys))
+        rows = run_table.find(reader, due_runs(reader, settings, keys), with_path=False)
     groups: dict[tuple[str, str], list[RunRow]] = defaultdict(list)
     for row in rows.values():
         groups[row.app or "", row.config_hash or ""].append(row)

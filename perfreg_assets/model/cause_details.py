@@ -231,7 +231,7 @@ class _Looks:
 
     def at(self, names: Sequence[str], known: Mapping[str, Recorded]) -> tuple[dict[str, ToldOfRun], list[LeftOut]]:
         """run_id → what its trace tells by second, of those that can be read; and why the others cannot."""
-        rows, traces = run_table.find(self.reader, names), trace_table.find(self.reader, names)
+        rows, traces = run_table.find(self.reader, names, with_path=False), trace_table.find(self.reader, names)
         profiles = profiles_of(self.reader, rows, self.settings)
         left_out: list[LeftOut] = []
 

@@ -52,7 +52,7 @@ def drop_due(
         OSError: one cannot be deleted; those before it are noted.
     """
     with warehouse.reading() as reader:
-        rows = run_table.find(reader, due_runs(reader, settings))
+        rows = run_table.find(reader, due_runs(reader, settings), with_path=False)
     dropped: list[Dropped] = []
     try:
         for run_id, row in rows.items():

@@ -21,7 +21,7 @@ def readable_again(reader: Reader, settings: Settings, run_ids: Iterable[str] | 
     unread = unread_traces.find(reader, run_ids)
     if not unread:
         return {}
-    members = run_table.find(reader, {one.member_id for one in unread})
+    members = run_table.find(reader, {one.member_id for one in unread}, with_path=False)
     wanted = [(members[one.member_id], one.file_name) for one in unread if one.member_id in members]
     try:
         now = states_of(wanted, settings)

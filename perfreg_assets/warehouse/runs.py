@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -50,6 +50,7 @@ def _paths(reader: Reader, rows: Mapping[str, list[Any]]) -> list[tuple[PathStep
 
 
 RUNS = Table("core.runs", RunRow, ("run_id",), keys=("run_id",), outside="path", fetch=_paths)
+_WITHOUT_PATH = replace(RUNS, fetch=lambda reader, rows: [None] * len(rows["run_id"]))
 
 # A run that is given again keeps what people said about it and when it came first.
 _KEPT = ("run_id", "registered_at")
@@ -78,9 +79,9 @@ def upsert(writer: Writer, rows: Sequence[RunRow]) -> int:
     return len(rows)
 
 
-def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, RunRow]:
-    """run_id -> run, for those that exist."""
-    rows = load(reader, RUNS, run_conditions.of(reader, run_ids))
+def find(reader: Reader, run_ids: Iterable[str], *, with_path: bool = True) -> dict[str, RunRow]:
+    """run_id -> run, for those that exist; without the paths, which lie in files of their own, it has None for each."""
+    rows = load(reader, RUNS if with_path else _WITHOUT_PATH, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
 
 
