@@ -10,6 +10,7 @@ from typing import Any
 from perfreg_assets.run import PathStep, Run
 from perfreg_assets.warehouse import joining, paths, run_conditions, run_numbers, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.moments import of_epoch_us
 from perfreg_assets.warehouse.named import require_run
 from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow, with_column
 
@@ -230,14 +231,12 @@ def versions_in_order(reader: Reader, app: str) -> list[tuple[int | None, dateti
 
 def in_order(reader: Reader, app: str) -> list[tuple[datetime, str, str]]:
     """(started_at, run_id, version name) of an app's runs that are not quarantined, oldest first."""
-    return [
-        tuple(row)
-        for row in reader.rows(
-            "SELECT started_at, run_id, version_name FROM core.runs WHERE app = ? AND NOT is_quarantined "
-            "ORDER BY started_at, run_id",
-            [app],
-        )
-    ]
+    found = reader.rows(
+        "SELECT epoch_us(started_at), run_id, version_name FROM core.runs WHERE app = ? AND NOT is_quarantined "
+        "ORDER BY started_at, run_id",
+        [app],
+    )
+    return [(of_epoch_us(started_us), run_id, version) for started_us, run_id, version in found]
 
 
 def apps(reader: Reader) -> list[str]:

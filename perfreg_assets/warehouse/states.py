@@ -118,9 +118,8 @@ def averaged(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str]
     """run_id -> series -> id of the barycenter that stands for its history."""
     found: dict[str, dict[str, str]] = {}
     for run_id, series, barycenter_id in reader.rows(
-        "SELECT given.run_id, given.series, given.barycenter_id FROM core.run_barycenters AS given "
-        "JOIN core.barycenters AS stored USING (barycenter_id) "
-        f"WHERE {run_conditions.of(reader, run_ids, 'given.run_no')}"
+        # Its average is there: the two are stored together, and none is deleted.
+        f"SELECT run_id, series, barycenter_id FROM core.run_barycenters WHERE {run_conditions.of(reader, run_ids)}"
     ):
         found.setdefault(run_id, {})[series] = barycenter_id
     return found

@@ -5,7 +5,20 @@
 -- Theil's and Sen's, the line goes through the medians (Conover 1980).
 -- depends: version_ranks, current_value, tail_of_score
 CREATE MACRO marts.drifts_of(wanted) AS TABLE
-WITH points AS (
+WITH latest AS MATERIALIZED (
+    -- The runs in which these versions are looked for; what came before is not read.
+    SELECT ranked.*
+    FROM (
+        SELECT
+            known.run_no, known.app, known.config_hash, known.device, known.version_name, versions.version_rank,
+            dense_rank() OVER (PARTITION BY known.app, known.config_hash ORDER BY versions.version_rank DESC) AS place
+        FROM core.runs AS known
+        JOIN marts.version_ranks AS versions ON versions.app = known.app AND versions.version_name = known.version_name
+        WHERE NOT known.is_quarantined AND (wanted::VARCHAR IS NULL OR known.app = wanted)
+    ) AS ranked
+    WHERE ranked.place <= 96
+),
+points AS (
     -- The latest 24 versions, the last one first: what began earlier has become the app.
     SELECT * FROM (
         SELECT
@@ -17,7 +30,7 @@ WITH points AS (
         FROM (
             SELECT
                 runs.app, runs.config_hash, any_value(runs.device ORDER BY runs.device) AS device, measured.series,
-                runs.version_name, versions.version_rank, measured.measure, median(measured.value) AS value,
+                runs.version_name, runs.version_rank, measured.measure, median(measured.value) AS value,
                 any_value(measured.unit) AS unit
             FROM (
                 SELECT levels.run_no, levels.series, 'level' AS measure, levels.mean AS value, levels.unit
@@ -33,10 +46,9 @@ WITH points AS (
                 WHERE distances.is_latest AND distances.state = 'scored' AND distances.series <> '*'
                     AND distances.detector = marts.current_value('detector')
             ) AS measured
-            JOIN core.runs AS runs ON runs.run_no = measured.run_no
-            JOIN marts.version_ranks AS versions ON versions.app = runs.app AND versions.version_name = runs.version_name
-            WHERE NOT runs.is_quarantined AND isfinite(measured.value) AND (wanted::VARCHAR IS NULL OR runs.app = wanted)
-            GROUP BY runs.app, runs.config_hash, measured.series, runs.version_name, versions.version_rank, measured.measure
+            JOIN latest AS runs ON runs.run_no = measured.run_no
+            WHERE isfinite(measured.value)
+            GROUP BY runs.app, runs.config_hash, measured.series, runs.version_name, runs.version_rank, measured.measure
         ) AS levels
     ) AS numbered
     WHERE numbered.place <= 24

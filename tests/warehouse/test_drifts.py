@@ -219,6 +219,22 @@ def test_a_change_by_half_of_the_scatter_is_found_as_often_as_the_docs_say(
     assert len(drifting) / 200 == pytest.approx(found, abs=0.1)
 
 
+def test_a_series_that_many_versions_lack_is_looked_for_in_the_latest_96(writer: Writer) -> None:
+    """The latest 24 that have it, however many lack it, as long as they are recent."""
+    rising = 100 + np.arange(100.0)
+    _store(writer, {"cpu_app": rising, "rss_app": rising, "swap_app": rising})
+    for series, kept in (("rss_app", range(4, 100, 4)), ("swap_app", (0, 1, 2, 3, 4, 50, 99))):
+        writer.execute(
+            "DELETE FROM core.series_levels WHERE series = ? AND run_id NOT IN "
+            "(SELECT run_id FROM core.runs WHERE version_name IN (SELECT unnest(?::VARCHAR[])))",
+            [series, [f"v{version}" for version in kept]],
+        )
+    counts = {series: row["version_count"] for (series, measure), row in _drifts(writer).items() if measure == "level"}
+    assert counts == {"cpu_app": 24, "rss_app": 24, "swap_app": 3}
+    whole = _drifts(writer)["rss_app", "level"]
+    assert (whole["version_name"], whole["drift_state"]) == ("v96", "worse")
+
+
 def test_a_question_about_one_app_is_about_its_versions_alone(writer: Writer) -> None:
     _store(writer, {"rss_app": 100 + np.arange(6.0)})
     _store(writer, {"rss_app": 100 - np.arange(6.0)}, app="other")
