@@ -8,6 +8,7 @@ SELECT
     entries.is_latest_evaluation,
     (entries.entry ->> '$.detector')::VARCHAR AS detector,
     (entries.entry ->> '$.series')::VARCHAR AS series,
+    (entries.entry ->> '$.runs')::VARCHAR AS localised_runs,
     (entries.entry ->> '$.unit')::VARCHAR AS counted_unit,
     (entries.entry ->> '$.precision')::DOUBLE AS precision,
     (entries.entry ->> '$.recall')::DOUBLE AS recall,
