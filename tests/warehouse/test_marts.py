@@ -276,7 +276,11 @@ def test_evaluations_are_flat_rows(sample: Warehouse) -> None:
         places = reader.dicts("SELECT * FROM marts.evaluation_localisations")
     assert len(rows) == 8
     assert (rows[0]["detector"], rows[0]["omega"], rows[0]["level"], rows[0]["tp"]) == ("default", 0.0, None, 80.0)
-    assert [(place["localised_runs"], place["lift"]) for place in places] == [("all", 4.0), ("alarmed", 5.0), (None, 3.0)]
+    assert [(place["localised_runs"], place["lift"]) for place in places] == [
+        ("all", 4.0),
+        ("alarmed", 5.0),
+        (None, 3.0),
+    ]
 
 
 def test_clients_may_attach_the_published_file_under_any_name(sample: Warehouse) -> None:
