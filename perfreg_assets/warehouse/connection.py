@@ -290,13 +290,14 @@ class Warehouse:
         if self._publish_every_s and self.has_unpublished:
             with (
                 file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)),
-                self._attached_again() as reader,
+                self._attached_again(self.path, self._state()) as reader,
             ):
                 yield reader
             return
         if not self.published.is_file():
             raise Rejected(Reason.WAREHOUSE_MISSING, f"{self.published} does not exist")
-        with self._attached(self.published) as reader:
+        attached = self._attached_again if self._publish_every_s else self._attached
+        with attached(self.published) as reader:
             yield reader
 
     def _is_publishing_due(self) -> bool:
@@ -330,12 +331,12 @@ class Warehouse:
             instance.end()
 
     @contextmanager
-    def _attached_again(self) -> Iterator[Reader]:
-        """The file that is written to, for the steps of a job: what they ask is made by nobody but them."""
-        with KEPT.one_for(self.path, self.data.root, lambda made: _shut_in(made, self.data)) as instance:
-            with _readable(self.path):
-                instance.attach(self.path)
-            yield Reader(instance.connection, self.data, state=self._state())
+    def _attached_again(self, path: Path, state: State | None = None) -> Iterator[Reader]:
+        """As `_attached`, for the steps of a job: what they ask is made by nobody but them."""
+        with KEPT.one_for(path, self.data.root, lambda made: _shut_in(made, self.data)) as instance:
+            with _readable(path):
+                instance.attach(path)
+            yield Reader(instance.connection, self.data, state=state)
 
     def _open(self, *, is_shut_in: bool = True) -> duckdb.DuckDBPyConnection:
         if recovering.is_lost(self.path) and not recovering.bring_back(self.path, self.published):

@@ -60,6 +60,17 @@ def test_every_reading_sees_the_latest_state_with_one_instance(job: Warehouse, m
     assert len(made) == 1
 
 
+def test_what_is_published_is_read_so_too(job: Warehouse, made: list[Instance]) -> None:
+    job.publish()
+    made.clear()
+    for text in ("two", "three"):
+        assert notes(job)[-1] != text
+        note(job, text)
+        job.publish()
+    assert notes(job) == ["one", "three", "two"]
+    assert len(made) == 1
+
+
 def test_between_two_readings_the_file_is_free_for_other_programs(job: Warehouse) -> None:
     notes(job)
     with duckdb.connect(str(job.path)) as other:
