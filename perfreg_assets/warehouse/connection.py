@@ -321,7 +321,7 @@ class Warehouse:
     def _attached(self, path: Path) -> Iterator[Reader]:
         # Within a process DuckDB gives every connection to the same path the database that is open already: a
         # second reader would see the state that the first one opened, replaced since. Attaching does not.
-        instance = Instance.new()
+        instance = Instance()
         try:
             with _readable(path):
                 instance.attach(path)

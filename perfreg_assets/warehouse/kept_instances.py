@@ -8,8 +8,10 @@ readings no database is attached: no file is open and none is locked.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,19 +26,14 @@ NAME = "perfreg"
 """Of the warehouse in an instance, whatever its file is called."""
 
 
-@dataclass
 class Instance:
     """An instance with a place of its own for what does not fit into memory."""
 
-    connection: duckdb.DuckDBPyConnection
-    spill: tempfile.TemporaryDirectory[str]
-
-    @classmethod
-    def new(cls) -> Instance:
-        spill = tempfile.TemporaryDirectory(prefix="perfreg-read-")
-        connection = duckdb.connect(config={"temp_directory": spill.name, **NO_EXTENSIONS})
-        connection.execute("SET TimeZone = 'UTC'")
-        return cls(connection, spill)
+    def __init__(self) -> None:
+        self.spill = Path(tempfile.mkdtemp(prefix="perfreg-read-"))
+        self._clear = weakref.finalize(self, shutil.rmtree, self.spill, ignore_errors=True)  # at the latest at exit
+        self.connection = duckdb.connect(config={"temp_directory": str(self.spill), **NO_EXTENSIONS})
+        self.connection.execute("SET TimeZone = 'UTC'")
 
     def attach(self, path: Path) -> None:
         """Opens a warehouse for reading.
@@ -58,7 +55,7 @@ class Instance:
 
     def end(self) -> None:
         self.connection.close()
-        self.spill.cleanup()
+        self._clear()
 
 
 @dataclass
@@ -107,10 +104,14 @@ class KeptInstances:
 
 
 def _made(path: Path, shut_in: Callable[[duckdb.DuckDBPyConnection], None]) -> Instance:
-    instance = Instance.new()
-    files = ", ".join(literal(f"{path}{ending}") for ending in ("", ".wal"))
-    instance.connection.execute(f"SET allowed_paths = [{files}]")
-    shut_in(instance.connection)
+    instance = Instance()
+    try:
+        files = ", ".join(literal(f"{path}{ending}") for ending in ("", ".wal"))
+        instance.connection.execute(f"SET allowed_paths = [{files}]")
+        shut_in(instance.connection)
+    except BaseException:
+        instance.end()
+        raise
     return instance
 
 

@@ -18,13 +18,13 @@ from perfreg_assets.warehouse.kept_instances import Instance, KeptInstances
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Instance]:
     """The instances that were made, by a process that has none yet."""
     found: list[Instance] = []
-    new = Instance.new
+    begin = Instance.__init__
 
-    def counted() -> Instance:
-        found.append(new())
-        return found[-1]
+    def counted(self: Instance) -> None:
+        begin(self)
+        found.append(self)
 
-    monkeypatch.setattr(Instance, "new", counted)
+    monkeypatch.setattr(Instance, "__init__", counted)
     monkeypatch.setattr("perfreg_assets.warehouse.connection.KEPT", KeptInstances())
     return found
 
@@ -103,7 +103,16 @@ def test_one_that_something_went_wrong_with_is_not_used_again(job: Warehouse, ma
         raise ZeroDivisionError
     assert notes(job) == ["one"]
     assert len(made) == 2
-    assert not Path(made[0].spill.name).exists()
+    assert not made[0].spill.exists()
+
+
+def test_what_cannot_be_shut_in_leaves_nothing(tmp_path: Path, made: list[Instance]) -> None:
+    def shut_in(_: duckdb.DuckDBPyConnection) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), KeptInstances().one_for(tmp_path / "w.duckdb", str(tmp_path), shut_in):
+        pass
+    assert [one.spill.exists() for one in made] == [False]
 
 
 def test_a_file_that_is_no_warehouse_is_refused_and_the_next_reading_is_none_the_worse(job: Warehouse) -> None:
