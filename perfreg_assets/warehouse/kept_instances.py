@@ -22,6 +22,8 @@ import duckdb
 from perfreg_assets.warehouse.literals import literal
 
 NO_EXTENSIONS = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+MOST_KEPT = 4
+"""A process reads one warehouse, the file that is written to and the published one, seldom two at once."""
 NAME = "perfreg"
 """Of the warehouse in an instance, whatever its file is called."""
 
@@ -58,11 +60,14 @@ class Instance:
         self._clear()
 
 
+_Key = tuple[int, str, str]
+
+
 @dataclass
 class KeptInstances:
-    """The instances that wait for the next reading, by what they may reach."""
+    """The instances that wait for the next reading, by what they may reach; the latest last."""
 
-    _idle: dict[tuple[int, str, str], list[Instance]] = field(default_factory=dict)
+    _idle: list[tuple[_Key, Instance]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -89,18 +94,20 @@ class KeptInstances:
             else:
                 instance.end()
 
-    def _taken(self, key: tuple[int, str, str]) -> Instance | None:
+    def _taken(self, key: _Key) -> Instance | None:
         with self._lock:
-            waiting = self._idle.get(key)
-            return waiting.pop() if waiting else None
+            for place, (known, instance) in enumerate(self._idle):
+                if known == key:
+                    del self._idle[place]
+                    return instance
+        return None
 
-    def _give_back(self, key: tuple[int, str, str], instance: Instance) -> None:
+    def _give_back(self, key: _Key, instance: Instance) -> None:
         with self._lock:
-            waiting = self._idle.setdefault(key, [])
-            if not waiting:  # readings within each other are rare: one is kept
-                waiting.append(instance)
-                return
-        instance.end()
+            self._idle.append((key, instance))
+            spare = self._idle.pop(0)[1] if len(self._idle) > MOST_KEPT else None
+        if spare is not None:
+            spare.end()
 
 
 def _made(path: Path, shut_in: Callable[[duckdb.DuckDBPyConnection], None]) -> Instance:

@@ -11,7 +11,7 @@ import pytest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import kept_instances
 from perfreg_assets.warehouse.connection import Warehouse
-from perfreg_assets.warehouse.kept_instances import Instance, KeptInstances
+from perfreg_assets.warehouse.kept_instances import MOST_KEPT, Instance, KeptInstances
 
 
 @pytest.fixture
@@ -149,6 +149,16 @@ def test_readings_beside_each_other_have_an_instance_each(tmp_path: Path, made: 
     with kept.one_for(path, str(tmp_path), lambda made: None) as instance:  # one of the two waited
         instance.attach(path)
     assert len(made) == 2
+
+
+def test_few_are_kept_and_the_longest_unused_goes_first(tmp_path: Path, made: list[Instance]) -> None:
+    kept = KeptInstances()
+    paths = [tmp_path / f"{place}.duckdb" for place in range(MOST_KEPT + 1)]
+    for path in (*paths, *paths[1:]):
+        duckdb.connect(str(path)).close()
+        with kept.one_for(path, str(tmp_path), lambda made: None) as instance:
+            instance.attach(path)
+    assert [one.spill.exists() for one in made] == [False] + [True] * MOST_KEPT
 
 
 def test_a_fork_makes_its_own(job: Warehouse, made: list[Instance], monkeypatch: pytest.MonkeyPatch) -> None:
