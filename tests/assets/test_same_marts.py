@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "model"))
 from synthetic import snapshot
 
 from perfreg_assets.bundled import demo_runs_dir
-from perfreg_assets.warehouse import connection, settings_table
+from perfreg_assets.warehouse import connection, kept_instances, settings_table
 
 NAMES = ("notes-000", "notes-001", "notes-003", "notes-010", "notes-018", "notes-019", "notes-020", "notes-026")
 BATCHES = {"in order": [NAMES], "backwards": [NAMES[4:][::-1], NAMES[:4][::-1]], "mixed": [NAMES[1::2], NAMES[::2]]}
@@ -28,7 +28,7 @@ def on_threads(monkeypatch):
     def limit(count):
         monkeypatch.setattr(os, "cpu_count", lambda: count)
         numba.set_num_threads(min(count, usual))
-        for config in (connection._WRITER_CONFIG, connection._NO_EXTENSIONS):
+        for config in (connection._WRITER_CONFIG, kept_instances.NO_EXTENSIONS):
             monkeypatch.setitem(config, "threads", count)
 
     yield limit
