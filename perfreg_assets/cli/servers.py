@@ -179,13 +179,18 @@ def _end_group(group: int, processes: list[subprocess.Popen[bytes]]) -> None:
 def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_only: bool) -> None:
     """Shows the report pages, with the traces and Perfetto's UI beside them, on 127.0.0.1; takes reviews there."""
     from perfreg_assets.cli.comparing import page_of_runs
+    from perfreg_assets.cli.page_building import bring_up_to_date
     from perfreg_assets.reports import serve as server
-    from perfreg_assets.reports.site import build_site
+    from perfreg_assets.reports.site import OVERVIEW_PAGES, build_site
     from perfreg_assets.warehouse.connection import Warehouse
 
     warehouse = Warehouse.of(settings)
-    with warehouse.reading_caught_up() as reader:
-        build_site(reader, settings.reports_dir, server=settings.reports_address)
+
+    def build() -> None:
+        with warehouse.reading_caught_up() as reader:
+            build_site(reader, settings.reports_dir, server=settings.reports_address)
+
+    bring_up_to_date(build, has_pages=all((settings.reports_dir / page).is_file() for page in OVERVIEW_PAGES))
     fetch = None
     if settings.exchange:
         from perfreg_assets.automation import spreading

@@ -152,8 +152,10 @@ def late_pages(
     *,
     due: Mapping[str, str],
 ) -> Iterator[tuple[list[Late], list[Run]]]:
-    """In groups: the pages that are not there or would come out different, and all runs that were looked at."""
-    for group in run_conditions.grouped(reader, changes.candidates):
+    """In groups: the pages that are not there or would come out different, and all runs that were looked at. Those that
+    came last are the first: people look at them while the others of a large warehouse are still being written."""
+    for known in reversed(list(run_conditions.grouped(reader, changes.candidates))):
+        group = known[::-1]
         own = {run_id: changes.stamps.get(run_id, state.get(run_id).stamp) for run_id in group}
         runs = changes.runs | loading.load_runs(reader, [run_id for run_id in group if run_id not in changes.runs])
         runs = {run_id: runs[run_id] for run_id in group}
