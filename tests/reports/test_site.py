@@ -61,6 +61,15 @@ def test_every_registered_run_has_a_page_quarantined_ones_too(sample_site):
     assert {p.name for p in (out / "assets").iterdir()} == set(contents())
 
 
+def test_pages_of_the_latest_runs_are_written_first(sample_site, tmp_path):
+    warehouse, _ = sample_site
+    with warehouse.reading() as reader:
+        ids = [run_id for (run_id,) in reader.rows("SELECT run_id FROM marts.runs ORDER BY run_no DESC")]
+    written = [page for page in _build(warehouse, tmp_path / "reports") if page.startswith("runs/")]
+    assert len(written) > site.GROUP_SIZE
+    assert {Path(page).stem for page in written[: site.GROUP_SIZE]} == {*ids[: site.GROUP_SIZE]}
+
+
 def test_links_between_pages_lead_to_pages(sample_site):
     _, out = sample_site
     for page in [out / "index.html", out / "omega.html", *out.glob("runs/*.html"), *out.glob("versions/*.html")]:
