@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 
@@ -18,29 +19,29 @@ def bring_up_to_date(build: Callable[[], object], *, has_pages: bool, patience_s
     Raises:
         Exception: what `build` raised while it was waited for.
     """
-    failures: list[Exception] = []
-    is_left = threading.Event()
+    ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
     def run() -> None:
         try:
             build()
         except Exception as error:  # noqa: BLE001  (raised where it is waited for, told where it is not)
-            failures.append(error)
-            if is_left.is_set():
-                terminal.note(f"the pages are not up to date: {error}")
+            ended.put(error)
         else:
-            if is_left.is_set():
-                terminal.note("the pages are up to date")
+            ended.put(None)
 
-    thread = threading.Thread(target=run, name="pages", daemon=True)
-    thread.start()
-    thread.join(patience_s)
-    if thread.is_alive():
+    threading.Thread(target=run, name="pages", daemon=True).start()
+    try:
+        failure = ended.get(timeout=patience_s)
+    except queue.Empty:
         if has_pages:
-            is_left.set()
             terminal.note("the pages are being brought up to date; until then some show what was known before")
+            threading.Thread(target=lambda: _tell(ended.get()), name="pages told", daemon=True).start()
             return
         terminal.note("all pages are being written, for the first time; they are shown when they are there")
-        thread.join()
-    if failures:
-        raise failures[0]
+        failure = ended.get()
+    if failure is not None:
+        raise failure
+
+
+def _tell(failure: Exception | None) -> None:
+    terminal.note("the pages are up to date" if failure is None else f"the pages are not up to date: {failure}")
