@@ -391,7 +391,7 @@ def _moved(name: str, source: str, target: str) -> str:
 def fetch_run(objects: Objects, settings: Settings, warehouse: Warehouse, run_id: str) -> bool:
     """Brings a registered run's files from the exchange to this machine; whether they are here then."""
     with warehouse.reading() as reader:
-        run = run_table.find(reader, [run_id]).get(run_id)
+        run = run_table.find(reader, [run_id], with_path=False).get(run_id)
     if run is None:
         return False
     target = settings.runs_dir / run_id

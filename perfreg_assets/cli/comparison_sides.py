@@ -105,7 +105,7 @@ def side_of_warehouse(
     from perfreg_assets.warehouse.named import require_scenario, require_selection
 
     with Warehouse.of(settings).reading_caught_up() as reader:
-        own = runs.find(reader, [name])
+        own = runs.find(reader, [name], with_path=False)
         if own:
             return sides.of_warehouse(reader, name, [name], settings, opens_traces=opens_traces), own[name].app
         require_selection(reader, app, name)

@@ -50,7 +50,9 @@ class _Kept:
     def has_run(self, reader: Reader) -> bool:
         """Whether the session's folder came into its place: it is there, or was taken in from there."""
         run_id = self.record.run_id
-        return self.run_folder.is_dir() or (run_id is not None and bool(run_table.find(reader, [run_id])))
+        return self.run_folder.is_dir() or (
+            run_id is not None and bool(run_table.find(reader, [run_id], with_path=False))
+        )
 
 
 def keep(settings: Settings, record: CollectionRecord, run_folder: Path) -> None:

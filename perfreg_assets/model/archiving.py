@@ -82,8 +82,8 @@ def _archive_due(
     keys = None if keys is None else list(keys)
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
-        for run_id in table.reduced_runs(reader):
-            _put_in_place(settings.runs_dir / run_id, run_table.find(reader, [run_id]).get(run_id))
+        for run_id, row in run_table.find(reader, table.reduced_runs(reader), with_path=False).items():
+            _put_in_place(settings.runs_dir / run_id, row)
         rows = run_table.find(reader, due_runs(reader, settings, keys), with_path=False)
     groups: dict[tuple[str, str], list[RunRow]] = defaultdict(list)
     for row in rows.values():
@@ -154,10 +154,10 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
     return Archived(row.run_id, made.facts.file_bytes, made.bytes_after)
 
 
-def _put_in_place(folder: Path, row: RunRow | None) -> None:
+def _put_in_place(folder: Path, row: RunRow) -> None:
     """Moves the reduced trace over the whole one, where the warehouse says that it is reduced."""
     made = folder / MADE_IN
-    if row is None or row.trace_file is None or not made.is_dir():
+    if row.trace_file is None or not made.is_dir():
         return
     trace = folder / row.trace_file
     if (made / trace.name).exists():

@@ -60,7 +60,7 @@ CANDIDATES = Table(
 
 _FACTS = """
 SELECT
-    runs.run_id, runs.app, runs.version_name, runs.config_hash, epoch_us(runs.started_at),
+    runs.run_id, runs.app, runs.version_name, runs.config_hash, epoch_us(runs.started_at) AS started_at,
     runs.functional_problem_count > 0 AS has_functional_problems, coalesce(traces.is_complete, false) AS is_complete,
     reviews.status AS review, runs.is_excluded, verdicts.is_anomalous, list_sort(traces.load_sources) AS load_sources,
     runs.scenario
@@ -83,18 +83,17 @@ def facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[RunFacts]:
     Args:
         with_verdicts: whether the current verdicts are asked for; else `is_anomalous` is None.
     """
-    found = reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
+    found = reader.dicts(_FACTS, {"app": app, "with_verdicts": with_verdicts})
     return [
         RunFacts(
-            run_id=run_id, app=of_app, version_name=version, config_hash=config, started_at=of_epoch_us(started_us),
-            has_functional_problems=problems, is_complete=complete, review=review, is_excluded=excluded,
-            is_anomalous=anomalous, load_sources=tuple(load_sources or ()), scenario=scenario,
+            **{
+                **row,
+                "started_at": of_epoch_us(row["started_at"]),
+                "load_sources": tuple(row["load_sources"] or ()),
+            }
         )
-        for (
-            run_id, of_app, version, config, started_us, problems, complete, review, excluded, anomalous,
-            load_sources, scenario,
-        ) in found
-    ]  # fmt: skip
+        for row in found
+    ]
 
 
 class Paths:

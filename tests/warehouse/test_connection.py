@@ -18,6 +18,7 @@ from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, settings_table
 from perfreg_assets.warehouse.connection import BLOCK_BYTES, Warehouse
+from tests.warehouse.noted import note, notes
 
 NEWEST_STORAGE_OF_1_5 = 68
 
@@ -46,26 +47,14 @@ def _in_other_process(code: str, path: Path) -> subprocess.Popen[str]:
     return process
 
 
-def _note(warehouse: Warehouse, note: str) -> None:
-    with warehouse.writing() as writer:
-        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', ?)", [note])
-
-
-def _notes(warehouse: Warehouse) -> list[str]:
-    with warehouse.reading() as reader:
-        return [
-            value for (value,) in reader.rows("SELECT value FROM core.settings WHERE name = 'note' ORDER BY changed_at")
-        ]
-
-
 def test_what_a_block_writes_is_published(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
-    assert _notes(warehouse) == ["one"]
+    note(warehouse, "one")
+    assert notes(warehouse) == ["one"]
     assert warehouse.published.name == "perfreg.read.duckdb"
 
 
 def test_nothing_of_a_block_that_fails_stays_or_is_published(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     published = warehouse.published.stat()
 
     def fail() -> None:
@@ -76,24 +65,24 @@ def test_nothing_of_a_block_that_fails_stays_or_is_published(warehouse: Warehous
     with pytest.raises(ZeroDivisionError):
         fail()
     assert warehouse.published.stat().st_mtime_ns == published.st_mtime_ns
-    _note(warehouse, "three")
-    assert _notes(warehouse) == ["one", "three"]
+    note(warehouse, "three")
+    assert notes(warehouse) == ["one", "three"]
 
 
 def test_a_reader_keeps_its_state_and_the_next_one_sees_the_new(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     with warehouse.reading() as earlier:
-        _note(warehouse, "two")
+        note(warehouse, "two")
         # DuckDB shares one database per path within a process: a plain second connection would see the old state.
-        assert _notes(warehouse) == ["one", "two"]
+        assert notes(warehouse) == ["one", "two"]
         assert earlier.value("SELECT count(*) FROM core.settings WHERE name = 'note'") == 1
 
 
 def test_readers_read_while_a_writer_writes(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     holder = _in_other_process(HOLD_LOCK, warehouse.path)
     try:
-        assert _notes(warehouse) == ["one"]
+        assert notes(warehouse) == ["one"]
         with duckdb.connect(str(warehouse.published), read_only=True) as stranger:
             assert stranger.execute("SELECT count(*) FROM marts.runs").fetchall() == [(0,)]
     finally:
@@ -120,7 +109,7 @@ def test_a_second_writer_waits_for_the_first(warehouse: Warehouse) -> None:
 
 
 def test_waiting_in_vain_names_the_holder(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     holder = _in_other_process(HOLD_LOCK, warehouse.path)
     impatient = Warehouse(warehouse.path, lock_timeout_s=0.2)
     try:
@@ -132,20 +121,20 @@ def test_waiting_in_vain_names_the_holder(warehouse: Warehouse) -> None:
     assert f"process {holder.pid}" in str(caught.value)
     assert "waited 0.2 s" in str(caught.value)
     assert "\n" not in str(caught.value)
-    _note(warehouse, "two")
+    note(warehouse, "two")
 
 
 def test_a_killed_holder_leaves_no_lock(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     holder = _in_other_process(HOLD_LOCK, warehouse.path)
     holder.kill()
     holder.communicate()
-    _note(warehouse, "two")
-    assert _notes(warehouse) == ["one", "two"]
+    note(warehouse, "two")
+    assert notes(warehouse) == ["one", "two"]
 
 
 def test_a_program_that_has_the_written_file_open_is_pointed_to_the_published_one(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     holder = _in_other_process(HOLD_FILE, warehouse.path)
     try:
         with (
@@ -178,14 +167,14 @@ def test_a_file_that_is_no_database_is_refused(new_warehouse: Warehouse) -> None
 @pytest.mark.parametrize("name", ["perfreg.duckdb", "perfreg.duckdb.new"])
 def test_a_creation_that_was_cut_short_is_begun_again(new_warehouse: Warehouse, name: str) -> None:
     new_warehouse.path.with_name(name).touch()
-    _note(new_warehouse, "one")
-    assert _notes(new_warehouse) == ["one"]
+    note(new_warehouse, "one")
+    assert notes(new_warehouse) == ["one"]
     assert not new_warehouse.path.with_name("perfreg.duckdb.new").exists()
 
 
 def test_clients_of_duckdb_1_5_can_read_both_files(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
-    _note(warehouse, "two")  # reopened: the format stays
+    note(warehouse, "one")
+    note(warehouse, "two")  # reopened: the format stays
     for path in (warehouse.path, warehouse.published):
         magic, version = struct.unpack("<8x4sQ", path.read_bytes()[:20])
         assert magic == b"DUCK"
@@ -204,7 +193,7 @@ def test_clients_of_duckdb_1_5_can_read_both_files(warehouse: Warehouse) -> None
     ],
 )
 def test_no_sql_reaches_other_files_or_the_network(warehouse: Warehouse, statement: str) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     with warehouse.reading() as reader, pytest.raises(duckdb.Error):
         reader.rows(statement)
 
@@ -217,13 +206,13 @@ def test_no_sql_reaches_other_files_or_the_network(warehouse: Warehouse, stateme
 
 
 def test_readers_cannot_write(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     with warehouse.reading() as reader, pytest.raises(duckdb.Error, match="read-only"):
         reader.rows("DELETE FROM core.settings")
 
 
 def test_times_are_in_utc(warehouse: Warehouse) -> None:
-    _note(warehouse, "one")
+    note(warehouse, "one")
     with warehouse.reading() as reader:
         assert reader.value("SELECT current_setting('TimeZone')") == "UTC"
     with warehouse.writing() as writer:
@@ -233,11 +222,11 @@ def test_times_are_in_utc(warehouse: Warehouse) -> None:
 def test_names_with_quotes_and_spaces_are_fine(tmp_path: Path) -> None:
     folder = tmp_path / "it's; a [folder]*"
     warehouse = Warehouse(folder / "per'f reg.duckdb", lock_timeout_s=1)
-    _note(warehouse, "one")
-    assert _notes(warehouse) == ["one"]
+    note(warehouse, "one")
+    assert notes(warehouse) == ["one"]
     leftover = warehouse.published.with_name(warehouse.published.name + ".part-1")
     leftover.write_bytes(b"half")
-    _note(warehouse, "two")
+    note(warehouse, "two")
     assert not leftover.exists()
 
 

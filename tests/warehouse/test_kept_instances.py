@@ -12,6 +12,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import kept_instances
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.kept_instances import MOST_KEPT, Instance, KeptInstances
+from tests.warehouse.noted import note, notes
 
 
 @pytest.fixture
@@ -40,16 +41,6 @@ def job(tmp_path: Path, made: list[Instance]) -> Warehouse:
     return warehouse
 
 
-def note(warehouse: Warehouse, text: str) -> None:
-    with warehouse.writing() as writer:
-        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', ?)", [text])
-
-
-def notes(warehouse: Warehouse) -> list[str]:
-    with warehouse.reading() as reader:
-        return [value for (value,) in reader.rows("SELECT value FROM core.settings WHERE name = 'note' ORDER BY ALL")]
-
-
 def test_every_reading_sees_the_latest_state_with_one_instance(job: Warehouse, made: list[Instance]) -> None:
     assert notes(job) == ["one"]
     note(job, "two")
@@ -67,7 +58,7 @@ def test_what_is_published_is_read_so_too(job: Warehouse, made: list[Instance]) 
         assert notes(job)[-1] != text
         note(job, text)
         job.publish()
-    assert notes(job) == ["one", "three", "two"]
+    assert notes(job) == ["one", "two", "three"]
     assert len(made) == 1
 
 

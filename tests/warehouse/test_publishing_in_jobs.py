@@ -11,6 +11,8 @@ import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.connection import Warehouse
+from tests.warehouse.noted import note
+from tests.warehouse.noted import notes as in_order
 
 
 @pytest.fixture
@@ -20,14 +22,9 @@ def job(warehouse: Warehouse) -> Warehouse:
     return Warehouse(warehouse.path, lock_timeout_s=5, publish_every_s=30)
 
 
-def note(warehouse: Warehouse, text: str) -> None:
-    with warehouse.writing() as writer:
-        writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', ?)", [text])
-
-
 def notes(warehouse: Warehouse) -> list[str]:
-    with warehouse.reading() as reader:
-        return sorted(value for (value,) in reader.rows("SELECT value FROM core.settings WHERE name = 'note'"))
+    """By name: jobs write beside each other."""
+    return sorted(in_order(warehouse))
 
 
 def grow_old(path: Path, seconds: float) -> None:
