@@ -300,7 +300,7 @@ def _of_run(reader: Reader, mart: str, run_id: str, order: str) -> list[dict[str
 
 
 _STAMPS = """
-SELECT runs.app, bit_xor(hash(costs.run_id, costs.extracted_at, sets.selected_at))::VARCHAR
+SELECT runs.app, bit_xor(hash(costs.run_no, costs.extracted_at, sets.selected_at))::VARCHAR
 FROM core.energy_runs AS costs
 JOIN core.runs AS runs ON runs.run_no = costs.run_no
 LEFT JOIN core.history_sets AS sets ON sets.run_no = costs.run_no

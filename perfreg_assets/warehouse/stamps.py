@@ -58,35 +58,27 @@ _SOURCES: dict[str, _Source] = {
     ),
     "traces": _Source(
         "core.traces",
-        "rows.run_id, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
+        "rows.run_no, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
         "checked_at",
     ),
-    # Samples by the moment they were taken: their hashes are four times as much to read as all the rest.
-    "time_series": _Source(
-        "core.time_series",
-        "rows.run_id, rows.series, rows.is_missing, rows.sample_count, rows.extracted_at",
-        "extracted_at",
-    ),
-    "thread_times": _Source("core.thread_times", "rows.run_id, rows.extracted_at", "extracted_at"),
-    "slice_uses": _Source("core.slice_uses", "rows.run_id, rows.extracted_at", "extracted_at"),
-    "energies": _Source("core.energy_runs", "rows.run_id, rows.is_outdated, rows.extracted_at", "extracted_at"),
+    # What is written together has one moment, and is never changed in place: its key and the moment tell all of it.
+    "time_series": _Source("core.time_series", "rows.run_no, rows.series, rows.extracted_at", "extracted_at"),
+    "thread_times": _Source("core.thread_times", "rows.run_no, rows.extracted_at", "extracted_at"),
+    "slice_uses": _Source("core.slice_uses", "rows.run_no, rows.extracted_at", "extracted_at"),
+    "energies": _Source("core.energy_runs", "rows.run_no, rows.is_outdated, rows.extracted_at", "extracted_at"),
     "measurements": _Source(
         "core.measurements",
-        "rows.subject_id, rows.metric, rows.measured_at",
+        "rows.run_no, rows.metric, rows.measured_at",
         "measured_at",
         run="rows.subject_id",
         where="rows.subject_kind = 'run'",
     ),
     "attachments": _Source(
-        "core.attachments", "rows.run_id, rows.file_name, rows.kind, rows.bytes, rows.sha256, rows.ts_ns", None
+        "core.attachments", "rows.run_no, rows.file_name, rows.kind, rows.bytes, rows.sha256, rows.ts_ns", None
     ),
-    "history_sets": _Source("core.history_sets", "rows.run_id, rows.selected_at", "selected_at"),  # and candidates
-    "run_barycenters": _Source("core.run_barycenters", "rows.run_id, rows.series, rows.barycenter_id", None),
-    "distances": _Source(
-        "core.distances",
-        "rows.distance_id, rows.is_latest, rows.state, rows.distance, rows.q1, rows.q3, rows.measured_at",
-        "measured_at",
-    ),
+    "history_sets": _Source("core.history_sets", "rows.run_no, rows.selected_at", "selected_at"),  # and candidates
+    "run_barycenters": _Source("core.run_barycenters", "rows.run_no, rows.series, rows.barycenter_id", None),
+    "distances": _Source("core.distances", "rows.distance_id, rows.is_latest, rows.measured_at", "measured_at"),
     "verdicts": _Source(
         "core.verdicts",
         "rows.distance_id, rows.evaluated_at",
@@ -96,14 +88,14 @@ _SOURCES: dict[str, _Source] = {
         joined="core.verdicts AS rows JOIN core.distances AS measured ON measured.distance_id = rows.distance_id",
         where="rows.omega = marts.current_value('omega')::DOUBLE",
     ),
-    "profiles": _Source("core.profiles", "rows.run_id, rows.series, rows.computed_at", "computed_at"),
+    "profiles": _Source("core.profiles", "rows.run_no, rows.series, rows.computed_at", "computed_at"),
     "discords": _Source(
         "core.discords",
-        "rows.run_id, rows.series, rows.window_index, rows.start_ns, rows.end_ns, rows.confidence",
+        "rows.run_no, rows.series, rows.window_index, rows.start_ns, rows.end_ns, rows.confidence",
         None,
     ),
-    "causes": _Source("core.cause_runs", "rows.run_id, rows.input_hash, rows.computed_at", "computed_at"),
-    "reviews": _Source("core.reviews", "rows.run_id, rows.reviewed_at", "reviewed_at"),
+    "causes": _Source("core.cause_runs", "rows.run_no, rows.input_hash, rows.computed_at", "computed_at"),
+    "reviews": _Source("core.reviews", "rows.run_no, rows.reviewed_at", "reviewed_at"),
 }
 
 
