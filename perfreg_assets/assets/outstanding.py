@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -94,11 +95,19 @@ class Outstanding:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def outstanding(reader: Reader, settings: Settings) -> Outstanding:
-    """Everything that is due."""
+def outstanding(reader: Reader, settings: Settings, *, with_waiting: bool = True) -> Outstanding:
+    """Everything that is due.
+
+    Args:
+        with_waiting: whether pages that were put off are (`site.build_site`).
+    """
     due = freshness.due_now(reader, settings)
     late, is_overview_late = site.due_pages(
-        reader, settings.reports_dir, server=settings.reports_address, due=_reasons(due)
+        reader,
+        settings.reports_dir,
+        server=settings.reports_address,
+        due=_reasons(due),
+        with_waiting=with_waiting,
     )
     key_of = states.partitions_of(reader, late)
     pages = {run_id: key_of[run_id] for run_id in late if run_id in key_of}
@@ -145,10 +154,24 @@ def _code() -> tuple[str, ...]:
     return code_version("methods"), code_version("traces"), deciding_code(), code_hash()
 
 
-def write_pages(reader: Reader, settings: Settings) -> list[str]:
-    """Brings the site up to date; what is still due is said on the pages it concerns. The pages written."""
+def write_pages(reader: Reader, settings: Settings, *, most_s: float | None = None) -> list[str]:
+    """Brings the site up to date; what is still due is said on the pages it concerns. The pages written.
+
+    Args:
+        most_s: as in `site.build_site`.
+    """
     due = _reasons(freshness.due_now(reader, settings))
-    return site.build_site(reader, settings.reports_dir, server=settings.reports_address, due=due)
+    return site.build_site(reader, settings.reports_dir, server=settings.reports_address, due=due, most_s=most_s)
+
+
+def write_all_pages(reading: Callable[[], AbstractContextManager[Reader]], settings: Settings) -> list[str]:
+    """The same in turns, until no page waits: others are let at the site in between."""
+    return site.build_in_turns(
+        reading,
+        settings.reports_dir,
+        server=settings.reports_address,
+        due=lambda reader: _reasons(freshness.due_now(reader, settings)),
+    )
 
 
 def _reasons(due: list[Due]) -> dict[str, str]:

@@ -29,14 +29,20 @@ class Upkeep:
     left: Outstanding = field(default_factory=lambda: Outstanding((), {}))
 
 
-def bring_up_to_date(defs: dg.Definitions, project: Project, *, progress: Progress | None = None) -> Upkeep:
-    """Materialises what is due until nothing is, or until a round changes nothing."""
+def bring_up_to_date(
+    defs: dg.Definitions, project: Project, *, with_waiting: bool = True, progress: Progress | None = None
+) -> Upkeep:
+    """Materialises what is due until nothing is, or until a round changes nothing.
+
+    Args:
+        with_waiting: whether pages that were put off are written, too.
+    """
     settings, warehouse = project.settings(), project.open()
     result = Upkeep()
     before: str | None = None
     for _ in range(_ROUNDS):
         with warehouse.reading_caught_up() as reader:
-            result.left = outstanding(reader, settings)
+            result.left = outstanding(reader, settings, with_waiting=with_waiting)
         if not result.left.keys or result.left.signature == before:
             break
         before = result.left.signature

@@ -129,6 +129,7 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     from perfreg_assets.collection import registry
     from perfreg_assets.methods.compiled import ensure_compiled
     from perfreg_assets.partitions import to_key
+    from perfreg_assets.reports import site
 
     begin = time.perf_counter()
     done = Materialised()
@@ -160,7 +161,7 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
                 refused.append((Path(one.folder).name, one.reason_code, one.reason))
         # Where not even the first write went well there is nothing to look at: why it failed is what is told.
         is_lost = bool(done.failures) and not settings.published_warehouse.exists()
-        upkeep = Upkeep() if is_lost else bring_up_to_date(defs, project, progress=show)
+        upkeep = Upkeep() if is_lost else bring_up_to_date(defs, project, with_waiting=False, progress=show)
     done += upkeep.done
     for name, code, reason in refused:
         terminal.fail(f"quarantined {name} [{code}] {reason}")
@@ -171,5 +172,10 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
         f"{len(refused)} quarantined, "
         f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
     )
+    if waiting := site.waiting(settings.reports_dir):
+        terminal.note(
+            f"{waiting} pages of other runs still look as before the last update of perfreg or change of ω; "
+            "`perfreg catch-up` writes them"
+        )
     tell_upkeep(done, upkeep.left, settings)
     return {run.run_id for run in runs.values()}

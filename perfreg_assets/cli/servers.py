@@ -181,14 +181,13 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_o
     from perfreg_assets.cli.comparing import page_of_runs
     from perfreg_assets.cli.page_building import bring_up_to_date
     from perfreg_assets.reports import serve as server
-    from perfreg_assets.reports.site import OVERVIEW_PAGES, build_site
+    from perfreg_assets.reports.site import OVERVIEW_PAGES, build_in_turns
     from perfreg_assets.warehouse.connection import Warehouse
 
     warehouse = Warehouse.of(settings)
 
     def build() -> None:
-        with warehouse.reading_caught_up() as reader:
-            build_site(reader, settings.reports_dir, server=settings.reports_address)
+        build_in_turns(warehouse.reading_caught_up, settings.reports_dir, server=settings.reports_address)
 
     bring_up_to_date(build, has_pages=all((settings.reports_dir / page).is_file() for page in OVERVIEW_PAGES))
     fetch = None

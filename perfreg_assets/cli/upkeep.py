@@ -32,11 +32,10 @@ def bring_up_to_date(settings: Settings) -> None:
 
 def refresh_pages(settings: Settings) -> None:
     """Writes the pages that would come out different, after a change that no verdict in force depends on."""
-    from perfreg_assets.assets.outstanding import write_pages
+    from perfreg_assets.assets.outstanding import write_all_pages
     from perfreg_assets.warehouse.connection import Warehouse
 
-    with Warehouse.of(settings).reading_caught_up() as reader:
-        written = write_pages(reader, settings)
+    written = write_all_pages(Warehouse.of(settings).reading_caught_up, settings)
     terminal.say(f"{len(written)} pages written")
 
 

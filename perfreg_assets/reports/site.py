@@ -8,7 +8,8 @@ the lock.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,16 +50,27 @@ GROUP_SIZE = 20
 SAVED_EVERY_S = 30.0
 """A long build that is killed goes on from here."""
 LOCK_TIMEOUT_S = 600.0
+TURN_S = 30.0
+"""How long one of many turns writes pages that can wait: somebody with a new run may be next."""
+PAUSE_S = 0.5
+"""Between two turns: whoever waits for the lock looks at it far more often."""
 
 
 def build_site(
-    reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
+    reader: Reader,
+    out_dir: Path,
+    *,
+    server: str = DEFAULT_SERVER,
+    due: Mapping[str, str] | None = None,
+    most_s: float | None = None,
 ) -> list[str]:
     """Brings the site in `out_dir` up to date with the warehouse: every page that would come out different.
 
     Args:
         server: address of `perfreg serve` that the pages' links name when opened from a file.
         due: run_id → what about it is being brought up to date, which its page then says.
+        most_s: pages that are there and of whose run nothing changed (another release, another ω made them different)
+            are written only for so long; those that are left wait for the next builds (`waiting`). None: all at once.
 
     Returns:
         The written and removed pages, relative to `out_dir`.
@@ -69,10 +81,36 @@ def build_site(
     (out_dir / "runs").mkdir(parents=True, exist_ok=True)
     with file_lock(out_dir / ".lock", timeout_s=LOCK_TIMEOUT_S, what=f"the report site {out_dir}"):
         try:
-            written = _Build(reader, out_dir, server, due or {}).run()
+            written = _Build(reader, out_dir, server, due or {}, most_s).run()
         except TornError:
-            written = _Build(reader, out_dir, server, due or {}, is_anew=True).run()
+            written = _Build(reader, out_dir, server, due or {}, most_s, is_anew=True).run()
         return [*written, *write_benchmark_pages(reader, out_dir)]
+
+
+def build_in_turns(
+    reading: Callable[[], AbstractContextManager[Reader]],
+    out_dir: Path,
+    *,
+    server: str = DEFAULT_SERVER,
+    due: Callable[[Reader], Mapping[str, str]] = lambda _: {},
+) -> list[str]:
+    """`build_site` until no page waits, from what is published at each turn; between two turns others have the site.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED when another build holds the site for too long.
+    """
+    written: list[str] = []
+    while True:
+        with reading() as reader:
+            written += build_site(reader, out_dir, server=server, due=due(reader), most_s=TURN_S)
+        if not waiting(out_dir):
+            return written
+        time.sleep(PAUSE_S)
+
+
+def waiting(out_dir: Path) -> int:
+    """How many pages the last build put off."""
+    return len(SiteState(out_dir).head.waiting)
 
 
 def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER) -> list[str]:
@@ -91,13 +129,25 @@ def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAUL
 
 
 def due_pages(
-    reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER, due: Mapping[str, str] | None = None
+    reader: Reader,
+    out_dir: Path,
+    *,
+    server: str = DEFAULT_SERVER,
+    due: Mapping[str, str] | None = None,
+    with_waiting: bool = True,
 ) -> tuple[list[str], bool]:
-    """(runs whose page is not there or would come out different, whether one of the other pages may)."""
+    """(runs whose page is not there or would come out different, whether one of the other pages may).
+
+    Args:
+        with_waiting: whether pages that the last build put off are among them.
+    """
     try:
-        return _due_pages(reader, out_dir, server, due or {}, is_anew=False)
+        late, is_overview_late = _due_pages(reader, out_dir, server, due or {}, is_anew=False)
     except TornError:
-        return _due_pages(reader, out_dir, server, due or {}, is_anew=True)
+        late, is_overview_late = _due_pages(reader, out_dir, server, due or {}, is_anew=True)
+    known = set(late)
+    waits = [run_id for run_id in SiteState(out_dir).head.waiting if run_id not in known] if with_waiting else []
+    return [*late, *waits], is_overview_late
 
 
 def _due_pages(
@@ -165,13 +215,21 @@ class _Build:
     """One build, under the lock."""
 
     def __init__(
-        self, reader: Reader, out_dir: Path, server: str, due: Mapping[str, str], *, is_anew: bool = False
+        self,
+        reader: Reader,
+        out_dir: Path,
+        server: str,
+        due: Mapping[str, str],
+        most_s: float | None,
+        *,
+        is_anew: bool = False,
     ) -> None:
         self._reader, self._out_dir, self._server, self._due = reader, out_dir, server, due
         self._state, self._order = _state(out_dir, is_anew), RunOrder(reader)
         self._is_first = self._state.head.checksum < 0
         self._similarities = loading.PathSimilarities()
         self._saved = time.monotonic()
+        self._end = None if most_s is None else self._saved + most_s
         self._written: list[str] = []
 
     def run(self) -> list[str]:
@@ -179,17 +237,21 @@ class _Build:
         write_assets(out_dir)
         changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
         touched: set[tuple[str, str]] = set()
+        waiting: list[str] = []
         for late, seen in change_finder.late_pages(
             self._reader, self._state, out_dir, self._order, changes, due=self._due
         ):
             for start in range(0, len(late), GROUP_SIZE):
-                self._write_pages(late[start : start + GROUP_SIZE])
+                put_off = self._put_off(late[start : start + GROUP_SIZE], changes)
+                waiting += [page.run.run_id for page in put_off]
+                self._write_pages([page for page in late[start : start + GROUP_SIZE] if page not in put_off])
             for run in seen:
                 before = self._state.get(run.run_id)
                 now = noted(before, run)
                 if run.run_id in changes.stamps or run.run_id in changes.touched:
                     touched |= {(before.app, before.version), (now.app, now.version)}
                 self._state.put(run.run_id, now)
+        self._state.head.waiting = waiting + self._write_waiting(changes)
         for run_id in change_finder.gone(self._reader, changes):
             before = self._state.get(run_id)
             touched.add((before.app, before.version))
@@ -208,7 +270,41 @@ class _Build:
         self._save(changes)
         return self._written
 
+    def _put_off(self, late: list[Late], changes: Changes) -> list[Late]:
+        """Those of some pages that wait: the time is over, and they are another release's or show another ω's verdict,
+        nothing else."""
+        if not self._is_over() or not changes.is_general:
+            return []
+        known = self._state.head.due
+        found = []
+        for page in late:
+            run_id = page.run.run_id
+            entry = self._state.get(run_id)
+            is_same = entry.stamp in (0, changes.stamps[run_id]) and self._due.get(run_id) == known.get(run_id)
+            if entry.page and is_same and (self._out_dir / page.page).is_file():
+                found.append(page)
+        return found
+
+    def _write_waiting(self, changes: Changes) -> list[str]:
+        """Writes pages that earlier builds put off, some of them in any case; those that wait still."""
+        left = [run_id for run_id in self._state.head.waiting if run_id not in changes.candidates]
+        while left:
+            group, left = left[:GROUP_SIZE], left[GROUP_SIZE:]
+            now = replace(changes, candidates=set(group))
+            for late, _ in change_finder.late_pages(
+                self._reader, self._state, self._out_dir, self._order, now, due=self._due
+            ):
+                self._write_pages(late)
+            if self._is_over():
+                break
+        return left
+
+    def _is_over(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
     def _write_pages(self, late: list[Late]) -> None:
+        if not late:
+            return
         ids = [page.run.run_id for page in late]
         runs = {page.run.run_id: page.run for page in late}
         details = loading.load_details(self._reader, ids, self._order, self._similarities, runs)

@@ -75,6 +75,7 @@ class Head:
         versions_changed: as `runs_changed`, of the folder of the pages of versions.
         benchmarks: hash of all results of benchmarks, which pages of versions name.
         sizes: bytes of each file of runs, by its name.
+        waiting: runs, the latest first, whose pages were put off: something that all pages depend on is another one.
     """
 
     checksum: int = -1
@@ -90,6 +91,7 @@ class Head:
     versions_changed: int = 0
     benchmarks: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)
 
 
 class TornError(Exception):

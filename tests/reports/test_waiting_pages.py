@@ -1,0 +1,110 @@
+"""After an update of perfreg every page would look different: those of runs of which nothing changed can wait, so that
+the others do not wait for them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from perfreg_assets.reports import site
+from perfreg_assets.reports.site import build_in_turns, build_site, waiting
+from perfreg_assets.warehouse import reviews, runs
+from perfreg_assets.warehouse.lock import file_lock
+
+
+@pytest.fixture
+def updated(sample_site, tmp_path, monkeypatch) -> Path:
+    """A site of `own_sample`, written by another release."""
+    monkeypatch.setattr(site, "code_hash", lambda: "another release")
+    return shutil.copytree(sample_site[1], tmp_path / "reports")
+
+
+def _build(warehouse, out: Path, **options) -> set[str]:
+    with warehouse.reading() as reader:
+        return {Path(page).stem for page in build_site(reader, out, **options) if page.startswith("runs/")}
+
+
+def _latest_first(warehouse) -> list[str]:
+    with warehouse.reading() as reader:
+        return [run_id for (run_id,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_no DESC")]
+
+
+def _due(warehouse, out: Path, **options) -> list[str]:
+    with warehouse.reading() as reader:
+        return site.due_pages(reader, out, **options)[0]
+
+
+_SIMILARITY = re.compile(r'<td class="v\d+" title="[^"]+ and [^"]+">[^<]+</td>')
+"""The sample's stored ones are made up: which of them are shown depends on what is written together."""
+
+
+def _pages(out: Path) -> dict[str, str]:
+    return {str(path.relative_to(out)): _SIMILARITY.sub("", path.read_text("utf-8")) for path in out.glob("*/*.html")}
+
+
+def test_what_changed_is_written_and_the_others_wait_the_latest_for_the_shortest_time(own_sample, updated):
+    everyone = _latest_first(own_sample)
+    with own_sample.writing() as writer:
+        reviews.add(writer, "shop-0004", "accepted")
+    (updated / "runs" / "shop-0002.html").unlink()
+    written = _build(own_sample, updated, most_s=0.0)
+    assert written == {"shop-0004", "shop-0002"}
+    assert waiting(updated) == len(everyone) - len(written)
+    left = [run_id for run_id in everyone if run_id not in written]
+    assert _due(own_sample, updated) == left
+    assert _due(own_sample, updated, with_waiting=False) == []
+    assert _build(own_sample, updated, most_s=0.0) == {*left[: site.GROUP_SIZE]}  # never none: it would go on for ever
+    assert _due(own_sample, updated) == left[site.GROUP_SIZE :]
+    assert _build(own_sample, updated) == {*left[site.GROUP_SIZE :]}
+    assert waiting(updated) == 0
+    assert _due(own_sample, updated) == []
+
+
+def test_pages_that_waited_are_those_that_one_build_would_have_written(own_sample, updated, tmp_path, monkeypatch):
+    monkeypatch.setattr(site, "TURN_S", 0.0)
+    with own_sample.writing() as writer:
+        runs.exclude(writer, "shop-0003", "a phone call")
+    turns = []
+
+    @contextmanager
+    def reading():
+        # Between two turns nobody holds the site.
+        with file_lock(updated / ".lock", timeout_s=0.0, what="the site"), own_sample.reading() as reader:
+            turns.append(waiting(updated))
+        with own_sample.reading() as reader:
+            yield reader
+
+    written = build_in_turns(reading, updated)
+    assert len(turns) > 2
+    assert sorted(turns[1:], reverse=True) == turns[1:]
+    pages = [Path(page).stem for page in written if page.startswith("runs/")]
+    assert sorted(pages) == sorted(_latest_first(own_sample))
+    _build(own_sample, tmp_path / "at_once")
+    assert _pages(updated) == _pages(tmp_path / "at_once")
+    assert _build(own_sample, updated) == set()
+
+
+def test_a_run_that_changes_while_its_page_waits_is_written_at_once_and_one_that_goes_is_forgotten(own_sample, updated):
+    _build(own_sample, updated, most_s=0.0)
+    with own_sample.writing() as writer:
+        reviews.add(writer, "shop-0004", "accepted")
+        writer.execute("DELETE FROM core.runs WHERE run_id = 'quarantined-0001'")
+    before = waiting(updated)
+    assert "shop-0004" in _build(own_sample, updated, most_s=0.0)
+    assert waiting(updated) < before
+    _build(own_sample, updated)
+    assert waiting(updated) == 0
+    assert _build(own_sample, updated) == set()
+
+
+def test_another_release_again_forgets_nobody(own_sample, updated, monkeypatch):
+    everyone = _latest_first(own_sample)
+    _build(own_sample, updated, most_s=0.0)
+    monkeypatch.setattr(site, "code_hash", lambda: "one more release")
+    _build(own_sample, updated, most_s=0.0)
+    assert waiting(updated) == len(everyone)
+    assert _build(own_sample, updated) == {*everyone}
