@@ -164,13 +164,20 @@ def write_pages(reader: Reader, settings: Settings, *, most_s: float | None = No
     return site.build_site(reader, settings.reports_dir, server=settings.reports_address, due=due, most_s=most_s)
 
 
-def write_all_pages(reading: Callable[[], AbstractContextManager[Reader]], settings: Settings) -> list[str]:
-    """The same in turns, until no page waits: others are let at the site in between."""
+def write_all_pages(
+    reading: Callable[[], AbstractContextManager[Reader]], settings: Settings, *, most_s: float | None = None
+) -> list[str]:
+    """The same in turns, until no page waits: others are let at the site in between.
+
+    Args:
+        most_s: as in `site.build_in_turns`.
+    """
     return site.build_in_turns(
         reading,
         settings.reports_dir,
         server=settings.reports_address,
         due=lambda reader: _reasons(freshness.due_now(reader, settings)),
+        most_s=most_s,
     )
 
 

@@ -14,6 +14,8 @@ from perfreg_assets.warehouse import runs as run_table
 MOST_S = 20.0
 """Where verdicts are given, too, somebody may wait for them: pages that an update of perfreg or another ω makes
 different are written for so long. On its own the step writes all, and that is asked for as long as some wait."""
+MOST_ALONE_S = 1800.0
+"""So long at once: Dagster gives a run up that takes hours."""
 
 
 @dg.asset(
@@ -42,7 +44,7 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
         changed = write_pages(reader, settings, most_s=MOST_S)
     if is_alone and site.waiting(settings.reports_dir):
         with watch.measure("report"):
-            changed += write_all_pages(warehouse.reading, settings)
+            changed += write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)
     left = site.waiting(settings.reports_dir)
     if left:
         context.log.info("%d pages of other runs are still as before the last update or change of ω", left)

@@ -16,7 +16,7 @@ from typing import Any
 
 import dagster as dg
 
-from perfreg_assets.assets.outstanding import Outstanding, outstanding, witness
+from perfreg_assets.assets.outstanding import STEPS, Outstanding, outstanding, witness
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in_benchmarks import is_benchmark_folder
@@ -269,7 +269,8 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
 
 
 def due_runs(found: Outstanding, wanted: Sequence[str], order: Sequence[str]) -> list[dg.RunRequest]:
-    """A request per contiguous range of the wanted partitions with the same steps due.
+    """A request per contiguous range of the wanted partitions with the same steps due; where these are pages alone, for
+    the first range only: it writes all pages.
 
     Args:
         order: all partitions, as Dagster has them.
@@ -285,7 +286,7 @@ def due_runs(found: Outstanding, wanted: Sequence[str], order: Sequence[str]) ->
         for assets, keys in together.items()
         for first, last, inside in ranges(
             keys, order, longest=PARTITIONS_PER_RUN if "traces" in assets else PARTITIONS_PER_QUICK_RUN
-        )
+        )[: 1 if assets == STEPS[None] else None]
     ]
 
 

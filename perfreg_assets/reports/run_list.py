@@ -71,10 +71,12 @@ def update(
     for number in range(len(blocks)):
         if name_of(number) in lost:
             wanted[number].update({})
+    members: dict[int, list[str]] = {}
     for number, rows in wanted.items():
         known = shards.read(out_dir, name_of(number), blocks[number]["digest"])
         if known is None:  # new, or damaged
-            others = [run_id for run_id, entry in state.items() if entry.block == number and run_id not in rows]
+            members = members or _members(state)
+            others = [run_id for run_id in members.get(number, ()) if run_id not in rows]
             known = {run_id: packed(one) for run_id, one in load_listed(reader, others).items()}
         merged = {run_id: row for run_id, row in {**known, **rows}.items() if row is not None}
         digest = shards.save(out_dir, name_of(number), merged, blocks[number]["digest"])
@@ -105,6 +107,14 @@ def names(blocks: Sequence[Any]) -> set[str]:
 
 def name_of(block: int) -> str:
     return f"runs-{block}"
+
+
+def _members(state: SiteState) -> dict[int, list[str]]:
+    """Number of a block → the runs that stand in it."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for run_id, entry in state.items():
+        found[entry.block].append(run_id)
+    return found
 
 
 def _free_block(blocks: list[dict[str, Any]]) -> int:

@@ -93,17 +93,22 @@ def build_in_turns(
     *,
     server: str = DEFAULT_SERVER,
     due: Callable[[Reader], Mapping[str, str]] = lambda _: {},
+    most_s: float | None = None,
 ) -> list[str]:
     """`build_site` until no page waits, from what is published at each turn; between two turns others have the site.
+
+    Args:
+        most_s: after so long no other turn begins.
 
     Raises:
         Rejected: WAREHOUSE_LOCKED when another build holds the site for too long.
     """
     written: list[str] = []
+    begin = time.monotonic()
     while True:
         with reading() as reader:
             written += build_site(reader, out_dir, server=server, due=due(reader), most_s=TURN_S)
-        if not waiting(out_dir):
+        if not waiting(out_dir) or (most_s is not None and time.monotonic() - begin >= most_s):
             return written
         time.sleep(PAUSE_S)
 
@@ -142,16 +147,13 @@ def due_pages(
         with_waiting: whether pages that the last build put off are among them.
     """
     try:
-        late, is_overview_late = _due_pages(reader, out_dir, server, due or {}, is_anew=False)
+        return _due_pages(reader, out_dir, server, due or {}, with_waiting, is_anew=False)
     except TornError:
-        late, is_overview_late = _due_pages(reader, out_dir, server, due or {}, is_anew=True)
-    known = set(late)
-    waits = [run_id for run_id in SiteState(out_dir).head.waiting if run_id not in known] if with_waiting else []
-    return [*late, *waits], is_overview_late
+        return _due_pages(reader, out_dir, server, due or {}, with_waiting, is_anew=True)
 
 
 def _due_pages(
-    reader: Reader, out_dir: Path, server: str, due: Mapping[str, str], *, is_anew: bool
+    reader: Reader, out_dir: Path, server: str, due: Mapping[str, str], with_waiting: bool, *, is_anew: bool
 ) -> tuple[list[str], bool]:
     state, order, salt = _state(out_dir, is_anew), RunOrder(reader), _salt(server)
     changes = change_finder.find(reader, state, out_dir, order, salt=salt, due=due)
@@ -160,6 +162,8 @@ def _due_pages(
         for pages, _ in change_finder.late_pages(reader, state, out_dir, order, changes, due=due)
         for page in pages
     ]
+    if with_waiting:
+        late += [run_id for run_id in state.head.waiting if run_id not in changes.candidates]
     is_same = (
         changes.totals.checksum == state.head.checksum
         and changes.general == state.head.general

@@ -236,6 +236,19 @@ def test_pages_wait_for_the_runs_under_way_which_write_them_all(instance, settin
     assert [key.to_user_string() for key in request.asset_selection] == ["reports"]
 
 
+def test_pages_of_many_versions_are_asked_for_once_because_one_run_writes_them_all(instance, settings, monkeypatch):
+    sample_warehouse.build(settings.warehouse, runs=3, samples=10)
+    keys = [f"app@{number}" for number in range(1000)]
+    instance.add_dynamic_partitions(DIMENSION, keys)
+    pages = Outstanding((), {f"run of {key}": key for key in keys[::3]})
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: pages)
+    result = tick(sensors.upkeep, instance, settings)
+    (request,) = result.run_requests
+    asked(instance, sensors.upkeep, result, dg.DagsterRunStatus.STARTED)
+    assert tick(sensors.upkeep, instance, settings, result.cursor).run_requests == []
+    assert covered(instance, request) == keys[:1]
+
+
 def test_what_is_under_way_is_looked_at_again_when_its_run_ends(instance, settings, monkeypatch):
     sample_warehouse.build(settings.warehouse, runs=3, samples=10)
     looks = []

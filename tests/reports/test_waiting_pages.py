@@ -108,3 +108,12 @@ def test_another_release_again_forgets_nobody(own_sample, updated, monkeypatch):
     _build(own_sample, updated, most_s=0.0)
     assert waiting(updated) == len(everyone)
     assert _build(own_sample, updated) == {*everyone}
+
+
+def test_turns_end_after_a_while_and_go_on_where_they_ended(own_sample, updated, monkeypatch):
+    monkeypatch.setattr(site, "TURN_S", 0.0)
+    build_in_turns(own_sample.reading, updated, most_s=0.0)
+    left = waiting(updated)
+    assert left > site.GROUP_SIZE
+    build_in_turns(own_sample.reading, updated, most_s=0.0)
+    assert waiting(updated) == left - site.GROUP_SIZE
