@@ -47,7 +47,7 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
             changed += write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)
     left = site.waiting(settings.reports_dir)
     if left:
-        context.log.info("%d pages of other runs are still as before the last update or change of ω", left)
+        context.log.info("%d pages of other runs and versions are still as before the last update or change of ω", left)
     context.log.info("%d pages written: %s", len(changed), ", ".join(changed[:20]))
     for key, ids in run_ids.items():
         pages = [run_page(run_id) for run_id in ids]

@@ -174,8 +174,8 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     )
     if waiting := site.waiting(settings.reports_dir):
         terminal.note(
-            f"{waiting} pages of other runs still look as before the last update of perfreg or change of ω; "
-            "`perfreg catch-up` writes them"
+            f"{waiting} pages of other runs and versions still look as before the last update of perfreg "
+            "or change of ω; `perfreg catch-up` writes them"
         )
     tell_upkeep(done, upkeep.left, settings)
     return {run.run_id for run in runs.values()}

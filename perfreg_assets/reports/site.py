@@ -8,7 +8,7 @@ the lock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +47,8 @@ OVERVIEW = "overview"
 """Stands for all pages that are no run's, where a run's id stands for its page."""
 GROUP_SIZE = 20
 """Run pages loaded at once: about 20 × 12 series × 13 runs of arrays."""
+VERSION_GROUP_SIZE = 50
+"""Pages of versions of an app that were put off and are made together; each shows runs of the versions before it."""
 SAVED_EVERY_S = 30.0
 """A long build that is killed goes on from here."""
 LOCK_TIMEOUT_S = 600.0
@@ -69,8 +71,9 @@ def build_site(
     Args:
         server: address of `perfreg serve` that the pages' links name when opened from a file.
         due: run_id → what about it is being brought up to date, which its page then says.
-        most_s: pages that are there and of whose run nothing changed (another release, another ω made them different)
-            are written only for so long; those that are left wait for the next builds (`waiting`). None: all at once.
+        most_s: pages of runs and versions that are there and of which nothing changed (another release, another ω made
+            them different) are written only for so long; those that are left wait for the next builds (`waiting`).
+            None: all at once.
 
     Returns:
         The written and removed pages, relative to `out_dir`.
@@ -115,7 +118,8 @@ def build_in_turns(
 
 def waiting(out_dir: Path) -> int:
     """How many pages the last build put off."""
-    return len(SiteState(out_dir).head.waiting)
+    head = SiteState(out_dir).head
+    return len(head.waiting) + len(head.waiting_versions)
 
 
 def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAULT_SERVER) -> list[str]:
@@ -171,6 +175,7 @@ def _due_pages(
         and all((out_dir / page).is_file() for page in OVERVIEW_PAGES)
         and _pieces(state) <= shards.there(out_dir)
         and not version_site.is_due(reader, out_dir, state)
+        and not (with_waiting and state.head.waiting_versions)
         and not benchmark_site.is_due(reader, out_dir)
         and not energy_site.is_due(reader, out_dir)
     )
@@ -241,32 +246,37 @@ class _Build:
         write_assets(out_dir)
         changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
         touched: set[tuple[str, str]] = set()
+        changed: set[tuple[str, str]] = set()
         waiting: list[str] = []
         for late, seen in change_finder.late_pages(
             self._reader, self._state, out_dir, self._order, changes, due=self._due
         ):
+            unchanged = {run.run_id for run in seen if self._is_unchanged(run.run_id, changes)}
             for start in range(0, len(late), GROUP_SIZE):
-                put_off = self._put_off(late[start : start + GROUP_SIZE], changes)
+                put_off = self._put_off(late[start : start + GROUP_SIZE], unchanged)
                 waiting += [page.run.run_id for page in put_off]
                 self._write_pages([page for page in late[start : start + GROUP_SIZE] if page not in put_off])
             for run in seen:
                 before = self._state.get(run.run_id)
                 now = noted(before, run)
                 if run.run_id in changes.stamps or run.run_id in changes.touched:
-                    touched |= {(before.app, before.version), (now.app, now.version)}
+                    places = {(before.app, before.version), (now.app, now.version)}
+                    touched |= places
+                    changed |= places if run.run_id not in unchanged else set()
                 self._state.put(run.run_id, now)
         self._state.head.waiting = waiting + self._write_waiting(changes)
         for run_id in change_finder.gone(self._reader, changes):
             before = self._state.get(run_id)
             touched.add((before.app, before.version))
+            changed.add((before.app, before.version))
             self._remove(f"{page_name(run_id)}.html")
         for name in changes.strangers:
             self._remove(name)
         touched = {place for place in touched if place[0]}
         drifted = self._update_lists(changes, touched)
-        self._written += version_site.update(
-            self._reader, out_dir, self._state, self._order, touched, drifted=drifted, server=self._server
-        )
+        put_off_versions = self._put_off_versions(touched - changed, changes)
+        self._update_versions(touched - put_off_versions, drifted)
+        self._write_waiting_versions(touched, put_off_versions)
         # Before what is noted of the build: one that is killed has the same apps to look at again.
         self._written += write_energy_page(
             self._reader, out_dir, None if self._is_first else {app for app, _ in touched}
@@ -274,20 +284,44 @@ class _Build:
         self._save(changes)
         return self._written
 
-    def _put_off(self, late: list[Late], changes: Changes) -> list[Late]:
-        """Those of some pages that wait: the time is over, and they are another release's or show another ω's verdict,
-        nothing else."""
-        if not self._is_over() or not changes.is_general:
+    def _is_unchanged(self, run_id: str, changes: Changes) -> bool:
+        """Whether only what all pages depend on made a run's page different: another release, another ω."""
+        entry = self._state.get(run_id)
+        is_same = entry.stamp in (0, changes.stamps.get(run_id)) and (
+            self._due.get(run_id) == self._state.head.due.get(run_id)
+        )
+        return changes.is_general and is_same and entry.page != ""
+
+    def _put_off(self, late: list[Late], unchanged: set[str]) -> list[Late]:
+        """Those of some pages that wait, once the time is over."""
+        if not self._is_over():
             return []
-        known = self._state.head.due
-        found = []
-        for page in late:
-            run_id = page.run.run_id
-            entry = self._state.get(run_id)
-            is_same = entry.stamp in (0, changes.stamps[run_id]) and self._due.get(run_id) == known.get(run_id)
-            if entry.page and is_same and (self._out_dir / page.page).is_file():
-                found.append(page)
-        return found
+        return [page for page in late if page.run.run_id in unchanged and (self._out_dir / page.page).is_file()]
+
+    def _put_off_versions(self, unchanged: set[tuple[str, str]], changes: Changes) -> set[tuple[str, str]]:
+        """The same of versions of whose runs none changed."""
+        if not self._is_over() or not changes.is_general:
+            return set()
+        return {place for place in unchanged if self._state.version(*place).page}
+
+    def _update_versions(self, touched: Iterable[tuple[str, str]], drifted: Collection[tuple[str, str]] = ()) -> None:
+        self._written += version_site.update(
+            self._reader, self._out_dir, self._state, self._order, touched, drifted=drifted, server=self._server
+        )
+
+    def _write_waiting_versions(self, touched: set[tuple[str, str]], put_off: set[tuple[str, str]]) -> None:
+        """As `_write_waiting`, of versions; notes those that wait now."""
+        before = {(app, version) for app, version in self._state.head.waiting_versions} - touched
+        left = sorted(before, key=lambda one: self._state.version(*one).first, reverse=True)
+        while left:
+            app = left[0][0]
+            group = {*[one for one in left if one[0] == app][:VERSION_GROUP_SIZE]}
+            left = [one for one in left if one not in group]
+            self._update_versions(group)
+            if self._is_over():
+                break
+        later = sorted({*left, *put_off}, key=lambda one: self._state.version(*one).first, reverse=True)
+        self._state.head.waiting_versions = [list(one) for one in later]
 
     def _write_waiting(self, changes: Changes) -> list[str]:
         """Writes pages that earlier builds put off, some of them in any case; those that wait still."""

@@ -76,6 +76,7 @@ class Head:
         benchmarks: hash of all results of benchmarks, which pages of versions name.
         sizes: bytes of each file of runs, by its name.
         waiting: runs, the latest first, whose pages were put off: something that all pages depend on is another one.
+        waiting_versions: as `waiting`, [app, version] of pages of versions.
     """
 
     checksum: int = -1
@@ -92,6 +93,7 @@ class Head:
     benchmarks: str = ""
     sizes: dict[str, int] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
+    waiting_versions: list[list[str]] = field(default_factory=list)
 
 
 class TornError(Exception):

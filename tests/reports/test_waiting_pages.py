@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from perfreg_assets.reports import site
+from perfreg_assets.reports import site, version_site
+from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.site import build_in_turns, build_site, waiting
+from perfreg_assets.reports.site_state import SiteState
 from perfreg_assets.warehouse import reviews, runs
 from perfreg_assets.warehouse.lock import file_lock
 
@@ -31,6 +33,11 @@ def _build(warehouse, out: Path, **options) -> set[str]:
 def _latest_first(warehouse) -> list[str]:
     with warehouse.reading() as reader:
         return [run_id for (run_id,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_no DESC")]
+
+
+def _runs(out: Path) -> list[str]:
+    """Those whose pages wait."""
+    return SiteState(out).head.waiting
 
 
 def _due(warehouse, out: Path, **options) -> list[str]:
@@ -53,7 +60,7 @@ def test_what_changed_is_written_and_the_others_wait_the_latest_for_the_shortest
     (updated / "runs" / "shop-0002.html").unlink()
     written = _build(own_sample, updated, most_s=0.0)
     assert written == {"shop-0004", "shop-0002"}
-    assert waiting(updated) == len(everyone) - len(written)
+    assert len(_runs(updated)) == len(everyone) - len(written)
     left = [run_id for run_id in everyone if run_id not in written]
     assert _due(own_sample, updated) == left
     assert _due(own_sample, updated, with_waiting=False) == []
@@ -93,9 +100,10 @@ def test_a_run_that_changes_while_its_page_waits_is_written_at_once_and_one_that
     with own_sample.writing() as writer:
         reviews.add(writer, "shop-0004", "accepted")
         writer.execute("DELETE FROM core.runs WHERE run_id = 'quarantined-0001'")
-    before = waiting(updated)
+    before = _runs(updated)
     assert "shop-0004" in _build(own_sample, updated, most_s=0.0)
-    assert waiting(updated) < before
+    assert not {"shop-0004", "quarantined-0001"} & {*_runs(updated)}
+    assert len(_runs(updated)) < len(before)
     _build(own_sample, updated)
     assert waiting(updated) == 0
     assert _build(own_sample, updated) == set()
@@ -106,14 +114,43 @@ def test_another_release_again_forgets_nobody(own_sample, updated, monkeypatch):
     _build(own_sample, updated, most_s=0.0)
     monkeypatch.setattr(site, "code_hash", lambda: "one more release")
     _build(own_sample, updated, most_s=0.0)
-    assert waiting(updated) == len(everyone)
+    assert _runs(updated) == everyone
     assert _build(own_sample, updated) == {*everyone}
 
 
 def test_turns_end_after_a_while_and_go_on_where_they_ended(own_sample, updated, monkeypatch):
     monkeypatch.setattr(site, "TURN_S", 0.0)
     build_in_turns(own_sample.reading, updated, most_s=0.0)
-    left = waiting(updated)
-    assert left > site.GROUP_SIZE
+    left = _runs(updated)
+    assert len(left) > site.GROUP_SIZE
     build_in_turns(own_sample.reading, updated, most_s=0.0)
-    assert waiting(updated) == left - site.GROUP_SIZE
+    assert _runs(updated) == left[site.GROUP_SIZE :]
+
+
+def test_pages_of_versions_wait_too_but_for_those_of_which_a_run_changed(own_sample, updated, monkeypatch):
+    monkeypatch.setattr(site, "VERSION_GROUP_SIZE", 1)
+    with own_sample.reading() as reader:
+        versions = {
+            version_page(*row): row
+            for row in reader.rows("SELECT DISTINCT app, version_name FROM core.runs WHERE NOT is_quarantined")
+        }
+        (changed,) = reader.rows("SELECT app, version_name FROM core.runs WHERE run_id = 'shop-0004'")
+    with own_sample.writing() as writer:
+        reviews.add(writer, "shop-0004", "accepted")
+    before = _pages(updated)
+    monkeypatch.setattr(version_site, "render_version_page", lambda *given, **named: "a version of another release")
+    _build(own_sample, updated, most_s=0.0)
+    waits = {version_page(*one) for one in SiteState(updated).head.waiting_versions}
+    assert version_page(*changed) in set(versions) - waits
+    same = {page for page in versions if _pages(updated)[page] == before[page]}
+    assert 2 < len(same) < len(versions)
+    assert same <= waits  # pages of versions after the changed one, which name its runs, are written with it
+    with own_sample.reading() as reader:
+        assert site.due_pages(reader, updated)[1]
+        assert not site.due_pages(reader, updated, with_waiting=False)[1]
+    _build(own_sample, updated, most_s=0.0)
+    later = {version_page(*one) for one in SiteState(updated).head.waiting_versions}
+    assert later < waits
+    build_in_turns(own_sample.reading, updated)
+    assert waiting(updated) == 0
+    assert {_pages(updated)[page] for page in versions} == {"a version of another release"}
