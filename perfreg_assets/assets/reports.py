@@ -11,7 +11,7 @@ from perfreg_assets.reports import site
 from perfreg_assets.reports.links import run_page
 from perfreg_assets.warehouse import runs as run_table
 
-MOST_S = 20.0
+MOST_S = 10.0
 """Where verdicts are given, too, somebody may wait for them: pages that an update of perfreg or another ω makes
 different are written for so long. On its own the step writes all, and that is asked for as long as some wait."""
 MOST_ALONE_S = 1800.0
