@@ -264,7 +264,6 @@ class _Build:
                     touched |= places
                     changed |= places if run.run_id not in unchanged else set()
                 self._state.put(run.run_id, now)
-        self._state.head.waiting = waiting + self._write_waiting(changes)
         for run_id in change_finder.gone(self._reader, changes):
             before = self._state.get(run_id)
             touched.add((before.app, before.version))
@@ -277,6 +276,7 @@ class _Build:
         put_off_versions = self._put_off_versions(touched - changed, changes)
         self._update_versions(touched - put_off_versions, drifted)
         self._write_waiting_versions(touched, put_off_versions)
+        self._state.head.waiting = waiting + self._write_waiting(changes)
         # Before what is noted of the build: one that is killed has the same apps to look at again.
         self._written += write_energy_page(
             self._reader, out_dir, None if self._is_first else {app for app, _ in touched}
