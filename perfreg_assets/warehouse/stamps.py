@@ -78,7 +78,12 @@ _SOURCES: dict[str, _Source] = {
     ),
     "history_sets": _Source("core.history_sets", "rows.run_no, rows.selected_at", "selected_at"),  # and candidates
     "run_barycenters": _Source("core.run_barycenters", "rows.run_no, rows.series, rows.barycenter_id", None),
-    "distances": _Source("core.distances", "rows.distance_id, rows.is_latest, rows.measured_at", "measured_at"),
+    # Whoever gives measurements again may give their moment, too: a row that is replaced keeps its number.
+    "distances": _Source(
+        "core.distances",
+        "rows.distance_id, rows.is_latest, rows.state, rows.distance, rows.q1, rows.q3, rows.measured_at",
+        "measured_at",
+    ),
     "verdicts": _Source(
         "core.verdicts",
         "rows.distance_id, rows.evaluated_at",
