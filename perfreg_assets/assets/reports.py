@@ -41,10 +41,10 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
         warehouse.publish()
     with warehouse.reading() as reader, watch.measure("report"):
         run_ids = run_table.ids_of_partitions(reader, context.partition_keys)
-        changed = write_pages(reader, settings, most_s=MOST_S)
-    if is_alone and site.waiting(settings.reports_dir):
+        changed = [] if is_alone else write_pages(reader, settings, most_s=MOST_S)
+    if is_alone:
         with watch.measure("report"):
-            changed += write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)
+            changed = write_all_pages(warehouse.reading, settings, most_s=MOST_ALONE_S)
     left = site.waiting(settings.reports_dir)
     if left:
         context.log.info("%d pages of other runs and versions are still as before the last update or change of ω", left)

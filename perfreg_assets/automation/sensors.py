@@ -255,7 +255,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
     order += unknown
     records = unfinished(context.instance, judge_versions.name)
     busy = under_way(records, order)
-    if records:  # each ends by writing every page that would come out different
+    if records:  # each ends by writing pages; those that wait still are asked for afterwards
         busy |= {key for key in found.keys if not found.of(key).due}
     wanted, again_at = due_requests(found, earlier(recent(context.instance, "upkeep")), busy=busy, now=time.time())
     requests = due_runs(found, wanted, order)[:REQUESTS_PER_TICK]
