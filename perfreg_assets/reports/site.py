@@ -47,6 +47,9 @@ OVERVIEW = "overview"
 """Stands for all pages that are no run's, where a run's id stands for its page."""
 GROUP_SIZE = 20
 """Run pages loaded at once: about 20 × 12 series × 13 runs of arrays."""
+MANY_CHANGED = 200
+"""Changed pages that an ingest writes in any case: more of them, half a minute's work, wait like those of which nothing
+changed, or it would be up to hours until a new run has its page."""
 VERSION_GROUP_SIZE = 50
 """Pages of versions of an app that were put off and are made together; each shows runs of the versions before it."""
 SAVED_EVERY_S = 30.0
@@ -71,9 +74,9 @@ def build_site(
     Args:
         server: address of `perfreg serve` that the pages' links name when opened from a file.
         due: run_id → what about it is being brought up to date, which its page then says.
-        most_s: pages of runs and versions that are there and of which nothing changed (another release, another ω made
-            them different) are written only for so long; those that are left wait for the next builds (`waiting`).
-            None: all at once.
+        most_s: pages of runs and versions that are there and of which nothing changed (another release made them
+            different), or else too many (another ω, everything decided anew: `MANY_CHANGED`), are written only for so
+            long; those that are left wait for the next builds (`waiting`). None: all at once.
 
     Returns:
         The written and removed pages, relative to `out_dir`.
@@ -240,18 +243,20 @@ class _Build:
         self._saved = time.monotonic()
         self._end = None if most_s is None else self._saved + most_s
         self._written: list[str] = []
+        self._are_many = False
 
     def run(self) -> list[str]:
         out_dir, salt = self._out_dir, _salt(self._server)
         write_assets(out_dir)
         changes = change_finder.find(self._reader, self._state, out_dir, self._order, salt=salt, due=self._due)
+        self._are_many = self._changed_pages(changes) > MANY_CHANGED
         touched: set[tuple[str, str]] = set()
         changed: set[tuple[str, str]] = set()
         waiting: list[str] = []
         for late, seen in change_finder.late_pages(
             self._reader, self._state, out_dir, self._order, changes, due=self._due
         ):
-            unchanged = {run.run_id for run in seen if self._is_unchanged(run.run_id, changes)}
+            unchanged = {run.run_id for run in seen if self._can_wait(run.run_id, changes)}
             for start in range(0, len(late), GROUP_SIZE):
                 put_off = self._put_off(late[start : start + GROUP_SIZE], unchanged)
                 waiting += [page.run.run_id for page in put_off]
@@ -284,13 +289,18 @@ class _Build:
         self._save(changes)
         return self._written
 
-    def _is_unchanged(self, run_id: str, changes: Changes) -> bool:
-        """Whether only what all pages depend on made a run's page different: another release, another ω."""
+    def _changed_pages(self, changes: Changes) -> int:
+        """Pages that are there of runs of which something else is stored now."""
+        known = ((self._state.get(run_id), stamp) for run_id, stamp in changes.stamps.items())
+        return sum(entry.page != "" and entry.stamp not in (0, stamp) for entry, stamp in known)
+
+    def _can_wait(self, run_id: str, changes: Changes) -> bool:
+        """Whether only what all pages depend on made a run's page different, or what made too many others so."""
         entry = self._state.get(run_id)
         is_same = entry.stamp in (0, changes.stamps.get(run_id)) and (
             self._due.get(run_id) == self._state.head.due.get(run_id)
         )
-        return changes.is_general and is_same and entry.page != ""
+        return entry.page != "" and (self._are_many or (changes.is_general and is_same))
 
     def _put_off(self, late: list[Late], unchanged: set[str]) -> list[Late]:
         """Those of some pages that wait, once the time is over."""
@@ -299,8 +309,8 @@ class _Build:
         return [page for page in late if page.run.run_id in unchanged and (self._out_dir / page.page).is_file()]
 
     def _put_off_versions(self, unchanged: set[tuple[str, str]], changes: Changes) -> set[tuple[str, str]]:
-        """The same of versions of whose runs none changed."""
-        if not self._is_over() or not changes.is_general:
+        """The same of versions of whose runs all can wait."""
+        if not self._is_over() or not (changes.is_general or self._are_many):
             return set()
         return {place for place in unchanged if self._state.version(*place).page}
 

@@ -1,5 +1,5 @@
 """After an update of perfreg every page would look different: those of runs of which nothing changed can wait, so that
-the others do not wait for them."""
+the others do not wait for them; and if something changed of all runs, those that are there already."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfreg_assets.reports import site, version_site
 from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.site import build_in_turns, build_site, waiting
 from perfreg_assets.reports.site_state import SiteState
-from perfreg_assets.warehouse import reviews, runs
+from perfreg_assets.warehouse import reviews, runs, verdicts
 from perfreg_assets.warehouse.lock import file_lock
 
 
@@ -154,3 +154,46 @@ def test_pages_of_versions_wait_too_but_for_those_of_which_a_run_changed(own_sam
     build_in_turns(own_sample.reading, updated)
     assert waiting(updated) == 0
     assert {_pages(updated)[page] for page in versions} == {"a version of another release"}
+
+
+def _another_omega(warehouse) -> None:
+    with warehouse.writing() as writer:
+        verdicts.make_current(writer, omega=1.25)
+
+
+def _everything_written_again(warehouse) -> None:
+    """As by a release that extracts series again: another moment in each row."""
+    with warehouse.writing() as writer:
+        writer.execute("UPDATE core.time_series SET extracted_at = extracted_at + INTERVAL 1 DAY")
+
+
+@pytest.mark.parametrize("change", [_another_omega, _everything_written_again])
+def test_where_something_changed_of_too_many_runs_those_without_a_page_come_first(
+    own_sample, sample_site, tmp_path, monkeypatch, change
+):
+    monkeypatch.setattr(site, "MANY_CHANGED", 2)
+    out = shutil.copytree(sample_site[1], tmp_path / "reports")
+    change(own_sample)
+    (out / "runs" / "shop-0002.html").unlink()
+    late = {*_due(own_sample, out)}
+    assert len(late) > site.MANY_CHANGED + 1
+    assert _build(own_sample, out, most_s=0.0) == {"shop-0002"}
+    assert {*_runs(out)} == late - {"shop-0002"}
+    assert SiteState(out).head.waiting_versions
+    assert _due(own_sample, out, with_waiting=False) == []
+    with own_sample.writing() as writer:  # one among the many that wait is no longer one of many
+        reviews.add(writer, "shop-0004", "accepted")
+    assert "shop-0004" in _build(own_sample, out, most_s=0.0)
+    build_in_turns(own_sample.reading, out)
+    assert waiting(out) == 0
+    _build(own_sample, tmp_path / "at_once")
+    assert _pages(out) == _pages(tmp_path / "at_once")
+
+
+def test_what_changed_of_a_few_runs_is_written_at_once(own_sample, sample_site, tmp_path, monkeypatch):
+    out = shutil.copytree(sample_site[1], tmp_path / "reports")
+    with own_sample.writing() as writer:
+        reviews.add(writer, "shop-0003", "accepted")
+        reviews.add(writer, "shop-0004", "accepted")
+    assert {"shop-0003", "shop-0004"} <= _build(own_sample, out, most_s=0.0)
+    assert waiting(out) == 0
