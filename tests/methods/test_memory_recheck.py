@@ -1,4 +1,4 @@
-"""The second check of memory, against scikit-learn's DBSCAN and the local outlier factor written down from its paper."""
+"""The second check of memory, against scikit-learn's DBSCAN and the local outlier factor as its paper has it."""
 
 from __future__ import annotations
 
