@@ -256,9 +256,9 @@ class _Build:
         for late, seen in change_finder.late_pages(
             self._reader, self._state, out_dir, self._order, changes, due=self._due
         ):
-            unchanged = {run.run_id for run in seen if self._can_wait(run.run_id, changes)}
+            patient = {run.run_id for run in seen if self._can_wait(run.run_id, changes)}
             for start in range(0, len(late), GROUP_SIZE):
-                put_off = self._put_off(late[start : start + GROUP_SIZE], unchanged)
+                put_off = self._put_off(late[start : start + GROUP_SIZE], patient)
                 waiting += [page.run.run_id for page in put_off]
                 self._write_pages([page for page in late[start : start + GROUP_SIZE] if page not in put_off])
             for run in seen:
@@ -267,7 +267,7 @@ class _Build:
                 if run.run_id in changes.stamps or run.run_id in changes.touched:
                     places = {(before.app, before.version), (now.app, now.version)}
                     touched |= places
-                    changed |= places if run.run_id not in unchanged else set()
+                    changed |= places if run.run_id not in patient else set()
                 self._state.put(run.run_id, now)
         for run_id in change_finder.gone(self._reader, changes):
             before = self._state.get(run_id)
@@ -302,17 +302,17 @@ class _Build:
         )
         return entry.page != "" and (self._are_many or (changes.is_general and is_same))
 
-    def _put_off(self, late: list[Late], unchanged: set[str]) -> list[Late]:
+    def _put_off(self, late: list[Late], patient: set[str]) -> list[Late]:
         """Those of some pages that wait, once the time is over."""
         if not self._is_over():
             return []
-        return [page for page in late if page.run.run_id in unchanged and (self._out_dir / page.page).is_file()]
+        return [page for page in late if page.run.run_id in patient and (self._out_dir / page.page).is_file()]
 
-    def _put_off_versions(self, unchanged: set[tuple[str, str]], changes: Changes) -> set[tuple[str, str]]:
+    def _put_off_versions(self, patient: set[tuple[str, str]], changes: Changes) -> set[tuple[str, str]]:
         """The same of versions of whose runs all can wait."""
         if not self._is_over() or not (changes.is_general or self._are_many):
             return set()
-        return {place for place in unchanged if self._state.version(*place).page}
+        return {place for place in patient if self._state.version(*place).page}
 
     def _update_versions(self, touched: Iterable[tuple[str, str]], drifted: Collection[tuple[str, str]] = ()) -> None:
         self._written += version_site.update(
