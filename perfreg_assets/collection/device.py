@@ -708,17 +708,19 @@ _BACKGROUND = (
     'setsid sh -c \'log=$1; shift; "$@"; echo $? >"$log.rc.part"; mv "$log.rc.part" "$log.rc"\' sh "$log" "$@" '
     '</dev/null >"$log" 2>&1 & echo $! >"$log.pid"; echo $!'
 )
-_POLL_BACKGROUND = (
+_STATE_OF = (
+    # A process that has ended and is not reaped yet is still there for kill, and may be gone after any look at it:
+    # the state is read once, and only where nothing could be read it is asked whether the process is there at all.
+    'state_of() { s=$(sed -n "s/^State:[[:space:]]*//p" "/proc/$1/status" 2>/dev/null | cut -c1); '
+    '[ -n "$s" ] || { [ -e "/proc/$1" ] && s=unknown; }; echo "$s"; }; '
+)
+_POLL_BACKGROUND = _STATE_OF + (
     # The return code is looked for before the process: the other way round a process that ends in between is lost.
     'rc=$(cat "$1.rc" 2>/dev/null); if [ -n "$rc" ]; then echo "$rc"; '
-    # A process that has ended and is not reaped yet is still there for kill.
-    'elif [ -e "/proc/$3" ] && ! grep -q "^State:[[:space:]]*[ZX]" "/proc/$3/status" 2>/dev/null; then echo running; '
+    'elif case "$(state_of "$3")" in ""|[ZX]) false;; esac; then echo running; '
     'else rc=$(cat "$1.rc" 2>/dev/null); echo "${rc:-gone}"; fi; tail -c "+$2" "$1" 2>/dev/null'
 )
-_PROCESS_STATE = (
-    '[ -e "/proc/$1" ] || exit 0; '
-    'state=$(sed -n "s/^State:[[:space:]]*//p" "/proc/$1/status" 2>/dev/null | cut -c1); echo "${state:-unknown}"'
-)
+_PROCESS_STATE = _STATE_OF + 'state_of "$1"'
 _KILL = (
     # `kill -TERM -- -PID` is an error in some shells; this spelling is POSIX's.
     'end() { kill -s "$1" -- "-$2" 2>/dev/null; kill -s "$1" "$2" 2>/dev/null; true; }; '

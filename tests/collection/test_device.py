@@ -2,10 +2,14 @@
 
 import hashlib
 import os
+import shutil
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
+from perfreg_assets.collection import device as device_module
 from perfreg_assets.collection.device import AdbServer, AttachedDevice, Device, parse_devices
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -103,6 +107,32 @@ def test_a_background_process_survives_a_lost_cable_and_is_ended_with_its_childr
     standin._wait_for(lambda: not standin.processes_named("sleep 50"), "the processes to end")
     assert device.marked_processes() == []
     assert process.poll()[0] == -1  # ended from outside: no return code
+
+
+@pytest.mark.parametrize(("script", "arguments", "gone"), [
+    (device_module._POLL_BACKGROUND, ["{log}", "1", "{pid}"], "gone"),
+    (device_module._PROCESS_STATE, ["{pid}"], ""),
+])  # fmt: skip
+def test_a_process_that_is_reaped_while_it_is_looked_at_is_gone(script, arguments, gone, tmp_path):
+    process = subprocess.Popen(["true"])
+    while f"{process.pid} (true) Z" not in Path(f"/proc/{process.pid}/stat").read_text():
+        time.sleep(0.01)
+    for name in ("grep", "sed"):  # whatever reads the state first waits until the process is reaped
+        tool = tmp_path / name
+        tool.write_text(
+            f"#!/bin/sh\ntouch {tmp_path}/reached\nwhile [ ! -e {tmp_path}/reaped ]; do sleep .01; done\n"
+            f'exec {shutil.which(name)} "$@"\n'
+        )
+        tool.chmod(0o755)
+    values = [argument.format(log=tmp_path / "log", pid=process.pid) for argument in arguments]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    look = subprocess.Popen(["sh", "-c", script, "sh", *values], env=environment, stdout=subprocess.PIPE, text=True)
+    while not (tmp_path / "reached").exists():
+        assert look.poll() is None
+        time.sleep(0.01)
+    process.wait()
+    (tmp_path / "reaped").touch()
+    assert look.communicate(timeout=30)[0].strip() == gone
 
 
 @pytest.mark.device
