@@ -3,6 +3,7 @@
 import dagster as dg
 
 from perfreg_assets.assets import presentation
+from perfreg_assets.assets.markdown_image import PNG, markdown_image
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -10,7 +11,6 @@ from perfreg_assets.assets.taking_in_benchmarks import take_in_folders
 from perfreg_assets.model import benchmarks as model
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reports.benchmark_pictures import draw_means
-from perfreg_assets.reports.charts import markdown_image
 from perfreg_assets.warehouse import benchmarks as table
 
 
@@ -90,7 +90,7 @@ def benchmark_verdicts(context: dg.AssetExecutionContext, project: Project) -> N
                 "dagster/partition_row_count": sum(states[key].values()),
                 **states[key],
                 "benchmarks_measured_now": len(measured),
-                **({"preview": dg.MetadataValue.md(markdown_image(picture, caption))} if picture else {}),
+                **({"preview": dg.MetadataValue.md(markdown_image(picture, caption, PNG))} if picture else {}),
                 **described,
                 **watch.metadata(len(keys)),
             },

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import dagster as dg
 
+from perfreg_assets.assets.markdown_image import SVG, markdown_image
 from perfreg_assets.collection.registry import Registration
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.charts import markdown_image
 from perfreg_assets.reports.links import run_page, version_page
 from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.templating import limit_multiple
@@ -18,7 +18,7 @@ from perfreg_assets.warehouse.dictionary import columns_of
 from perfreg_assets.warehouse.histories import Member
 from perfreg_assets.warehouse.version_verdicts import WHOLE
 
-PICTURED_PARTITIONS = 20  # a picture takes 0.2 s: a backfill of the whole history does without
+PICTURED_PARTITIONS = 20  # each is kept in Dagster's storage for good: a backfill of the whole history does without
 
 
 def version_table(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, dg.MetadataValue]:
@@ -138,7 +138,7 @@ def of_partitions(
 ) -> dict[str, dict[str, dg.MetadataValue | dg.TableSchema]]:
     """By partition what its rows of a mart show beside their numbers; pictures only where the partitions are few.
 
-    One step of a job asks for it, the last that knows of windows: drawing takes longer than many a step.
+    One step of a job asks for it, the last that knows of windows.
     """
     described = columns(reader, mart)
     few = len(run_ids) <= PICTURED_PARTITIONS
@@ -179,6 +179,8 @@ def picture(reader: Reader, run_ids: list[str], settings: Settings) -> dict[str,
     if worst is None:
         return {}
     return {
-        "preview": dg.MetadataValue.md(f"**{worst.caption}**\n\n{markdown_image(worst.png, worst.caption)}"),
+        "preview": dg.MetadataValue.md(
+            f"**{worst.caption}**\n\n{markdown_image(worst.svg.encode(), worst.caption, SVG)}"
+        ),
         "report": dg.MetadataValue.url(f"{settings.reports_address}/{run_page(worst.run_id)}"),
     }

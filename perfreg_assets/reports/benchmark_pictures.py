@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perfreg_assets import figures
 from perfreg_assets.reports.benchmark_data import VERSIONS, family_view
-from perfreg_assets.reports.charts import ALERT_COLOUR, HISTORY_COLOUR, RUN_COLOUR, TEXT_COLOUR
+from perfreg_assets.reports.colours import ALERT_COLOUR, HISTORY_COLOUR, RUN_COLOUR, TEXT_COLOUR
 from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse.connection import Reader
 

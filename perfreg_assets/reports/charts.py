@@ -1,11 +1,10 @@
 """One still picture per series: the run with its history, barycenter and suspicious windows, and the box plot beside.
 
-For places that show an image but run no script: Dagster's Markdown metadata, the console demo, a chat.
+A PNG, for places that show images but run no script: a comment in CI, the console demo, a chat.
 """
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,16 +12,12 @@ import numpy as np
 from perfreg_assets import figures
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import BoxPlot, box_plot
+from perfreg_assets.reports.colours import ALERT_COLOUR, HISTORY_COLOUR, RUN_COLOUR, TEXT_COLOUR
 from perfreg_assets.reports.data import SeriesView
 from perfreg_assets.reports.series_chart import series_chart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-RUN_COLOUR = "#0072B2"
-HISTORY_COLOUR = "#66727F"
-ALERT_COLOUR = "#D55E00"
-TEXT_COLOUR = "#1B2127"
 
 
 def draw_series(series: SeriesView, *, title: str | None = None, width_px: int = 760, height_px: int = 260) -> bytes:
@@ -36,12 +31,6 @@ def draw_series(series: SeriesView, *, title: str | None = None, width_px: int =
         axes = figure.subplots()
     _draw_time(axes, series, title or wording.series_label(series.name))
     return figures.as_png(figure)
-
-
-def markdown_image(png: bytes, alt: str) -> str:
-    """The picture inside a Markdown text; `alt` is kept from closing the brackets."""
-    clean = alt.replace("\\", "").replace("[", "(").replace("]", ")").replace("\n", " ")
-    return f"![{clean}](data:image/png;base64,{base64.b64encode(png).decode('ascii')})"
 
 
 def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from perfreg_assets.reports import loading
 from perfreg_assets.reports.charts import draw_series
+from perfreg_assets.reports.data import SeriesView
+from perfreg_assets.reports.svg_picture import svg_of
 from perfreg_assets.reports.wording import series_label
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.connection import Reader
@@ -15,12 +17,23 @@ from perfreg_assets.warehouse.run_conditions import of
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A PNG of one series of one run, and what it shows in words."""
+    """One series of one run to be drawn, and what it shows in words."""
 
     run_id: str
     series: str
     state: str
-    png: bytes
+    title: str
+    view: SeriesView
+
+    @property
+    def png(self) -> bytes:
+        """For places that show nothing else; matplotlib draws it."""
+        return draw_series(self.view, title=self.title)
+
+    @property
+    def svg(self) -> str:
+        """The same for places that show SVG, and for those who draw with each run."""
+        return svg_of(self.view, self.title)
 
     @property
     def caption(self) -> str:
@@ -55,4 +68,4 @@ def picture_of_worst(reader: Reader, run_ids: Collection[str] | None = None) -> 
     run_id, series, version_name, state = rows[0]
     title = f"{series_label(series)} · {run_id} · {version_name} · {state}"
     view = loading.load_series_view(reader, run_id, series)
-    return Picture(run_id, series, state, draw_series(view, title=title))
+    return Picture(run_id, series, state, title, view)

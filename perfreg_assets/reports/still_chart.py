@@ -35,14 +35,14 @@ def still_chart(chart: SeriesChart, path: Mapping[str, Any] | None, span_s: floa
     if not np.isfinite(chart.values).any():
         return Markup("")
     low, high = chart.range()
-    parts = ['<div class="still" aria-hidden="true"><div class="plot">', _plot(chart, low, high, span_s)]
+    parts = ['<div class="still" aria-hidden="true"><div class="plot">', _svg(plot_parts(chart, low, high, span_s))]
     parts += [
         f'<i class="hatched" style="left:{100 * start / span_s:.2f}%;width:{100 * (end - start) / span_s:.2f}%"></i>'
         for start, end in chart.unexamined
     ]
     parts += [
         f'<span class="y" style="bottom:{100 * (tick - low) / (high - low):.1f}%">{text}</span>'
-        for tick, text in _ticks(low, high)
+        for tick, text in ticks(low, high)
     ]
     parts.append(f'<b class="unit">{escape(chart.axis)}</b></div>')
     if path is not None:
@@ -51,7 +51,7 @@ def still_chart(chart: SeriesChart, path: Mapping[str, Any] | None, span_s: floa
         parts.append(f'<div class="profile">{_profile(chart, span_s)}</div>')
     parts += [
         f'<span class="x" style="left:calc(56px + (100% - 64px) * {tick / span_s:.4f})">{text} s</span>'
-        for tick, text in _ticks(0.0, span_s)
+        for tick, text in ticks(0.0, span_s)
     ]
     return Markup("".join((*parts, "</div>")))  # numbers, and one unit that is escaped
 
@@ -75,7 +75,7 @@ def still_box(box: BoxPlot, *, is_anomalous: bool) -> Markup:
         return f"{at(begin)};height:{100 * (end - begin) / (high - low):.1f}%"
 
     parts = [f'<b class="scale">{escape(box.title)}</b><div class="plot">']
-    parts += [f'<span class="y" style="{at(tick)}">{text}</span>' for tick, text in _ticks(low, high)]
+    parts += [f'<span class="y" style="{at(tick)}">{text}</span>' for tick, text in ticks(low, high)]
     parts.append(f'<i class="whiskers" style="{tall(box.low, box.high)}"></i>')
     parts.append(
         f'<i class="quartiles" style="{tall(box.q1, box.q3)}"></i><i class="median" style="{at(box.median)}"></i>'
@@ -90,7 +90,9 @@ def still_box(box: BoxPlot, *, is_anomalous: bool) -> Markup:
     )  # numbers, and texts that are escaped
 
 
-def _plot(chart: SeriesChart, low: float, high: float, span_s: float) -> str:
+def plot_parts(chart: SeriesChart, low: float, high: float, span_s: float) -> list[str]:
+    """Band, windows and lines as elements of an SVG of `WIDTH` × `HEIGHT`, marked by class; the run's line last."""
+
     def line(values: Floats) -> list[tuple[int, int]]:
         return [
             (round(WIDTH * at * chart.interval_s / span_s), round(HEIGHT * (high - value) / (high - low)))
@@ -113,7 +115,7 @@ def _plot(chart: SeriesChart, low: float, high: float, span_s: float) -> str:
     for kind, values in (("history", chart.barycenter), ("run", chart.values)):
         if values is not None:
             parts += [f'<polyline class="{kind}" points="{_points(one)}"/>' for one in _stretches(values, line)]
-    return _svg(parts)
+    return parts
 
 
 def _profile(chart: SeriesChart, span_s: float) -> str:
@@ -186,7 +188,7 @@ def _thinned(values: Floats) -> list[tuple[float, float]]:
     return found
 
 
-def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
     """About `TICKS` round numbers within the range, with their texts."""
     if not high > low:
         return []

@@ -138,7 +138,7 @@ def _metadata(recorded, asset):
 def test_metadata_shows_numbers_pictures_and_columns(recorded):
     metadata, windows = (_metadata(recorded, asset) for asset in ("verdicts", "discords"))
     assert "preview" not in metadata, "drawn once a job, where the windows are known"
-    assert "data:image/png;base64," in windows["preview"].value
+    assert "data:image/svg+xml;base64," in windows["preview"].value
     assert metadata["runs"].value == 6
     assert metadata["judged_runs"].value == 6
     header, _, *lines = metadata["axes"].value.splitlines()

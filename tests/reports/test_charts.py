@@ -1,4 +1,4 @@
-"""The still picture of a series for Markdown and the console demo."""
+"""The still picture of a series, as PNG for comments and the console demo, as SVG for Dagster's metadata."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import hashlib
 import io
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from perfreg_assets import detection
+from perfreg_assets.assets.markdown_image import SVG, markdown_image
 from perfreg_assets.reports import charts
 from perfreg_assets.reports.box_plot import box_plot
-from perfreg_assets.reports.charts import ALERT_COLOUR, draw_series, markdown_image
+from perfreg_assets.reports.charts import draw_series
+from perfreg_assets.reports.colours import ALERT_COLOUR
 from perfreg_assets.reports.data import Place
 from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.site_assets import contents
+from perfreg_assets.reports.svg_picture import svg_of
 
 # of plotly.js-cartesian-dist-min 4.1.1 in the npm registry
 PLOTLY_SHA256 = "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
@@ -118,11 +122,68 @@ def test_gaps_and_histories_without_spread_are_drawn(builders):
 
 
 def test_markdown_holds_the_picture_and_a_harmless_text(builders):
-    png = draw_series(builders.series("cpu_app"))
-    text = markdown_image(png, "CPU [x](javascript:alert(1))\n# head")
-    found = re.fullmatch(r"!\[([^\[\]\n]*)\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", text)
+    svg = svg_of(builders.series("cpu_app"), "title").encode()
+    text = markdown_image(svg, "CPU [x](javascript:alert(1))\n# head", SVG)
+    found = re.fullmatch(r"!\[([^\[\]\n]*)\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", text)
     assert found is not None
-    assert base64.b64decode(found[2]) == png
+    assert base64.b64decode(found[2]) == svg
+
+
+def _elements(svg: str) -> list[tuple[str, str, str]]:
+    """(Tag, class, text) of all elements; an error where it is no XML."""
+    return [
+        (one.tag.rpartition("}")[2], one.get("class", ""), one.text or "") for one in ElementTree.fromstring(svg).iter()
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["商店の画面 🙂", "$x_{$ \\frac", "</text><script>alert(1)</script>", 'a"b\x00\x1b&amp;']
+)
+def test_names_in_any_script_are_text_of_the_svg(builders, name):
+    found = _elements(svg_of(builders.series("rss_app"), name))
+    assert ("text", "title", re.sub("[\x00\x1b]", "�", name)) in found
+    assert {tag for tag, _, _ in found}.isdisjoint({"script", "image", "a", "foreignObject"})
+
+
+def test_the_svg_marks_windows_and_the_runs_own_distance_only_when_anomalous(builders):
+    bad = _elements(svg_of(builders.series("rss_app", state="anomalous", leak=6e5), "bad"))
+    good = _elements(svg_of(builders.series("rss_app", state="normal"), "good"))
+    for found, is_marked in ((bad, True), (good, False)):
+        assert any(one[:2] == ("path", "own alarm") for one in found) == is_marked
+        assert any(one[:2] == ("path", "own") for one in found) != is_marked
+        assert any(one[:2] == ("rect", "window") for one in found) == is_marked
+        assert any(one[:2] == ("path", "line limit") for one in found), "the limit is in both"
+        assert any(one[:2] == ("polyline", "run") for one in found)
+
+
+def test_the_svgs_legend_names_each_kind_that_is_drawn_once(builders):
+    series = builders.series("rss_app", state="anomalous", leak=6e5)
+    (window, *_) = series.discords
+    twice = replace(series, discords=(window, window), place=Place("windows", None, 15.0, 172.0))
+    names = [text for tag, kind, text in _elements(svg_of(twice, "title")) if (tag, kind) == ("text", "name")]
+    legend = [name for name in names if name not in ("s", "score")]
+    assert legend == [
+        "this run",
+        "barycenter",
+        f"{series.band.run_count} earlier runs, 10–90 %",
+        "suspicious",
+        "not examined",
+    ]
+
+
+def test_the_svg_says_why_a_series_is_missing_and_draws_gaps_and_no_spread(builders):
+    series = builders.series("rss_app", state="anomalous")
+    gone = replace(series, values=None, distances=(), missing_reason="no mem.rss counters")
+    assert ("text", "message", "no mem.rss counters") in _elements(svg_of(gone, "title"))
+    values = series.values.copy()
+    values[10:50] = np.nan
+    flat = replace(series.distances[0], q1=9.0, q3=9.0, history_distances=(9.0, 9.0, 9.0))
+    bare = replace(series, values=values, distances=(flat,), band=None, barycenter=None, discords=())
+    svg = svg_of(bare, "title")
+    assert sum(one[:2] == ("polyline", "run") for one in _elements(svg)) == 2, "a gap is no line"
+    assert "nan" not in svg
+    assert svg == svg_of(bare, "title")
+    assert len(svg) < 60_000
 
 
 def test_the_worst_picture_is_of_the_series_farthest_beyond_its_limit(sample_site):
@@ -138,6 +199,7 @@ def test_the_worst_picture_is_of_the_series_farthest_beyond_its_limit(sample_sit
     assert (found.run_id, found.series) == worst[0]
     assert found.caption == f"{found.series} of {found.run_id}, anomalous"
     assert _pixels(found.png).shape == (260, 760, 3)
+    assert any(kind == "title" and found.run_id in text for _, kind, text in _elements(found.svg))
     assert calm is None, "that run has no history, so nothing was judged"
 
 
