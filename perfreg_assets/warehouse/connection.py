@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
+from perfreg_assets.warehouse.holding import HELD, Holding
 from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
@@ -173,21 +174,18 @@ class Warehouse:
             Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_UNREADABLE.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)):
+        with self._holding() as held:
             require_free_space(self.path, expected_bytes=expected_bytes)
             with self._disk_full_is_clear():
-                connection = self._open()
-                try:
-                    migrations.migrate(connection, data=self.data)
-                    connection.execute("BEGIN TRANSACTION")
-                    writer = Writer(connection, self.data, state=self._state())
-                    yield writer
-                    self._unpublished.touch()
-                    connection.execute("COMMIT")
-                finally:
-                    # An open transaction is rolled back by closing: nothing of a failed block stays.
-                    connection.close()
+                connection = held.connection(self._migrated)
+                connection.execute("BEGIN TRANSACTION")
+                writer = Writer(connection, self.data, state=self._state())
+                # An open transaction is rolled back by closing: nothing of a failed block stays.
+                yield writer
+                self._unpublished.touch()
+                connection.execute("COMMIT")
             if self._is_publishing_due():
+                held.close()
                 self._publish()
             writer.left = self._state()
 
@@ -201,7 +199,8 @@ class Warehouse:
         Raises:
             Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
         """
-        with file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)):
+        with self._holding() as held:
+            held.close()
             require_free_space(self.path, expected_bytes=database.stat().st_size)
             log = self.path.with_name(f"{self.path.name}.wal")
             for own in (log, self.path):  # the log first: it means nothing to another database
@@ -209,11 +208,7 @@ class Warehouse:
                     os.replace(own, own.with_name(f"{own.name}.replaced"))
             os.replace(database, self.path)
             with self._disk_full_is_clear():
-                connection = self._open()
-                try:
-                    migrations.migrate(connection, data=self.data)
-                finally:
-                    connection.close()
+                self._migrated().close()
             self._publish(may_be_fewer=True)  # somebody said so
 
     @property
@@ -234,9 +229,10 @@ class Warehouse:
         """
         if not self.has_unpublished:
             return False
-        with file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)):
+        with self._holding() as held:
             if not self.has_unpublished:  # another process did while we waited
                 return False
+            held.close()
             self._publish()
         return True
 
@@ -288,11 +284,11 @@ class Warehouse:
             Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE, within a job WAREHOUSE_LOCKED.
         """
         if self._publish_every_s and self.has_unpublished:
-            with (
-                file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path)),
-                self._attached_again(self.path, self._state()) as reader,
-            ):
-                yield reader
+            with self._holding() as held:
+                connection = held.connection(self._migrated)
+                connection.execute("BEGIN TRANSACTION READ ONLY")
+                yield Reader(connection, self.data, state=self._state())
+                connection.execute("ROLLBACK")
             return
         if not self.published.is_file():
             raise Rejected(Reason.WAREHOUSE_MISSING, f"{self.published} does not exist")
@@ -331,12 +327,39 @@ class Warehouse:
             instance.end()
 
     @contextmanager
-    def _attached_again(self, path: Path, state: State | None = None) -> Iterator[Reader]:
+    def _attached_again(self, path: Path) -> Iterator[Reader]:
         """As `_attached`, for the steps of a job: what they ask is made by nobody but them."""
         with KEPT.one_for(path, self.data.root, lambda made: _shut_in(made, self.data)) as instance:
             with _readable(path):
                 instance.attach(path)
-            yield Reader(instance.connection, self.data, state=state)
+            yield Reader(instance.connection, self.data)
+
+    @contextmanager
+    def _holding(self) -> Iterator[Holding]:
+        """The writers' lock and, once asked for, the file open under it. The steps of a job hand both on."""
+
+        def lock() -> AbstractContextManager[None]:
+            return file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path))
+
+        if self._publish_every_s:
+            with HELD.one_for(str(self.path), self.data.root, lock) as holding:
+                yield holding
+            return
+        HELD.end(str(self.path), self.data.root)
+        holding = Holding(lock())
+        try:
+            yield holding
+        finally:
+            holding.end()
+
+    def _migrated(self) -> duckdb.DuckDBPyConnection:
+        connection = self._open()
+        try:
+            migrations.migrate(connection, data=self.data)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _open(self, *, is_shut_in: bool = True) -> duckdb.DuckDBPyConnection:
         if recovering.is_lost(self.path) and not recovering.bring_back(self.path, self.published):

@@ -17,7 +17,8 @@ from pathlib import Path
 from perfreg_assets.process_life import is_alive
 from perfreg_assets.reasons import Reason, Rejected
 
-_POLL_S = 0.02
+POLL_S = 0.02
+"""How often who waits for a lock looks."""
 
 
 @contextmanager
@@ -33,9 +34,10 @@ def file_lock(path: Path, *, timeout_s: float, what: str) -> Iterator[None]:
         path,
         timeout=timeout_s,
         mode=0o644,
-        poll_interval=_POLL_S,
+        poll_interval=POLL_S,
         fallback_to_soft=False,  # a lock that is only a file outlives a killed holder
         on_acquired=_sign,
+        thread_local=False,  # a timer may release what another thread took
     )
     try:
         lock.acquire()
