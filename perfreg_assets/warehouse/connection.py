@@ -137,8 +137,8 @@ class Warehouse:
     """One DuckDB file, its published copy and the folder with the large values of both.
 
     Args:
-        publish_every_s: 0: every write is published. Else, for the steps of a job, it is published only if the last
-            time is longer ago, and readings see the latest write; whoever ends the job calls `publish`.
+        publish_every_s: 0: every write is published. Else, for the steps of a job, it is published only if some of it
+            waits that long already, and readings see the latest write; whoever ends the job calls `publish`.
         data: a folder or a URL of an object store; default: `<stem>.data` beside the file.
     """
 
@@ -182,7 +182,8 @@ class Warehouse:
                 writer = Writer(connection, self.data, state=self._state())
                 # An open transaction is rolled back by closing: nothing of a failed block stays.
                 yield writer
-                self._unpublished.touch()
+                if not self.has_unpublished:  # its time is that of the first write that waits
+                    self._unpublished.touch()
                 connection.execute("COMMIT")
             if self._is_publishing_due():
                 held.close()
@@ -299,7 +300,7 @@ class Warehouse:
     def _is_publishing_due(self) -> bool:
         if not self._publish_every_s or not self.published.exists():
             return True
-        return time.time() - self.published.stat().st_mtime >= self._publish_every_s
+        return time.time() - self._unpublished.stat().st_mtime >= self._publish_every_s
 
     def _publish(self, *, may_be_fewer: bool = False) -> None:
         with self._disk_full_is_clear():

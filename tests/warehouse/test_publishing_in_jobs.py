@@ -43,10 +43,20 @@ def test_a_step_reads_what_the_one_before_wrote_and_others_when_the_job_ends(war
 
 def test_a_long_job_is_seen_to_advance(warehouse, job):
     note(job, "early")
-    grow_old(warehouse.published, 31)
+    grow_old(job.path.with_name(f"{job.path.name}.unpublished"), 31)
     note(job, "late")
     assert notes(warehouse) == ["early", "late"]
     assert not warehouse.has_unpublished
+
+
+def test_a_job_after_a_quiet_time_publishes_once_at_its_end(warehouse, job):
+    note(warehouse, "before")
+    grow_old(warehouse.published, 3600)
+    note(job, "first step")
+    note(job, "second step")
+    assert notes(warehouse) == ["before"]
+    assert job.publish()
+    assert notes(warehouse) == ["before", "first step", "second step"]
 
 
 def test_what_a_killed_job_wrote_is_published_by_whoever_writes_or_publishes_next(warehouse, job):
