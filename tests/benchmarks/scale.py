@@ -9,7 +9,8 @@ of the ingest runs in a process of its own; its figures leave out start and impo
 
 Stages: `total` is one further ingest (median of K), `step …` its Dagster steps with what Dagster does around them,
 `engine` all child processes' part of it, `publish` that of copying the warehouse for readers; the peak of `total` is
-without the engine's. `process` is `perfreg ingest` of one run as a command of its own, from start to exit.
+without the engine's. `process` is `perfreg ingest` of one run as a command of its own, from start to exit. `--only
+update` measures that command after an update of perfreg, when everything is looked at and all pages are due.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [path for path in (str(HERE), str(ROOT)) if path not in sys.path]
 
 from cost import Cost  # noqa: E402  (the folder is put on the path above)
-from scale_stages import Stages, measurements  # noqa: E402
+from scale_stages import UPDATE, Stages, measurements  # noqa: E402
 
 
 def run(*arguments: str) -> str:
@@ -92,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.n:
         parser.error("how many runs? For instance: scale.py 1000 10000")
     chosen = [
-        name for name in measurements(options.ingests) if not options.only or name.startswith(tuple(options.only))
+        name
+        for name in measurements(options.ingests)
+        if (name.startswith(tuple(options.only)) if options.only else name != UPDATE)
     ]
     if not chosen:
         parser.error(f"nothing is called so; there are {', '.join(measurements(options.ingests))}")

@@ -10,14 +10,14 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from unittest import mock
 
 from cost import NOTHING, Cost, Meter, children_peak_bytes
-from made_up_runs import next_run, settings_of
+from made_up_runs import next_run, pretend_pages, settings_of
 
 from perfreg_assets.assets.outstanding import outstanding
 from perfreg_assets.assets.project import Project
@@ -27,7 +27,7 @@ from perfreg_assets.bundled import sql_dir
 from perfreg_assets.collection import registry
 from perfreg_assets.definitions import build_defs
 from perfreg_assets.methods.warmup import warm_up
-from perfreg_assets.model import freshness
+from perfreg_assets.model import freshness, settled
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reports import site
 from perfreg_assets.reports.loading_causes import told_version_causes
@@ -38,6 +38,7 @@ from perfreg_assets.warehouse.queries import run_query
 ROOT = Path(__file__).resolve().parents[2]
 Stages = dict[str, Cost]
 INGEST = "ingest"  # the measurement that gives many stages
+UPDATE = "update"  # the one that takes minutes, and only runs when asked for
 _STEP = re.compile(r"step \d+ of \d+, (?P<name>[^:]+):")
 OMEGA = 1.234567  # nobody's: what is stored at it is removed again
 
@@ -192,6 +193,22 @@ def measure_outstanding(folder: Path) -> Stages:
 
 def measure_process(folder: Path) -> Stages:
     """The command as people type it; its children are counted, so all of it is."""
+    return {"process": _process(folder)}
+
+
+def measure_update(folder: Path) -> Stages:
+    """The command after an update of perfreg: nothing is known to hold, and all pages would come out different. The
+    first, and the next, of which every page that was there waits. The pages are pretended anew afterwards."""
+    settings = settings_of(folder)
+    for name in (settled.FILE, settled.LOOK):
+        (settings.home_dir / name).unlink(missing_ok=True)
+    elsewhere = {"PERFREG_REPORTS_URL": f"{settings.reports_address}/elsewhere"}
+    found = {name: _process(folder, elsewhere) for name in ("process, first after an update", "process, pages waiting")}
+    pretend_pages(settings)
+    return found
+
+
+def _process(folder: Path, variables: Mapping[str, str] | None = None) -> Cost:
     settings, given = settings_of(folder), next_run(folder)
     environment = {
         # Whoever keeps Python from writing bytecode would have every module of the project compiled each time.
@@ -199,6 +216,7 @@ def measure_process(folder: Path) -> Stages:
         "PERFREG_WAREHOUSE": str(settings.warehouse),
         "PERFREG_HOME": str(settings.home_dir),
         "PYTHONPATH": str(ROOT),
+        **(variables or {}),
     }
     meter = Meter()
     command = [sys.executable, "-m", "perfreg_assets.cli", "ingest", str(given)]
@@ -206,7 +224,7 @@ def measure_process(folder: Path) -> Stages:
     cost = meter.lap()
     if done.returncode:
         raise SystemExit(f"perfreg ingest failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return {"process": Cost(cost.cpu_s, cost.children_cpu_s, cost.bytes_written, children_peak_bytes())}
+    return Cost(cost.cpu_s, cost.children_cpu_s, cost.bytes_written, children_peak_bytes())
 
 
 @contextmanager
@@ -228,6 +246,7 @@ def measurements(ingests: int) -> dict[str, Callable[[Path], Stages]]:
         "versions": measure_version_causes,
         **{f"look-up {mart}": lambda folder, mart=mart: measure_look_up(folder, mart) for mart in LOOK_UPS},
         **{f"example {path.stem}": lambda folder, path=path: measure_example(folder, path) for path in examples},
+        UPDATE: measure_update,
     }
 
 
