@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,8 @@ from perfreg_assets.traces.call_log import LineCounts, read_call_log
 from perfreg_assets.traces.call_log_template import Template
 from perfreg_assets.warehouse import call_logs as table
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.moments import of_epoch_us
 from perfreg_assets.warehouse.rows import Table
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -285,7 +284,7 @@ def _rows(analysis: Analysis, key: str) -> dict[Table[Any], list[Any]]:
                 call_log_id=key,
                 service=window.service,
                 window_index=window.window_index,
-                window_at=_EPOCH + timedelta(milliseconds=window.start_ms),
+                window_at=of_epoch_us(1000 * window.start_ms),
                 window_s=analysis.window_s,
                 call_count=window.call_count,
                 calls_per_s=window.calls_per_s,
@@ -298,4 +297,4 @@ def _rows(analysis: Analysis, key: str) -> dict[Table[Any], list[Any]]:
 
 
 def _moment(time_ms: int | None) -> datetime | None:
-    return None if time_ms is None else _EPOCH + timedelta(milliseconds=time_ms)
+    return None if time_ms is None else of_epoch_us(1000 * time_ms)
