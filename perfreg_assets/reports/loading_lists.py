@@ -28,7 +28,8 @@ from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.run_conditions import among, grouped, of
+from perfreg_assets.warehouse.key_conditions import among
+from perfreg_assets.warehouse.run_conditions import grouped, of
 
 OMEGA_STEPS = 40
 """Of the curve on the ω page, per 1.0; their number times ω is exact where the division by 0.025 is not."""

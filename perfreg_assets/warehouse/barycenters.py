@@ -13,6 +13,7 @@ from perfreg_assets import __version__
 from perfreg_assets.warehouse import joining, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.key_conditions import one_of
 from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow, with_column
 
 
@@ -86,14 +87,12 @@ def assign(writer: Writer, run_ids: Iterable[str], rows: Sequence[RunBarycenterR
 
 def find(reader: Reader, barycenter_ids: Iterable[str]) -> dict[str, BarycenterRow]:
     """barycenter_id -> barycenter, for those that are stored."""
-    rows = load(reader, BARYCENTERS, "barycenter_id IN (SELECT unnest(?::VARCHAR[]))", [list(barycenter_ids)])
+    rows = load(reader, BARYCENTERS, *one_of(list(barycenter_ids), "barycenter_id"))
     return {row.barycenter_id: row for row in rows}
 
 
 def stored(reader: Reader, barycenter_ids: Iterable[str]) -> set[str]:
     """Those of the ids that are stored."""
-    found = reader.rows(
-        "SELECT barycenter_id FROM core.barycenters WHERE barycenter_id IN (SELECT unnest(?::VARCHAR[]))",
-        [list(barycenter_ids)],
-    )
+    of_ids, bound = one_of(list(barycenter_ids), "barycenter_id")
+    found = reader.rows(f"SELECT barycenter_id FROM core.barycenters WHERE {of_ids}", bound)
     return {key for (key,) in found}

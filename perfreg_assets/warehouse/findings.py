@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.key_conditions import one_of
 from perfreg_assets.warehouse.run_conditions import grouped, of
 
-_IDS = "SELECT run_id FROM core.runs WHERE partition_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY run_id"
+_IDS = "SELECT run_id FROM core.runs WHERE {of} ORDER BY run_id"
 _OF_RUNS = """
 SELECT run_id, series, reason_code, detail
 FROM marts.data_quality
@@ -54,7 +55,8 @@ def of_partitions(
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
     chosen = [[str(code) for code in codes], list(scopes)]
     found: list[Finding] = []
-    for ids in grouped(reader, (run_id for (run_id,) in reader.rows(_IDS, [list(keys)]))):
+    of_keys, bound = one_of(list(keys), "partition_key")
+    for ids in grouped(reader, (run_id for (run_id,) in reader.rows(_IDS.format(of=of_keys), bound))):
         found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(of=of(reader, ids)), chosen)]
     return found
 

@@ -1,12 +1,12 @@
-"""How a query names the runs, or other keys, that it is of, so that DuckDB looks at those only.
+"""How a query names the runs that it is of, so that DuckDB looks at those only.
 
-Runs by their numbers, which are written into the query: a number hides nothing, and only what stands there itself
+By their numbers, which are written into the query: a number hides nothing, and only what stands there itself
 reaches every table below a mart. An equality where it can be one: it reaches what a mart joins, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from perfreg_assets.warehouse import run_numbers
 from perfreg_assets.warehouse.connection import Reader
@@ -34,13 +34,6 @@ def of(reader: Reader, run_ids: Iterable[str], column: str = "run_no") -> str:
     if len(numbers) > numbers[-1] - numbers[0]:
         return f"({within})"
     return f"({within} AND {column} IN ({', '.join(map(str, numbers))}))"
-
-
-def among(keys: Sequence[str], column: str) -> str:
-    """The condition that a column has one of these values, to be bound in their order."""
-    if len(keys) == 1:
-        return f"{column} = ?"
-    return f"{column} IN ({', '.join('?' * len(keys))})" if keys else "false"
 
 
 def grouped(reader: Reader, run_ids: Iterable[str]) -> Iterator[list[str]]:

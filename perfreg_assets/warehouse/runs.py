@@ -10,6 +10,7 @@ from typing import Any
 from perfreg_assets.run import PathStep, Run
 from perfreg_assets.warehouse import joining, paths, run_conditions, run_numbers, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.key_conditions import one_of
 from perfreg_assets.warehouse.moments import of_epoch_us
 from perfreg_assets.warehouse.named import require_run
 from perfreg_assets.warehouse.rows import Table, load, now_utc, require_unique, to_arrow, with_column
@@ -207,10 +208,11 @@ def of_partition(reader: Reader, partition_key: str) -> list[RunRow]:
 def ids_of_partitions(reader: Reader, keys: Iterable[str]) -> dict[str, list[str]]:
     """partition key -> ids of its runs that are not quarantined, oldest first; every key is in the result."""
     found: dict[str, list[str]] = {key: [] for key in keys}
+    of_keys, bound = one_of(found, "partition_key")
     for key, run_id in reader.rows(
-        "SELECT partition_key, run_id FROM core.runs WHERE NOT is_quarantined "
-        "AND partition_key IN (SELECT unnest(?::VARCHAR[])) ORDER BY started_at, run_id",
-        [list(found)],
+        f"SELECT partition_key, run_id FROM core.runs WHERE NOT is_quarantined AND {of_keys} "
+        "ORDER BY started_at, run_id",
+        bound,
     ):
         found[key].append(run_id)
     return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.key_conditions import one_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Registered:
 
 def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Registered]:
     """The runs of some partitions (default: all), oldest first."""
-    chosen = None if keys is None else list(keys)
+    of_keys, bound = ("true", []) if keys is None else one_of(list(keys), "runs.partition_key")
     found = reader.rows(
         "SELECT runs.run_id, runs.partition_key, runs.app, runs.trace_sha256, traces.trace_sha256, "
         "traces.code_version, traces.parameters_hash, "
@@ -52,9 +53,9 @@ def registered(reader: Reader, keys: Iterable[str] | None = None) -> list[Regist
         "LEFT JOIN core.slice_uses AS uses USING (run_no) "
         "LEFT JOIN core.energy_runs AS costs USING (run_no) "
         f"LEFT JOIN (FROM core.attachments WHERE file_name = '{POWER_PROFILE}') AS brought USING (run_no) "
-        "WHERE NOT runs.is_quarantined AND ($1 IS NULL OR runs.partition_key IN (SELECT unnest($1::VARCHAR[]))) "
+        f"WHERE NOT runs.is_quarantined AND {of_keys} "
         "ORDER BY runs.started_at, runs.run_id",
-        [chosen],
+        bound,
     )
     return [Registered(*row) for row in found]
 

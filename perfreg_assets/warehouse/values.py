@@ -17,6 +17,7 @@ import pyarrow as pa
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.key_conditions import FEW, among_named, one_of
 from perfreg_assets.warehouse.value_files import Kind, Place
 
 
@@ -71,13 +72,11 @@ def fetch(
     wanted = sorted({file for file in files if file is not None})
     if not wanted:
         return kind.columns.empty_table().select(list(columns)).append_column("values_file", pa.array([], pa.string()))
-    listed = ", ".join(f'"{column}"' for column in columns)
-    return read(
-        reader,
-        f"SELECT {listed}, values_file FROM {{files}} WHERE {kind.key} IN (SELECT unnest($keys::VARCHAR[]))",
-        paths(reader, wanted),
-        {"keys": sorted(set(keys))},
-    )
+    listed, of_keys = ", ".join(f'"{column}"' for column in columns), f"{kind.key} IN (SELECT unnest($keys::VARCHAR[]))"
+    bound: dict[str, Any] = {"keys": sorted(set(keys))}
+    if len(bound["keys"]) <= FEW:
+        of_keys, bound = among_named(bound["keys"], kind.key, "key")
+    return read(reader, f"SELECT {listed}, values_file FROM {{files}} WHERE {of_keys}", paths(reader, wanted), bound)
 
 
 def read(reader: Reader, sql: str, files: Sequence[str], parameters: Mapping[str, Any]) -> pa.Table:
@@ -111,10 +110,9 @@ def paths(reader: Reader, files: Iterable[str]) -> list[str]:
         Rejected: DATA_MISSING: a name that core.value_files does not know.
     """
     wanted = set(files)
+    of_files, bound = one_of(sorted(wanted), "values_file")
     found = reader.rows(
-        "SELECT values_file, kind, app, month FROM core.value_files "
-        "WHERE values_file IN (SELECT unnest(?::VARCHAR[])) ORDER BY values_file",
-        [sorted(wanted)],
+        f"SELECT values_file, kind, app, month FROM core.value_files WHERE {of_files} ORDER BY values_file", bound
     )
     if len(found) != len(wanted):
         raise Rejected(Reason.DATA_MISSING, f"{sorted(wanted - {row[0] for row in found})[0]} is in no list of files")

@@ -9,6 +9,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.key_conditions import among_named
 
 WHOLE = "all"
 """The axis of the version as a whole."""
@@ -47,8 +48,8 @@ def listing(
     known = {name: value for name, value in named.items() if value is not None}
     conditions = [f"judged.{name} = ${name}" for name in known]
     if versions is not None:
-        of, marks = _among(versions)
-        conditions.append(f"judged.{of}")
+        of, marks = among_named(versions, "judged.version_name", "version")
+        conditions.append(of)
         known |= marks
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     return reader.dicts(
@@ -82,17 +83,16 @@ def _of_versions(
         wanted.setdefault(app, []).append(version)
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for app, names in wanted.items():
-        of, marks = _among(names)
+        of, marks = _of(names)
         named = {"omega": float(omega), "detector": detector, "app": app, **marks}
         for row in reader.dicts(_OF_VERSIONS.format(of=of), named):
             found.setdefault((row["app"], row["version_name"]), []).append(row)
     return found
 
 
-def _among(names: Iterable[str]) -> tuple[str, dict[str, str]]:
+def _of(names: Iterable[str]) -> tuple[str, dict[str, str]]:
     """The condition that a version is one of these, and what its marks stand for.
 
-    Marks instead of a list: only they reach the tables below the mart, so that no other version is looked at.
+    Marks however many: only they reach the tables below the mart, so that no other version is looked at.
     """
-    marks = {f"version_{number}": name for number, name in enumerate(names)}
-    return f"version_name IN ({', '.join(f'${mark}' for mark in marks)})" if marks else "version_name IS NULL", marks
+    return among_named(names, "version_name", "version")

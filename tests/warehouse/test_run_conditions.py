@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from perfreg_assets.warehouse import run_conditions
+from perfreg_assets.warehouse import key_conditions, run_conditions
 from perfreg_assets.warehouse.connection import Reader
 
 HELD = {f"run-{number}": place for place, number in enumerate(range(0, 3000, 2), start=1)}
@@ -33,7 +33,12 @@ def test_each_way_finds_the_rows_of_these_runs(reader: Reader, count: int, step:
     wanted = [f"run-{number * step}" for number in range(count)]
     expected = sorted({*wanted} & {*HELD})
     assert _found(reader, run_conditions.of(reader, iter(wanted), "held.run_no"), []) == expected
-    assert _found(reader, run_conditions.among(wanted, "held.run_id"), wanted) == expected
+    assert _found(reader, key_conditions.among(wanted, "held.run_id"), wanted) == expected
+    of_keys, bound = key_conditions.one_of(wanted, "held.run_id")
+    assert len(bound) == (len(wanted) if len(wanted) <= key_conditions.FEW else 1)
+    assert _found(reader, of_keys, bound) == expected
+    of_named, marks = key_conditions.among_named(wanted, "held.run_id", "one")
+    assert _found(reader, of_named, marks) == expected
     groups = list(run_conditions.grouped(reader, iter(wanted)))
     assert [run_id for ids in groups for run_id in ids] == sorted({*wanted} & {*HELD}, key=HELD.__getitem__)
     assert max(map(len, groups), default=0) <= run_conditions.GROUP

@@ -111,3 +111,29 @@ def test_a_run_is_told_the_same_by_id_and_by_number(sample: Warehouse, asked_by:
             chosen = reader.rows(f"FROM marts.{mart} WHERE {asked_by} = {value} ORDER BY ALL")
             whole = [row for row in reader.dicts(f"FROM marts.{mart} ORDER BY ALL") if row["run_id"] == run_id]
             assert [tuple(row.values()) for row in whole] == chosen, mart
+
+
+def test_a_number_that_was_seen_is_a_guess_that_the_warehouse_confirms(tmp_path: Path) -> None:
+    first, second = (Warehouse(tmp_path / f"{name}.duckdb", lock_timeout_s=5) for name in ("first", "second"))
+    with first.writing() as writer:
+        register(writer, "a", "b", "c")
+    with second.writing() as writer:
+        register(writer, "c", "other", "a")
+    for _ in range(2):  # what is seen in one is no fact of the other
+        with first.reading() as reader:
+            assert run_numbers.of(reader, ["c", "a", "b", "other"]) == {"c": 3, "a": 1, "b": 2}
+        with second.reading() as reader:
+            assert run_numbers.of(reader, ["c", "a", "b", "other"]) == {"c": 1, "a": 3, "other": 2}
+
+
+def test_a_number_that_is_known_is_looked_up_by_itself(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    with warehouse.writing() as writer:
+        register(writer, "a", "b")
+    with warehouse.reading() as reader:
+        run_numbers.of(reader, ["a", "b"])
+    asked: list[str] = []
+    rows = Reader.rows
+    monkeypatch.setattr(Reader, "rows", lambda self, sql, bound=(): asked.append(sql) or rows(self, sql, bound))
+    with warehouse.reading() as reader:
+        assert run_numbers.of(reader, ["b", "a"]) == {"b": 2, "a": 1}
+    assert ["run_no IN (1, 2)" in sql for sql in asked] == [True]
