@@ -27,6 +27,13 @@ class BoxPlot:
     limit_name: str
     title: str
 
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest value shown, 0 among them, with some room above."""
+        limits = [] if self.limit is None else [self.limit]
+        shown = [*(float(one) for one in self.history), self.distance, self.low, self.high, *limits]
+        low, high = min(0.0, *shown), max(shown)
+        return low, high + 0.055 * (high - low or 1.0)
+
     @property
     def text(self) -> str:
         """For those who do not see it."""

@@ -14,7 +14,14 @@ from perfreg_assets.reports import wording
 from perfreg_assets.reports.box_plot import BoxPlot, box_plot
 from perfreg_assets.reports.colours import ALERT_COLOUR, HISTORY_COLOUR, RUN_COLOUR, TEXT_COLOUR
 from perfreg_assets.reports.data import SeriesView
-from perfreg_assets.reports.series_chart import series_chart
+from perfreg_assets.reports.series_chart import (
+    BARYCENTER_KEY,
+    RUN_KEY,
+    UNEXAMINED_KEY,
+    WINDOW_KEY,
+    band_key,
+    series_chart,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +64,7 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
         band = chart.band
         axes.fill_between(
             seconds(len(band.low)), band.low, band.high,
-            color=HISTORY_COLOUR, alpha=0.2, linewidth=0, label=f"{band.run_count} earlier runs, 10–90 %",
+            color=HISTORY_COLOUR, alpha=0.2, linewidth=0, label=band_key(band),
         )  # fmt: skip
     if chart.barycenter is not None:
         axes.plot(
@@ -66,9 +73,9 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
             color=HISTORY_COLOUR,
             linewidth=1.2,
             linestyle=":",
-            label="barycenter",
+            label=BARYCENTER_KEY,
         )
-    axes.plot(seconds(len(chart.values)), chart.values, color=RUN_COLOUR, linewidth=1.5, label="this run")
+    axes.plot(seconds(len(chart.values)), chart.values, color=RUN_COLOUR, linewidth=1.5, label=RUN_KEY)
     for place, window in enumerate(chart.windows):
         axes.axvspan(
             window.start_s,
@@ -76,7 +83,7 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
             color=ALERT_COLOUR,
             alpha=window.opacity,
             linewidth=0,
-            label=_first(place, "suspicious"),
+            label=_first(place, WINDOW_KEY),
         )
     for place, (start, end) in enumerate(chart.unexamined):
         axes.axvspan(
@@ -87,7 +94,7 @@ def _draw_time(axes: Axes, series: SeriesView, title: str) -> None:
             alpha=0.3,
             linewidth=0,
             hatch="//",
-            label=_first(place, "not examined"),
+            label=_first(place, UNEXAMINED_KEY),
         )
     if chart.is_from_zero:
         axes.set_ylim(bottom=0)

@@ -17,6 +17,8 @@ from perfreg_assets.reports.data import Band, Profile, SeriesView
 
 FAINTEST, DARKENING = 0.08, 0.32
 """Opacity of a window of no confidence, and what full confidence adds."""
+RUN_KEY, BARYCENTER_KEY, WINDOW_KEY, UNEXAMINED_KEY = "this run", "barycenter", "suspicious", "not examined"
+"""What a picture's legend calls what it shows."""
 BAND_LABEL = "history, 10–90 %"
 
 
@@ -96,6 +98,11 @@ def series_chart(series: SeriesView) -> SeriesChart | None:
         is_from_zero=definition_of(series.name).kind != "memory",
         profile=series.profile if has_profile(series) else None,
     )
+
+
+def band_key(band: Band) -> str:
+    """What a picture's legend calls the band."""
+    return f"{band.run_count} earlier runs, 10–90 %"
 
 
 def unexamined(series: SeriesView) -> tuple[tuple[float, float], ...]:

@@ -58,15 +58,7 @@ def still_chart(chart: SeriesChart, path: Mapping[str, Any] | None, span_s: floa
 
 def still_box(box: BoxPlot, *, is_anomalous: bool) -> Markup:
     """HTML of the box plot's still: quartiles, whiskers and dots of the history, a diamond for this run, the limit."""
-    shown = [
-        *(float(one) for one in box.history),
-        box.distance,
-        box.low,
-        box.high,
-        *((box.limit,) if box.limit else ()),
-    ]
-    low, high = min(0.0, *shown), max(shown)
-    high += 0.055 * (high - low or 1.0)
+    low, high = box.range()
 
     def at(value: float) -> str:
         return f"bottom:{100 * (value - low) / (high - low):.1f}%"

@@ -13,7 +13,17 @@ import numpy as np
 from perfreg_assets.reports.box_plot import BoxPlot, box_plot
 from perfreg_assets.reports.colours import ALERT_COLOUR, HISTORY_COLOUR, RUN_COLOUR, TEXT_COLOUR
 from perfreg_assets.reports.data import SeriesView
-from perfreg_assets.reports.series_chart import SeriesChart, series_chart
+from perfreg_assets.reports.series_chart import (
+    BARYCENTER_KEY,
+    DARKENING,
+    FAINTEST,
+    RUN_KEY,
+    UNEXAMINED_KEY,
+    WINDOW_KEY,
+    SeriesChart,
+    band_key,
+    series_chart,
+)
 from perfreg_assets.reports.still_chart import HEIGHT, WIDTH, plot_parts, ticks
 
 SIZE = (760, 260)
@@ -81,33 +91,28 @@ def _time(chart: SeriesChart, right: int) -> Iterable[str]:
 
 def _legend(chart: SeriesChart) -> Iterable[str]:
     """Each kind that is drawn, once."""
-    keys = [("run line", "this run")]
+    keys = [("run line", RUN_KEY)]
     if chart.barycenter is not None:
-        keys.append(("history line", "barycenter"))
+        keys.append(("history line", BARYCENTER_KEY))
     if chart.band is not None:
-        keys.append(("band", f"{chart.band.run_count} earlier runs, 10–90 %"))
+        keys.append(("band", band_key(chart.band)))
     if chart.windows:
-        keys.append(("window", "suspicious"))
+        keys.append(("window", WINDOW_KEY))
     if chart.unexamined:
-        keys.append(("hatched", "not examined"))
+        keys.append(("hatched", UNEXAMINED_KEY))
     x, y = _LEFT, _BOTTOM + 38
     for kind, name in keys:
         if kind.endswith("line"):
             yield f'<path class="{kind}" d="M{x} {y - 3}h18"/>'
         else:
-            opacity = ' fill-opacity=".4"' if kind == "window" else ""
+            opacity = f' fill-opacity="{FAINTEST + DARKENING:g}"' if kind == "window" else ""
             yield f'<rect class="{kind}" x="{x}" y="{y - 8}" width="18" height="10"{opacity}/>'
         yield _text(x + 23, y, name)
         x += 40 + 6 * len(name)
 
 
 def _box(box: BoxPlot, *, is_anomalous: bool) -> Iterable[str]:
-    limits = [] if box.limit is None else [box.limit]
-    shown = [*(float(one) for one in box.history), box.distance, box.low, box.high, *limits]
-    low, high = min(0.0, *shown), max(shown)
-    room = 0.055 * (high - low or 1.0)
-    high += room
-    low -= room if low < 0 else 0.0
+    low, high = box.range()
     wide = SIZE[0] - 12 - _SIDE
     middle = _SIDE + wide / 2
 

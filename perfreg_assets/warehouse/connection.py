@@ -4,7 +4,8 @@ A writer takes the file lock, opens the warehouse, migrates it if needed, runs o
 puts a copy at `<name>.read.duckdb` by an atomic rename. When anything fails nothing is published and the
 transaction is as if it had never begun. Readers open the published copy only.
 
-The steps of one job write one after the other and read what the one before wrote: they publish at the end of the job,
+The steps of one job write one after the other and read what the one before wrote, through one open file that they hand
+on with the lock (`holding`): they publish at the end of the job,
 and meanwhile only so often that people see a long backfill advance. A marker beside the file says that something
 waits to be published, whatever became of the job.
 

@@ -1,5 +1,6 @@
 """DuckDB instances that this process keeps from one reading to the next: to make one and end it costs twice as much as
-to attach a warehouse to it, and the steps of a job read some twenty times.
+to attach a warehouse to it. The steps of a job read the published file with one; what they wrote themselves they read
+through the file that they hold (`holding`).
 
 An instance is made for one warehouse, and whatever is asked of it reaches nothing but that one's files. Between two
 readings no database is attached: no file is open and none is locked.

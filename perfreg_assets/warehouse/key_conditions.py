@@ -28,3 +28,10 @@ def one_of(keys: Collection[str], column: str) -> tuple[str, list[Any]]:
     if len(keys) <= FEW:
         return among(list(keys), column), list(keys)
     return f"{column} IN (SELECT unnest(?::VARCHAR[]))", [list(keys)]
+
+
+def one_of_named(keys: Collection[str], column: str, name: str) -> tuple[str, dict[str, Any]]:
+    """The same with names."""
+    if len(keys) <= FEW:
+        return among_named(keys, column, name)
+    return f"{column} IN (SELECT unnest(${name}::VARCHAR[]))", {name: list(keys)}

@@ -17,7 +17,7 @@ import pyarrow as pa
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.key_conditions import FEW, among_named, one_of
+from perfreg_assets.warehouse.key_conditions import one_of, one_of_named
 from perfreg_assets.warehouse.value_files import Kind, Place
 
 
@@ -72,10 +72,8 @@ def fetch(
     wanted = sorted({file for file in files if file is not None})
     if not wanted:
         return kind.columns.empty_table().select(list(columns)).append_column("values_file", pa.array([], pa.string()))
-    listed, of_keys = ", ".join(f'"{column}"' for column in columns), f"{kind.key} IN (SELECT unnest($keys::VARCHAR[]))"
-    bound: dict[str, Any] = {"keys": sorted(set(keys))}
-    if len(bound["keys"]) <= FEW:
-        of_keys, bound = among_named(bound["keys"], kind.key, "key")
+    listed = ", ".join(f'"{column}"' for column in columns)
+    of_keys, bound = one_of_named(sorted(set(keys)), kind.key, "key")
     return read(reader, f"SELECT {listed}, values_file FROM {{files}} WHERE {of_keys}", paths(reader, wanted), bound)
 
 

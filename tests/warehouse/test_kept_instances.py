@@ -12,6 +12,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import kept_instances
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.kept_instances import MOST_KEPT, Instance, KeptInstances
+from tests.warehouse.forbidden import FORBIDDEN
 from tests.warehouse.noted import note, notes
 
 
@@ -57,18 +58,7 @@ def test_between_two_readings_the_file_is_free_for_other_programs(job: Warehouse
     assert notes(job) == ["by another"]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT * FROM read_csv('/etc/passwd')",
-        "COPY core.settings TO '/tmp/stolen.csv'",
-        "ATTACH '/tmp/other.duckdb'",
-        "INSTALL httpfs",
-        "SET enable_external_access = true",
-        "SET allowed_paths = ['/etc/passwd']",
-        "DELETE FROM core.settings",
-    ],
-)
+@pytest.mark.parametrize("statement", [*FORBIDDEN, "SET allowed_paths = ['/etc/passwd']", "DELETE FROM core.settings"])
 def test_it_reaches_no_other_files_and_changes_nothing(job: Warehouse, made: list[Instance], statement: str) -> None:
     for _ in range(2):  # a new one, and one that was kept
         with job.reading() as reader, pytest.raises(duckdb.Error):
