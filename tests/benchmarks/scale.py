@@ -9,8 +9,9 @@ of the ingest runs in a process of its own; its figures leave out start and impo
 
 Stages: `total` is one further ingest (median of K), `step …` its Dagster steps with what Dagster does around them,
 `engine` all child processes' part of it, `publish` that of copying the warehouse for readers; the peak of `total` is
-without the engine's. `process` is `perfreg ingest` of one run as a command of its own, from start to exit. `--only
-update` measures that command after an update of perfreg, when everything is looked at and all pages are due.
+without the engine's. `process` is `perfreg ingest` of one run as a command of its own, from start to exit, `plain
+script` in turns with it what only reads the trace and stores its series (medians of K). `--only update` measures that
+command after an update of perfreg, when everything is looked at and all pages are due.
 """
 
 from __future__ import annotations
