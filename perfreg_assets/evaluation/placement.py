@@ -55,22 +55,25 @@ def place(
     progress: Progress | None,
 ) -> list[Placed]:
     """Localises every series of every target of the draws, whatever its verdict."""
-    alarms = {(case.app, case.repeat, case.run_id, case.series): is_anomalous(case.score, omega) for case in cases}
-
+    alarms = {
+        (case.app, case.repeat, case.run_id, case.series): case.score.distance
+        for case in cases
+        if is_anomalous(case.score, omega)
+    }
     mode = detection.definition_of(detector).localisation
 
     def work(draw: Draw) -> list[Placed]:
-        def is_alarm(row: LabelledSeries) -> bool:
-            return alarms.get((row.app, draw.repeat, row.run_id, row.series), False)
+        def alarm_of(row: LabelledSeries) -> float | None:
+            return alarms.get((row.app, draw.repeat, row.run_id, row.series))
 
-        return [one for series in dataset.rows[draw.app] for one in _placed(dataset, draw, series, mode, is_alarm)]
+        return [one for series in dataset.rows[draw.app] for one in _placed(dataset, draw, series, mode, alarm_of)]
 
     found = each(draws, work, f"{detector}, localisation", progress)
     return [one for some in found for one in some]
 
 
 def _placed(
-    dataset: Dataset, draw: Draw, name: str, mode: str, is_alarm: Callable[[LabelledSeries], bool]
+    dataset: Dataset, draw: Draw, name: str, mode: str, alarm_of: Callable[[LabelledSeries], float | None]
 ) -> list[Placed]:
     rows = rows_of(dataset, draw, name)
     if rows is None:
@@ -82,23 +85,22 @@ def _placed(
     find = _finder(known, series, interval_s, mode)
     found = []
     for row, one in zip(targets, judged, strict=True):
-        windows = find(one, False)
-        # That its verdict is an alarm changes only what has no window without it.
-        shown = (windows or find(one, True)) if is_alarm(row) else ()
-        found.append(Placed(row, windows, shown, is_alarm(row)))
+        alarm = alarm_of(row)
+        shown = () if alarm is None else find(one, alarm)
+        found.append(Placed(row, find(one, None), shown, alarm is not None))
     return found
 
 
 def _finder(
     known: Sequence[Sample], series: SeriesDefinition, interval_s: float, mode: str
-) -> Callable[[Sample, bool], tuple[Window, ...]]:
-    """(target, whether it is an alarm) → windows; what the targets share is computed once."""
+) -> Callable[[Sample, float | None], tuple[Window, ...]]:
+    """(target, its score where that is an alarm) → windows; what the targets share is computed once."""
     if mode == "default":
         localiser = Localiser(known, series=series, interval_s=interval_s)
-        return lambda one, is_alarm: localiser.find(one, is_alarm=is_alarm).windows
+        return lambda one, alarm: localiser.find(one, alarm=alarm).windows
     center = dba([one.values for one in known])
 
-    def thesis(one: Sample, _: bool) -> tuple[Window, ...]:
+    def thesis(one: Sample, _: float | None) -> tuple[Window, ...]:
         found = localise(known, one, series=series, interval_s=interval_s, barycenter=center, mode="thesis")
         return found.windows
 

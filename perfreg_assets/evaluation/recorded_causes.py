@@ -10,6 +10,7 @@ left over are ranked in random windows: whatever is listed there of the app is w
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,7 +177,7 @@ def evaluate_sessions(
 def _named(known: Sequence[Session], targets: Sequence[Session], minimum: int) -> Iterator[Named]:
     localiser = Localiser([Sample(one.load, None) for one in known], series=definition_of("cpu_app"), interval_s=1.0)
     for one in targets:
-        windows = localiser.find(Sample(one.load, None), is_alarm=True).windows
+        windows = localiser.find(Sample(one.load, None), alarm=math.inf).windows  # known to carry load
         if not windows:
             yield Named(one.label, None, None)
             continue

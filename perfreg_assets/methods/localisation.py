@@ -6,8 +6,9 @@ quantiles: some 5 to 10 % of every run, normal ones too, and blind to level.
 `default`: extra load is found as samples in an excess state (`excess_load`), extra memory by its onset (`leak_onset`).
 Both compare with the history itself, whose runs, each beside the others, say what chance brings: where the run as a
 whole shows no more than that, nothing is flagged, but for runs whose verdict says already that they differ: of these
-the strongest window is. The profile is a probability per sample, so its thresholds mean the same for every series:
-a window is where it is above one half, and counts if it reaches seven tenths somewhere.
+the strongest window is, and the others too where verdict and evidence leave less doubt. The profile is a probability
+per sample, so its thresholds mean the same for every series: a window is where it is above one half, and counts if it
+reaches seven tenths somewhere.
 Where the path is known, usual load is what the history had in the same state (screen, seconds since the last action).
 """
 
@@ -39,11 +40,13 @@ from perfreg_assets.methods.features import (
 )
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.leak_onset import find_onset, median_course
+from perfreg_assets.methods.omega_rule import is_far
 from perfreg_assets.methods.samples import Sample, checked_history, checked_values
 
 PROBABLE = 0.5
 CONVINCING = 0.7
 LOAD_GATE = 1.75  # score of the run's evidence beside the history's: 4 % of normal runs pass
+NEAR_ALARM_GATE, FAR_ALARM_GATE = 2.5, 1.28  # of runs whose verdict is an alarm, which have one window below it, too
 MEMORY_GATE = 1.28  # 10 %; a normal run that passes has one window, not several
 RADIUS_SHARE = 0.15  # of the longer series; alignments further off the diagonal change nothing (measured)
 SMALLEST_RADIUS = 20
@@ -71,7 +74,7 @@ def localise(
     skip_start_s: float = 15.0,
     skip_end_s: float = 8.0,
     backend: str = "numba",
-    is_alarm: bool = False,
+    alarm: float | None = None,
 ) -> Localisation:
     """Windows in which the target differs from its history.
 
@@ -82,7 +85,7 @@ def localise(
         barycenter: of the history; `thesis` computes it when it is missing, `default` needs none.
         mode: one of `detection.localisation_names()`.
         window_s, quantile_low, quantile_high, skip_start_s, skip_end_s, backend: of `thesis`.
-        is_alarm: of `default`, see `Localiser.find`.
+        alarm: of `default`, see `Localiser.find`.
 
     Returns:
         `default`: a profile (n,) of probabilities with window 1 sample, and windows whose confidence is the highest
@@ -107,7 +110,7 @@ def localise(
         )
     if mode != "default":
         raise ValueError(f"localisation = {mode!r}: allowed is {' or '.join(detection.localisation_names())}")
-    return Localiser(history, series=series, interval_s=interval_s).find(target, is_alarm=is_alarm)
+    return Localiser(history, series=series, interval_s=interval_s).find(target, alarm=alarm)
 
 
 class Localiser:
@@ -129,21 +132,23 @@ class Localiser:
             scale = scale_of(series.kind, known)
             self._models = [_CourseModel(history, known, scale, interval_s, sign) for sign in _SIGNS[series.worse]]
 
-    def find(self, target: Sample, *, is_alarm: bool = False) -> Localisation:
+    def find(self, target: Sample, *, alarm: float | None = None) -> Localisation:
         """Windows of the target, (n,), and its profile (n,) of probabilities.
 
         Args:
-            is_alarm: its verdict says already that it departs from its history. Then something is shown where the
-                models alone would call it chance: the strongest window.
+            alarm: its verdict's score, standard normal without a regression, where that is an alarm (0 where it is of
+                another scale): it departs from its history already. Then something is shown where the models alone
+                would call it chance, the strongest window; and all windows of load only where the verdict lies far out
+                or the evidence is strong, for most false alarms have neither.
 
         Raises:
             ValueError: the series is too short or not finite.
         """
         (judged,) = checked_values([target], 1)
-        courses = [model.course(target, judged) for model in self._models]
+        courses = [model.course(target, judged, alarm) for model in self._models]
         passed = [course.probability for course in courses if course.is_more_than_chance]
         profile: Floats = np.max(passed, axis=0) if passed else np.zeros(len(judged))
-        if is_alarm and not passed:
+        if alarm is not None and not passed:
             profile = _strongest([course.probability for course in courses])
         first = startup_samples(len(judged), self._interval_s) if self._has_startup else 0
         return Localisation(profile, 1, PROBABLE, CONVINCING, _windows(profile), (first, len(judged)))
@@ -185,10 +190,16 @@ def _windows(profile: Floats) -> tuple[Window, ...]:
     )
 
 
-def _passes(known: Floats, value: float, gate: float) -> bool:
-    """Whether the logarithm of a run's evidence is more than chance brings."""
+def _score(known: Floats, value: float) -> float:
+    """How far the logarithm of a run's evidence is beyond what chance brings."""
     usual = known[inlier_mask([known], DISTURBED_LOG)]
-    return predictive_score(usual, value, SMALLEST_EVIDENCE_SD) > gate
+    return float(predictive_score(usual, value, SMALLEST_EVIDENCE_SD))
+
+
+def _load_gate(alarm: float | None) -> float:
+    if alarm is None:
+        return LOAD_GATE
+    return FAR_ALARM_GATE if is_far(alarm) else NEAR_ALARM_GATE
 
 
 class _CourseModel:
@@ -208,17 +219,18 @@ class _CourseModel:
         self._largest = LARGEST_LOAD_DIFFERENCES if isinstance(scale, LoadScale) else None
         self._beside = _Beside(self._runs, self._largest, interval_s)
 
-    def course(self, target: Sample, judged: Floats) -> _Course:
+    def course(self, target: Sample, judged: Floats, alarm: float | None) -> _Course:
         """Probabilities (n,) of excess load."""
-        run = _Run(target, judged, self._scale, self._sign)
+        run, gate = _Run(target, judged, self._scale, self._sign), _load_gate(alarm)
         found = self._beside.find(run)
         probability: Floats = np.clip(found.probability, 0.0, 1.0)  # sums may be rounded to the next number above 1
-        return _Course(probability, self._beside.is_more_than_chance(found) or self._is_so_however_aligned(run))
+        is_more = self._beside.score(found) > gate or self._score_however_aligned(run) > gate
+        return _Course(probability, is_more)
 
-    def _is_so_however_aligned(self, run: _Run) -> bool:
-        """Whether the run stands out although its alignment may explain away whatever it can: the history's runs then
+    def _score_however_aligned(self, run: _Run) -> float:
+        """How far the run stands out although its alignment may explain away whatever it can: the history's runs then
         differ less by chance, so some load shows here only."""
-        return self._largest is not None and self._freely.is_more_than_chance(self._freely.find(run))
+        return -np.inf if self._largest is None else self._freely.score(self._freely.find(run))
 
     @cached_property
     def _freely(self) -> _Beside:
@@ -241,8 +253,8 @@ class _Beside:
     def find(self, run: _Run) -> Excess:
         return find_excess(self._usual, self._compared(run, self._runs), self._interval_s)
 
-    def is_more_than_chance(self, found: Excess) -> bool:
-        return _passes(self._evidence, _log_evidence(found), LOAD_GATE)
+    def score(self, found: Excess) -> float:
+        return _score(self._evidence, _log_evidence(found))
 
     def _compared(self, run: _Run, others: list[_Run]) -> Compared:
         usual = _expected_load(run, others, self._largest)
@@ -308,14 +320,14 @@ class _MemoryModel:
             ]
         )
 
-    def course(self, target: Sample, judged: Floats) -> _Course:
+    def course(self, target: Sample, judged: Floats, alarm: float | None) -> _Course:
         """Probabilities (n,) that extra memory has begun."""
         course = self._course(judged)
         found = find_onset(self._difference(course, self._courses), self._interval_s, float(np.median(self._gains)))
         known, value = np.log(self._gains + SMALLEST_GAIN), float(np.log(found.gain + SMALLEST_GAIN))
         probability: Floats = np.zeros(len(judged))
         probability[len(judged) - len(course) :] = np.clip(found.begun, 0.0, 1.0)
-        return _Course(probability, _passes(known, value, MEMORY_GATE))
+        return _Course(probability, _score(known, value) > MEMORY_GATE)
 
     def _course(self, values: Floats) -> Floats:
         return centred(self._sign * log_memory(values)[startup_samples(len(values), self._interval_s) :])

@@ -14,6 +14,8 @@ from perfreg_assets.methods.samples import Score
 
 State = Literal["anomalous", "series_missing", "improved", "normal"]
 
+FAR_ALARM = 3.0  # standard deviations: three of a hundred false alarms at the default ω are farther out
+
 
 def threshold(score: Score, omega: float) -> float:
     """What the distance has to exceed at ω, in the distance's unit."""
@@ -23,6 +25,11 @@ def threshold(score: Score, omega: float) -> float:
 def is_anomalous(score: Score, omega: float) -> bool:
     """Whether the distance is above the threshold at ω and no second check took the alarm away."""
     return score.distance > threshold(score, omega) and score.is_recheck_passed is not False
+
+
+def is_far(score: float) -> bool:
+    """Whether an alarm's score, standard normal without a regression, leaves little doubt that there is one."""
+    return score > FAR_ALARM
 
 
 def critical_omega(score: Score) -> float:

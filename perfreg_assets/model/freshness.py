@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from perfreg_assets.detection import definition_of, detectors
 from perfreg_assets.model import comparisons, inputs, trying_again
@@ -203,8 +204,8 @@ def _verdicts(reader: Reader, planned: Planned, settings: Settings) -> _Found:
 def _windows(reader: Reader, planned: Planned, settings: Settings) -> _Found:
     known = states.localised(reader, planned.run_ids)
     wanted: dict[str, dict[str, str]] = defaultdict(dict)
-    for one in anomalous(reader, planned, settings):
-        wanted[one.run_id][one.series] = inputs.windows_hash(one, settings)
+    for one, score in anomalous(reader, planned, settings):
+        wanted[one.run_id][one.series] = inputs.windows_hash(one, score, settings)
     found: _Found = {}
     for run_id in planned.run_ids:
         there, needed = known.get(run_id, {}), wanted.get(run_id, {})
@@ -239,12 +240,20 @@ _LOOKS = {
 }
 
 
-def anomalous(reader: Reader, planned: Planned, settings: Settings) -> list[Comparison]:
-    """The series with a course that are anomalous by their current verdict, as the detector in force compares them."""
-    alarms = states.alarms(reader, planned.run_ids)
+class Alarm(NamedTuple):
+    """A series that is anomalous by its current verdict, as the detector in force compares it, and its verdict's score;
+    0 where the detector's distances are of another scale."""
+
+    comparison: Comparison
+    score: float
+
+
+def anomalous(reader: Reader, planned: Planned, settings: Settings) -> list[Alarm]:
+    """The alarms of series with a course."""
+    alarms, detector = states.alarms(reader, planned.run_ids), definition_of(settings.detector)
     return [
-        one
-        for family in planned.of(definition_of(settings.detector)).values()
+        Alarm(one, alarms[one.run_id, one.series] if detector.scale == "score" else 0.0)
+        for family in planned.of(detector).values()
         for one in family
         if one.has_course and (one.run_id, one.series) in alarms
     ]

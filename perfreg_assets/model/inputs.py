@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from perfreg_assets.detection import DetectorDefinition, localisation_of
+from perfreg_assets.methods.omega_rule import is_far
 from perfreg_assets.model.comparisons import Comparison
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.provenance import code_version
@@ -96,9 +97,10 @@ def localisation_parameters(settings: Settings) -> str:
     return _digest([mode, settings.hash_of(*LOCALISATION_PARAMETERS)])[:16]
 
 
-def windows_hash(one: Comparison, settings: Settings) -> str:
-    """Of the windows of one series."""
-    return _digest([one.content_hash, localisation_parameters(settings), code_version("methods")])
+def windows_hash(one: Comparison, score: float, settings: Settings) -> str:
+    """Of the windows of one series, whose verdict is an alarm with that score."""
+    parts = [one.content_hash, is_far(score), localisation_parameters(settings), code_version("methods")]
+    return _digest(parts)
 
 
 def causes_hashes(marks: Mapping[str, str], settings: Settings) -> dict[str, str]:

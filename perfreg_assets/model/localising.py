@@ -14,7 +14,7 @@ from perfreg_assets.methods.localisation import localise
 from perfreg_assets.model import freshness, inputs, readiness
 from perfreg_assets.model.averaging import stored_average
 from perfreg_assets.model.comparisons import Comparison, SampleStore
-from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.freshness import Alarm, Stage
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
@@ -52,20 +52,21 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
         if not planned.run_ids:
             return Localised([], [], [])
         due = freshness.anomalous(reader, planned, settings)
-        store = SampleStore(reader, due)
+        store = SampleStore(reader, [one.comparison for one in due])
         paths = path_files.find(reader, path_files.files_of(reader, planned.run_ids))
         averages = barycenter_table.find(
-            reader, {inputs.barycenter_id(one, settings) for one in due if one.has_barycenter}
+            reader, {inputs.barycenter_id(one, settings) for one, _ in due if one.has_barycenter}
         )
 
-    def find(one: Comparison) -> _Found:
+    def find(alarm: Alarm) -> _Found:
+        one = alarm.comparison
         try:
-            place = _localise(one, store, averages, settings)
+            place = _localise(alarm, store, averages, settings)
             windows = _discord_rows(one, place, store.start_ns(one), paths.get(one.run_id, ()))
-            return _Found(_profile_row(one, place, settings), tuple(windows))
+            return _Found(_profile_row(alarm, place, settings), tuple(windows))
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
             # What is wrong with one series of one run says nothing of the others: it is stored as that, and told.
-            return _Found(_failed_row(one, error, settings))
+            return _Found(_failed_row(alarm, error, settings))
 
     with watch.measure("model"), ThreadPoolExecutor() as pool:
         found = list(pool.map(find, due))
@@ -74,12 +75,13 @@ def localise_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str], 
         table.replace_runs(writer, planned.run_ids, profiles, windows)
     readiness.done(writer, Stage.DISCORD)
     failures = [row for row in profiles if row.failure is not None]
-    return Localised([(one.run_id, one.series) for one in due], windows, failures)
+    return Localised([(one.run_id, one.series) for one, _ in due], windows, failures)
 
 
 def _localise(
-    one: Comparison, store: SampleStore, averages: dict[str, barycenter_table.BarycenterRow], settings: Settings
+    alarm: Alarm, store: SampleStore, averages: dict[str, barycenter_table.BarycenterRow], settings: Settings
 ) -> Localisation:
+    one = alarm.comparison
     history, target = store.samples(one)
     return localise(
         history,
@@ -94,7 +96,7 @@ def _localise(
         skip_start_s=settings.discord_skip_start_s,
         skip_end_s=settings.discord_skip_end_s,
         backend=settings.matrix_profile_backend,
-        is_alarm=True,  # what is due is anomalous
+        alarm=alarm.score,
     )
 
 
@@ -103,10 +105,10 @@ def _mode(one: Comparison, settings: Settings) -> str:
     return localisation_of(settings.localisation, settings.detector) if one.way == "path" else BY_SCREENS
 
 
-def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> table.ProfileRow:
-    first, end = place.examined
+def _profile_row(alarm: Alarm, place: Localisation, settings: Settings) -> table.ProfileRow:
+    one, (first, end) = alarm.comparison, place.examined
     return replace(
-        _blank_row(one, settings),
+        _blank_row(alarm, settings),
         window_s=place.window * one.interval_s,
         profile=place.profile,
         threshold_low=place.threshold_low,
@@ -116,12 +118,14 @@ def _profile_row(one: Comparison, place: Localisation, settings: Settings) -> ta
     )
 
 
-def _failed_row(one: Comparison, error: Exception, settings: Settings) -> table.ProfileRow:
+def _failed_row(alarm: Alarm, error: Exception, settings: Settings) -> table.ProfileRow:
+    one = alarm.comparison
     what = f"{one.series} of {one.run_id} ({type(error).__name__}: {error})"
-    return replace(_blank_row(one, settings), failure=str(Rejected(Reason.LOCALISATION_FAILED, what)))
+    return replace(_blank_row(alarm, settings), failure=str(Rejected(Reason.LOCALISATION_FAILED, what)))
 
 
-def _blank_row(one: Comparison, settings: Settings) -> table.ProfileRow:
+def _blank_row(alarm: Alarm, settings: Settings) -> table.ProfileRow:
+    one = alarm.comparison
     return table.ProfileRow(
         run_id=one.run_id,
         series=one.series,
@@ -131,7 +135,7 @@ def _blank_row(one: Comparison, settings: Settings) -> table.ProfileRow:
         threshold_low=None,
         threshold_high=None,
         parameters_hash=inputs.localisation_parameters(settings),
-        input_hash=inputs.windows_hash(one, settings),
+        input_hash=inputs.windows_hash(one, alarm.score, settings),
         code_version=code_version("methods"),
     )
 

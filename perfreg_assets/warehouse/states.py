@@ -147,13 +147,13 @@ def without_verdict(reader: Reader, run_ids: Iterable[str], *, detector: str, om
     return {run_id for (run_id,) in found}
 
 
-def alarms(reader: Reader, run_ids: Iterable[str]) -> set[tuple[str, str]]:
-    """(run_id, series) that are anomalous by their current verdict."""
+def alarms(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str], float]:
+    """(run_id, series) → distance of those that are anomalous by their current verdict."""
     found = reader.rows(
-        "SELECT run_id, series FROM marts.verdicts "
+        "SELECT run_id, series, distance FROM marts.verdicts "
         f"WHERE is_current AND is_anomalous AND series <> '*' AND {run_conditions.of(reader, run_ids)}"
     )
-    return {(run_id, series) for run_id, series in found}
+    return {(run_id, series): distance for run_id, series, distance in found}
 
 
 def localised(reader: Reader, run_ids: Iterable[str]) -> dict[str, dict[str, str | None]]:

@@ -39,7 +39,7 @@ from tests.evaluation.other_generator import OtherGenerator
 SERIES = "cpu_app"
 HISTORY, REPEATS = 12, 6
 CLASSES = {"5, 10 %": (5, 10), "15 to 25 %": (15, 20, 25), "35 % and more": (35, 60, 100)}
-Find = Callable[[LabelledSeries, Sample], Floats]
+Find = Callable[[LabelledSeries, Sample, float], Floats]  # the run, its samples, its verdict's score
 
 
 class Truth(NamedTuple):
@@ -94,9 +94,9 @@ def product(history: list[Sample], interval_s: float, *, is_bounded: bool = True
     finally:
         localisation.LARGEST_LOAD_DIFFERENCES = shipped
 
-    def find(row: LabelledSeries, target: Sample) -> Floats:
+    def find(row: LabelledSeries, target: Sample, score: float) -> Floats:
         flags = np.zeros(len(target.values))
-        for window in localiser.find(target, is_alarm=True).windows:
+        for window in localiser.find(target, alarm=score).windows:
             flags[window.start : window.end] = 1.0
         return flags
 
@@ -122,7 +122,7 @@ def aligned_without(history: list[Sample], truths: dict[tuple[str, str], Truth],
         [compared(one, usual(one, [other for other in known if other is not one])) for one in known]
     )
 
-    def find(row: LabelledSeries, target: Sample) -> Floats:
+    def find(row: LabelledSeries, target: Sample, score: float) -> Floats:
         load = usual(target.values - truths[row.app, row.run_id].extra, known)
         return find_excess(usual_differences, compared(target.values, load), interval_s).probability
 
@@ -136,7 +136,7 @@ def all_known(history: list[LabelledSeries], truths: dict[tuple[str, str], Truth
 
     usual_differences = UsualDifferences([compared(row) for row in history])
 
-    def find(row: LabelledSeries, target: Sample) -> Floats:
+    def find(row: LabelledSeries, target: Sample, score: float) -> Floats:
         one, extra = compared(row), truths[row.app, row.run_id].extra
         share, length = (extra > 0).mean(), (extra > 0).sum() / len(row.intervals)
         leave = min(1 / length, 0.9)
@@ -153,7 +153,7 @@ def found_in(dataset: Dataset, truths: dict[tuple[str, str], Truth]) -> Iterator
     draws = random_draws(dataset, history=HISTORY, repeats=REPEATS, seed=0)
     settings = Settings()
     alarms = {
-        (case.app, case.repeat, case.run_id)
+        (case.app, case.repeat, case.run_id): case.score.distance
         for case in judge(dataset, draws, "default", vars(settings), None)
         if case.series == SERIES and is_anomalous(case.score, settings.omega)
     }
@@ -171,9 +171,10 @@ def found_in(dataset: Dataset, truths: dict[tuple[str, str], Truth]) -> Iterator
             "screens, height and durations known": all_known(history, truths, interval_s),
         }
         for row, one in zip(targets, samples[len(history) :], strict=True):
-            if (row.app, draw.repeat, row.run_id) in alarms and row.is_anomalous:
+            score = alarms.get((row.app, draw.repeat, row.run_id))
+            if score is not None and row.is_anomalous:
                 for who, find in ways.items():
-                    yield who, row.severity or "", row.injected, find(row, one)
+                    yield who, row.severity or "", row.injected, find(row, one, score)
 
 
 def main() -> None:

@@ -36,6 +36,7 @@ from perfreg_assets.methods.power_states import PARTS, SCOPES
 from perfreg_assets.methods.thread_times import RUNNING, ThreadTimes
 from perfreg_assets.model import comparisons, freshness, inputs
 from perfreg_assets.model.comparisons import Comparison, Planned
+from perfreg_assets.model.freshness import Alarm
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.provenance import code_version
@@ -635,7 +636,7 @@ def _store_results(writer: Writer, made: list[Made], settings: Settings, random:
     _store_windows(
         writer,
         [
-            one
+            Alarm(one, alarms[one.run_id, one.series])
             for family in planned.of(detectors()[settings.detector]).values()
             for one in family
             if (one.run_id, one.series) in alarms
@@ -832,7 +833,7 @@ def _scored(
 
 def _store_windows(
     writer: Writer,
-    anomalous: list[Comparison],
+    anomalous: list[Alarm],
     made: dict[str, Made],
     settings: Settings,
     random: np.random.Generator,
@@ -840,14 +841,14 @@ def _store_windows(
     profiles: list[discords.ProfileRow] = []
     windows: list[discords.DiscordRow] = []
     code, parameters = code_version("methods"), inputs.localisation_parameters(settings)
-    for one in anomalous:
+    for one, score in anomalous:
         run = made[one.run_id]
         profile = np.clip(random.standard_normal(run.app.samples), 0, 1)
         profiles.append(
             discords.ProfileRow(
                 run_id=one.run_id, series=one.series, localisation="default", window_s=1.0, profile=profile,
                 threshold_low=0.5, threshold_high=0.7, parameters_hash=parameters,
-                input_hash=inputs.windows_hash(one, settings), code_version=code,
+                input_hash=inputs.windows_hash(one, score, settings), code_version=code,
             )
         )  # fmt: skip
         for index, start in enumerate(sorted(random.choice(run.app.samples - 5, 3, replace=False))):

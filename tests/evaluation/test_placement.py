@@ -94,8 +94,9 @@ def test_windows_that_only_an_alarm_gets_count_among_the_alarmed_alone():
 
 
 def test_alarms_are_localised_as_runs_of_which_nothing_is_known_and_as_the_product_does(write, small_rows, monkeypatch):
-    """All alarms fail the gate here: as runs of which nothing is known they have no window, people see one."""
-    monkeypatch.setattr(localisation, "LOAD_GATE", np.inf)
+    """All alarms fail the gates here: as runs of which nothing is known they have no window, people see one."""
+    for gate in ("LOAD_GATE", "NEAR_ALARM_GATE", "FAR_ALARM_GATE"):
+        monkeypatch.setattr(localisation, gate, np.inf)
     dataset = read_dataset(write(small_rows))
     draws = random_draws(dataset, history=6, repeats=1, seed=0)
     found = place(dataset, draws, judge(dataset, draws, "default", {}, None), "default", 0.75, None)

@@ -11,6 +11,7 @@ from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.discords import thesis_discords
 from perfreg_assets.methods.excess_load import Excess
 from perfreg_assets.methods.localisation import CONVINCING, Localiser, localise
+from perfreg_assets.methods.omega_rule import FAR_ALARM
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import StatePath, state_codes
 
@@ -112,10 +113,13 @@ def test_an_alarm_has_its_strongest_window_where_the_run_as_a_whole_looks_like_c
     target = Sample(values)
     several = localiser.find(target)
     assert len(several.windows) == 2
-    assert localiser.find(target, is_alarm=True).windows == several.windows
+    near, far = 1.7, FAR_ALARM + 0.1
+    assert localiser.find(target, alarm=near).windows == several.windows, "the evidence is strong"
     monkeypatch.setattr(localisation, "LOAD_GATE", np.inf)
     assert localiser.find(target).windows == ()
-    one = localiser.find(target, is_alarm=True)
+    monkeypatch.setattr(localisation, "NEAR_ALARM_GATE", np.inf)
+    assert localiser.find(target, alarm=far).windows == several.windows, "the verdict leaves little doubt"
+    one = localiser.find(target, alarm=near)
     assert one.windows == several.windows[1:], "the longer one"
     assert not one.profile[: one.windows[0].start].any(), "the profile shows what is flagged, no more"
 
@@ -128,7 +132,7 @@ def test_extra_memory_of_an_alarm_is_placed_however_much_memory_grows_by_chance(
     localiser = Localiser([Sample(memory_values(generator)) for _ in range(10)], series=MEMORY, interval_s=1.0)
     monkeypatch.setattr(localisation, "MEMORY_GATE", np.inf)
     assert localiser.find(target).windows == ()
-    (window,) = localiser.find(target, is_alarm=True).windows
+    (window,) = localiser.find(target, alarm=1.7).windows
     assert (window.start, window.end) == (pytest.approx(120, abs=15), SECONDS)
 
 
@@ -148,7 +152,7 @@ def test_load_on_the_quietest_screens_is_not_taken_for_something_that_is_there_a
     codes = state_codes([path for _, _, path in runs], [240] * 11, 1.0)
     samples = [Sample(values, code) for (values, _, _), code in zip(runs, codes, strict=True)]
     injected = np.isin(np.repeat(runs[-1][1], 4), ["list", "settings"])
-    hit = flags(localise(samples[:-1], samples[-1], series=CPU, interval_s=1.0, is_alarm=True))
+    hit = flags(localise(samples[:-1], samples[-1], series=CPU, interval_s=1.0, alarm=2.0))
     assert (hit & injected).sum() >= 0.8 * injected.sum()
     assert (hit & ~injected).sum() <= 0.1 * hit.sum()
 
@@ -173,7 +177,7 @@ def test_an_alignment_does_not_explain_extra_load_away():
         injected = np.zeros(len(values), dtype=bool)
         for start in range(20, len(values) - 5, 30):
             injected[start : start + 4] = True
-        hit = flags(localiser.find(Sample(values + 0.8 * injected), is_alarm=True), len(values))
+        hit = flags(localiser.find(Sample(values + 0.8 * injected), alarm=2.0), len(values))
         met, flagged, total = met + (hit & injected).sum(), flagged + hit.sum(), total + injected.sum()
     assert met >= 0.75 * total
     assert met >= 0.9 * flagged
@@ -275,7 +279,7 @@ def test_a_probability_that_is_rounded_above_one_is_one(monkeypatch):
     history, target = [Sample(load_values(generator)) for _ in range(5)], Sample(load_values(generator))
     above = np.full(len(target.values), 1.0000000000000002)
     monkeypatch.setattr(localisation, "find_excess", lambda *args: Excess(1e9, 1.0, above))
-    found = Localiser(history, series=CPU, interval_s=1.0).find(target, is_alarm=True)
+    found = Localiser(history, series=CPU, interval_s=1.0).find(target, alarm=2.0)
     assert found.profile.max() == 1.0
     assert [window.confidence for window in found.windows] == [1.0]
     assert [(window.start, window.end) for window in found.windows] == [found.examined]

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from synthetic import Project, reader_of, row
 
+from perfreg_assets.methods.omega_rule import FAR_ALARM
 from perfreg_assets.model import comparisons, freshness, localising, readiness
 from perfreg_assets.model.stopwatch import Stopwatch
 
@@ -68,12 +69,12 @@ def test_one_bad_run_fails_by_itself_and_is_named(project, monkeypatch, fault):
     before = places(project)
     real = localising._localise
 
-    def broken(one, *others):
-        if one.run_id != BROKEN or one.series != "cpu_app":
-            return real(one, *others)
+    def broken(alarm, *others):
+        if (alarm.comparison.run_id, alarm.comparison.series) != (BROKEN, "cpu_app"):
+            return real(alarm, *others)
         if fault == "numerics":
             raise ValueError("series 3 has no finite values")
-        place = real(one, *others)
+        place = real(alarm, *others)
         return replace(place, windows=tuple(replace(window, confidence=1.0000000000000002) for window in place.windows))
 
     assert before[BROKEN, "cpu_app"]["window_count"], "there are windows to break"
@@ -103,3 +104,39 @@ def test_what_was_not_looked_for_yet_is_not_none(project):
         writer.execute("INSERT INTO core.profiles SELECT * FROM kept WHERE run_id = 'made-009'")
     assert unknown
     assert set(unknown) == {("not_computed", None, "It was not looked for yet.")}
+
+
+def test_windows_are_looked_for_by_the_score_of_the_verdict_in_force(project, monkeypatch):
+    real, seen = localising._localise, {}
+
+    def told(alarm, *others):
+        seen[alarm.comparison.run_id, alarm.comparison.series] = alarm.score
+        return real(alarm, *others)
+
+    localised_again(project, monkeypatch, told)
+    wanted = project.rows(
+        "SELECT run_id, series, distance FROM marts.verdicts WHERE is_current AND is_anomalous AND series <> '*'"
+    )
+    assert seen == {(one["run_id"], one["series"]): one["distance"] for one in wanted}
+    assert max(seen.values()) > FAR_ALARM
+
+
+def test_windows_hold_until_the_verdict_leaves_doubt(project):
+    """A score that changes without crossing the line leaves the windows; one that crosses it makes them due."""
+
+    def due_by(value):
+        with project.warehouse.writing() as writer:
+            writer.execute(
+                "UPDATE core.distances SET distance = ? WHERE is_latest AND detector = 'default' "
+                "AND run_id = ? AND series = 'cpu_app'",
+                [value, BROKEN],
+            )
+        return [one.run_id for one in project.due() if one.stage is freshness.Stage.DISCORD]
+
+    (before,) = project.rows(
+        f"SELECT distance FROM marts.verdicts WHERE is_current AND run_id = '{BROKEN}' AND series = 'cpu_app'"
+    )
+    assert before["distance"] > FAR_ALARM
+    assert due_by(before["distance"] + 1) == []
+    assert due_by(FAR_ALARM - 0.1) == [BROKEN]
+    assert due_by(before["distance"]) == []
