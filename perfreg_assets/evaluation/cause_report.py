@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from perfreg_assets.evaluation import causes, recorded_causes, span_causes
-from perfreg_assets.evaluation.recorded_causes import Progress
+from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.settings import Settings
 
 CLEAN_BAR = 0.03
@@ -53,7 +53,7 @@ def evaluate(
         told["clean"] = recorded_causes.clean_of(found)
         told["simulated"] = [
             {"way": one.way, "kind": one.kind.name, "cases": one.cases, "top_1": one.top_1, "top_5": one.top_5}
-            for one in causes.evaluate_causes(seed=seed)
+            for one in causes.evaluate_causes(seed=seed, progress=progress)
         ]
     else:
         told["rows"] = span_causes.rows_of(span_causes.evaluate_spans(dataset))

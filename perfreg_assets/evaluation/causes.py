@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.methods.causes import rank_methods
 from perfreg_assets.methods.method_uses import Profile
 from perfreg_assets.methods.seed_score import seed_scores
@@ -158,14 +159,19 @@ class Hits:
     top_5: float
 
 
-def evaluate_causes(*, seed: int, cases: int = CASES, kinds: Sequence[Kind] = KINDS) -> list[Hits]:
+def evaluate_causes(
+    *, seed: int, cases: int = CASES, kinds: Sequence[Kind] = KINDS, progress: Progress | None = None
+) -> list[Hits]:
     """Every way on the same cases of every kind.
 
     Args:
         seed: of the first case; each further one takes the next.
+        progress: called with (kinds done, kinds in all, what).
     """
     found = []
     for number, kind in enumerate(kinds):
+        if progress is not None:
+            progress(number, len(kinds), "kinds of simulated call logs")
         made = [make_case(kind, seed + 1000 * number + case) for case in range(cases)]
         for way, order in WAYS.items():
             ranks = [_rank(order(case), case.cause) for case in made]

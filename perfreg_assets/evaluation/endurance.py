@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.evaluation.endurance_stream import WINDOW_S, WINDOWS_PER_S, Stream, simulate
-from perfreg_assets.evaluation.recorded_causes import NORMAL, TRUTH, Progress
+from perfreg_assets.evaluation.recorded_causes import NORMAL, TRUTH
 from perfreg_assets.methods import reduction
 from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Mode, learn

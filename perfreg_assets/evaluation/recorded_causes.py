@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.methods.localisation import Localiser
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.screens import screens_by_second
@@ -36,8 +37,6 @@ TRUTH = "truth.json"
 NORMAL = "normal"
 CLEAN_WINDOW_S = 10
 LIMITS = (1, 3, 5)
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)

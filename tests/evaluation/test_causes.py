@@ -42,7 +42,10 @@ def test_the_ranking_names_the_cause_as_often_as_promised(only_the_ranking, fact
 
 
 def test_the_table_has_a_line_per_way_and_a_column_per_kind():
-    table = as_table(evaluate_causes(seed=3, cases=2, kinds=[Kind(2.0), Kind(5.0, smallest_share=0.001)]))
+    told = []
+    kinds = [Kind(2.0), Kind(5.0, smallest_share=0.001)]
+    table = as_table(evaluate_causes(seed=3, cases=2, kinds=kinds, progress=lambda *step: told.append(step)))
+    assert [step[:2] for step in told] == [(0, 2), (1, 2)]
     head, *lines = table.splitlines()
     assert head.split("  ")[-1].strip() == "×5, ≥ 0.1 %"
     assert [line.split("  ")[0] for line in lines] == list(causes.WAYS)
