@@ -206,9 +206,12 @@ def test_the_chip_of_an_axis_leads_to_its_series_with_the_keyboard_alone(page, s
     else:
         pytest.fail("Tab never reaches the chip")
     page.keyboard.press("Enter")
-    page.wait_for_timeout(500)
-    top = page.locator("#series-rss_app").evaluate("(article) => article.getBoundingClientRect().top")
-    assert -1 <= top < 900
+    page.wait_for_function(
+        """() => {
+            const top = document.querySelector("#series-rss_app").getBoundingClientRect().top;
+            return -1 <= top && top < 900;
+        }"""
+    )
 
 
 def test_the_chip_of_a_series_that_nobody_has_opens_the_list_of_those(page, tmp_path, detail):
