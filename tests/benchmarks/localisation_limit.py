@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -34,7 +32,7 @@ from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.omega_rule import is_anomalous
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.settings import Settings
-from tests.evaluation.other_generator import OtherGenerator
+from tests.evaluation.other_generator import OtherGenerator, write_set
 
 SERIES = "cpu_app"
 HISTORY, REPEATS = 12, 6
@@ -183,10 +181,10 @@ def main() -> None:
         counts: defaultdict[tuple[str, str], Floats] = defaultdict(lambda: np.zeros(4))
         for seed in range(first, last + 1):
             told = Told(seed, noise)
-            rows = [{"severity": None, **row} for row in told.rows() if row["series"] == SERIES]
+            rows = [row for row in told.rows() if row["series"] == SERIES]
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / f"seed{seed}.parquet"
-                pq.write_table(pa.Table.from_pylist(rows), path)
+                write_set(rows, path)
                 dataset = read_dataset(path)
             for who, severity, injected, probability in found_in(dataset, told.truths):
                 flags, size = probability > localisation.PROBABLE, int(severity.split()[0])

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def write_set(rows, path):
+    """Rows of the generator as a labelled data set in a file."""
+    pq.write_table(pa.Table.from_pylist([{"severity": None, **row} for row in rows]), path)
 
 
 class OtherGenerator:
