@@ -191,9 +191,9 @@ def test_either_way_of_aligning_may_say_that_a_run_is_more_than_chance(way, monk
     values[50:56] += 0.7
     windows = localiser.find(Sample(values)).windows
     assert len(windows) == 1
-    monkeypatch.setattr(localisation._Beside, "is_more_than_chance", lambda self, _: self._largest == way)
+    monkeypatch.setattr(localisation._Beside, "score", lambda self, _: np.inf if self._largest == way else -np.inf)
     assert localiser.find(Sample(values)).windows == windows
-    monkeypatch.setattr(localisation._Beside, "is_more_than_chance", lambda *_: False)
+    monkeypatch.setattr(localisation._Beside, "score", lambda *_: -np.inf)
     assert localiser.find(Sample(values)).windows == ()
 
 
