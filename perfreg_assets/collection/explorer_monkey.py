@@ -61,6 +61,7 @@ class MonkeyExplorer:
         self._readings = self._unreadable = 0
         self._next_look = self._last_output = self._last_unseen = 0.0
         self._log_end = ""
+        self._has_sent = False
 
     def steps(self) -> list[Step]:
         return list(self._steps)
@@ -131,6 +132,7 @@ class MonkeyExplorer:
         self._last_output = now
         self._log_end = " ".join((self._log_end + " " + output).split())[-400:]
         actions: list[str] = _ACTION.findall(output)
+        self._has_sent = self._has_sent or bool(actions)
         for match in _CRASH.finditer(output):
             if match["app"] == self._context.app:
                 kind = "crash" if match["kind"] == "CRASH" else "anr"
@@ -141,7 +143,7 @@ class MonkeyExplorer:
     def _ended(self, status: int) -> bool:
         if status == 0 or self._problems:
             return True  # out of events, or ended by the crash it was told not to ignore
-        if "No activities found" in self._log_end or not self._steps:
+        if "No activities found" in self._log_end or not self._has_sent:
             raise Rejected(Reason.EXPLORER_NOT_STARTED, f"monkey returned {status}: {self._log_end[-200:]}")
         raise Rejected(Reason.EXPLORER_CRASHED, f"monkey returned {status}: {self._log_end[-200:]}")
 

@@ -230,6 +230,13 @@ def test_monkey(bench, mood, reason):
         bench.assert_next_works()
 
 
+def test_monkey_that_falls_over_before_the_first_look_had_started(bench):
+    bench.device.set_faults(monkey="crash")
+    error = bench.fail(time_limit_s=20.0, action_interval_s=0.01)
+    assert error.reason is Reason.EXPLORER_CRASHED
+    bench.assert_clean()
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
