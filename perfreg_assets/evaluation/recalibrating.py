@@ -15,7 +15,14 @@ import numpy as np
 
 from perfreg_assets.evaluation.shift_judging import ScoredVersion
 from perfreg_assets.methods.calibration import MAD_TO_SD, p_of_score, score_of_p
-from perfreg_assets.methods.empirical_null import PRIOR_RUNS, EmpiricalNull, TheoreticalScore, is_usual, without_shared
+from perfreg_assets.methods.empirical_null import (
+    PRIOR_RUNS,
+    EmpiricalNull,
+    TheoreticalScore,
+    is_usual,
+    steady,
+    without_shared,
+)
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Score
 from perfreg_assets.methods.unit_offset import UnitOffset
@@ -109,8 +116,8 @@ def _as_it_is(theory: TheoreticalScore) -> TheoreticalScore:
 def _units(theory: TheoreticalScore, past: Past) -> float:
     foreign = float(past.is_other_unit)
     usual = _unreviewed(past.theories, past.versions_ago)
-    unit = UnitOffset.of(np.array([one.steady for one in usual.past]), np.full(len(usual), foreign))
-    own = [one.on_unit(unit, foreign) for one in usual.past]
+    unit = UnitOffset.of(steady(usual.past), np.full(len(usual), foreign))
+    own = unit.without(np.asarray(usual.past), np.array(foreign))
     return EmpiricalNull(own, usual.versions_ago, unit, foreign).judged(theory)
 
 
@@ -121,8 +128,8 @@ def _unseen(theory: TheoreticalScore, past: Past) -> float:
 
 def _unreviewed(theories: Sequence[TheoreticalScore], ages: Floats) -> EmpiricalNull:
     known = without_shared(theories, ages)
-    usual = [place for place, one in enumerate(known) if is_usual(one, None)]
-    return EmpiricalNull([known[place] for place in usual], ages[usual])
+    usual = is_usual(known, np.zeros(len(known), dtype=bool))
+    return EmpiricalNull(known[usual], ages[usual])
 
 
 def _reviewed(theory: TheoreticalScore, past: Past) -> float:

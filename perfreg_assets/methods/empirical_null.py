@@ -88,16 +88,35 @@ class TheoreticalScore(NamedTuple):
     @property
     def is_transient(self) -> bool:
         """Whether the run is unusual by a passing disturbance only."""
-        return self.score > TRANSIENT_SCORE and self.without_transient < STEADY_SCORE
-
-    @property
-    def steady(self) -> float:
-        """Of what stays: without the disturbance where it is all that was unusual."""
-        return self.without_transient if self.is_transient else self.score
+        return bool(had_transient(self))
 
     def on_unit(self, unit: UnitOffset, foreign_ratio: float) -> Self:
         """Without the offset of its device unit, see `UnitOffset.without`."""
-        return type(self)(*(unit.without(one, foreign_ratio) for one in self))
+        return type(self)(*(float(unit.without(one, foreign_ratio)) for one in self))
+
+
+Theories = Sequence[TheoreticalScore] | Floats
+"""n scores by theory: those, or an array (n, 2) of their fields in their order."""
+
+
+def had_transient(past: Theories | TheoreticalScore) -> NDArray[np.bool_]:
+    """(n,) Whether each run is unusual by a passing disturbance only."""
+    score, without = _fields(past)
+    had: NDArray[np.bool_] = (score > TRANSIENT_SCORE) & (without < STEADY_SCORE)
+    return had
+
+
+def steady(past: Theories) -> Floats:
+    """(n,) Scores of what stays: without the disturbance where it is all that was unusual."""
+    score, without = _fields(past)
+    stays: Floats = np.where(had_transient(past), without, score)
+    return stays
+
+
+def _fields(past: Theories | TheoreticalScore) -> Floats:
+    """(2, n), or (2,) of a single one."""
+    fields: Floats = np.asarray(past, dtype=np.float64).T if len(past) else np.empty((2, 0))
+    return fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +124,14 @@ class EmpiricalNull:
     """What earlier runs scored on one series.
 
     Attributes:
-        past: (n,) of those that tell what is normal (`is_usual`), in any order; each without the offset of its device
+        past: n of those that tell what is normal (`is_usual`), in any order; each without the offset of its device
             unit.
         versions_ago: (n,) how many versions before the judged one each was, 0 or more.
         unit: the offset of the judged run's device unit.
         foreign_ratio: share of the judged run's history that is of other units, 0 to 1; 0 where nobody says.
     """
 
-    past: Sequence[TheoreticalScore]
+    past: Theories
     versions_ago: Floats
     unit: UnitOffset = field(default_factory=UnitOffset)
     foreign_ratio: float = 0.0
@@ -158,38 +177,45 @@ class EmpiricalNull:
 
     @cached_property
     def _had_transient(self) -> NDArray[np.bool_]:
-        return np.array([one.is_transient for one in self.past], dtype=bool)
+        return had_transient(self.past)
 
     @cached_property
     def _scores(self) -> Floats:
         """(n,) those of q of the module."""
-        return np.array([score_beside_transients(one, self.transient_share) for one in self.past])
+        fields = _fields(self.past)
+        if not self.transient_share:
+            score: Floats = fields[0]
+            return score
+        own = map(TheoreticalScore, *fields.tolist())
+        return np.array([score_beside_transients(one, self.transient_share) for one in own])
 
 
-def is_usual(theory: TheoreticalScore, review: str | None) -> bool:
-    """Whether an earlier run's score tells what is normal.
+def is_usual(past: Theories, is_rejected: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(n,) Whether each earlier run's score tells what is normal.
 
     Args:
-        review: in force for the run: `rejected` is a false alarm; confirmed and accepted runs are no earlier runs here.
+        past: n of one series.
+        is_rejected: (n,) the run's alarm was called a false one; confirmed and accepted runs are no earlier runs here.
     """
-    return theory.score <= UNLIKELY_SCORE or theory.is_transient or review == "rejected"
+    usual: NDArray[np.bool_] = (_fields(past)[0] <= UNLIKELY_SCORE) | had_transient(past) | is_rejected
+    return usual
 
 
-def without_shared(past: Sequence[TheoreticalScore], versions_ago: Floats) -> list[TheoreticalScore]:
-    """The earlier runs' scores, with what passes in most runs of a version taken for what the version does.
+def without_shared(past: Theories, versions_ago: Floats) -> Floats:
+    """(n, 2) The earlier runs' scores, with what passes in most runs of a version taken for what the version does.
 
     Args:
         past: n of one series, whether they are usual or not.
         versions_ago: (n,) the versions of each; a version of one run says nothing.
     """
-    had = np.array([one.is_transient for one in past], dtype=bool)
-    _, version = np.unique(np.asarray(versions_ago), return_inverse=True)
-    runs, disturbed = np.bincount(version), np.bincount(version, weights=had)
-    is_shared = had & ((runs > 1) & (2 * disturbed > runs))[version]
-    return [
-        one._replace(without_transient=one.score) if shared else one
-        for one, shared in zip(past, is_shared, strict=True)
-    ]
+    score, without = _fields(past)
+    had = had_transient(past)
+    if had.any():  # hardly ever
+        _, version = np.unique(np.asarray(versions_ago), return_inverse=True)
+        runs, disturbed = np.bincount(version), np.bincount(version, weights=had)
+        is_shared = had & ((runs > 1) & (2 * disturbed > runs))[version]
+        without = np.where(is_shared, score, without)
+    return np.stack([score, without], axis=1)
 
 
 def score_beside_transients(theory: TheoreticalScore, share: float) -> float:

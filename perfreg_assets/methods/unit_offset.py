@@ -16,12 +16,14 @@ run's own unit (g = 0) needs none of this. τ and what it brings are measured in
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from perfreg_assets.methods.inputs import Floats
+
+_Value = TypeVar("_Value", float, Floats)
 
 BETWEEN_UNITS_SD = 1.0
 """τ: how far units of one model lie apart, in standard deviations of a run beside its history."""
@@ -58,12 +60,13 @@ class UnitOffset:
         variance = 1 / (BETWEEN_UNITS_SD**-2 + float((shares**2).sum()))
         return cls(variance * float((shares * known).sum()), variance, int((shares > 0).sum()))
 
-    def without(self, score: float, foreign_ratio: float) -> float:
-        """A score of the unit as it would be without the offset, as far as that is known.
+    def without(self, score: _Value, foreign_ratio: _Value) -> _Value:
+        """A score of the unit as it would be without the offset, as far as that is known; or an array of them.
 
         Args:
             score: standard-normal by theory.
-            foreign_ratio: g, of its history; 0 leaves the score as it is.
+            foreign_ratio: g, of its history; 0 leaves the score as it is. An array of the score's shape, or one that
+                broadcasts to it.
         """
-        own = score - foreign_ratio * self.mean
-        return own / math.sqrt(1 + foreign_ratio**2 * self.variance)
+        own: _Value = (score - foreign_ratio * self.mean) / np.sqrt(1 + foreign_ratio * foreign_ratio * self.variance)
+        return own

@@ -7,19 +7,20 @@ judged beside those that lie before it afterwards.
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets.detection import detectors
-from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, is_usual, without_shared
+from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, is_usual, steady, without_shared
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.unit_offset import UnitOffset
+from perfreg_assets.model.past_columns import NO_UNIT, Before, PastColumns
 from perfreg_assets.warehouse import past_scores as table
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.past_scores import WINDOW_RUNS, JudgedRun, PastRun
+from perfreg_assets.warehouse.past_scores import JudgedRun, PastRun
 
 
 class PastScores:
@@ -31,8 +32,8 @@ class PastScores:
 
     def __init__(self, judged: Mapping[str, JudgedRun], past: Mapping[str, list[PastRun]]) -> None:
         self._judged, self._past = judged, dict(past)
-        self._places = {like: [run.place for run in runs] for like, runs in self._past.items()}
-        self._last: tuple[str, list[tuple[PastRun, int]]] | None = None
+        self._columns: dict[str, PastColumns] = {}
+        self._last: tuple[str, PastColumns, Before] | None = None
 
     @classmethod
     def of(
@@ -57,7 +58,7 @@ class PastScores:
 
     def learn(self, scores: Mapping[str, Mapping[str, TheoreticalScore]]) -> None:
         """Takes run_id → series → score by theory for what the warehouse does not say yet, or said before."""
-        self._last = None
+        self._columns, self._last = {}, None
         for like, runs in self._past.items():
             self._past[like] = [
                 run._replace(scores=dict(scores[run.place[1]])) if run.place[1] in scores else run for run in runs
@@ -71,39 +72,41 @@ class PastScores:
 
     def counts_for(self, run_id: str, other: str) -> bool:
         """Whether some score of an earlier run tells what is normal for a judged one."""
-        before = self._before(run_id)
-        series = {name for run, _ in before if run.place[1] == other for name in run.scores}
-        return any(run.place[1] == other for name in series for run, _, _ in self._usual(run_id, name))
+        if run_id not in self._judged:
+            return False
+        columns, _ = self._before(run_id)
+        place = columns.place_of(other)
+        return place is not None and any(
+            place in self._usual(run_id, series)[0] for series in columns.runs[place].scores
+        )
 
     def null(self, run_id: str, series: str) -> EmpiricalNull:
         """Of one series of a judged run: scores of comparable earlier runs of other versions."""
-        known = self._usual(run_id, series)
-        of_units: dict[str, list[tuple[float, float]]] = {}
-        for run, theory, _ in known:
-            if run.device_unit is not None:
-                of_units.setdefault(run.device_unit, []).append((theory.steady, run.foreign_ratio))
-        offsets = {unit: UnitOffset.of(*_columns(pairs)) for unit, pairs in of_units.items()}
-        own = [
-            theory.on_unit(offsets[run.device_unit], run.foreign_ratio) if run.device_unit else theory
-            for run, theory, _ in known
-        ]
-        ages = np.array([age for _, _, age in known], dtype=np.float64)
-        judged = self._judged.get(run_id)
-        if judged is None or judged.device_unit is None:
-            return EmpiricalNull(own, ages)
-        return EmpiricalNull(own, ages, offsets.get(judged.device_unit, UnitOffset()), judged.foreign_ratio)
+        if run_id not in self._judged:
+            return EmpiricalNull([], np.empty(0))
+        judged, (columns, _) = self._judged[run_id], self._before(run_id)
+        places, theories, ages = self._usual(run_id, series)
+        units, foreign = columns.unit[places], columns.foreign_ratio[places]
+        offsets: dict[str, UnitOffset] = {}
+        for unit in set(units.tolist()) - {NO_UNIT}:
+            own = units == unit
+            offset = UnitOffset.of(steady(theories[own]), foreign[own])
+            theories[own] = offset.without(theories[own], foreign[own, np.newaxis])
+            offsets[columns.units[unit]] = offset
+        if judged.device_unit is None:
+            return EmpiricalNull(theories, ages)
+        return EmpiricalNull(theories, ages, offsets.get(judged.device_unit, UnitOffset()), judged.foreign_ratio)
 
-    def _usual(self, run_id: str, series: str) -> list[tuple[PastRun, TheoreticalScore, int]]:
-        """(run, score by theory, how many versions ago) of those before a judged one that tell what is normal."""
-        known = [(run, run.scores[series], age) for run, age in self._before(run_id) if series in run.scores]
-        theories = without_shared(
-            [theory for _, theory, _ in known], np.array([age for _, _, age in known], dtype=np.float64)
-        )
-        return [
-            (run, theory, age)
-            for (run, _, age), theory in zip(known, theories, strict=True)
-            if is_usual(theory, run.review)
-        ]
+    def _usual(self, run_id: str, series: str) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """(places in the columns, (k, 2) scores by theory, how many versions ago) of the k runs before a judged one
+        that tell what is normal."""
+        columns, (places, ages) = self._before(run_id)
+        theories = columns.theories(series)[places]
+        is_known = ~np.isnan(theories[:, 0])
+        places, ages = places[is_known], ages[is_known]
+        theories = without_shared(theories[is_known], ages)
+        chosen = is_usual(theories, columns.is_rejected[places])
+        return places[chosen], theories[chosen], ages[chosen]
 
     def hash_of(self, run_id: str, series: Iterable[str]) -> str:
         """Of the nulls of some series of a judged run; empty as long as none of them counts."""
@@ -111,30 +114,18 @@ class PastScores:
         for name in sorted(series):
             null = self.null(run_id, name)
             if null.counts:
-                numbers = np.column_stack([np.array(null.past, np.float64).reshape(-1, 2), null.versions_ago])
+                numbers = np.column_stack([null.past, null.versions_ago])
                 numbers = numbers[np.lexsort(numbers.T)]
                 of_unit = f":{null.unit}:{null.foreign_ratio!r}" if null.foreign_ratio else ""
                 parts.append(f"{name}:{hashlib.sha256(numbers.tobytes()).hexdigest()}{of_unit}")
         return "|".join(parts)
 
-    def _before(self, run_id: str) -> list[tuple[PastRun, int]]:
-        """(run, how many versions ago), oldest first; the version that was run last is one ago."""
+    def _before(self, run_id: str) -> tuple[PastColumns, Before]:
+        """The runs recorded like a judged one, and which of them lie before it."""
         if self._last is None or self._last[0] != run_id:  # asked for once per series
-            self._last = run_id, self._found(run_id)
-        return self._last[1]
-
-    def _found(self, run_id: str) -> list[tuple[PastRun, int]]:
-        judged = self._judged.get(run_id)
-        if judged is None:
-            return []
-        end = bisect_left(self._places.get(judged.recorded_like, []), judged.place)
-        runs = self._past.get(judged.recorded_like, [])[max(0, end - WINDOW_RUNS) : end]
-        others = [run for run in runs if run.version_name != judged.version_name]
-        names = dict.fromkeys(run.version_name for run in reversed(others))
-        ages = {name: age for age, name in enumerate(names, 1)}
-        return [(run, ages[run.version_name]) for run in others]
-
-
-def _columns(pairs: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
-    first, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-    return first, second
+            judged = self._judged[run_id]
+            like = judged.recorded_like
+            if like not in self._columns:
+                self._columns[like] = PastColumns(self._past.get(like, []))
+            self._last = run_id, self._columns[like], self._columns[like].before(judged)
+        return self._last[1:]

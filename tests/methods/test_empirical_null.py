@@ -15,6 +15,7 @@ from perfreg_assets.methods.empirical_null import (
     TheoreticalScore,
     calibrated_score,
     is_usual,
+    steady,
     without_shared,
 )
 from perfreg_assets.methods.repeats import combined_score
@@ -163,9 +164,10 @@ def test_the_order_of_disturbed_runs_changes_no_bit(pairs, theory, shuffler):
 
 def test_a_disturbed_run_is_usual_and_a_regression_is_not_until_somebody_says_so():
     disturbed, regression, usual = (TheoreticalScore(*pair) for pair in ((7.0, 0.2), (7.0, 6.0), (3.0, 3.0)))
-    assert [is_usual(one, None) for one in (disturbed, regression, usual)] == [True, False, True]
-    assert is_usual(regression, "rejected")
-    assert (disturbed.steady, regression.steady) == (0.2, 7.0)
+    runs = [disturbed, regression, usual]
+    assert is_usual(runs, np.zeros(3, dtype=bool)).tolist() == [True, False, True]
+    assert is_usual(runs, np.array([False, True, False])).all()
+    assert steady(runs).tolist() == [0.2, 7.0, 3.0]
 
 
 def test_what_passes_in_most_runs_of_a_version_is_the_versions_and_hides_nothing():
@@ -173,16 +175,16 @@ def test_what_passes_in_most_runs_of_a_version_is_the_versions_and_hides_nothing
     ages = np.repeat(np.arange(1.0, 9.0), 4)
     by_chance = [passing if place % 4 == 0 else usual for place in range(32)]
     of_one_version = [passing if age == 2 and place % 4 else usual for place, age in enumerate(ages)]
-    assert without_shared(by_chance, ages) == by_chance
+    assert without_shared(by_chance, ages).tolist() == [list(one) for one in by_chance]
     told = without_shared(of_one_version, ages)
-    assert [one for one, age in zip(told, ages, strict=True) if age != 2] == [usual] * 28
-    assert not any(is_usual(one, None) for one in told if one.score == 6)
-    kept = [(one, age) for one, age in zip(told, ages, strict=True) if is_usual(one, None)]
-    assert null_of(kept).judged(passing) > 3 > null_of(list(zip(by_chance, ages, strict=True))).judged(passing)
+    assert (told[ages != 2] == usual).all()
+    kept = is_usual(told, np.zeros(32, dtype=bool))
+    assert not kept[told[:, 0] == 6].any()
+    assert EmpiricalNull(told[kept], ages[kept]).judged(passing) > 3 > EmpiricalNull(by_chance, ages).judged(passing)
     # One run of a version, or half of its runs, may be chance.
     for some in (np.ones(1), np.ones(2)):
         had = [passing, usual][: len(some)]
-        assert without_shared(had, some) == had
+        assert without_shared(had, some).tolist() == [list(one) for one in had]
 
 
 def test_bursts_keep_the_level_and_cost_less_than_learning_their_scores():

@@ -194,7 +194,7 @@ def test_a_new_device_unit_is_judged_with_doubt_and_later_beside_its_own_runs(ma
 
 def test_only_so_many_runs_before_a_run_are_asked_whoever_else_is_judged(settled, monkeypatch):
     monkeypatch.setattr(table, "WINDOW_RUNS", 5)
-    monkeypatch.setattr("perfreg_assets.model.past_scores.WINDOW_RUNS", 5)
+    monkeypatch.setattr("perfreg_assets.model.past_columns.WINDOW_RUNS", 5)
     last, other = RUNS[-1].run_id, RUNS[8].run_id
     with settled.warehouse.reading() as reader:
         alone = PastScores.of(reader, [last], "default")
@@ -216,8 +216,8 @@ def test_runs_that_could_be_in_no_history_say_nothing_about_normal(make):
     project.arrive(*(row(number, version=str(number // 3), **changed.get(number, {})) for number in range(18)))
     project.settle()
     with project.warehouse.reading() as reader:
-        before = PastScores.of(reader, [RUNS[-1].run_id], "default")._before(RUNS[-1].run_id)
-    assert [run.place[1] for run, _ in before] == [
+        columns, before = PastScores.of(reader, [RUNS[-1].run_id], "default")._before(RUNS[-1].run_id)
+    assert [columns.runs[place].place[1] for place in before.places] == [
         run.run_id for run in RUNS[:15] if int(run.run_id[-3:]) not in changed
     ]
 
@@ -265,6 +265,6 @@ def test_several_detectors_are_asked_for_at_once_and_have_what_each_has_alone(se
         assert {"default", "screens"} <= set(together)
         for name, past in together.items():
             assert past.hash_of(last, ["cpu_app"]) == PastScores.of(reader, [last], name).hash_of(last, ["cpu_app"])
-            assert [run for run, _ in past._before(last)]
+            assert len(past._before(last)[1].places)
         assert together["default"].known([RUNS[9].run_id]) != together["screens"].known([RUNS[9].run_id])
         assert PastScores.of_detectors(reader, []) == {}
