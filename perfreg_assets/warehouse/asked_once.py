@@ -1,4 +1,4 @@
-"""Rows of a few runs or versions that pages ask a reader for several times: what it reads does not change, so they are
+"""Rows of a few runs or versions that a reader is asked for several times: what it reads does not change, so they are
 read once. Of many they are not kept: whoever asks for many goes through all of them, once."""
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _KEPT: WeakKeyDictionary[Reader, dict[Hashable, dict[Any, Any]]] = WeakKeyDictionary()
+
+_LAST: WeakKeyDictionary[Reader, dict[Hashable, tuple[Hashable, Any]]] = WeakKeyDictionary()
 
 
 def rows_of(
@@ -40,3 +42,19 @@ def rows_of(
         found = load(missing)
         kept |= {key: (found[key],) if key in found else () for key in missing}
     return {key: value for key in wanted for value in kept[key]}
+
+
+def last_of(reader: Reader, kind: Hashable, key: Hashable, load: Callable[[], Value]) -> Value:
+    """What `load` says, without asking it again where the last question of its kind was the same.
+
+    Args:
+        kind: names what is asked.
+        key: what `load` depends on besides the reader.
+    """
+    if isinstance(reader, Writer):
+        return load()
+    kept = _LAST.setdefault(reader, {})
+    if kind not in kept or kept[kind][0] != key:
+        kept[kind] = key, load()
+    value: Value = kept[kind][1]
+    return value

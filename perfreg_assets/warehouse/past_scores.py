@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from perfreg_assets.methods.empirical_null import WITHOUT_TRANSIENT, TheoreticalScore
 from perfreg_assets.warehouse import run_conditions
+from perfreg_assets.warehouse.asked_once import FEW, last_of
 from perfreg_assets.warehouse.connection import Reader
 
 WINDOW_RUNS = 200
@@ -138,6 +139,15 @@ def find(
     Args:
         assumed: a run and its review, None for none, instead of what the warehouse says of it.
     """
+    wanted, names = tuple(run_ids), tuple(detectors)
+    if len(wanted) > FEW:  # of many nobody asks again
+        return _find(reader, wanted, names, assumed)
+    return last_of(reader, find, (wanted, names, assumed), lambda: _find(reader, wanted, names, assumed))
+
+
+def _find(
+    reader: Reader, run_ids: Sequence[str], detectors: Sequence[str], assumed: tuple[str, str | None] | None
+) -> tuple[dict[str, JudgedRun], dict[str, dict[str, list[PastRun]]]]:
     judged: dict[str, JudgedRun] = {}
     past: dict[str, dict[str, list[PastRun]]] = {detector: {} for detector in detectors}
     of_run, status = assumed or (None, None)

@@ -45,15 +45,16 @@ class _Source:
 
 
 _SOURCES: dict[str, _Source] = {
-    # A run that is given again or excluded keeps its moment: all that is said of it is hashed, but its path and extras.
+    # A run that is given again or excluded keeps its moment: all that is said of it is hashed, but its path and extras;
+    # the long hashes of its path and trace are left to that of its content, which holds both.
     "runs": _Source(
         "core.runs",
         "rows.run_id, rows.partition_key, rows.app, rows.version_name, rows.version_code, rows.device, "
         "rows.device_unit, rows.scenario, rows.strategy, rows.time_limit_s, rows.action_interval_s, rows.config_hash, "
         "rows.started_at, rows.exploration_start_ns, rows.exploration_end_ns, rows.step_count, "
         "rows.explored_state_count, rows.functional_problem_count, rows.functional_problems, rows.content_hash, "
-        "rows.path_hash, rows.trace_file, rows.trace_bytes, rows.trace_sha256, rows.is_quarantined, "
-        "rows.reason_code, rows.reason, rows.is_excluded, rows.exclude_reason",
+        "rows.trace_file, rows.trace_bytes, rows.is_quarantined, rows.reason_code, rows.reason, rows.is_excluded, "
+        "rows.exclude_reason",
         "registered_at",
     ),
     "traces": _Source(

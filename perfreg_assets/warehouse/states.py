@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.warehouse import run_conditions
+from perfreg_assets.warehouse.asked_once import last_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.key_conditions import one_of
 
@@ -106,7 +107,11 @@ def history_facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[tupl
     Args:
         with_verdicts: whether the current verdict is one of them.
     """
-    return [tuple(row) for row in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})]
+
+    def load() -> list[tuple[str, str, str]]:
+        return [tuple(row) for row in reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})]
+
+    return last_of(reader, history_facts, (app, with_verdicts), load)
 
 
 def history_inputs(reader: Reader, run_ids: Iterable[str]) -> dict[str, str | None]:

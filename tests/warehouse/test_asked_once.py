@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfreg_assets.warehouse import asked_once
-from perfreg_assets.warehouse.asked_once import FEW, rows_of
+from perfreg_assets.warehouse.asked_once import FEW, last_of, rows_of
 from perfreg_assets.warehouse.connection import Warehouse
 
 
@@ -65,3 +65,22 @@ def test_no_more_are_kept_than_memory_should_hold(warehouse, monkeypatch):
         for key in ("a", "b", "c", "a"):
             assert rows_of(reader, "kind", [key], table) == {key: table.rows[key]}
     assert table.asked == [["a"], ["b"], ["c"], ["a"]]
+
+
+def test_the_last_answer_of_a_kind_is_kept_for_its_reader(warehouse):
+    asked = []
+
+    def load(answer):
+        asked.append(answer)
+        return [answer]
+
+    with warehouse.reading() as reader:
+        assert last_of(reader, "kind", "a", lambda: load(1)) == last_of(reader, "kind", "a", lambda: load(2)) == [1]
+        assert last_of(reader, "another kind", "a", lambda: load(3)) == [3]
+        assert last_of(reader, "kind", "b", lambda: load(4)) == [4]
+        assert last_of(reader, "kind", "a", lambda: load(5)) == [5]
+    with warehouse.reading() as reader:
+        assert last_of(reader, "kind", "a", lambda: load(6)) == [6]
+    with warehouse.writing() as writer:
+        assert last_of(writer, "kind", "a", lambda: load(7)) != last_of(writer, "kind", "a", lambda: load(8))
+    assert asked == [1, 3, 4, 5, 6, 7, 8]
