@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from perfreg_assets import detection
 from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_START_S, WITHOUT_TRANSIENT
@@ -44,7 +43,8 @@ from perfreg_assets.reports.loading_metrics import load_measurements, metric_vie
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
 from perfreg_assets.run import RUN_LEVEL, PathStep, timed_screens
-from perfreg_assets.warehouse import barycenters, stamps, states
+from perfreg_assets.warehouse import barycenters, discords, stamps, states
+from perfreg_assets.warehouse import paths as path_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.asked_once import rows_of
@@ -277,15 +277,6 @@ def load_series_view(reader: Reader, run_id: str, series: str) -> SeriesView:
     return next(view for view in views if view.name == series)
 
 
-def _lists(column: pa.ChunkedArray) -> list[np.ndarray | None]:
-    """A column of lists of DOUBLE as arrays; NULL inside a list becomes NaN."""
-    found: list[np.ndarray | None] = []
-    for chunk in column.chunks:
-        for scalar in chunk:
-            found.append(scalar.values.to_numpy(zero_copy_only=False).astype(float) if scalar.is_valid else None)
-    return found
-
-
 def _series_arrays(
     reader: Reader, run_ids: Sequence[str], series: str | None = None
 ) -> dict[str, dict[str, SeriesRow]]:
@@ -300,14 +291,9 @@ def _series_arrays(
 
 
 def _paths(reader: Reader, run_ids: Sequence[str]) -> dict[str, tuple[PathStep, ...]]:
-    rows = reader.rows(
-        "SELECT run_id, step, ts_ns, state_hash, screen, action, screen_after, state_hash_after FROM marts.run_paths "
-        f"WHERE {of(reader, run_ids)} ORDER BY run_id, step"
-    )
-    found: dict[str, list[PathStep]] = defaultdict(list)
-    for run_id, *step in rows:
-        found[run_id].append(PathStep(*step))
-    return {run_id: tuple(path) for run_id, path in found.items()}
+    """run_id → its path. Not from marts.run_paths, which looks for the files of all apps and months."""
+    files = reader.rows(f"SELECT run_id, values_file FROM core.runs WHERE NOT is_quarantined AND {of(reader, run_ids)}")
+    return path_table.find(reader, dict(files))
 
 
 def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attachment]]:
@@ -423,16 +409,9 @@ def _barycenters(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[
 
 
 def _profiles(reader: Reader, ids: list[str]) -> dict[tuple[str, str], Profile]:
-    table = reader.arrow(
-        "SELECT run_id, series, window_s, threshold_low, threshold_high, profile "
-        f"FROM marts.profiles WHERE {of(reader, ids)}"
-    )
-    values = _lists(table.column("profile"))
-    plain = table.drop_columns(["profile"]).to_pylist()
     return {
-        (row["run_id"], row["series"]): Profile(row["window_s"], array, row["threshold_low"], row["threshold_high"])
-        for row, array in zip(plain, values, strict=True)
-        if array is not None
+        (row.run_id, row.series): Profile(row.window_s, row.profile, row.threshold_low, row.threshold_high)
+        for row in discords.computed(reader, ids)
     }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from perfreg_assets import __version__
 from perfreg_assets.warehouse import causes, joining, run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow, with_column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,23 @@ class DiscordRow:
             raise ValueError(f"window {self.window_index} from {stretch} has its peak at {self.peak_s:g} s")
 
 
-PROFILES = Table("core.profiles", ProfileRow, ("run_id",), keys=("run_id", "series"), outside="profile", numbers=OF_RUN)
+def _profiles(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray]:
+    columns = ("run_id", "series", "profile")
+    found = large.fetch(reader, value_files.PROFILES, rows["values_file"], rows["run_id"], columns)
+    keys = zip(*(found.column(name).to_pylist() for name in ("values_file", "run_id", "series")), strict=True)
+    arrays = dict(zip(keys, large.as_arrays(found.column("profile")), strict=True))
+    return [arrays[key] for key in zip(rows["values_file"], rows["run_id"], rows["series"], strict=True)]
+
+
+PROFILES = Table(
+    "core.profiles",
+    ProfileRow,
+    ("run_id",),
+    keys=("run_id", "series"),
+    outside="profile",
+    numbers=OF_RUN,
+    fetch=_profiles,
+)
 DISCORDS = Table("core.discords", DiscordRow, ("run_id",), keys=("run_id", "series", "window_index"), numbers=OF_RUN)
 
 
@@ -91,6 +108,17 @@ def replace_runs(
         insert(writer, PROFILES, with_column(staged, "values_file", files))
         joining.join_crowded(writer, value_files.PROFILES)
     return insert(writer, DISCORDS, to_arrow(discords, DiscordRow)) if discords else 0
+
+
+def computed(reader: Reader, run_ids: Iterable[str]) -> list[ProfileRow]:
+    """The profiles of some runs that could be computed.
+
+    Not from marts.profiles, which looks for the files of all apps and months.
+
+    Raises:
+        Rejected: DATA_MISSING.
+    """
+    return load(reader, PROFILES, f"failure IS NULL AND {run_conditions.of(reader, run_ids)}")
 
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, float]:

@@ -143,11 +143,11 @@ def measured(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str], tu
 def without_verdict(reader: Reader, run_ids: Iterable[str], *, detector: str, omega: float) -> set[str]:
     """Runs with a latest measurement by the detector that has no verdict at ω yet."""
     of_runs = run_conditions.of(reader, run_ids, "measured.run_no")
-    found = reader.rows(
+    found = reader.rows(  # a join looks at these runs' verdicts, NOT IN at all there are
         "SELECT DISTINCT measured.run_id FROM core.distances AS measured "
-        f"WHERE measured.is_latest AND measured.detector = ? AND {of_runs} AND measured.distance_id NOT IN "
-        "(SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = ?)",
-        [detector, omega],
+        "LEFT JOIN core.verdicts AS given ON given.distance_id = measured.distance_id AND given.omega = ? "
+        f"WHERE measured.is_latest AND measured.detector = ? AND {of_runs} AND given.distance_id IS NULL",
+        [omega, detector],
     )
     return {run_id for (run_id,) in found}
 
