@@ -100,7 +100,7 @@ Theories = Sequence[TheoreticalScore] | Floats
 
 
 def had_transient(past: Theories | TheoreticalScore) -> NDArray[np.bool_]:
-    """(n,) Whether each run is unusual by a passing disturbance only."""
+    """(n,) Whether each run is unusual by a passing disturbance only; (…, n) of an array (…, n, 2)."""
     score, without = _fields(past)
     had: NDArray[np.bool_] = (score > TRANSIENT_SCORE) & (without < STEADY_SCORE)
     return had
@@ -114,8 +114,8 @@ def steady(past: Theories) -> Floats:
 
 
 def _fields(past: Theories | TheoreticalScore) -> Floats:
-    """(2, n), or (2,) of a single one."""
-    fields: Floats = np.asarray(past, dtype=np.float64).T if len(past) else np.empty((2, 0))
+    """(2, n), or (2,) of a single one; (2, …, n) of an array (…, n, 2)."""
+    fields: Floats = np.moveaxis(np.asarray(past, dtype=np.float64), -1, 0) if len(past) else np.empty((2, 0))
     return fields
 
 
@@ -191,7 +191,7 @@ class EmpiricalNull:
 
 
 def is_usual(past: Theories, is_rejected: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(n,) Whether each earlier run's score tells what is normal.
+    """(n,) Whether each earlier run's score tells what is normal; (…, n) of an array (…, n, 2).
 
     Args:
         past: n of one series.

@@ -52,6 +52,7 @@ class PastColumns:
         self._version = np.array([self._version_of[run.version_name] for run in runs], dtype=np.intp)
         self._places = [run.place for run in runs]
         self._theories: dict[str, Floats] = {}
+        self._stacked: tuple[tuple[str, ...], Floats] | None = None
 
     def before(self, judged: JudgedRun) -> Before:
         """The last `WINDOW_RUNS` before a judged run, those of its own version left out."""
@@ -68,11 +69,17 @@ class PastColumns:
         """Where a run stands in the columns; None for one that is not there."""
         return next((place for place, run in enumerate(self.runs) if run.place[1] == run_id), None)
 
-    def theories(self, series: str) -> Floats:
-        """(n, 2) what each run scored on a series by theory, in the order of `TheoreticalScore`; NaN where it has
-        no score."""
-        if series not in self._theories:
+    def theories(self, series: Sequence[str]) -> Floats:
+        """(s, n, 2) what each run scored on each of s series by theory, in the order of `TheoreticalScore`; NaN where
+        it has no score."""
+        names = tuple(series)
+        if self._stacked is None or self._stacked[0] != names:  # the same for most runs
+            self._stacked = names, np.stack([self._of_series(name) for name in names])
+        return self._stacked[1]
+
+    def _of_series(self, name: str) -> Floats:
+        if name not in self._theories:
             nothing = (np.nan, np.nan)
-            pairs = [run.scores.get(series, nothing) for run in self.runs]
-            self._theories[series] = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-        return self._theories[series]
+            pairs = [run.scores.get(name, nothing) for run in self.runs]
+            self._theories[name] = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+        return self._theories[name]

@@ -7,14 +7,21 @@ judged beside those that lie before it afterwards.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfreg_assets.detection import detectors
-from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, is_usual, steady, without_shared
+from perfreg_assets.methods.empirical_null import (
+    EmpiricalNull,
+    TheoreticalScore,
+    had_transient,
+    is_usual,
+    steady,
+    without_shared,
+)
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.model.past_columns import NO_UNIT, Before, PastColumns
@@ -77,48 +84,54 @@ class PastScores:
         columns, _ = self._before(run_id)
         place = columns.place_of(other)
         return place is not None and any(
-            place in self._usual(run_id, series)[0] for series in columns.runs[place].scores
+            place in places for places, _, _ in self._usual(run_id, list(columns.runs[place].scores))
         )
 
     def null(self, run_id: str, series: str) -> EmpiricalNull:
         """Of one series of a judged run: scores of comparable earlier runs of other versions."""
-        if run_id not in self._judged:
-            return EmpiricalNull([], np.empty(0))
-        judged, (columns, _) = self._judged[run_id], self._before(run_id)
-        places, theories, ages = self._usual(run_id, series)
-        units, foreign = columns.unit[places], columns.foreign_ratio[places]
-        offsets: dict[str, UnitOffset] = {}
-        for unit in set(units.tolist()) - {NO_UNIT}:
-            own = units == unit
-            offset = UnitOffset.of(steady(theories[own]), foreign[own])
-            theories[own] = offset.without(theories[own], foreign[own, np.newaxis])
-            offsets[columns.units[unit]] = offset
-        if judged.device_unit is None:
-            return EmpiricalNull(theories, ages)
-        return EmpiricalNull(theories, ages, offsets.get(judged.device_unit, UnitOffset()), judged.foreign_ratio)
-
-    def _usual(self, run_id: str, series: str) -> tuple[NDArray[np.intp], Floats, Floats]:
-        """(places in the columns, (k, 2) scores by theory, how many versions ago) of the k runs before a judged one
-        that tell what is normal."""
-        columns, (places, ages) = self._before(run_id)
-        theories = columns.theories(series)[places]
-        is_known = ~np.isnan(theories[:, 0])
-        places, ages = places[is_known], ages[is_known]
-        theories = without_shared(theories[is_known], ages)
-        chosen = is_usual(theories, columns.is_rejected[places])
-        return places[chosen], theories[chosen], ages[chosen]
+        return self._nulls(run_id, [series])[0]
 
     def hash_of(self, run_id: str, series: Iterable[str]) -> str:
         """Of the nulls of some series of a judged run; empty as long as none of them counts."""
         parts = []
-        for name in sorted(series):
-            null = self.null(run_id, name)
+        names = sorted(series)
+        for name, null in zip(names, self._nulls(run_id, names), strict=True):
             if null.counts:
-                numbers = np.column_stack([null.past, null.versions_ago])
-                numbers = numbers[np.lexsort(numbers.T)]
+                numbers = np.asarray(null.past).tobytes() + null.versions_ago.tobytes()  # in the order of the runs
                 of_unit = f":{null.unit}:{null.foreign_ratio!r}" if null.foreign_ratio else ""
-                parts.append(f"{name}:{hashlib.sha256(numbers.tobytes()).hexdigest()}{of_unit}")
+                parts.append(f"{name}:{hashlib.sha256(numbers).hexdigest()}{of_unit}")
         return "|".join(parts)
+
+    def _nulls(self, run_id: str, series: Sequence[str]) -> list[EmpiricalNull]:
+        judged = self._judged.get(run_id)
+        if judged is None:
+            return [EmpiricalNull([], np.empty(0)) for _ in series]
+        columns, _ = self._before(run_id)
+        found = []
+        for places, theories, ages in self._usual(run_id, series):
+            offsets = _without_offsets(columns, places, theories)
+            if judged.device_unit is None:
+                found.append(EmpiricalNull(theories, ages))
+            else:
+                own = offsets.get(judged.device_unit, UnitOffset())
+                found.append(EmpiricalNull(theories, ages, own, judged.foreign_ratio))
+        return found
+
+    def _usual(self, run_id: str, series: Sequence[str]) -> list[tuple[NDArray[np.intp], Floats, Floats]]:
+        """(places in the columns, (k, 2) scores by theory, how many versions ago) of the k runs before a judged one
+        that tell what is normal of each series; of all series at once, as there are many runs and few of these."""
+        columns, (places, ages) = self._before(run_id)
+        if not series:
+            return []
+        theories = columns.theories(series)[:, places]
+        is_known = ~np.isnan(theories[..., 0])
+        for number in np.flatnonzero(had_transient(theories).any(axis=1)):
+            known = is_known[number]
+            theories[number, known] = without_shared(theories[number, known], ages[known])
+        chosen = is_known & is_usual(theories, columns.is_rejected[places])
+        return [
+            (places[those], of_series[those], ages[those]) for of_series, those in zip(theories, chosen, strict=True)
+        ]
 
     def _before(self, run_id: str) -> tuple[PastColumns, Before]:
         """The runs recorded like a judged one, and which of them lie before it."""
@@ -129,3 +142,17 @@ class PastScores:
                 self._columns[like] = PastColumns(self._past.get(like, []))
             self._last = run_id, self._columns[like], self._columns[like].before(judged)
         return self._last[1:]
+
+
+def _without_offsets(columns: PastColumns, places: NDArray[np.intp], theories: Floats) -> dict[str, UnitOffset]:
+    """Takes the offsets of the device units off scores by theory (k, 2) of runs at some places; the offsets."""
+    offsets: dict[str, UnitOffset] = {}
+    if not columns.units:
+        return offsets
+    units, foreign = columns.unit[places], columns.foreign_ratio[places]
+    for unit in set(units.tolist()) - {NO_UNIT}:
+        own = units == unit
+        offset = UnitOffset.of(steady(theories[own]), foreign[own])
+        theories[own] = offset.without(theories[own], foreign[own, np.newaxis])
+        offsets[columns.units[unit]] = offset
+    return offsets
