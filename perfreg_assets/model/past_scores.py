@@ -135,7 +135,7 @@ class PastScores:
 
     def _before(self, run_id: str) -> tuple[PastColumns, Before]:
         """The runs recorded like a judged one, and which of them lie before it."""
-        if self._last is None or self._last[0] != run_id:  # asked for once per series
+        if self._last is None or self._last[0] != run_id:  # asked for again by what follows
             judged = self._judged[run_id]
             like = judged.recorded_like
             if like not in self._columns:

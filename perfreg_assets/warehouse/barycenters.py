@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -41,17 +41,13 @@ class RunBarycenterRow:
     barycenter_id: str
 
 
-def _averages(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray]:
-    found = large.fetch(
-        reader, value_files.BARYCENTERS, rows["values_file"], rows["barycenter_id"], ("barycenter_id", "values")
-    )
-    keys = zip(*(found.column(name).to_pylist() for name in ("values_file", "barycenter_id")), strict=True)
-    arrays = dict(zip(keys, large.as_arrays(found.column("values")), strict=True))
-    return [arrays[key] for key in zip(rows["values_file"], rows["barycenter_id"], strict=True)]
-
-
 BARYCENTERS = Table(
-    "core.barycenters", BarycenterRow, ("barycenter_id",), keys=("barycenter_id",), outside="values", fetch=_averages
+    "core.barycenters",
+    BarycenterRow,
+    ("barycenter_id",),
+    keys=("barycenter_id",),
+    outside="values",
+    fetch=partial(large.arrays_of, value_files.BARYCENTERS),
 )
 RUN_BARYCENTERS = Table(
     "core.run_barycenters", RunBarycenterRow, ("run_id",), keys=("run_id", "series"), numbers=OF_RUN

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -71,14 +71,6 @@ class DiscordRow:
             raise ValueError(f"window {self.window_index} from {stretch} has its peak at {self.peak_s:g} s")
 
 
-def _profiles(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray]:
-    columns = ("run_id", "series", "profile")
-    found = large.fetch(reader, value_files.PROFILES, rows["values_file"], rows["run_id"], columns)
-    keys = zip(*(found.column(name).to_pylist() for name in ("values_file", "run_id", "series")), strict=True)
-    arrays = dict(zip(keys, large.as_arrays(found.column("profile")), strict=True))
-    return [arrays[key] for key in zip(rows["values_file"], rows["run_id"], rows["series"], strict=True)]
-
-
 PROFILES = Table(
     "core.profiles",
     ProfileRow,
@@ -86,7 +78,7 @@ PROFILES = Table(
     keys=("run_id", "series"),
     outside="profile",
     numbers=OF_RUN,
-    fetch=_profiles,
+    fetch=partial(large.arrays_of, value_files.PROFILES),
 )
 DISCORDS = Table("core.discords", DiscordRow, ("run_id",), keys=("run_id", "series", "window_index"), numbers=OF_RUN)
 

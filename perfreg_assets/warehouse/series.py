@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -82,21 +82,13 @@ class SeriesHash:
         return f"{self.values_hash}/{self.path_hash}"
 
 
-def _samples(reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray | None]:
-    found = large.fetch(reader, value_files.SERIES, rows["values_file"], rows["run_id"], ("run_id", "series", "values"))
-    keys = zip(*(found.column(name).to_pylist() for name in ("values_file", "run_id", "series")), strict=True)
-    arrays = dict(zip(keys, large.as_arrays(found.column("values")), strict=True))
-    wanted = zip(rows["values_file"], rows["run_id"], rows["series"], strict=True)
-    return [None if key[0] is None else arrays[key] for key in wanted]
-
-
 _OF_RUN = Table(
     "core.time_series",
     SeriesRow,
     ("run_id",),
     keys=("run_id", "series"),
     outside="values",
-    fetch=_samples,
+    fetch=partial(large.arrays_of, value_files.SERIES),
     numbers=OF_RUN,
 )
 

@@ -77,6 +77,23 @@ def fetch(
     return read(reader, f"SELECT {listed}, values_file FROM {{files}} WHERE {of_keys}", paths(reader, wanted), bound)
 
 
+def arrays_of(kind: Kind, reader: Reader, rows: Mapping[str, list[Any]]) -> list[np.ndarray | None]:
+    """The array of each loaded row of a table whose files hold its keys and that array; None of a row in no file.
+
+    Args:
+        rows: the loaded columns by name: `values_file` and the keys.
+
+    Raises:
+        Rejected: DATA_MISSING.
+    """
+    found = fetch(reader, kind, rows["values_file"], rows[kind.key], kind.columns.names)
+    named = ("values_file", *kind.keys)
+    stored = zip(*(found.column(name).to_pylist() for name in named), strict=True)
+    arrays = dict(zip(stored, as_arrays(found.column(kind.columns.names[-1])), strict=True))
+    wanted = zip(*(rows[name] for name in named), strict=True)
+    return [None if place[0] is None else arrays[place] for place in wanted]
+
+
 def read(reader: Reader, sql: str, files: Sequence[str], parameters: Mapping[str, Any]) -> pa.Table:
     """The result of a query whose `{files}` are the rows of some files of the data folder, `values_file` among them.
 
