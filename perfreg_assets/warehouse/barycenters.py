@@ -10,10 +10,9 @@ from functools import partial
 import numpy as np
 
 from perfreg_assets import __version__
-from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import joining, key_digests, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.key_conditions import one_of
 from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow, with_column
 
 
@@ -46,6 +45,7 @@ BARYCENTERS = Table(
     BarycenterRow,
     ("barycenter_id",),
     keys=("barycenter_id",),
+    digests=(("barycenter_digest", "barycenter_id"),),
     outside="values",
     fetch=partial(large.arrays_of, value_files.BARYCENTERS),
 )
@@ -83,12 +83,14 @@ def assign(writer: Writer, run_ids: Iterable[str], rows: Sequence[RunBarycenterR
 
 def find(reader: Reader, barycenter_ids: Iterable[str]) -> dict[str, BarycenterRow]:
     """barycenter_id -> barycenter, for those that are stored."""
-    rows = load(reader, BARYCENTERS, *one_of(list(barycenter_ids), "barycenter_id"))
-    return {row.barycenter_id: row for row in rows}
+    wanted = set(barycenter_ids)
+    rows = load(reader, BARYCENTERS, *key_digests.one_of(wanted, "barycenter_digest"))
+    return {row.barycenter_id: row for row in rows if row.barycenter_id in wanted}
 
 
 def stored(reader: Reader, barycenter_ids: Iterable[str]) -> set[str]:
     """Those of the ids that are stored."""
-    of_ids, bound = one_of(list(barycenter_ids), "barycenter_id")
-    found = reader.rows(f"SELECT barycenter_id FROM core.barycenters WHERE {of_ids}", bound)
-    return {key for (key,) in found}
+    wanted = set(barycenter_ids)
+    of_digests, bound = key_digests.one_of(wanted, "barycenter_digest")
+    found = reader.rows(f"SELECT barycenter_id FROM core.barycenters WHERE {of_digests}", bound)
+    return {key for (key,) in found} & wanted

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 import pyarrow as pa
 
-from perfreg_assets.warehouse import run_conditions, run_numbers
+from perfreg_assets.warehouse import key_digests, run_conditions, run_numbers
 from perfreg_assets.warehouse.connection import Parameters, Reader, Writer
 
 Row = TypeVar("Row")
@@ -39,6 +39,7 @@ class Table(Generic[Row]):
     Attributes:
         scope: columns that say what one write replaces: all rows that agree with a new row in them.
         numbers: columns with the number of a run, and those with its id: filled in when rows are stored.
+        digests: columns with the digest of a key (see key_digests.py), and those with the key: filled in likewise.
         keys: columns that no two rows agree in; no index of the warehouse sees to it, see without_indexes.py.
         outside: the field that is no column because it lies in the data folder, see values.py.
         fetch: (reader, the loaded columns by name) -> that field of each loaded row.
@@ -49,6 +50,7 @@ class Table(Generic[Row]):
     scope: tuple[str, ...]
     keys: tuple[str, ...] = ()
     numbers: tuple[tuple[str, str], ...] = ()
+    digests: tuple[tuple[str, str], ...] = ()
     outside: str | None = None
     fetch: Callable[[Reader, Mapping[str, list[Any]]], Sequence[Any]] | None = None
 
@@ -59,7 +61,8 @@ class Table(Generic[Row]):
     @property
     def stored_list(self) -> str:
         """The columns that are filled when a row is stored, for an INSERT."""
-        return ", ".join(f'"{column}"' for column in (*self.columns, *(number for number, _ in self.numbers)))
+        filled = [column for column, _ in (*self.numbers, *self.digests)]
+        return ", ".join(f'"{column}"' for column in (*self.columns, *filled))
 
 
 def replace(writer: Writer, table: Table[Row], rows: Sequence[Row]) -> int:
@@ -89,7 +92,7 @@ def insert(writer: Writer, table: Table[Row], staged: pa.Table) -> int:
 
 
 def numbered(writer: Writer, table: Table[Row], staged: pa.Table) -> pa.Table:
-    """Rows with the numbers of the runs that they are about.
+    """Rows with the numbers of the runs that they are about, and the digests of their keys.
 
     Raises:
         ValueError: a run is not registered.
@@ -98,6 +101,9 @@ def numbered(writer: Writer, table: Table[Row], staged: pa.Table) -> pa.Table:
         ids = staged.column(id_column).to_pylist()
         known = run_numbers.required(writer, ids)
         staged = staged.append_column(column, pa.array([known[run_id] for run_id in ids], pa.int32()))
+    for column, key_column in table.digests:
+        keys = staged.column(key_column).to_pylist()
+        staged = staged.append_column(column, pa.array([key_digests.of(key) for key in keys], pa.int64()))
     return staged
 
 
