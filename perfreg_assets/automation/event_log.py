@@ -38,6 +38,7 @@ class EventLogStorage(SqliteEventLogStorage):
     def __init__(self, base_dir: str | None, inst_data: ConfigurableClassData | None = None) -> None:
         self._open: dict[str, Engine] = {}  # a file's name without its ending, the one last opened at the end
         self._opening = threading.Lock()
+        self._tables: set[str] = set()  # those that were seen: none is ever dropped
         self._inst_data = inst_data
         self._is_placed = base_dir is not None
         if base_dir is not None:
@@ -66,6 +67,12 @@ class EventLogStorage(SqliteEventLogStorage):
         os.utime(self.path_for_shard(event.run_id))
         if event.is_dagster_event and event.dagster_event_type in _LAST:
             self._close(event.run_id)
+
+    def has_table(self, table_name: str) -> bool:
+        """Asked whenever a partition is looked at, dozens of times a run; Dagster's own connects each time."""
+        if table_name not in self._tables and super().has_table(table_name):
+            self._tables.add(table_name)
+        return table_name in self._tables
 
     def dispose(self) -> None:
         for name in list(self._open):

@@ -99,3 +99,18 @@ def test_a_place_that_is_given_is_taken(home, tmp_path):
     with dg.DagsterInstance.from_config(str(home)) as instance:
         run_id = materialise(instance, "1")
     assert (tmp_path / "x" / f"{run_id}.db").is_file()
+
+
+def test_a_table_that_is_there_is_not_looked_for_again(home, monkeypatch):
+    asked = []
+    has_table = SqliteEventLogStorage.has_table
+    monkeypatch.setattr(
+        SqliteEventLogStorage, "has_table", lambda self, name: asked.append(name) or has_table(self, name)
+    )
+    with instance_of(home, is_own=True) as instance:
+        for key in ("1", "2", "3"):
+            instance.add_dynamic_partitions("builds", [key])
+            assert instance.has_dynamic_partition("builds", key)
+        assert not instance.event_log_storage.has_table("never_made")
+        assert not instance.event_log_storage.has_table("never_made")
+    assert asked == ["dynamic_partitions", "never_made", "never_made"]
