@@ -114,6 +114,7 @@ class Memory:
         self._path, self._look_path = settings.home_dir / FILE, settings.home_dir / LOOK
         self._head = bytes.fromhex(circumstances(settings))
         self._is_ours = False
+        self._known: _Known | None = None  # what the files said at the last look
 
     @contextmanager
     def looking(self, reader: Reader) -> Iterator[Look]:
@@ -129,7 +130,7 @@ class Memory:
             try:
                 yield self._look(reader)
             finally:
-                self._is_ours = False
+                self._is_ours, self._known = False, None
 
     def remember(self, reader: Reader, look: Look, due: Iterable[str]) -> None:
         """Remembers the state looked at, in which something is due in these partitions and in no other. A memory that
@@ -143,6 +144,7 @@ class Memory:
 
     def _look(self, reader: Reader) -> Look:
         totals, known = stamps.totals(reader), self._read()
+        self._known = known
         if known is None:
             return Look(None, totals)
         changed, ids = _changed(reader, known, totals)
@@ -186,10 +188,11 @@ class Memory:
             return None
 
     def _write(self, reader: Reader, look: Look, due: list[str]) -> None:
-        known = self._read()
+        known = self._known  # nobody else wrote since
         if look.keys is None or known is None or known.count > 2 * len(known.records) + _SPARE_RECORDS:
-            stamped = stamps.of_runs(reader)
-            _replace(self._path, self._head + _records(_keyed(stamped), self._parts(reader, None)).tobytes())
+            records = _records(_keyed(stamps.of_runs(reader)), self._parts(reader, None))
+            # In order, as they are looked up: sorted but for the records added since, they are read five times as fast.
+            _replace(self._path, self._head + records[np.argsort(records["run"])].tobytes())
         elif look.changed:
             with self._path.open("r+b") as stream:
                 # What a killed process left of a record is overwritten.
