@@ -8,7 +8,7 @@ from datetime import datetime
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.history import RunFacts
-from perfreg_assets.warehouse import paths, run_conditions
+from perfreg_assets.warehouse import paths, run_conditions, run_numbers
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.moments import of_epoch_us
 from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow
@@ -63,7 +63,7 @@ SELECT
     runs.run_id, runs.app, runs.version_name, runs.config_hash, epoch_us(runs.started_at) AS started_at,
     runs.functional_problem_count > 0 AS has_functional_problems, coalesce(traces.is_complete, false) AS is_complete,
     reviews.status AS review, runs.is_excluded, verdicts.is_anomalous, list_sort(traces.load_sources) AS load_sources,
-    runs.scenario
+    runs.scenario, runs.run_no
 FROM core.runs AS runs
 LEFT JOIN core.traces AS traces ON traces.run_no = runs.run_no
 LEFT JOIN core.reviews_in_force AS reviews ON reviews.run_no = runs.run_no
@@ -83,17 +83,19 @@ def facts(reader: Reader, app: str, *, with_verdicts: bool) -> list[RunFacts]:
     Args:
         with_verdicts: whether the current verdicts are asked for; else `is_anomalous` is None.
     """
-    found = reader.dicts(_FACTS, {"app": app, "with_verdicts": with_verdicts})
+    found = reader.rows(_FACTS, {"app": app, "with_verdicts": with_verdicts})
+    run_numbers.note(reader, ((row[0], row[-1]) for row in found))
     return [
+        # By place: an app has thousands of runs, and names cost more than all the rest.
         RunFacts(
-            **{
-                **row,
-                "started_at": of_epoch_us(row["started_at"]),
-                "load_sources": tuple(row["load_sources"] or ()),
-            }
+            run_id, of_app, version, config, of_epoch_us(started_us), has_problems, is_complete, review, is_excluded,
+            is_anomalous, tuple(sources or ()), scenario,
         )
-        for row in found
-    ]
+        for (
+            run_id, of_app, version, config, started_us, has_problems, is_complete, review, is_excluded,
+            is_anomalous, sources, scenario, _,
+        ) in found
+    ]  # fmt: skip
 
 
 class Paths:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from perfreg_assets.methods.empirical_null import WITHOUT_TRANSIENT, TheoreticalScore
-from perfreg_assets.warehouse import run_conditions
+from perfreg_assets.warehouse import run_conditions, run_numbers
 from perfreg_assets.warehouse.asked_once import FEW, last_of
 from perfreg_assets.warehouse.connection import Reader
 
@@ -68,7 +68,7 @@ reviewed AS (
 ),
 known AS (
     SELECT
-        runs.run_id, runs.started_at, runs.version_name, reviewed.status, runs.device_unit,
+        runs.run_id, runs.started_at, runs.version_name, reviewed.status, runs.device_unit, runs.run_no,
         hash(
             runs.app, runs.config_hash, runs.scenario, list_sort(traces.load_sources)
         )::VARCHAR AS recorded_like,
@@ -93,7 +93,7 @@ asked AS (
     SELECT recorded_like, min(past_before) AS first_before, max(past_before) AS last_before
     FROM placed WHERE is_judged GROUP BY recorded_like
 )
-SELECT run_id, started_at, version_name, status, recorded_like, is_judged, is_past, device_unit
+SELECT run_id, started_at, version_name, status, recorded_like, is_judged, is_past, device_unit, run_no
 FROM placed JOIN asked USING (recorded_like)
 WHERE is_judged OR (past_before >= first_before - $window_runs AND past_before < last_before)
 ORDER BY started_at, run_id
@@ -153,6 +153,7 @@ def _find(
     of_run, status = assumed or (None, None)
     named = {"judged": list(run_ids), "window_runs": WINDOW_RUNS, "assumed_of": of_run, "assumed_status": status}
     found = reader.rows(_RUNS, named)
+    run_numbers.note(reader, ((row[0], row[-1]) for row in found))
     scores: dict[tuple[str, str], dict[str, TheoreticalScore]] = {}
     of_past = run_conditions.of(reader, [row[0] for row in found if row[6]], "rows.run_no")
     for detector, run_id, series, score, without in reader.rows(
@@ -165,7 +166,7 @@ def _find(
     foreign: dict[str, float] = {}
     if with_unit:
         foreign = dict(reader.rows(_FOREIGN.format(of=run_conditions.of(reader, with_unit, "candidates.run_no"))))
-    for run_id, started_at, version_name, review, recorded_like, is_judged, is_past, unit in found:
+    for run_id, started_at, version_name, review, recorded_like, is_judged, is_past, unit, _ in found:
         place, of_unit = (started_at, run_id), (unit, foreign.get(run_id, 0.0))
         if is_judged:
             judged[run_id] = JudgedRun(place, version_name, recorded_like, *of_unit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
-from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.key_conditions import FEW, one_of
 
 _KNOWN: WeakKeyDictionary[Reader, dict[str, int]] = WeakKeyDictionary()
@@ -31,6 +31,12 @@ def of(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:
     return {run_id: known[run_id] for run_id in wanted if run_id in known}
 
 
+def note(reader: Reader, numbers: Iterable[tuple[str, int]]) -> None:
+    """Keeps (run_id, its number) that a query of this reader told, so that they need not be looked up."""
+    if not isinstance(reader, Writer):  # what it wrote could be taken back
+        _KNOWN.setdefault(reader, {}).update(numbers)
+
+
 _SEEN: dict[str, int] = {}
 """run_id → the number that it was seen with, in whatever warehouse: a guess."""
 _SEEN_MOST = 10_000
@@ -44,8 +50,14 @@ def _confirmed(reader: Reader, run_ids: Sequence[str]) -> dict[str, int]:
     guessed = {run_id: number for run_id in run_ids if (number := _SEEN.get(run_id)) is not None}
     if not guessed:
         return {}
-    numbers = ", ".join(map(str, sorted(guessed.values())))
-    found = dict(reader.rows(f"SELECT run_id, run_no FROM core.runs WHERE run_no IN ({numbers})"))
+    numbers = sorted(guessed.values())
+    # A range first: of a list alone DuckDB would read the ids of all runs.
+    found = dict(
+        reader.rows(
+            f"SELECT run_id, run_no FROM core.runs WHERE run_no BETWEEN {numbers[0]} AND {numbers[-1]} "
+            f"AND run_no IN ({', '.join(map(str, numbers))})"
+        )
+    )
     return {run_id: number for run_id, number in guessed.items() if found.get(run_id) == number}
 
 
