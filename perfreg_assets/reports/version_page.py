@@ -10,6 +10,7 @@ from perfreg_assets.reports import wording
 from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.causes_wording import amount, cause_name, share
 from perfreg_assets.reports.data import ListedRun, SeriesLevel
+from perfreg_assets.reports.drift_lines import draw_drifts
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name, perfetto_link, version_page
 from perfreg_assets.reports.loading_version_pages import VersionView, Worst
 from perfreg_assets.reports.templating import render
@@ -53,7 +54,7 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER, drif
             "hidden_causes": max(0, len(view.grown) - SHOWN_CAUSES),
             "no_causes": _no_causes(view),
             "levels": [_level(name, level, view) for name, level in sorted(row.levels.items())],
-            "drifts": drifts,
+            "drifts": draw_drifts(drifts),
             "earliest": view.earlier[0][0] if len(view.earlier) > 1 else None,
             "earlier_count": len(view.earlier),
             "energy": view.energy,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfreg_assets.reports.changes import SETTLED_NS, folder_changed
+from perfreg_assets.reports.drift_lines import with_drifts
 from perfreg_assets.reports.files import digest, write
 from perfreg_assets.reports.links import VERSIONS, version_page
 from perfreg_assets.reports.loading_version_pages import load_version_views
@@ -164,10 +165,16 @@ def _update_app(
         known.get("by_code", by_code) != by_code
     ):  # a run without a code came to an app of which all had one: another order
         touched = touched | set(names)
-    candidates = _candidates(state, app, touched, drifted, keys, place)
     if known:
         known["by_code"] = by_code
-    written = []
+    of_version: dict[str, list[str]] = defaultdict(list)
+    for version, line in known.get("drifts", ()):
+        of_version[version].append(line)
+    looked_at = _candidates(state, app, touched, keys, place)
+    # Of these nothing but what drifts is another; in order, as pages are written.
+    alone = [name for name in names if name in drifted and place[name] not in looked_at]
+    written, anew = _exchange_drifts(out_dir, state, app, alone, of_version)
+    candidates = sorted(looked_at | {place[version] for version in anew})
     for version in sorted(touched - set(place)):
         gone = version_page(app, version)
         if (out_dir / gone).is_file():
@@ -185,8 +192,7 @@ def _update_app(
         }
         views = load_version_views(reader, app, {version: runs[version] for version in group}, earlier)
         for version in group:
-            drifts = [line for latest, line in known.get("drifts", ()) if latest == version]
-            text = render_version_page(views[version], server=server, drifts=drifts)
+            text = render_version_page(views[version], server=server, drifts=of_version[version])
             page = version_page(app, version)
             found, entry = digest(text), state.version(app, version)
             if entry.page != found or not (out_dir / page).is_file():
@@ -201,21 +207,38 @@ def _key(code: int | None, first: str, version: str) -> Key:
     return code or 0, first, version
 
 
+def _exchange_drifts(
+    out_dir: Path, state: SiteState, app: str, versions: Iterable[str], lines: Mapping[str, Sequence[str]]
+) -> tuple[list[str], list[str]]:
+    """Puts what drifts now into the pages of some versions, that are as they were written; (the written pages, versions
+    of which they are not)."""
+    written, anew = [], []
+    for version in versions:
+        page, entry = version_page(app, version), state.version(app, version)
+        before = (out_dir / page).read_text("utf-8") if (out_dir / page).is_file() else ""
+        now = with_drifts(before, lines.get(version, ())) if digest(before) == entry.page else None
+        if now is None:
+            anew.append(version)
+        elif now != before:
+            write(out_dir / page, now)
+            written.append(page)
+            state.put_version(app, version, replace(entry, page=digest(now)))
+    return written, anew
+
+
 def _candidates(
     state: SiteState,
     app: str,
     touched: set[str],
-    drifted: set[str],
     keys: Sequence[Key],
     place: Mapping[str, int],
-) -> list[int]:
-    """Places of the versions to look at: the touched ones, those that follow where one stands or stood, and those of
-    which something else drifts."""
-    found = {place[version] for version in drifted if version in place}
+) -> set[int]:
+    """Places of the versions to look at: the touched ones, and those that follow where one stands or stood."""
+    found: set[int] = set()
     for version in touched:
         entry = state.version(app, version)
         stands = [place[version]] if version in place else []
         stood = [bisect_left(keys, _key(entry.code, entry.first, version))] if entry.first else []
         for at in (*stands, *stood):
             found.update(range(at, min(len(keys), at + EARLIER + 1)))
-    return sorted(found)
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from perfreg_assets.reasons import Reason
+from perfreg_assets.reports import version_site
 from perfreg_assets.reports.data import VersionRow
 from perfreg_assets.reports.index_page import IndexFacts, render_index
 from perfreg_assets.reports.site import build_site
@@ -114,6 +115,42 @@ def test_drifts_stand_on_the_index_and_with_the_latest_version(own_sample, tmp_p
     assert {"index.html", "versions/com.example.notes@1.1.0.html"} & set(written) != set()
     assert TOLD in (out / "versions" / "com.example.notes@1.1.0.html").read_text("utf-8")
     assert TOLD not in (out / "versions" / "com.example.notes@1.2.0.html").read_text("utf-8")
+    with own_sample.reading() as reader:
+        build_site(reader, tmp_path / "anew")
+    for path in out.glob("versions/*.html"):
+        assert path.read_text("utf-8") == (tmp_path / "anew" / "versions" / path.name).read_text("utf-8")
+
+
+def test_a_page_that_only_drifts_leave_or_reach_is_not_loaded_again(own_sample, tmp_path, monkeypatch):
+    out = tmp_path / "reports"
+    loaded: list[str] = []
+    load = version_site.load_version_views
+    monkeypatch.setattr(
+        version_site,
+        "load_version_views",
+        lambda reader, app, versions, earlier: loaded.extend(versions) or load(reader, app, versions, earlier),
+    )
+
+    def build(*stands_with: str) -> set[str]:
+        rows = [{**DRIFT, "version_name": version} for version in stands_with]
+        monkeypatch.setattr(drifts, "of_app", lambda _, app, __: rows if app == DRIFT["app"] else [])
+        with own_sample.writing() as writer:
+            writer.execute("UPDATE core.runs SET step_count = step_count + 1 WHERE version_name = '1.2.0'")
+        loaded.clear()
+        with own_sample.reading() as reader:
+            build_site(reader, out)
+        return {path.stem.split("@")[1] for path in out.glob("versions/*.html") if TOLD in path.read_text("utf-8")}
+
+    assert build() == set()
+    assert build("1.0.0") == {"1.0.0"}
+    assert {*loaded} == {"1.2.0"}  # that of a changed run
+    assert build("1.1.0", "1.1.0") == {"1.1.0"}
+    assert {*loaded} == {"1.2.0"}
+    page = out / "versions" / "com.example.notes@1.1.0.html"
+    page.write_text(page.read_text("utf-8").replace("Series", "Serie"))  # not what was written
+    assert build() == set()
+    assert {*loaded} == {"1.1.0", "1.2.0"}
+    assert "Serie<" not in page.read_text("utf-8")
 
 
 def test_drifts_of_an_app_stand_in_its_section():
