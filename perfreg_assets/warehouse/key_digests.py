@@ -1,7 +1,7 @@
 """Digests of long keys: what rows are found by that many runs share, and that no run's number leads to.
 
 To compare a few ids of 64 letters with those of a whole table takes as long as the table is large; numbers are compared
-some thirty times as fast. Two keys may have the same digest: who asks compares the keys of the few rows found.
+five to ten times as fast. Two keys may have the same digest: who asks compares the keys of the few rows found.
 """
 
 from __future__ import annotations
