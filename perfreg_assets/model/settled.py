@@ -67,12 +67,14 @@ class Look:
         keys: partitions in which something may be due; None: in any.
         changed: of runs that are not as remembered, by their key: the new stamp, 0 where nothing is stored.
         parts: run → the part that it plays now, of those of them that are there.
+        known: what the files said.
     """
 
     keys: set[str] | None
     totals: stamps.Totals
     changed: Mapping[int, int] = field(default_factory=dict)
     parts: Mapping[str, Part] = field(default_factory=dict)
+    known: _Known | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,6 @@ class Memory:
         self._path, self._look_path = settings.home_dir / FILE, settings.home_dir / LOOK
         self._head = bytes.fromhex(circumstances(settings))
         self._is_ours = False
-        self._known: _Known | None = None  # what the files said at the last look
 
     @contextmanager
     def looking(self, reader: Reader) -> Iterator[Look]:
@@ -130,7 +131,7 @@ class Memory:
             try:
                 yield self._look(reader)
             finally:
-                self._is_ours, self._known = False, None
+                self._is_ours = False
 
     def remember(self, reader: Reader, look: Look, due: Iterable[str]) -> None:
         """Remembers the state looked at, in which something is due in these partitions and in no other. A memory that
@@ -144,7 +145,6 @@ class Memory:
 
     def _look(self, reader: Reader) -> Look:
         totals, known = stamps.totals(reader), self._read()
-        self._known = known
         if known is None:
             return Look(None, totals)
         changed, ids = _changed(reader, known, totals)
@@ -156,7 +156,7 @@ class Memory:
         for app in runs.apps(reader) if moved else ():
             if _key(app) in moved:
                 keys |= runs.partitions_since(reader, app, moved[_key(app)])
-        return Look(keys, totals, changed, parts)
+        return Look(keys, totals, changed, parts, known)
 
     def _parts(self, reader: Reader, run_ids: Iterable[str] | None) -> dict[str, Part]:
         return fingerprints.parts(
@@ -188,7 +188,7 @@ class Memory:
             return None
 
     def _write(self, reader: Reader, look: Look, due: list[str]) -> None:
-        known = self._known  # nobody else wrote since
+        known = look.known  # nobody else wrote since
         if look.keys is None or known is None or known.count > 2 * len(known.records) + _SPARE_RECORDS:
             records = _records(_keyed(stamps.of_runs(reader)), self._parts(reader, None))
             # In order, as they are looked up: sorted but for the records added since, they are read five times as fast.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from perfreg_assets.warehouse import run_numbers
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.key_conditions import among_numbers
 
 GROUP = 1000
 """Runs named in one query, where it is about each of them."""
@@ -29,11 +30,9 @@ def of(reader: Reader, run_ids: Iterable[str], column: str = "run_no") -> str:
         return "false"
     if len(numbers) == 1:
         return f"{column} = {numbers[0]}"
-    # A range reaches what a mart joins, as a list does not.
-    within = f"{column} BETWEEN {numbers[0]} AND {numbers[-1]}"
     if len(numbers) > numbers[-1] - numbers[0]:
-        return f"({within})"
-    return f"({within} AND {column} IN ({', '.join(map(str, numbers))}))"
+        return f"({column} BETWEEN {numbers[0]} AND {numbers[-1]})"
+    return among_numbers(numbers, column)
 
 
 def grouped(reader: Reader, run_ids: Iterable[str]) -> Iterator[list[str]]:

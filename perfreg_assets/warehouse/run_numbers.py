@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.key_conditions import FEW, one_of
+from perfreg_assets.warehouse.key_conditions import FEW, among_numbers, one_of
 
 _KNOWN: WeakKeyDictionary[Reader, dict[str, int]] = WeakKeyDictionary()
 
@@ -50,14 +50,8 @@ def _confirmed(reader: Reader, run_ids: Sequence[str]) -> dict[str, int]:
     guessed = {run_id: number for run_id in run_ids if (number := _SEEN.get(run_id)) is not None}
     if not guessed:
         return {}
-    numbers = sorted(guessed.values())
-    # A range first: of a list alone DuckDB would read the ids of all runs.
-    found = dict(
-        reader.rows(
-            f"SELECT run_id, run_no FROM core.runs WHERE run_no BETWEEN {numbers[0]} AND {numbers[-1]} "
-            f"AND run_no IN ({', '.join(map(str, numbers))})"
-        )
-    )
+    of_numbers = among_numbers(sorted(guessed.values()), "run_no")
+    found = dict(reader.rows(f"SELECT run_id, run_no FROM core.runs WHERE {of_numbers}"))
     return {run_id: number for run_id, number in guessed.items() if found.get(run_id) == number}
 
 

@@ -62,8 +62,12 @@ _SOURCES: dict[str, _Source] = {
         "rows.run_no, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
         "checked_at",
     ),
-    # By the moment they were taken: to hash their samples' hashes, too, would be four times as much to read.
-    "time_series": _Source("core.time_series", "rows.run_no, rows.series, rows.extracted_at", "extracted_at"),
+    # Samples by the moment they were taken: their hashes are four times as much to read as all the rest.
+    "time_series": _Source(
+        "core.time_series",
+        "rows.run_no, rows.series, rows.is_missing, rows.sample_count, rows.extracted_at",
+        "extracted_at",
+    ),
     "thread_times": _Source("core.thread_times", "rows.run_no, rows.extracted_at", "extracted_at"),
     "slice_uses": _Source("core.slice_uses", "rows.run_no, rows.extracted_at", "extracted_at"),
     "energies": _Source("core.energy_runs", "rows.run_no, rows.is_outdated, rows.extracted_at", "extracted_at"),
@@ -80,7 +84,11 @@ _SOURCES: dict[str, _Source] = {
     "history_sets": _Source("core.history_sets", "rows.run_no, rows.selected_at", "selected_at"),  # and candidates
     # Which barycenter it is decides what is measured: another one comes with measurements of another moment.
     "run_barycenters": _Source("core.run_barycenters", "rows.run_no, rows.series", None),
-    "distances": _Source("core.distances", "rows.distance_id, rows.is_latest, rows.measured_at", "measured_at"),
+    "distances": _Source(
+        "core.distances",
+        "rows.distance_id, rows.is_latest, rows.state, rows.distance, rows.q1, rows.q3, rows.measured_at",
+        "measured_at",
+    ),
     "verdicts": _Source(
         "core.verdicts",
         "rows.distance_id, rows.evaluated_at",

@@ -14,7 +14,6 @@ from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.catalogue import definition_of, judged_by_default
 from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import series as series_table
-from perfreg_assets.warehouse.rows import now_utc
 
 SERIES = judged_by_default()
 SOME = list(chain.from_iterable(combinations(SERIES, count) for count in range(1, len(SERIES) + 1)))
@@ -28,12 +27,12 @@ def judged_runs(site):
 
 
 def strip(site, run_ids, names):
-    """What the warehouse would hold had the recordings, read again now, not had these series."""
+    """What the warehouse would hold had the recordings not had these series."""
     with site.warehouse.writing() as writer:
         found = series_table.find(writer, run_ids)
         stripped = {(run_id, name) for run_id in run_ids for name in names}
         assert stripped <= found.keys()
-        gone = {"values": None, "values_hash": None, "start_ns": None, "is_missing": True, "extracted_at": now_utc()}
+        gone = {"values": None, "values_hash": None, "start_ns": None, "is_missing": True}
         why = {"reason_code": Reason.SERIES_MISSING.code, "reason": "it was not recorded"}
         rows = [replace(row, **gone, **why) if key in stripped else row for key, row in found.items()]
         series_table.upsert(writer, rows)

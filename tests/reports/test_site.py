@@ -20,7 +20,6 @@ from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Writer
-from perfreg_assets.warehouse.rows import now_utc
 
 NOTES_1_1 = "versions/com.example.notes@1.1.0.html"
 """The page of the version of notes-0008 to notes-0015."""
@@ -112,11 +111,10 @@ def test_pages_say_what_the_marts_say(sample_site):
 
 
 def _lose_memory(writer: Writer, run_id: str) -> None:
-    """As if its trace had no memory counters, though those of its history have: measured again, at a later moment."""
+    """As if its trace had no memory counters, though those of its history have."""
     unmeasured = dict.fromkeys(("distance", "q1", "q3", "improvement", "p_value", "history_distances"))
     missing = {"state": "series_missing", "state_reason": "The trace has no memory counters.", **unmeasured}
-    found = distances.find(writer, [run_id], "default")
-    rows = {row.series: replace(row, measured_at=now_utc()) for row in found}
+    rows = {row.series: row for row in distances.find(writer, [run_id], "default")}
     rows["*"] = replace(rows["*"], missing_series=("rss_app",))
     rows["rss_app"] = replace(rows["rss_app"], **missing)
     distances.upsert(writer, list(rows.values()))
