@@ -22,6 +22,7 @@ FLOORS = (
         "figures",
         "near_names",
         "objects",
+        "pandas_later",
         "settings",
         "reasons",
         "regular_file",
