@@ -11,8 +11,10 @@ told by the warehouse, not by events.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,8 @@ from sqlalchemy.pool import StaticPool
 
 _MOST_OPEN = 4
 """Files of runs kept open at once: a daemon logs some events of runs that go on in other processes."""
+_CERTAIN_S = 2.0
+"""For so long a partition that was there is believed to be there still."""
 _LAST = frozenset({dg.DagsterEventType.RUN_SUCCESS, dg.DagsterEventType.RUN_FAILURE, dg.DagsterEventType.RUN_CANCELED})
 
 
@@ -39,6 +43,7 @@ class EventLogStorage(SqliteEventLogStorage):
         self._open: dict[str, Engine] = {}  # a file's name without its ending, the one last opened at the end
         self._opening = threading.Lock()
         self._tables: set[str] = set()  # those that were seen: none is ever dropped
+        self._partitions: dict[tuple[str, str], float] = {}  # those that were seen, and when
         self._inst_data = inst_data
         self._is_placed = base_dir is not None
         if base_dir is not None:
@@ -73,6 +78,21 @@ class EventLogStorage(SqliteEventLogStorage):
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
         return table_name in self._tables
+
+    def has_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> bool:
+        """Asked whenever an event names a partition, some thirty times a run: 4 % of the CPU of taking one run in."""
+        known, now = (partitions_def_name, partition_key), time.monotonic()
+        if now - self._partitions.get(known, -math.inf) < _CERTAIN_S:
+            return True
+        is_there = super().has_dynamic_partition(partitions_def_name, partition_key)
+        self._partitions = {one: seen for one, seen in self._partitions.items() if now - seen < _CERTAIN_S}
+        if is_there:
+            self._partitions[known] = now
+        return is_there
+
+    def delete_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> None:
+        super().delete_dynamic_partition(partitions_def_name, partition_key)
+        self._partitions.pop((partitions_def_name, partition_key), None)
 
     def dispose(self) -> None:
         for name in list(self._open):

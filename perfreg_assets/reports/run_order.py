@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader
@@ -22,8 +23,7 @@ class Neighbours:
     recent: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A run in the order of its app."""
 
     started_at: datetime
@@ -34,8 +34,7 @@ class Placed:
 @dataclass(slots=True)
 class _App:
     placed: list[Placed]
-    keys: list[tuple[datetime, str]]
-    index: dict[str, int] = field(default_factory=dict)
+    index: dict[str, int]
 
 
 class RunOrder:
@@ -64,12 +63,11 @@ class RunOrder:
     def touched(self, app: str, started_at: datetime, run_id: str) -> list[str]:
         """Runs whose page names this place, whether a run stands there now or stood there before."""
         found = self._app(app)
-        at = bisect_left(found.keys, (started_at, run_id))
+        at = bisect_left(found.placed, (started_at, run_id))
         return [one.run_id for one in found.placed[max(0, at - 1) : at + MATRIX_SIZE]]
 
     def _app(self, app: str) -> _App:
         if app not in self._apps:
-            placed = [Placed(*row) for row in run_table.in_order(self._reader, app)]
-            keys = [(one.started_at, one.run_id) for one in placed]
-            self._apps[app] = _App(placed, keys, {one.run_id: i for i, one in enumerate(placed)})
+            placed = [*map(Placed._make, run_table.in_order(self._reader, app))]
+            self._apps[app] = _App(placed, {one.run_id: i for i, one in enumerate(placed)})
         return self._apps[app]

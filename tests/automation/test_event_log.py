@@ -4,6 +4,7 @@ import json
 import queue
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -114,3 +115,29 @@ def test_a_table_that_is_there_is_not_looked_for_again(home, monkeypatch):
         assert not instance.event_log_storage.has_table("never_made")
         assert not instance.event_log_storage.has_table("never_made")
     assert asked == ["dynamic_partitions", "never_made", "never_made"]
+
+
+def test_a_partition_that_was_just_there_is_not_looked_for_again_until_it_is_deleted(home, monkeypatch):
+    asked = []
+    has = SqliteEventLogStorage.has_dynamic_partition
+    monkeypatch.setattr(
+        SqliteEventLogStorage,
+        "has_dynamic_partition",
+        lambda self, name, key: asked.append(key) or has(self, name, key),
+    )
+    clock = [1000.0]
+    monkeypatch.setattr("perfreg_assets.automation.event_log.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with instance_of(home, is_own=True) as instance:
+        instance.add_dynamic_partitions("builds", ["1", "2"])
+        for key in ("1", "1", "2", "1"):
+            assert instance.has_dynamic_partition("builds", key)
+        assert not instance.has_dynamic_partition("other builds", "1")
+        assert asked == ["1", "2", "1"]
+        instance.delete_dynamic_partition("builds", "1")
+        assert not instance.has_dynamic_partition("builds", "1")
+        instance.add_dynamic_partitions("builds", ["1"])  # what is not there is always looked for
+        assert instance.has_dynamic_partition("builds", "1")
+        with instance_of(home, is_own=True) as other:
+            other.delete_dynamic_partition("builds", "2")
+        clock[0] += 2
+        assert not instance.has_dynamic_partition("builds", "2")  # another process deleted it
