@@ -1,11 +1,13 @@
 """What one more run costs, and what people open, in a warehouse of N runs.
 
-`python tests/benchmarks/scale.py N [N …] [--json FILE] [--keep DIR] [--ingests K] [--only STAGE]`
+`python tests/benchmarks/scale.py N [N …] [--json FILE] [--keep DIR] [--ingests K] [--rounds R] [--only STAGE]`
 
 Builds N made-up runs (made_up_runs.py), ingests bundled runs under new ids on top, each the only one of a new version,
 through the real job in one warm process, and prints stage × N. `--keep` leaves the warehouse in DIR/N and takes the one
 that is there; every measurement then adds a few real runs to it. How things are measured: cost.py. Each stage but those
-of the ingest runs in a process of its own; its figures leave out start and imports, its peak does not.
+of the ingest runs in a process of its own; its figures leave out start and imports, its peak does not. A machine's
+speed changes from minute to minute: each measurement is made of one N after the other, R times over, before the next
+begins, and the medians of the R are told.
 
 Stages: `total` is one further ingest (median of K), `step …` its Dagster steps with what Dagster does around them,
 `engine` all child processes' part of it, `publish` that of copying the warehouse for readers; the peak of `total` is
@@ -31,7 +33,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [path for path in (str(HERE), str(ROOT)) if path not in sys.path]
 
 from cost import Cost  # noqa: E402  (the folder is put on the path above)
-from scale_stages import UPDATE, Stages, measurements  # noqa: E402
+from scale_stages import UPDATE, Stages, measurements, middle  # noqa: E402
 
 
 def run(*arguments: str) -> str:
@@ -44,16 +46,21 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
-def measure_all(folder: Path, names: Iterable[str], ingests: int) -> Stages:
-    """Each measurement in a process of its own."""
-    found: Stages = {}
+def measure_all(folders: dict[int, Path], names: Iterable[str], ingests: int, rounds: int) -> dict[int, Stages]:
+    """N → its stages: each measurement in a process of its own, of the warehouses in turns."""
+    found: dict[int, dict[str, list[Cost]]] = {n: {} for n in folders}
     for name in names:
-        print(f"measuring {name} ...", end=" ", file=sys.stderr, flush=True)
-        begin = time.perf_counter()
-        printed = run("scale_stages.py", name, str(folder), str(ingests))
-        found |= {stage: Cost(**cost) for stage, cost in json.loads(printed.splitlines()[-1]).items()}
-        print(f"{time.perf_counter() - begin:.0f} s", file=sys.stderr)
-    return found
+        for number in range(rounds):
+            for n, folder in folders.items():
+                print(
+                    f"measuring {name}, {n:,} runs, {number + 1} of {rounds} ...", end=" ", file=sys.stderr, flush=True
+                )
+                begin = time.perf_counter()
+                printed = run("scale_stages.py", name, str(folder), str(ingests))
+                for stage, cost in json.loads(printed.splitlines()[-1]).items():
+                    found[n].setdefault(stage, []).append(Cost(**cost))
+                print(f"{time.perf_counter() - begin:.0f} s", file=sys.stderr)
+    return {n: {stage: middle(costs) for stage, costs in stages.items()} for n, stages in found.items()}
 
 
 def as_table(table: dict[int, Stages]) -> str:
@@ -88,6 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--ingests", type=int, default=3, metavar="K", help="measured ingests, after one that is not")
     parser.add_argument(
+        "--rounds", type=int, default=1, metavar="R", help="how often each is measured, of each N in turn"
+    )
+    parser.add_argument(
         "--only", action="append", metavar="NAME", help="measurements whose name begins so; may be repeated"
     )
     options = parser.parse_args(arguments)
@@ -100,12 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if not chosen:
         parser.error(f"nothing is called so; there are {', '.join(measurements(options.ingests))}")
-    table: dict[int, Stages] = {}
     with tempfile.TemporaryDirectory(prefix="perfreg-scale-") as temporary:
-        for n in options.n:
-            folder = (options.keep or Path(temporary)).absolute() / str(n)
+        folders = {n: (options.keep or Path(temporary)).absolute() / str(n) for n in options.n}
+        for n, folder in folders.items():
             run("made_up_runs.py", str(folder), str(n))  # its memory is gone before anything is measured
-            table[n] = measure_all(folder, chosen, options.ingests)
+        table = measure_all(folders, chosen, options.ingests, options.rounds)
     print(as_table(table))
     if options.json:
         rows = [

@@ -72,7 +72,7 @@ def measure_ingest(folder: Path, count: int) -> Stages:
         total = sum(stages.values(), NOTHING)
         engine = Cost(total.children_cpu_s, total.children_cpu_s, 0, children_peak_bytes())
         found.append({"total": total, "engine": engine, "publish": sum(published, NOTHING), **stages})
-    return {stage: _middle([one.get(stage, NOTHING) for one in found[1:]]) for stage in found[-1]}
+    return {stage: middle([one.get(stage, NOTHING) for one in found[1:]]) for stage in found[-1]}
 
 
 def _begun(text: str) -> str:
@@ -103,7 +103,7 @@ def _bytes_and_cpu() -> tuple[int, float]:
     return int(line.split()[1]), time.process_time()
 
 
-def _middle(costs: Sequence[Cost]) -> Cost:
+def middle(costs: Sequence[Cost]) -> Cost:
     """The one with the median CPU, with the highest peak."""
     middle = sorted(costs, key=lambda cost: cost.cpu_s)[(len(costs) - 1) // 2]
     return replace(middle, peak_bytes=max(cost.peak_bytes for cost in costs))
@@ -201,7 +201,7 @@ def measure_process(folder: Path, count: int) -> Stages:
         with tempfile.TemporaryDirectory(dir=folder) as aside:
             script = str(Path(__file__).with_name("plain_script.py"))
             found["plain script"].append(_command([script, str(next_run(folder)), f"{aside}/plain.duckdb"], folder))
-    return {stage: _middle(costs) for stage, costs in found.items()}
+    return {stage: middle(costs) for stage, costs in found.items()}
 
 
 def measure_update(folder: Path) -> Stages:
