@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+RUNS = Path(__file__).parent / "data" / "sessions"
 
 
-def _says(program: str) -> list[str]:
+def _says(program: str, **environment: str) -> list[str]:
     """Lines that a program prints in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True, timeout=120)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, timeout=240, env=os.environ | environment
+    )
     return done.stdout.splitlines()
 
 
@@ -18,6 +25,19 @@ def test_lists_become_arrow_tables_without_pandas() -> None:
         "pa.table({'run': pa.array(['a', None], pa.string()), 'sizes': [[1], [2, 3]]})\n"
         "print('pandas' in sys.modules)"
     ) == ["False"]
+
+
+def test_runs_are_taken_in_and_judged_without_pandas(tmp_path: Path) -> None:
+    runs = ", ".join(f"'{RUNS / name}'" for name in ("notes-000", "notes-001"))
+    *_, last = _says(
+        "import sys\n"
+        "from perfreg_assets.cli import main\n"
+        f"main(['ingest', {runs}], standalone_mode=False)\n"
+        "print('pandas' in sys.modules)",
+        PERFREG_HOME=str(tmp_path),
+        PERFREG_WAREHOUSE=str(tmp_path / "perfreg.duckdb"),
+    )
+    assert last == "False"
 
 
 def test_who_imports_pandas_afterwards_has_it_whole_and_pyarrow_knows_it() -> None:
