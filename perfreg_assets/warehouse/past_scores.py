@@ -59,8 +59,8 @@ class PastRun(NamedTuple):
 # As in a history: whole, of nothing known to be wrong, neither a regression nor the day of an accepted change.
 _RUNS = """
 WITH
-given AS (SELECT DISTINCT unnest($judged::VARCHAR[]) AS run_id),
-apps AS (SELECT DISTINCT app FROM core.runs WHERE run_id IN (FROM given)),
+given AS (SELECT unnest($judged::INTEGER[]) AS run_no),
+apps AS (SELECT DISTINCT app FROM core.runs WHERE run_no IN (FROM given)),
 reviewed AS (
     SELECT run_id, status FROM core.reviews_in_force WHERE run_id IS DISTINCT FROM $assumed_of::VARCHAR
     UNION ALL
@@ -69,16 +69,15 @@ reviewed AS (
 known AS (
     SELECT
         runs.run_id, runs.started_at, runs.version_name, reviewed.status, runs.device_unit, runs.run_no,
-        hash(
-            runs.app, runs.config_hash, runs.scenario, list_sort(traces.load_sources)
-        )::VARCHAR AS recorded_like,
-        given.run_id IS NOT NULL AS is_judged,
+        -- A text only at the end: what follows sorts by it.
+        hash(runs.app, runs.config_hash, runs.scenario, list_sort(traces.load_sources)) AS recorded_like,
+        given.run_no IS NOT NULL AS is_judged,
         traces.is_complete AND NOT runs.is_excluded AND coalesce(runs.functional_problem_count = 0, false)
         AND coalesce(reviewed.status, 'rejected') = 'rejected' AS is_past
     FROM core.runs AS runs
     JOIN core.traces AS traces ON traces.run_no = runs.run_no
     LEFT JOIN reviewed ON reviewed.run_id = runs.run_id
-    LEFT JOIN given ON given.run_id = runs.run_id
+    LEFT JOIN given ON given.run_no = runs.run_no
     WHERE runs.app IN (FROM apps) AND NOT runs.is_quarantined
 ),
 placed AS (
@@ -93,7 +92,7 @@ asked AS (
     SELECT recorded_like, min(past_before) AS first_before, max(past_before) AS last_before
     FROM placed WHERE is_judged GROUP BY recorded_like
 )
-SELECT run_id, started_at, version_name, status, recorded_like, is_judged, is_past, device_unit, run_no
+SELECT run_id, started_at, version_name, status, recorded_like::VARCHAR, is_judged, is_past, device_unit, run_no
 FROM placed JOIN asked USING (recorded_like)
 WHERE is_judged OR (past_before >= first_before - $window_runs AND past_before < last_before)
 ORDER BY started_at, run_id
@@ -151,7 +150,8 @@ def _find(
     judged: dict[str, JudgedRun] = {}
     past: dict[str, dict[str, list[PastRun]]] = {detector: {} for detector in detectors}
     of_run, status = assumed or (None, None)
-    named = {"judged": list(run_ids), "window_runs": WINDOW_RUNS, "assumed_of": of_run, "assumed_status": status}
+    numbers = list(run_numbers.of(reader, run_ids).values())
+    named = {"judged": numbers, "window_runs": WINDOW_RUNS, "assumed_of": of_run, "assumed_status": status}
     found = reader.rows(_RUNS, named)
     run_numbers.note(reader, ((row[0], row[-1]) for row in found))
     scores: dict[tuple[str, str], dict[str, TheoreticalScore]] = {}

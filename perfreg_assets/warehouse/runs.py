@@ -91,10 +91,11 @@ def of_traces(reader: Reader, rows: Iterable[RunRow]) -> dict[str, str]:
     """SHA-256 of a trace's content -> the run that has it, of the traces of these rows; quarantined runs have none."""
     contents = {row.trace_content_sha256: row.trace_sha256 for row in rows if row.trace_content_sha256}
     found = reader.rows(
-        "SELECT trace_content_sha256, trace_sha256, run_id FROM core.runs WHERE NOT is_quarantined "
-        "AND (trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[])) "
-        "OR (trace_content_sha256 IS NULL AND trace_sha256 IN (SELECT unnest($files::VARCHAR[])))) "
-        "ORDER BY registered_at DESC, run_id DESC",
+        # Two questions: a column that is joined alone is looked through first, of one in an OR all rows are read whole.
+        "SELECT trace_content_sha256, trace_sha256, run_id FROM ("
+        "FROM core.runs WHERE NOT is_quarantined AND trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[])) "
+        "UNION ALL FROM core.runs WHERE NOT is_quarantined AND trace_content_sha256 IS NULL "
+        "AND trace_sha256 IN (SELECT unnest($files::VARCHAR[]))) ORDER BY registered_at DESC, run_id DESC",
         {"contents": list(contents), "files": [file for file in contents.values() if file]},
     )
     # runs registered by an earlier release have the file's hash only

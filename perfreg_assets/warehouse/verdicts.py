@@ -28,7 +28,9 @@ _EVALUATE = f"""
 INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version, evaluated_at)
 SELECT judged.distance_id, $omega, judged.state, marts.is_anomalous_state(judged.state), $code_version, now()
 FROM ({_JUDGED}) AS judged
-WHERE judged.distance_id NOT IN (SELECT given.distance_id FROM core.verdicts AS given WHERE given.omega = $omega)
+-- A join looks at these measurements' verdicts, NOT IN at all there are.
+LEFT JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND given.omega = $omega
+WHERE given.distance_id IS NULL
 """
 _LATEST = "measured.detector = $detector AND measured.is_latest"
 

@@ -33,10 +33,10 @@ FROM (
             alike.*,
             omegas.omega,
             len(list_filter(
-                alike.measurements, lambda one: marts.is_alarm_at(one.distance, one.q1, one.q3, one.is_recheck_passed, omegas.omega)
+                alike.possible_alarms, lambda one: marts.is_alarm_at(one.distance, one.q1, one.q3, one.is_recheck_passed, omegas.omega)
             )) AS flagged_count,
             -- As the state of a verdict: what lacks a series is not judged unless it is anomalous all the same.
-            CASE WHEN alike.is_lacking THEN flagged_count ELSE len(alike.measurements) END AS judged_count,
+            CASE WHEN alike.is_lacking THEN flagged_count ELSE alike.measured_count END AS judged_count,
             coalesce(alike.review_status, 'none') IN ('none', 'rejected') AS is_presumed_normal
         FROM (
             -- Each measurement is looked up once, not once more per ω.
@@ -45,9 +45,11 @@ FROM (
                 measured.series,
                 reviews.status AS review_status,
                 measured.missing_series IS NOT NULL AS is_lacking,
-                list({
+                count(*) AS measured_count,
+                -- What is none at ω 0 is none at any.
+                coalesce(list({
                     'distance': measured.distance, 'q1': measured.q1, 'q3': measured.q3, 'is_recheck_passed': measured.is_recheck_passed
-                }) AS measurements
+                }) FILTER (WHERE marts.is_alarm_at(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed, 0)), []) AS possible_alarms
             FROM core.distances AS measured
             LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_no = measured.run_no
             WHERE measured.is_latest AND measured.state = 'scored'
