@@ -12,7 +12,6 @@ import threading
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 
 import pyarrow as pa
@@ -43,18 +42,18 @@ class _Awaiting(MetaPathFinder):
             return None
         if self.hidden_from == threading.get_ident():
             raise ModuleNotFoundError(f"{_NAME} is not wanted here", name=_NAME)
-        sys.meta_path.remove(self)
-        found = find_spec(_NAME)
+        others = (finder for finder in [*sys.meta_path] if finder is not self)
+        found = next((spec for finder in others if (spec := finder.find_spec(fullname, path, target))), None)
         if found is not None and found.loader is not None:
-            found.loader = _Telling(found.loader)
+            found.loader = _Telling(found.loader, self)
         return found
 
 
 class _Telling(Loader):
     """Loads pandas as its own loader does, and has pyarrow look again."""
 
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
+    def __init__(self, loader: Loader, awaiting: MetaPathFinder) -> None:
+        self._loader, self._awaiting = loader, awaiting
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -63,4 +62,5 @@ class _Telling(Loader):
         assert module.__spec__ is not None
         module.__spec__.loader = module.__loader__ = self._loader  # it has resources and sources, this one has none
         self._loader.exec_module(module)
+        sys.meta_path.remove(self._awaiting)
         pa.array([], pa.null()).to_pandas()

@@ -43,6 +43,8 @@ def test_runs_are_taken_in_and_judged_without_pandas(tmp_path: Path) -> None:
 def test_who_imports_pandas_afterwards_has_it_whole_and_pyarrow_knows_it() -> None:
     assert _says(
         "import perfreg_assets.warehouse.rows, pyarrow as pa\n"
+        "from importlib.util import find_spec\n"
+        "print(find_spec('pandas').name)\n"  # to look whether it is there is not to import it
         "import pandas as pd\n"
         "frame = pd.DataFrame({'mean': [1.0, float('nan')]})\n"
         "print(pa.table(frame).column('mean').null_count)\n"
@@ -50,7 +52,7 @@ def test_who_imports_pandas_afterwards_has_it_whole_and_pyarrow_knows_it() -> No
         "print(pa.table({'mean': [2.5]}).to_pandas().loc[0, 'mean'])\n"
         "from importlib.resources import files\n"
         "print(type(pd.__spec__.loader).__name__, files('pandas').joinpath('__init__.py').is_file())"
-    ) == ["1", "1", "2.5", "SourceFileLoader True"]
+    ) == ["pandas", "1", "1", "2.5", "SourceFileLoader True"]
 
 
 def test_pandas_that_is_there_already_is_left_alone() -> None:
