@@ -25,7 +25,7 @@ def let_pyarrow_go_without() -> None:
         return
     awaiting = _Awaiting()
     sys.meta_path.insert(0, awaiting)
-    pa.array([None])
+    pa.array([], pa.null())  # of nothing: the first allocation reserves a gigabyte of addresses, which may be limited
     awaiting.hidden_from = None
 
 
