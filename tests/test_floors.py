@@ -22,7 +22,6 @@ FLOORS = (
         "figures",
         "near_names",
         "objects",
-        "pandas_later",
         "settings",
         "reasons",
         "regular_file",

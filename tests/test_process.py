@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,47 @@ def test_loading_the_definitions_loads_nothing_that_only_some_steps_need():
     loaded = {name.split(".")[0] for name in ended.stdout.split()}
     assert not loaded & {"adbutils", "matplotlib", "sklearn", "tslearn", "stumpy", "plotly"}
     assert "scipy.optimize" not in ended.stdout.split()
+
+
+def test_a_command_takes_runs_in_without_pandas(tmp_path):
+    """pyarrow alone would load it: a twentieth of a run's CPU."""
+    runs = Path(__file__).parent / "data" / "sessions"
+    program = f"""
+import atexit, sys
+atexit.register(lambda: print("pandas" in sys.modules))
+sys.argv = ["perfreg", "ingest", *{[str(runs / name) for name in ("notes-000", "notes-001")]}]
+from perfreg_assets.cli import run
+run()
+"""
+    places = {"PERFREG_HOME": str(tmp_path), "PERFREG_WAREHOUSE": str(tmp_path / "perfreg.duckdb")}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=False,
+        env=os.environ | places,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1] == "False"
+
+
+def test_who_imports_pandas_in_a_commands_process_finds_it():
+    program = """
+from perfreg_assets.cli import without_pandas
+without_pandas.let_pyarrow_do()
+import pyarrow as pa, sys
+pa.table({"run": ["a", None], "sizes": [[1], [2, 3]]}).column("sizes").combine_chunks().flatten().to_numpy()
+print("pandas" in sys.modules, type(pa.__spec__.loader).__name__)
+import pandas as pd
+print(pd.DataFrame({"mean": [1.0]}).mean().iloc[0], pa.table({"mean": [2.5]}).to_pandas().loc[0, "mean"])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.splitlines() == ["False SourceFileLoader", "1.0 2.5"]
+
+
+def test_importing_the_definitions_leaves_pyarrow_and_pandas_as_they_are():
+    """Data teams' own assets are loaded beside them."""
+    program = """
+import perfreg_assets.definitions, pandas as pd, pyarrow as pa
+frame = pd.DataFrame({"mean": [1.0, float("nan")], "what": pd.Series([1, pd.NA], dtype=object)})
+print([pa.table(frame).column(name).null_count for name in frame])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.split("\n")[0] == "[1, 1]"

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 
-from perfreg_assets.cli import interruption, output
+from perfreg_assets.cli import interruption, output, without_pandas
 from perfreg_assets.cli.root import main
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -23,6 +23,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def run() -> None:
     """The console script `perfreg`."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
+    without_pandas.let_pyarrow_do()
     interruption.allow()
     output.watch()
     try:

@@ -18,11 +18,8 @@ from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 import pyarrow as pa
 
-from perfreg_assets import pandas_later
 from perfreg_assets.warehouse import key_digests, run_conditions, run_numbers
 from perfreg_assets.warehouse.connection import Parameters, Reader, Writer
-
-pandas_later.let_pyarrow_go_without()
 
 Row = TypeVar("Row")
 
