@@ -64,7 +64,7 @@ _UPDATE = (
 _INSERT = (
     f"INSERT INTO core.runs ({RUNS.stored_list}, run_no) "
     f"SELECT {RUNS.stored_list}, $next - 1 + row_number() OVER (ORDER BY registered_at, run_id) FROM staged_rows "
-    "WHERE run_id NOT IN (SELECT run_id FROM core.runs)"
+    "ANTI JOIN core.runs USING (run_id)"
 )
 
 

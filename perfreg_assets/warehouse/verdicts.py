@@ -29,8 +29,7 @@ INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version
 SELECT judged.distance_id, $omega, judged.state, marts.is_anomalous_state(judged.state), $code_version, now()
 FROM ({_JUDGED}) AS judged
 -- A join looks at these measurements' verdicts, NOT IN at all there are.
-LEFT JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND given.omega = $omega
-WHERE given.distance_id IS NULL
+ANTI JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND given.omega = $omega
 """
 _LATEST = "measured.detector = $detector AND measured.is_latest"
 

@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -49,17 +50,13 @@ def run(*arguments: str) -> str:
 def measure_all(folders: dict[int, Path], names: Iterable[str], ingests: int, rounds: int) -> dict[int, Stages]:
     """N → its stages: each measurement in a process of its own, of the warehouses in turns."""
     found: dict[int, dict[str, list[Cost]]] = {n: {} for n in folders}
-    for name in names:
-        for number in range(rounds):
-            for n, folder in folders.items():
-                print(
-                    f"measuring {name}, {n:,} runs, {number + 1} of {rounds} ...", end=" ", file=sys.stderr, flush=True
-                )
-                begin = time.perf_counter()
-                printed = run("scale_stages.py", name, str(folder), str(ingests))
-                for stage, cost in json.loads(printed.splitlines()[-1]).items():
-                    found[n].setdefault(stage, []).append(Cost(**cost))
-                print(f"{time.perf_counter() - begin:.0f} s", file=sys.stderr)
+    for name, number, (n, folder) in product(names, range(1, rounds + 1), folders.items()):
+        print(f"measuring {name}, {n:,} runs, {number} of {rounds} ...", end=" ", file=sys.stderr, flush=True)
+        begin = time.perf_counter()
+        printed = run("scale_stages.py", name, str(folder), str(ingests))
+        for stage, cost in json.loads(printed.splitlines()[-1]).items():
+            found[n].setdefault(stage, []).append(Cost(**cost))
+        print(f"{time.perf_counter() - begin:.0f} s", file=sys.stderr)
     return {n: {stage: middle(costs) for stage, costs in stages.items()} for n, stages in found.items()}
 
 
