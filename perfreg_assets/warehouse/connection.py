@@ -29,7 +29,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.holding import HELD, Holding
-from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance
+from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance, allow_attaching
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
 
@@ -187,8 +187,7 @@ class Warehouse:
                     self._unpublished.touch()
                 connection.execute("COMMIT")
             if self._is_publishing_due():
-                held.close()
-                self._publish()
+                self._publish(held)
             writer.left = self._state()
 
     def take_over(self, database: Path) -> None:
@@ -210,8 +209,8 @@ class Warehouse:
                     os.replace(own, own.with_name(f"{own.name}.replaced"))
             os.replace(database, self.path)
             with self._disk_full_is_clear():
-                self._migrated().close()
-            self._publish(may_be_fewer=True)  # somebody said so
+                held.connection(self._migrated)
+            self._publish(held, may_be_fewer=True)  # somebody said so
 
     @property
     def has_unpublished(self) -> bool:
@@ -234,8 +233,7 @@ class Warehouse:
         with self._holding() as held:
             if not self.has_unpublished:  # another process did while we waited
                 return False
-            held.close()
-            self._publish()
+            self._publish(held)
         return True
 
     def catch_up(self) -> bool:
@@ -303,15 +301,16 @@ class Warehouse:
             return True
         return time.time() - self._unpublished.stat().st_mtime >= self._publish_every_s
 
-    def _publish(self, *, may_be_fewer: bool = False) -> None:
+    def _publish(self, held: Holding, *, may_be_fewer: bool = False) -> None:
+        """Through the connection that wrote, where it is still open: another one would read the whole log again."""
         with self._disk_full_is_clear():
-            connection = self._open(is_shut_in=False)
             try:
+                connection = held.connection(self._open)
                 if not may_be_fewer:
                     recovering.refuse_fewer(connection, self.path, self.published)
                 connection.execute("CHECKPOINT")
             finally:
-                connection.close()
+                held.close()  # before it is copied: closing a copied file takes away the lock that DuckDB has on it
         publish(self.path, self.published)
         self._unpublished.unlink(missing_ok=True)
 
@@ -363,7 +362,7 @@ class Warehouse:
             raise
         return connection
 
-    def _open(self, *, is_shut_in: bool = True) -> duckdb.DuckDBPyConnection:
+    def _open(self) -> duckdb.DuckDBPyConnection:
         if recovering.is_lost(self.path) and not recovering.bring_back(self.path, self.published):
             self._create()
         deadline = time.monotonic() + self._lock_timeout_s
@@ -387,8 +386,8 @@ class Warehouse:
             except duckdb.Error as error:
                 raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
         connection.execute("SET TimeZone = 'UTC'")
-        if is_shut_in:
-            _shut_in(connection, self.data)
+        allow_attaching(connection, self.published)
+        _shut_in(connection, self.data)
         return connection
 
     def _state(self) -> State:
@@ -428,7 +427,8 @@ def _bound(parameters: Parameters) -> dict[str, Any] | list[Any]:
 
 
 def _shut_in(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
-    """No SQL, whatever it is made of, reaches files beside the data folder or the network from here on."""
+    """No SQL, whatever it is made of, reaches files beside the data folder, or the network, from here on; but for a
+    database that may be attached."""
     data.allow(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

@@ -64,6 +64,12 @@ class Instance:
 _Key = tuple[int, str, str]
 
 
+def allow_attaching(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Lets a connection reach the database at `path` also after other files are forbidden to it."""
+    files = ", ".join(literal(f"{path}{ending}") for ending in ("", ".wal"))
+    connection.execute(f"SET allowed_paths = [{files}]")
+
+
 @dataclass
 class KeptInstances:
     """The instances that wait for the next reading, by what they may reach; the latest last."""
@@ -114,8 +120,7 @@ class KeptInstances:
 def _made(path: Path, shut_in: Callable[[duckdb.DuckDBPyConnection], None]) -> Instance:
     instance = Instance()
     try:
-        files = ", ".join(literal(f"{path}{ending}") for ending in ("", ".wal"))
-        instance.connection.execute(f"SET allowed_paths = [{files}]")
+        allow_attaching(instance.connection, path)
         shut_in(instance.connection)
     except BaseException:
         instance.end()

@@ -238,15 +238,14 @@ _NUMBERS = {"run_no", "history_run_no"}
 def snapshot(reader: Reader) -> dict[str, list[tuple[Any, ...]]]:
     """Mart → its rows in order, without times of computation and numbers of arrival: what must be equal however a
     warehouse came about."""
-    names = [name for (name,) in reader.rows("SELECT view_name FROM duckdb_views() WHERE schema_name = 'marts'")]
+    columns: dict[str, list[str]] = {}
+    for name, column in reader.rows(
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'marts' ORDER BY ALL"
+    ):
+        columns.setdefault(name, []).append(column)
     found = {}
-    for name in sorted(set(names) - _LOGS):
-        columns = reader.rows(
-            "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'marts' AND table_name = ? "
-            "ORDER BY column_index",
-            [name],
-        )
-        kept = ", ".join(f'"{column}"' for (column,) in columns if column not in _TIMES | _NUMBERS)
+    for name in sorted(set(columns) - _LOGS):
+        kept = ", ".join(f'"{column}"' for column in columns[name] if column not in _TIMES | _NUMBERS)
         condition = f"WHERE {_CURRENT[name]}" if name in _CURRENT else ""
         found[name] = [tuple(map(repr, row)) for row in reader.rows(f"SELECT {kept} FROM marts.{name} {condition}")]
         found[name].sort()
