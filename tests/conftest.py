@@ -1,8 +1,10 @@
 """Fixtures for all tests. The stand-in device's modules lie in `device/`, which is no package."""
 
+import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The same examples every time, so that a change is judged by what it changed; `--hypothesis-profile=search` looks for
@@ -15,3 +17,8 @@ settings.load_profile("same")
 sys.path[:0] = [str(Path(__file__).parent / "device"), str(Path(__file__).parent)]
 
 pytest_plugins = ["standin_fixtures", "exchange_fixtures", "template_fixtures"]
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: tests of devices, daemons and browsers wait most of their time."""
+    return (os.cpu_count() or 1) + 1
