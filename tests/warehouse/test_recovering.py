@@ -52,6 +52,16 @@ def test_a_lost_file_is_brought_back_from_its_published_copy(warehouse, lose, ca
     assert "perfreg.duckdb was gone or empty: brought back from perfreg.read.duckdb, 2 runs as published" in told
 
 
+def test_a_file_that_is_taken_away_while_it_is_written_to_is_brought_back_as_published(warehouse, caplog):
+    with warehouse.writing() as writer, caplog.at_level(logging.WARNING):
+        writer.execute(RUN, ["three"])
+        warehouse.path.unlink()
+    assert runs(warehouse) == ["one", "two"]
+    assert "brought back from perfreg.read.duckdb, 2 runs as published" in caplog.text
+    add(warehouse, "three")
+    assert runs(warehouse) == ["one", "three", "two"]
+
+
 def test_a_log_of_the_lost_file_is_put_aside(warehouse):
     warehouse.path.unlink()
     log = warehouse.path.with_name("perfreg.duckdb.wal")
