@@ -305,8 +305,6 @@ class Warehouse:
         """Through the connection that wrote, where it is still open: another one would read the whole log again."""
         with self._disk_full_is_clear():
             try:
-                if recovering.is_lost(self.path):  # taken away while it was open: opening brings back what is published
-                    held.close()
                 connection = held.connection(self._open)
                 if not may_be_fewer:
                     recovering.refuse_fewer(connection, self.path, self.published)
@@ -349,7 +347,7 @@ class Warehouse:
                 yield holding
             return
         HELD.end(str(self.path), self.data.root)
-        holding = Holding(lock())
+        holding = Holding(str(self.path), lock())
         try:
             yield holding
         finally:

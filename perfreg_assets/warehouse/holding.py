@@ -27,17 +27,32 @@ Key = tuple[int, str, str]
 """The process, as a fork must not use what it inherits; the file; the folder of its large values."""
 
 
+_File = tuple[int, int]
+
+
+def _file_at(path: str) -> _File | None:
+    """Which file is there; None where there is none, or an empty one."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return (found.st_dev, found.st_ino) if found.st_size else None
+
+
 class Holding:
     """The writers' lock, and the database once it was asked for."""
 
-    def __init__(self, lock: AbstractContextManager[None]) -> None:
+    def __init__(self, path: str, lock: AbstractContextManager[None]) -> None:
         """
         Args:
+            path: of the database's file.
             lock: entered at once.
         """
+        self._path = path
         self._stack = ExitStack()
         self._stack.enter_context(lock)
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._file: _File | None = None
         self.since = time.monotonic()
         self.timer: threading.Timer | None = None
 
@@ -46,9 +61,13 @@ class Holding:
         return self._connection is not None
 
     def connection(self, make: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection:
-        """The open database; `make` opens it where it is not."""
+        """The open database; `make` opens it where it is not, and anew where its file was taken away or replaced: what
+        the open one would write nobody would find."""
+        if self._connection is not None and _file_at(self._path) != self._file:
+            self.close()
         if self._connection is None:
             self._connection = make()
+            self._file = _file_at(self._path)
         return self._connection
 
     def close(self) -> None:
@@ -115,7 +134,7 @@ class Holdings:
         with self._mutex:
             self._wanted[key] += 1
         try:
-            return Holding(lock())
+            return Holding(key[1], lock())
         finally:
             with self._mutex:
                 self._wanted[key] -= 1

@@ -69,6 +69,14 @@ def is_free(warehouse: Warehouse, *, within_s: float = 0.0) -> bool:
     return True
 
 
+def test_the_next_step_does_not_write_to_a_file_that_was_taken_away(job: Warehouse, opened: list[Path]) -> None:
+    job.path.unlink()
+    note(job, "three")
+    assert job.publish()
+    assert notes(job) == ["one", "three"]  # brought back as published
+    assert opened == [job.path] * 2
+
+
 def test_steps_read_and_write_through_one_open_file(job: Warehouse, opened: list[Path]) -> None:
     assert notes(job) == ["one", "two"]
     note(job, "three")

@@ -62,6 +62,21 @@ def test_a_file_that_is_taken_away_while_it_is_written_to_is_brought_back_as_pub
     assert runs(warehouse) == ["one", "three", "two"]
 
 
+def test_another_file_put_in_the_place_of_one_that_is_written_to_is_not_published(warehouse, tmp_path):
+    other = Warehouse(tmp_path / "other.duckdb", lock_timeout_s=5)
+    add(other, "four")
+
+    def replaced_meanwhile():
+        with warehouse.writing() as writer:
+            writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', 'x')")
+            other.path.replace(warehouse.path)
+
+    with pytest.raises(Rejected) as caught:
+        replaced_meanwhile()
+    assert caught.value.reason is Reason.WAREHOUSE_FEWER_RUNS
+    assert runs(warehouse) == ["one", "two"]
+
+
 def test_a_log_of_the_lost_file_is_put_aside(warehouse):
     warehouse.path.unlink()
     log = warehouse.path.with_name("perfreg.duckdb.wal")
