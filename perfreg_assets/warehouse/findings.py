@@ -18,7 +18,7 @@ WHERE {of}
   AND (list_contains(?::VARCHAR[], reason_code) OR list_contains(?::VARCHAR[], scope))
 ORDER BY run_id, series, reason_code
 """
-_LATEST = "SELECT run_id FROM core.runs ORDER BY started_at DESC, run_id DESC LIMIT ?"
+_LATEST = "SELECT run_id FROM core.runs WHERE NOT is_excluded ORDER BY started_at DESC, run_id DESC LIMIT ?"
 # Of the latest runs only: their number does not grow with the history.
 _FALSE_ALARMS = """
 SELECT
@@ -62,7 +62,7 @@ def of_partitions(
 
 
 def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
-    """Alarms among the latest normal runs (judged, neither confirmed nor accepted) at the current ω, and how many of
+    """Alarms among the latest normal runs (judged, neither confirmed nor accepted nor excluded) at the current ω, and how many of
     them somebody rejected.
 
     None when nothing was judged yet.

@@ -23,6 +23,7 @@ LEFT JOIN (
     WHERE given.is_current AND given.is_anomalous
     GROUP BY given.run_no
 ) AS worse ON worse.run_no = verdicts.run_no
+JOIN marts.counted_runs AS counted ON counted.run_no = verdicts.run_no
 WHERE verdicts.is_current AND verdicts.is_anomalous
   AND NOT EXISTS (SELECT 1 FROM core.notifications AS sent WHERE sent.run_id = verdicts.run_id)
   AND NOT EXISTS (SELECT 1 FROM core.reviews_in_force AS seen WHERE seen.run_no = verdicts.run_no)
@@ -31,7 +32,7 @@ ORDER BY verdicts.started_at, verdicts.run_id
 
 
 def pending(reader: Reader) -> list[dict[str, Any]]:
-    """Runs that are anomalous by their current verdict, were not reviewed and have no notice yet, oldest first.
+    """Runs that are anomalous by their current verdict, were not reviewed or excluded and have no notice yet, oldest first.
 
     `axes`: the anomalous ones, the worst first.
     """
@@ -48,7 +49,7 @@ SELECT verdicts.app, verdicts.version_name, verdicts.explanation, runs.run_id,
 FROM judged AS verdicts
 JOIN (
     SELECT known.app, known.version_name, arg_max(known.run_id, known.started_at) AS run_id
-    FROM core.runs AS known WHERE NOT known.is_quarantined GROUP BY known.app, known.version_name
+    FROM marts.counted_runs AS known GROUP BY known.app, known.version_name
 ) AS runs ON runs.app = verdicts.app AND runs.version_name = verdicts.version_name
 LEFT JOIN (
     SELECT given.app, given.version_name,

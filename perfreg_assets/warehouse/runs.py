@@ -295,8 +295,11 @@ def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | 
 
 
 def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> None:
-    """Quarantines a registered run: its trace turned out to be damaged when it was read."""
+    """Quarantines a registered run: its trace turned out to be damaged when it was read. What was measured of it before
+    stays, and is not the latest any more: it has no current verdict."""
     writer.execute(
         "UPDATE core.runs SET is_quarantined = true, reason_code = ?, reason = ? WHERE run_id = ?",
         [reason_code, reason, run_id],
     )
+    of_run = run_conditions.of(writer, [run_id])
+    writer.execute(f"UPDATE core.distances SET is_latest = false WHERE is_latest AND {of_run}")

@@ -1,5 +1,5 @@
 -- On which screens do suspicious windows fall most often?
-SELECT app, screen, count(*) AS window_count, count(DISTINCT run_id) AS run_count, round(sum(duration_s), 1) AS suspicious_s
-FROM (SELECT app, run_id, duration_s, unnest(screens) AS screen FROM marts.discords)
+SELECT app, screen, count(*) AS window_count, count(DISTINCT run_id) AS run_count
+FROM (SELECT app, run_id, unnest(screens) AS screen FROM marts.discords)
 GROUP BY app, screen
 ORDER BY window_count DESC, app, screen;

@@ -1,5 +1,5 @@
 -- A row is something that keeps a run or a series from being judged, or should be looked at.
--- depends: current_value, reasons
+-- depends: current_value, is_alarm_at, reasons
 CREATE VIEW marts.data_quality AS
 SELECT
     findings.run_id, findings.run_no, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
@@ -36,9 +36,26 @@ FROM (
     SELECT run_id, run_no, 'series', series, coalesce(reason_code, 'series_missing'), reason, NULL
     FROM core.time_series WHERE is_missing
     UNION ALL
-    SELECT DISTINCT run_id, run_no, 'run', NULL, 'series_missing',
-        format('The run as a whole is not judged, missing although the history has it: {}.', array_to_string(missing_series, ', ')), true
-    FROM core.distances WHERE is_latest AND series = '*' AND missing_series IS NOT NULL
+    SELECT
+        lacking.run_id, lacking.run_no, 'run', NULL, 'series_missing',
+        -- What is anomalous without them is judged all the same, as of any verdict.
+        concat(
+            CASE WHEN lacking.is_alarm THEN 'Missing' ELSE 'The run as a whole is not judged, missing' END,
+            ' although the history has it: ', array_to_string(lacking.missing_series, ', '), '.'
+        ),
+        NOT lacking.is_alarm
+    FROM (
+        SELECT
+            whole.run_id, whole.run_no, whole.missing_series,
+            coalesce(
+                whole.state = 'scored' AND marts.is_alarm_at(
+                    whole.distance, whole.q1, whole.q3, whole.is_recheck_passed, marts.current_value('omega')::DOUBLE
+                ), false
+            ) AS is_alarm
+        FROM core.distances AS whole
+        WHERE whole.is_latest AND whole.series = '*' AND whole.missing_series IS NOT NULL
+            AND whole.detector = marts.current_value('detector')
+    ) AS lacking
     UNION ALL
     SELECT run_id, run_no, 'series', series, 'not_finite', format('{} of {} samples are not finite.', not_finite_count, sample_count), NULL
     FROM core.time_series WHERE not_finite_count > 0

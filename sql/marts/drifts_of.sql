@@ -3,7 +3,7 @@
 -- Mann and Kendall's test (Mann 1945; ties only hold it back) of the latest versions, as many as make it surest, corrected
 -- for the numbers tried. The drift began at the knee of the level line with a slope after it that fits best; its slope is
 -- Theil's and Sen's, the line goes through the medians (Conover 1980).
--- depends: version_ranks, current_value, tail_of_score
+-- depends: counted_runs, version_ranks, current_value, tail_of_score
 CREATE MACRO marts.drifts_of(wanted) AS TABLE
 WITH latest AS MATERIALIZED (
     -- The runs in which these versions are looked for; what came before is not read.
@@ -12,9 +12,9 @@ WITH latest AS MATERIALIZED (
         SELECT
             known.run_no, known.app, known.config_hash, known.device, known.version_name, versions.version_rank,
             dense_rank() OVER (PARTITION BY known.app, known.config_hash ORDER BY versions.version_rank DESC) AS place
-        FROM core.runs AS known
+        FROM marts.counted_runs AS known
         JOIN marts.version_ranks AS versions ON versions.app = known.app AND versions.version_name = known.version_name
-        WHERE NOT known.is_quarantined AND (wanted::VARCHAR IS NULL OR known.app = wanted)
+        WHERE wanted::VARCHAR IS NULL OR known.app = wanted
     ) AS ranked
     WHERE ranked.place <= 96
 ),
@@ -136,7 +136,7 @@ fitted AS (
 told AS (
     SELECT
         fitted.*,
-        CASE WHEN fitted.fitted_first_value > 0 AND fitted.measure <> 'score' THEN fitted.fitted_last_value / fitted.fitted_first_value - 1 END AS drift_change_ratio,
+        CASE WHEN fitted.fitted_first_value > 0 AND fitted.fitted_last_value >= 0 AND fitted.measure <> 'score' THEN fitted.fitted_last_value / fitted.fitted_first_value - 1 END AS drift_change_ratio,
         CASE
             WHEN fitted.drift_p_value IS NULL THEN 'not_enough_versions'
             WHEN fitted.drift_p_value > 0.05 OR fitted.change_per_version_value = 0 THEN 'steady'

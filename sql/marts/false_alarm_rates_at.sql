@@ -54,6 +54,8 @@ FROM (
             LEFT JOIN (SELECT * FROM marts.reviews AS given WHERE given.is_in_force) AS reviews ON reviews.run_no = measured.run_no
             WHERE measured.is_latest AND measured.state = 'scored'
             AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
+            -- What was rejected is what is counted here; what was excluded is no run of the app.
+            AND NOT EXISTS (SELECT 1 FROM core.runs AS known WHERE known.run_no = measured.run_no AND known.is_excluded)
             GROUP BY ALL
         ) AS alike
         CROSS JOIN (

@@ -1,5 +1,5 @@
--- A row is what the current verdicts say about a series (or the whole run, *) of a version.
--- depends: verdicts, version_ranks
+-- A row is what the current verdicts say about a series (or the whole run, *) of a version, of the runs that count for it.
+-- depends: counted_runs, verdicts, version_ranks
 CREATE VIEW marts.regressions_by_version AS
 SELECT
     verdicts.app,
@@ -20,8 +20,9 @@ SELECT
     arg_max(verdicts.run_id, (verdicts.excess_ratio, verdicts.run_id)) FILTER (WHERE verdicts.excess_ratio IS NOT NULL) AS worst_run_id,
     max(verdicts.critical_omega) AS critical_omega_max
 FROM marts.verdicts AS verdicts
+JOIN marts.counted_runs AS counted ON counted.run_no = verdicts.run_no
 JOIN marts.version_ranks AS versions ON versions.app = verdicts.app AND versions.version_name = verdicts.version_name
 WHERE verdicts.is_current
 GROUP BY verdicts.app, verdicts.version_name, versions.version_rank, verdicts.series;
 
-COMMENT ON VIEW marts.regressions_by_version IS 'A row is what the current verdicts say about a series (or the whole run, *) of a version.';
+COMMENT ON VIEW marts.regressions_by_version IS 'A row is what the current verdicts say about a series (or the whole run, *) of a version: of its runs that are neither excluded nor rejected in a review, as marts.version_verdicts.';

@@ -1,6 +1,6 @@
 -- Versions of which marts.version_verdicts_at combines nothing by a detector, and why: SELECT * FROM marts.unjudged_versions(NULL).
 -- Asked of runs and of what is measured at once, so that a filter on app and version reaches both.
--- depends: chosen_detector
+-- depends: chosen_detector, counted_runs
 CREATE MACRO marts.unjudged_versions(detector) AS TABLE
 SELECT
     counted.app,
@@ -46,11 +46,9 @@ FROM (
         UNION ALL
         SELECT runs.app, runs.version_name, false, false, NULL, false, true
         FROM core.distances AS measured
-        JOIN core.runs AS runs ON runs.run_no = measured.run_no
-        LEFT JOIN core.reviews_in_force AS seen ON seen.run_no = runs.run_no
+        JOIN marts.counted_runs AS runs ON runs.run_no = measured.run_no
         WHERE measured.is_latest AND measured.detector = marts.chosen_detector(nullif(detector::VARCHAR, 'all'))
             AND (measured.series <> '*' OR measured.missing_series IS NOT NULL)
-            AND NOT runs.is_quarantined AND NOT runs.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
     ) AS given
     WHERE given.app IS NOT NULL AND given.version_name IS NOT NULL
     GROUP BY given.app, given.version_name

@@ -1,5 +1,5 @@
 -- Verdicts on versions as a whole at any ω, their runs combined: SELECT * FROM marts.version_verdicts_at(0.5). At NULL: at every ω that was evaluated. Of the detector in force, or detector := 'iqr', 'all'.
--- depends: chosen_detector, current_value, critical_omega, excess_ratio_at, is_alarm_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at, unjudged_versions
+-- depends: chosen_detector, counted_runs, current_value, critical_omega, excess_ratio_at, is_alarm_at, is_anomalous_state, is_omega, is_over_threshold, score_of_t, series_axes, sidak_score, t_of_score, threshold_at, unjudged_versions
 CREATE MACRO marts.version_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
     decided.app,
@@ -211,12 +211,9 @@ FROM (
                                 greatest(1, count(*) FILTER (WHERE latest.state = 'scored' AND latest.series <> '*')
                                     OVER (PARTITION BY runs.app, runs.version_name, latest.run_id, latest.detector)) AS judged_series
                             FROM core.distances AS latest
-                            -- Runs that a person left out, or found disturbed, say nothing about the build.
                             JOIN (
                                 SELECT given.run_id, given.run_no, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
-                                FROM core.runs AS given
-                                LEFT JOIN core.reviews_in_force AS seen ON seen.run_no = given.run_no
-                                WHERE NOT given.is_quarantined AND NOT given.is_excluded AND seen.status IS DISTINCT FROM 'rejected'
+                                FROM marts.counted_runs AS given
                             ) AS runs ON runs.run_no = latest.run_no
                             WHERE latest.is_latest AND (detector::VARCHAR = 'all' OR latest.detector = marts.chosen_detector(detector))
                         ) AS measured

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from perfreg_assets.warehouse import drifts, runs, settings_table
+from perfreg_assets.warehouse import drifts, reviews, runs, settings_table
 from perfreg_assets.warehouse.connection import Writer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -159,6 +159,27 @@ def test_growth_of_a_leak_that_gets_faster_is_told_in_its_unit(writer: Writer) -
     assert growth["explanation"] == (
         "growth of rss_app: +1e+03 bytes/s a version since v0, +7e+03 bytes/s in all (8 versions, p = 0.0033)."
     )
+
+
+@pytest.mark.parametrize("last", [-2000, -3.0])
+def test_a_line_that_ends_below_zero_is_told_in_its_unit(writer: Writer, last: float) -> None:
+    """A share of what was there before says nothing then, and a root of it is no number."""
+    _store(writer, {"rss_app": np.full(9, 200e6)}, growth=np.linspace(3000, last, 9))
+    growth = _drifts(writer)["rss_app", "growth"]
+    assert growth["fitted_first_value"] > 0 > growth["fitted_last_value"]
+    assert growth["drift_change_ratio"] is None
+    assert "nan" not in growth["explanation"]
+    assert "bytes/s a version since v0" in growth["explanation"]
+
+
+def test_runs_that_were_excluded_or_rejected_make_no_drift(writer: Writer) -> None:
+    _store(writer, {"rss_app": 200e6 * 1.01 ** np.arange(9)})
+    assert _drifts(writer)["rss_app", "level"]["drift_state"] == "worse"
+    for version in range(4, 9):
+        runs.exclude(writer, f"app-c-{version}-0", "charging")
+        for repeat in (1, 2):
+            reviews.add(writer, f"app-c-{version}-{repeat}", "rejected")
+    assert _drifts(writer)["rss_app", "level"]["version_count"] == 4
 
 
 def test_a_run_further_from_its_history_with_every_version_is_told_although_its_level_stays(writer: Writer) -> None:

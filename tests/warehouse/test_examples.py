@@ -33,3 +33,16 @@ def test_an_example_has_an_answer(sample: Warehouse, path: Path) -> None:
         rows = client.execute(path.read_text()).fetchall()
     assert rows
     assert all(any(value is not None for value in row) for row in rows)
+
+
+def test_detectors_are_compared_where_only_one_of_them_was_evaluated(sample_copy: Warehouse) -> None:
+    """As in every warehouse but this one: other detectors' distances are stored, their verdicts are not."""
+    with sample_copy.writing() as writer:
+        writer.execute(
+            "DELETE FROM core.verdicts WHERE distance_id IN "
+            "(SELECT distance_id FROM core.distances WHERE detector <> 'default')"
+        )
+    (path,) = (path for path in EXAMPLES if path.stem.startswith("17_"))
+    with duckdb.connect(str(sample_copy.published), read_only=True) as client:
+        pairs = {row[:2] for row in client.execute(path.read_text()).fetchall()}
+    assert pairs == {("default", "iqr")}

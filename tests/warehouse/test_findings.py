@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfreg_assets.assets import checks
-from perfreg_assets.warehouse import findings, reviews
+from perfreg_assets.warehouse import findings, reviews, runs
 from perfreg_assets.warehouse.connection import Warehouse
 
 # The slow references: both as they were when they looked at all runs.
@@ -53,6 +53,22 @@ def test_alarms_that_nobody_rejected_are_no_false_alarms(sample_copy: Warehouse)
         result = checks.false_alarms_are_few(writer, [])
         assert not result.passed
         assert f"{len(rejected) + len(others)} false alarms" in result.description
+
+
+def test_an_excluded_run_is_no_false_alarm(sample_copy: Warehouse) -> None:
+    rates = (
+        "SELECT flagged_count, presumed_false_alarm_count FROM marts.false_alarm_rates "
+        "WHERE is_current_setting AND detector = 'default' AND series = '*'"
+    )
+    with sample_copy.writing() as writer:
+        before, known = findings.false_alarms(writer, 50), writer.rows(rates)
+        (run_id,) = writer.rows(
+            "SELECT run_id FROM marts.runs WHERE is_anomalous AND review_status IS NULL ORDER BY run_id LIMIT 1"
+        )[0]
+        runs.exclude(writer, run_id, "charging")
+        after = findings.false_alarms(writer, 50)
+        assert (after["runs"], after["alarms"]) == (before["runs"] - 1, before["alarms"] - 1)
+        assert writer.rows(rates) == [tuple(count - 1 for count in known[0])]
 
 
 def test_without_a_verdict_there_is_no_rate(warehouse: Warehouse) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason
-from perfreg_assets.warehouse import series
+from perfreg_assets.warehouse import notifications, reviews, runs, series
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.series import SeriesRow
 
@@ -311,10 +311,81 @@ def test_a_missing_series_blocks_only_where_it_is_judged(sample_module: object, 
             "ORDER BY ALL"
         )
     assert rows == [
-        ("run", None, True, "The run as a whole is not judged, missing although the history has it: rss_app."),
+        ("run", None, False, "Missing although the history has it: rss_app."),  # anomalous without it
         ("series", "frames_app", False, "the trace has no frame timeline"),
         ("series", "rss_app", True, "the trace has no memory counters"),
     ]
+
+
+def test_a_run_that_is_anomalous_without_a_series_is_judged(sample_copy: Warehouse) -> None:
+    findings = (
+        "SELECT detail, is_blocking FROM marts.data_quality "
+        "WHERE reason_code = 'series_missing' AND scope = 'run' AND run_id = ?"
+    )
+    with sample_copy.writing() as writer:
+        (run_id,) = writer.rows("SELECT run_id FROM marts.runs WHERE is_anomalous ORDER BY run_id LIMIT 1")[0]
+        writer.execute(
+            "UPDATE core.distances SET missing_series = ['frames_app'] WHERE run_id = ? AND series = '*' AND is_latest",
+            [run_id],
+        )
+        assert writer.value("SELECT run_verdict FROM marts.runs WHERE run_id = ?", [run_id]) == "anomalous"
+        # Of the detector in force alone, although another one's measurement lacks it, too.
+        assert writer.rows(findings, [run_id]) == [("Missing although the history has it: frames_app.", False)]
+
+
+def test_a_run_that_was_quarantined_after_its_verdict_has_none(sample_copy: Warehouse) -> None:
+    """Read again, its trace was damaged: it stayed an alarm, was counted, and its windows were shown."""
+    with sample_copy.writing() as writer:
+        run_id, app, version = writer.rows(
+            "SELECT run_id, app, version_name FROM marts.runs WHERE is_anomalous ORDER BY run_id LIMIT 1"
+        )[0]
+        counted = (
+            f"SELECT run_count, anomalous_count FROM marts.regressions_by_version WHERE app = '{app}' "
+            f"AND version_name = '{version}' AND series = '*'"
+        )
+        rates = (
+            "SELECT judged_count, flagged_count FROM marts.false_alarm_rates "
+            "WHERE is_current_setting AND detector = 'default' AND series = '*'"
+        )
+        before = writer.rows(counted), writer.rows(rates)
+        runs.quarantine(writer, run_id, "trace_truncated", "cut off")
+        assert writer.rows("SELECT state, run_verdict, is_anomalous FROM marts.runs WHERE run_id = ?", [run_id]) == [
+            ("quarantined", None, None)
+        ]
+        for mart in ("verdicts", "run_verdicts", "axis_verdicts"):
+            assert writer.rows(f"SELECT * FROM marts.{mart} WHERE is_current AND run_id = ?", [run_id]) == []
+        for mart in ("discords", "localisations", "causes"):
+            assert writer.rows(f"SELECT * FROM marts.{mart} WHERE run_id = ?", [run_id]) == []
+        assert writer.rows("SELECT * FROM marts.verdicts WHERE run_id = ?", [run_id])  # given they were
+        assert run_id not in {one["run_id"] for one in notifications.pending(writer)}
+        after = writer.rows(counted), writer.rows(rates)
+    assert after == tuple([tuple(count - 1 for count in rows[0])] for rows in before)
+
+
+def test_a_version_is_told_by_the_runs_that_count(sample_copy: Warehouse) -> None:
+    """As its verdict is: examples named a version that only an excluded run and a rejected alarm spoke against."""
+    counted = (
+        "SELECT run_count, judged_count, anomalous_count FROM marts.regressions_by_version "
+        "WHERE app = 'com.example.shop' AND version_name = '1.2.0' AND series = '*'"
+    )
+    with sample_copy.writing() as writer:
+        alarms = [
+            run_id
+            for (run_id,) in writer.rows(
+                "SELECT run_id FROM marts.runs WHERE is_anomalous AND app = 'com.example.shop' "
+                "AND version_name = '1.2.0' AND review_status IS NULL ORDER BY run_id"
+            )
+        ]
+        before = writer.rows(counted)[0]
+        runs.exclude(writer, alarms[0], "charging")
+        reviews.add(writer, alarms[1], "rejected")
+        assert writer.rows(counted) == [tuple(count - 2 for count in before)]
+        assert alarms[0] not in {one["run_id"] for one in notifications.pending(writer)}
+        whole = writer.rows(
+            "SELECT run_count FROM marts.version_verdicts WHERE is_current AND axis = 'all' "
+            "AND app = 'com.example.shop' AND version_name = '1.2.0'"
+        )
+    assert whole == [(before[0] - 2,)]
 
 
 def test_too_small_a_history_blocks_only_runs_that_nothing_else_judged(sample_module: object, tmp_path: Path) -> None:
