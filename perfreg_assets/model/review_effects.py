@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perfreg_assets.detection import detectors
-from perfreg_assets.methods.history import HistoryRules, RunFacts, select_history
+from perfreg_assets.detection import detectors, way_of
+from perfreg_assets.methods.history import HistoryRules, HistorySelection, RunFacts, select_history
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.model.selecting import history_rules
 from perfreg_assets.settings import Settings
@@ -35,7 +35,7 @@ class Effect:
         later_count: later runs of the app, whose histories are selected again.
         history_before, history_after: how many of them have the run in their history.
         null_before, null_after: for how many of them its scores tell what is normal.
-        judged_again: those that are measured again: by another history, or other earlier scores.
+        judged_again: those that are measured again: beside other runs, or by other earlier scores.
         unjudged_count: those of them that are left with too few earlier runs for a verdict.
         is_at_least: there may be more of them: after the ones that were looked at, or by what follows from verdicts.
     """
@@ -68,32 +68,52 @@ def effect_of(reader: Reader, settings: Settings, run_id: str, status: str) -> E
     later = [one for one in facts if one.place > run.place]
     comparable = [one for one in facts if one.is_comparable_with(run)]
     looked_at = [one for one in comparable if one.place > run.place][:LOOKED_AT]
-    members = _members(reader, run, replace(run, review=review), comparable, looked_at, rules)
-    changed = {one: len(after) >= rules.minimum for one, (before, after) in members.items() if before != after}
+    selected = _selections(reader, run, replace(run, review=review), comparable, looked_at, rules)
+    beside = {
+        one: (_compared_with(before, settings, rules), _compared_with(after, settings, rules))
+        for one, (before, after) in selected.items()
+    }
+    # Where there is no verdict either way, it is told by the history that is too small.
+    changed = {
+        one: bool(now)
+        for one, (then, now) in beside.items()
+        if (then != now if then or now else _members(selected[one][0]) != _members(selected[one][1]))
+    }
     nulls = _nulls(reader, settings, run_id, review, [one.run_id for one in looked_at], changed)
     again = tuple(one.run_id for one in looked_at if one.run_id in changed.keys() | nulls.other)
     is_cut = len(looked_at) == LOOKED_AT and looked_at[-1].run_id in again
     return Effect(
         later_count=len(later),
-        history_before=sum(run_id in before for before, _ in members.values()),
-        history_after=sum(run_id in after for _, after in members.values()),
+        history_before=sum(run_id in _members(before) for before, _ in selected.values()),
+        history_after=sum(run_id in _members(after) for _, after in selected.values()),
         null_before=nulls.before,
         null_after=nulls.after,
         judged_again=again,
-        unjudged_count=sum(len(before) >= rules.minimum > len(after) for before, after in members.values()),
+        unjudged_count=sum(bool(before) and not after for before, after in beside.values()),
         is_at_least=bool(again) and (is_cut or rules.excludes_anomalous),
     )
 
 
-def _members(
+def _members(selection: HistorySelection) -> tuple[str, ...]:
+    return tuple(one.run_id for one in selection.members)
+
+
+def _compared_with(selection: HistorySelection, settings: Settings, rules: HistoryRules) -> tuple[str, ...]:
+    """The runs that the detector in force judges the run beside: none where they are too few."""
+    way = way_of(detectors()[settings.detector], selection.way)
+    chosen = selection.members if way == "path" else selection.of_any_path
+    return tuple(one.run_id for one in chosen) if len(chosen) >= rules.minimum else ()
+
+
+def _selections(
     reader: Reader,
     run: RunFacts,
     reviewed: RunFacts,
     comparable: Sequence[RunFacts],
     looked_at: Sequence[RunFacts],
     rules: HistoryRules,
-) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """run_id → its history's runs before and after, of those whose history may change.
+) -> dict[str, tuple[HistorySelection, HistorySelection]]:
+    """run_id → its history before and after, of those whose history may change.
 
     A history that is full of runs after the reviewed one stays: neither its place nor what it bars comes up. The others
     are selected twice, so that the difference is the review's alone, whatever else is due.
@@ -114,7 +134,7 @@ def _members(
 
 def _selected(
     one: RunFacts, comparable: Sequence[RunFacts], rules: HistoryRules, paths: histories.Paths
-) -> tuple[str, ...]:
+) -> HistorySelection:
     """A run's history; the latest runs before it are asked first: where they fill it, older ones are beyond its size.
 
     Args:
@@ -122,10 +142,10 @@ def _selected(
     """
     end = bisect_left(comparable, one.place, key=lambda other: other.place)
     for start in (max(0, end - _ASKED_FIRST), 0):
-        members = select_history(one, comparable[start:end], rules, paths).members
-        if len(members) == rules.size or start == 0:
+        selection = select_history(one, comparable[start:end], rules, paths)
+        if len(selection.members) == rules.size or start == 0:
             break
-    return tuple(member.run_id for member in members)
+    return selection
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ def why(detail: RunDetail) -> str | None:
         return None
     ratio, name = max(known)
     count = f"{len(known)} judged series and measurements" if len(known) > 1 else "what was judged"
+    if ratio <= 0:  # of all of them, so that none is the farthest
+        return f"Of {count}, nothing is above what is usual."
     return f"Of {count}, {wording.series_short(name)} is farthest from its history: {beside_limit(ratio)}."
 
 

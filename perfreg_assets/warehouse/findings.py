@@ -62,8 +62,8 @@ def of_partitions(
 
 
 def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
-    """Alarms among the latest normal runs (judged, neither confirmed nor accepted nor excluded) at the current ω, and how many of
-    them somebody rejected.
+    """Alarms among the latest normal runs (judged, neither confirmed, accepted nor excluded) at the current ω, and how
+    many of them somebody rejected.
 
     None when nothing was judged yet.
     """

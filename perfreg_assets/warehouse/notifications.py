@@ -32,7 +32,8 @@ ORDER BY verdicts.started_at, verdicts.run_id
 
 
 def pending(reader: Reader) -> list[dict[str, Any]]:
-    """Runs that are anomalous by their current verdict, were not reviewed or excluded and have no notice yet, oldest first.
+    """Runs that are anomalous by their current verdict, were not reviewed or excluded and have no notice yet, the
+    oldest first.
 
     `axes`: the anomalous ones, the worst first.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,31 @@ def test_what_is_said_before_is_what_happens(project, story, monkeypatch):
         assert told.unjudged_count == len(ready - ready_runs(project))
         assert again <= due
         assert not told.is_at_least
+
+
+def test_runs_that_are_judged_beside_any_path_may_be_left_without_a_verdict_too(tmp_path):
+    """Each went a way of its own: none has a history, and all but the first are judged screen by screen."""
+    own = [
+        [
+            replace(step, state_hash=f"{number}-{step.step}", screen=f"s{step.step % 3}")
+            for step in row(number, version="1").path
+        ]
+        for number in range(12)
+    ]
+    project = Project(tmp_path, reader_of({}))
+    project.arrive(*(row(number, version=str(number), path=tuple(path)) for number, path in enumerate(own)))
+    project.settle()
+    assert ready_runs(project) == set()
+    scored = {one["run_id"] for one in project.rows(SCORED)}
+    assert len(scored) > 5
+    measured, _ = facts(project)
+    told = said(project, "made-007", "accepted")
+    project.review("made-007", "accepted")
+    project.settle()
+    lost = scored - {one["run_id"] for one in project.rows(SCORED)}
+    assert told.unjudged_count == len(lost) > 0
+    measured_now, _ = facts(project)
+    assert set(told.judged_again) == {one for one, mark in measured_now.items() if measured.get(one) != mark}
 
 
 def test_the_same_once_more_changes_nothing(project):
