@@ -120,17 +120,19 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     known = run_table.find(writer, ids)
     kept = attachment_table.of_runs(writer, ids)
     holders = run_table.of_traces(writer, [one.run for one in examined if one.run])
+    before, incomplete = dict(known), trace_table.incomplete(writer, known)
     rows: dict[str, run_table.RunRow] = {}
     registrations: list[Registration] = []
     for one in examined:
         try:
-            registration, row = _admit(one, archive, known, kept, holders)
+            registration, row = _admit(one, archive, known, kept, holders, incomplete)
         except Rejected as rejected:
             registration, row = _quarantine(one, rejected, known, key_of)
         registrations.append(registration)
         if row is not None:
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
+    trace_table.forget(writer, [one for one, row in rows.items() if one in before and _is_other(row, before[one])])
     trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations
@@ -217,9 +219,14 @@ def _admit(
     known: dict[str, run_table.RunRow],
     kept: dict[str, list[AttachmentRow]],
     holders: dict[str, str],
+    incomplete: set[str],
 ) -> tuple[Registration, run_table.RunRow | None]:
     """`kept` (attachments by run) and `holders` (run by content of its trace) are brought up to date with what is
-    stored."""
+    stored.
+
+    Args:
+        incomplete: known runs of which nothing can be judged, so that nothing is lost by correcting them.
+    """
     run = one.run
     if run is None:
         assert one.rejected is not None
@@ -227,9 +234,10 @@ def _admit(
     earlier = known.get(run.run_id)
     is_there = False
     if earlier and not earlier.is_quarantined:
-        if earlier.content_hash != run.content_hash:
+        is_corrected = _is_other(run, earlier)
+        if is_corrected and not (run.run_id in incomplete and _is_of_same_trace(run, earlier)):
             raise Rejected(Reason.RUN_ID_CONFLICT, f"{one.folder_name}, run_id {run.run_id}")
-        is_there = archive.holds(run)
+        is_there = archive.holds(run) and not is_corrected
     if run.trace_content_sha256 is not None:
         holder = holders.setdefault(run.trace_content_sha256, run.run_id)
         if holder != run.run_id and not is_there:
@@ -241,6 +249,14 @@ def _admit(
         row = run
     notes = [*one.notes, *notes]
     return Registration(one.place, run.run_id, run.app, run.version_name, None, not is_there, tuple(notes)), row
+
+
+def _is_other(run: run_table.RunRow, earlier: run_table.RunRow) -> bool:
+    return not earlier.is_quarantined and earlier.content_hash != run.content_hash
+
+
+def _is_of_same_trace(run: run_table.RunRow, earlier: run_table.RunRow) -> bool:
+    return run.trace_content_sha256 is not None and run.trace_content_sha256 == earlier.trace_content_sha256
 
 
 def _row(run: RunFolder, key_of: KeyOf) -> run_table.RunRow:

@@ -10,7 +10,7 @@ from typing import Any
 from perfreg_assets import __version__
 from perfreg_assets.warehouse import run_conditions
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import OF_RUN, Table, load, now_utc, replace
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, load, now_utc, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,19 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, TraceRow]:
     """run_id -> trace, for runs whose trace was checked."""
     rows = load(reader, TRACES, run_conditions.of(reader, run_ids))
     return {row.run_id: row for row in rows}
+
+
+def incomplete(reader: Reader, run_ids: Iterable[str]) -> set[str]:
+    """Those of some runs whose trace was read and is not complete."""
+    of_runs = run_conditions.of(reader, run_ids)
+    return {
+        run_id for (run_id,) in reader.rows(f"SELECT run_id FROM {TRACES.name} WHERE NOT is_complete AND {of_runs}")
+    }
+
+
+def forget(writer: Writer, run_ids: Iterable[str]) -> None:
+    """Deletes what was found about the traces of some runs: they are read again."""
+    delete_runs(writer, TRACES.name, list(run_ids))
 
 
 def note_gone(writer: Writer, run_ids: Iterable[str], *, is_gone: bool) -> None:

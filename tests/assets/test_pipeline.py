@@ -307,6 +307,29 @@ def test_a_quarantined_folder_that_is_mended_becomes_a_run(make_site, run_folder
     assert site.rows("SELECT run_id, state FROM marts.runs") == [{"run_id": "mended", "state": "complete"}]
 
 
+def test_a_run_that_named_the_wrong_app_is_corrected_by_giving_it_again(make_site, run_folder):
+    """It was a circle: another content under its id was refused, and under another id it was a trace given twice."""
+    site = make_site()
+    folder = run_folder("notes-000", app="com.rig.note")
+    site.ingest(folder)
+    (first,) = site.rows("SELECT app, state, reason FROM marts.runs")
+    assert (first["app"], first["state"]) == ("com.rig.note", "incomplete_trace")
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "app": "com.rig.notes"}))
+    site.ingest(folder)
+    assert site.rows("SELECT run_id, app, state FROM marts.runs") == [
+        {"run_id": "notes-000", "app": "com.rig.notes", "state": "complete"}
+    ]
+    assert site.rows("SELECT DISTINCT app FROM marts.app_versions") == [{"app": "com.rig.notes"}]
+    assert site.rows("SELECT state FROM marts.run_verdicts WHERE is_current") == [{"state": "not_enough_history"}]
+    # Now that it is whole, it is what it is.
+    (folder / "run.json").write_text(json.dumps({**document, "app": "com.rig.note"}))
+    site.ingest(folder)
+    told = site.rows("SELECT app, state, reason_code FROM marts.runs ORDER BY state")
+    assert told[0] == {"app": "com.rig.notes", "state": "complete", "reason_code": None}
+    assert told[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
+
+
 def test_another_content_under_a_known_id_is_refused_and_the_first_run_stays(make_site, run_folder):
     site = make_site()
     site.ingest(demo_runs_dir() / "notes-020")
