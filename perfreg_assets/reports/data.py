@@ -333,6 +333,19 @@ class HistoryMember:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenFor:
+    """The detector and ω whose verdicts a page shows."""
+
+    detector: str
+    omega: float
+
+    @classmethod
+    def of(cls, detector: str | None, omega: float | None) -> WrittenFor | None:
+        """None as long as nothing is in force."""
+        return None if detector is None or omega is None else cls(detector, omega)
+
+
+@dataclass(frozen=True, slots=True)
 class NearestRun:
     """The run of the history whose path is most alike; `start_ns`: where its second 0 is on its own trace's clock."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perfreg_assets.reports import run_list, wording
+from perfreg_assets.reports.data import WrittenFor
 from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.shards import list_blocks
 from perfreg_assets.reports.templating import embed_json, render
@@ -63,6 +64,7 @@ def render_index(facts: IndexFacts) -> str:
             "states": _states(facts.blocks),
             "reasons": run_list.counts_of(facts.blocks, "reasons"),
             "omega": facts.omega,
+            "written_for": WrittenFor.of(facts.detector, facts.omega),
             "effects": wording.REVIEW_EFFECTS,
             "payload": embed_json(_payload(facts, [axis for axis, _ in axes])),
         },

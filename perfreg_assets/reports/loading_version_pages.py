@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
-from perfreg_assets.reports.data import Discord, ListedRun, Run, Verdict, VersionRow
+from perfreg_assets.reports.data import Discord, ListedRun, Run, Verdict, VersionRow, WrittenFor
 from perfreg_assets.reports.loading import load_discords, load_runs, load_verdicts
 from perfreg_assets.reports.loading_causes import load_explained
 from perfreg_assets.reports.loading_lists import (
@@ -65,6 +65,7 @@ class VersionView:
         earlier: names of the versions before, the latest last, with the level of each series; where there is none: {}.
         grown: rows of marts.causes_by_version.
         energy: rows as marts.energy_by_version; benchmarks: as `benchmarks.counts_of_versions`.
+        written_for: whose verdicts they are; None as long as nothing is in force.
     """
 
     app: str
@@ -76,6 +77,7 @@ class VersionView:
     energy: Rows = ()
     benchmarks: Rows = ()
     worst: Worst | None = None
+    written_for: WrittenFor | None = None
 
 
 def load_version_views(
@@ -95,6 +97,7 @@ def load_version_views(
     medians = load_medians(reader, befores, series)
     detector, omega = load_settings(reader)
     named = [(app, version) for version in versions]
+    written_for = WrittenFor.of(detector, omega)
     judged = {} if detector is None or omega is None else version_verdicts.of_versions(reader, named, omega, detector)
     grown = causes.of_versions(
         reader,
@@ -117,6 +120,7 @@ def load_version_views(
             energy=energy[version],
             benchmarks=measured[version],
             worst=worst.get(version),
+            written_for=written_for,
         )
         for version, row in rows.items()
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfreg_assets.reports import wording
-from perfreg_assets.reports.data import OmegaOverview
+from perfreg_assets.reports.data import OmegaOverview, WrittenFor
 from perfreg_assets.reports.loading_lists import OMEGA_MAXIMUM, OMEGA_STEPS
 from perfreg_assets.reports.shards import list_blocks
 from perfreg_assets.reports.templating import embed_json, render
@@ -25,6 +25,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
             "root": "",
             "page": "omega",
             "omega": overview.omega,
+            "written_for": WrittenFor.of(overview.detector, overview.omega),
             "detector": wording.detector_text(overview.detector),
             "maximum": OMEGA_MAXIMUM,
             "judged": overview.measured,

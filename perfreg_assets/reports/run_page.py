@@ -24,6 +24,7 @@ from perfreg_assets.reports.data import (
     Run,
     RunDetail,
     SeriesView,
+    WrittenFor,
 )
 from perfreg_assets.reports.energy_drawing import draw_power
 from perfreg_assets.reports.links import (
@@ -90,6 +91,7 @@ def render_run_page(
             "advice": None if run.state == "quarantined" else answers.advice(detail),
             "axes": _axes(detail),
             "due": due,
+            "written_for": _written_for(detail),
             "perfetto_links": _perfetto_links(detail, server),
             "nearest": detail.nearest,
             "clock": _clock_text(detail),
@@ -193,6 +195,11 @@ def _length(detail: RunDetail) -> str:
     if run.exploration_start_ns is not None and run.exploration_end_ns is not None:
         return f"{(run.exploration_end_ns - run.exploration_start_ns) / 1e9:,.0f} s"
     return f"{run.duration_s:,.0f} s" if run.duration_s is not None else "–"
+
+
+def _written_for(detail: RunDetail) -> WrittenFor | None:
+    whole = detail.run_verdict
+    return None if whole is None else WrittenFor(whole.detector, whole.omega)
 
 
 def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:

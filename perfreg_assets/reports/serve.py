@@ -31,6 +31,7 @@ from perfreg_assets.reports.docs_route import docs_routes
 from perfreg_assets.reports.entrance import Entrance, address, new_secret
 from perfreg_assets.reports.fetching import Fetch, Fetching
 from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
+from perfreg_assets.reports.in_force import in_force_route
 from perfreg_assets.reports.links import PERFETTO_REMOTE
 from perfreg_assets.reports.list_endpoint import list_route
 from perfreg_assets.reports.perfetto_origin import OnItsOwnOrigin, ui_origin
@@ -173,9 +174,10 @@ def create_app(
     token: str | None = None,
     secret: str | None = None,
 ) -> ASGIApp:
-    """The application: `/` reports, `/lists/runs` the rows that the index shows, `/compare` two of them, `/inbox` and
-    `/review` open alarms and what people say of them, `/omega` another ω, `/traces/<run_id>`, `/runs/<run_id>/…` what
-    lies beside it, `/perfetto/` the UI, `/docs/` the documentation, `/reduced/<folder>/<file>` reduced traces.
+    """The application: `/` reports, `/lists/runs` the rows that the index shows, `/in-force` whose verdicts count,
+    `/compare` two of them, `/inbox` and `/review` open alarms and what people say of them, `/omega` another ω,
+    `/traces/<run_id>`, `/runs/<run_id>/…` what lies beside it, `/perfetto/` the UI, `/docs/` the documentation,
+    `/reduced/<folder>/<file>` reduced traces.
 
     Args:
         reduced_dir: with a folder for each reduced trace; None: there is no such route.
@@ -205,6 +207,7 @@ def create_app(
             Route("/traces/{run_id}", traces, methods=["GET", "HEAD", "OPTIONS"]),
             Route("/runs/{run_id}/{file_name:path}", _attachment_route(runs_dir), methods=["GET", "HEAD"]),
             Route("/lists/runs", list_route(warehouse), methods=["GET"]),
+            Route("/in-force", in_force_route(warehouse), methods=["GET"]),
             *([Route("/compare", compare_route(compare), methods=["GET"])] if compare is not None else []),
             *(triage.routes() if triage is not None else [Route("/upkeep", nothing_changes)]),
             Route("/perfetto", to_ui),

@@ -40,6 +40,7 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER, drif
             "app": view.app,
             "version": row.version_name,
             "tone": whole["state"] if whole else "not_judged",
+            "written_for": view.written_for,
             "headline": _headline(view, whole),
             "explanation": whole["explanation"] if whole else None,
             "left_out": row.run_count - whole["run_count"] if whole else 0,

@@ -11,6 +11,7 @@ import pytest
 
 from perfreg_assets.model.review_effects import effect_of
 from perfreg_assets.reports import review_wording
+from perfreg_assets.warehouse import settings_table
 from tests.reports.axe_rules import broken_rules
 from tests.reports.triage_server import Desk, desk_of
 
@@ -70,6 +71,23 @@ def test_a_run_is_reviewed_and_undone_on_its_page(page, desk):
     page.get_by_role("button", name="Withdraw the review").click()
     page.get_by_text(f"{run_id}: Withdrawn.").wait_for()
     assert desk.rows(TOLD.format(run_id))[1][0] == "withdrawn"
+
+
+def test_a_page_that_was_written_for_another_omega_says_so(page, desk):
+    """As pages are after a change of ω until they are written anew: they contradicted the marts without a word."""
+    run_id = open_runs(desk)[0]
+    pages = ("", f"runs/{run_id}.html", "versions/com.example.notes@1.2.0.html")
+    stale = page.get_by_role("status").get_by_text("in force are those of default at ω 0.25")
+    for path in pages:
+        with page.expect_response("**/in-force"):
+            page.goto(f"{desk.own}/{path}")
+        assert stale.count() == 0
+    with desk.warehouse.writing() as writer:
+        settings_table.change(writer, "omega", "0.25")
+    for path in pages:
+        page.goto(f"{desk.own}/{path}")
+        stale.wait_for()
+        assert "of detector default at ω 1.5" in stale.inner_text()
 
 
 def test_the_inbox_is_worked_through_with_the_keyboard_alone(page, desk):

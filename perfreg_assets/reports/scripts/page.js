@@ -6,6 +6,23 @@ const served = location.protocol === "http:";
 for (const link of document.querySelectorAll("a.perfetto, a.perfetto-remote")) {
   if (served && builtFor) link.href = link.getAttribute("href").replaceAll(builtFor, location.origin);
 }
+// Verdicts of another ω or detector are shown until the page is written anew, which takes a while where there are many.
+async function sayWhatIsInForce({ writtenOmega: omega, writtenDetector: detector }) {
+  const answer = await fetch("/in-force");
+  if (!answer.ok) return; // another server than perfreg's has these files
+  const now = await answer.json();
+  if (now.omega === Number(omega) && now.detector === detector) return;
+  const told = Object.assign(document.createElement("p"), {
+    className: "detail",
+    textContent:
+      `Out of date, written again: these verdicts are of detector ${detector} at ω ${Number(omega)}; ` +
+      `in force are those of ${now.detector} at ω ${now.omega}.`,
+  });
+  told.setAttribute("role", "status");
+  document.getElementById("main").prepend(told);
+}
+if (served && document.body.dataset.writtenOmega) sayWhatIsInForce(document.body.dataset);
+
 // What is no part of the site and only `perfreg serve` has.
 for (const link of document.querySelectorAll("[data-served]")) {
   if (!served) continue;

@@ -1,0 +1,26 @@
+"""Which verdicts are in force: what a page asks the server that it came from, because it was written before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.loading_lists import load_settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+
+def in_force_route(warehouse: Warehouse) -> Callable[[Request], Response]:
+    """The answer to `/in-force`: `{"detector": …, "omega": …}`."""
+
+    def answer(_request: Request) -> Response:
+        try:
+            with warehouse.reading() as reader:
+                detector, omega = load_settings(reader)
+        except Rejected as rejected:
+            return PlainTextResponse(f"{rejected}\n", 404 if rejected.reason is Reason.WAREHOUSE_MISSING else 503)
+        return JSONResponse({"detector": detector, "omega": omega})
+
+    return answer
