@@ -565,5 +565,6 @@ class Rejected(Exception):
 
     def __init__(self, reason: Reason, detail: str) -> None:
         self.reason = reason
-        self.detail = detail
+        # Names of files may hold what no UTF-8 text can; what is refused is stored and told, and may not fail in turn.
+        self.detail = detail = detail.encode("utf-8", "backslashreplace").decode("utf-8")
         super().__init__(f"{detail}: {reason.sentence}" if detail else reason.sentence)

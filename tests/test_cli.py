@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import sys
@@ -314,6 +315,23 @@ def test_ingest_counts_what_it_was_given_and_what_became_of_it(tmp_path, monkeyp
     assert "quarantined" not in mended.stderr
     assert "notes-001" in mended.stdout
     assert "notes-000" not in mended.stdout
+
+
+def test_ingest_takes_folders_in_whose_names_are_not_utf8(tmp_path):
+    given = tmp_path / "given"
+    shutil.copytree(demo_runs_dir() / "notes-000", given / "good")
+    shutil.copytree(demo_runs_dir() / "notes-001", given / os.fsdecode(b"n\xff"))
+    bad = shutil.copytree(demo_runs_dir() / "notes-003", given / os.fsdecode(b"bad\xff"))
+    next(bad.glob("trace*")).write_bytes(b"short")
+    result = run("ingest", given, warehouse=tmp_path / "perfreg.duckdb")
+    assert result.exit_code == 0, result.output
+    assert "2 runs of 1 versions, 1 quarantined" in result.stdout
+    assert "quarantined bad\\udcff [trace_size_mismatch]" in result.stderr
+    with Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5).reading() as reader:
+        assert reader.rows("SELECT run_id, folder_name FROM core.runs WHERE NOT is_quarantined ORDER BY run_id") == [
+            ("notes-000", "good"),
+            ("notes-001", "n?"),
+        ]
 
 
 def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):

@@ -153,7 +153,7 @@ def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
         name,
         run.content_hash,
         claims=claims,
-        run=_row(run, key_of),
+        run=_row(run, name, key_of),
         attachments=found.attachments,
         notes=found.notes,
         folder=folder,
@@ -259,12 +259,12 @@ def _is_of_same_trace(run: run_table.RunRow, earlier: run_table.RunRow) -> bool:
     return run.trace_content_sha256 is not None and run.trace_content_sha256 == earlier.trace_content_sha256
 
 
-def _row(run: RunFolder, key_of: KeyOf) -> run_table.RunRow:
+def _row(run: RunFolder, folder_name: str, key_of: KeyOf) -> run_table.RunRow:
     facts = {**run.facts, "trace_bytes": run.trace.file_bytes, "trace_sha256": run.trace.sha256}
     return run_table.RunRow(
         **facts,
         run_id=run.run_id,
-        folder_name=run.folder.name,
+        folder_name=folder_name,
         content_hash=run.content_hash,
         partition_key=key_of(run.app, run.version_name),
         config_hash=run.config.hash,

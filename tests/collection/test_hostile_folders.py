@@ -109,6 +109,23 @@ def test_a_trap_is_refused_and_the_others_are_taken_in(tmp_path, settings, trap)
     assert [outcome.is_new for outcome in again] == [False, False]
 
 
+def test_a_name_that_is_not_utf8_is_cleaned_and_the_others_are_taken_in(tmp_path, settings):
+    given = tmp_path / "given"
+    good(given / "fine", "fine")
+    (good(given / os.fsdecode(b"n\xff"), "odd") / TRACE).write_bytes(b"\x0a\x02\x08\x02")
+    run_json_that_is_a_folder(good(given / os.fsdecode(b"bad\xff"), "bad"))
+    folders = registry.find_run_folders([given])
+    warehouse = Warehouse.of(settings)
+    outcomes = registry.register(folders, settings, warehouse, to_key)
+    assert [one.rejected and one.rejected.reason for one in outcomes] == [Reason.FOLDER_UNREADABLE, None, None]
+    with warehouse.reading() as reader:
+        rows = reader.rows("SELECT folder_name, reason FROM core.runs ORDER BY folder_name")
+    assert [name for name, _ in rows] == ["bad?", "fine", "n?"]
+    assert rows[0][1].startswith("bad\\udcff/run.json: not a regular file")
+    again = registry.register(folders, settings, warehouse, to_key)
+    assert [one.is_new for one in again] == [False, False, False]
+
+
 def test_traps_are_looked_at_in_bounded_memory_and_time(tmp_path):
     """All traps at once in a process that may have no more than 1.5 GB and must end by itself."""
     for trap in TRAPS:
