@@ -317,6 +317,17 @@ def test_ingest_counts_what_it_was_given_and_what_became_of_it(tmp_path, monkeyp
     assert "notes-000" not in mended.stdout
 
 
+def test_ingest_counts_no_run_when_the_step_that_takes_them_in_failed(tmp_path, monkeypatch):
+    def fail(*_given, **_named):
+        raise TypeError("as nobody expected")
+
+    monkeypatch.setattr("perfreg_assets.assets.runs.take_in", fail)
+    result = run("ingest", demo_runs_dir() / "notes-000", warehouse=tmp_path / "perfreg.duckdb")
+    assert result.exit_code == 1
+    assert "0 runs of 0 versions, 0 quarantined" in result.stdout
+    assert "as nobody expected" in result.stderr
+
+
 def test_ingest_takes_folders_in_whose_names_are_not_utf8(tmp_path):
     given = tmp_path / "given"
     shutil.copytree(demo_runs_dir() / "notes-000", given / "good")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DEMO_SIMILARITY = "0.6"
 _NAMED = 5
+_TAKING_IN = "runs"
+"""The step that registers the folders."""
 
 
 @command("demo", example="perfreg demo --dir perfreg-demo")
@@ -152,10 +154,12 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
                 jobs.EVERYTHING_JOB,
                 list(by_key),
                 settings,
-                op_config={"runs": {"folders": list(runs)}},
+                op_config={_TAKING_IN: {"folders": list(runs)}},
                 progress=show,
             )
             interruption.heed()
+            if _TAKING_IN not in done.steps:  # it failed in every range, each of which takes all folders in
+                runs.clear()
             for one in done.refused:
                 runs.pop(one.folder, None)
                 refused.append((Path(one.folder).name, one.reason_code, one.reason))
