@@ -256,6 +256,7 @@ class Reason(StrEnum):
         "There is a warehouse already; restore beside it with --warehouse, or in its place with --replace.",
     )
     BACKUP_UNREADABLE = "backup_unreadable", "It is no whole backup; take another one."
+    BACKUP_NOT_A_FILE = "backup_not_a_file", "A backup takes the place of regular files only; name another file."
     WAREHOUSE_LOST = (
         "warehouse_lost",
         "Restore the warehouse from a backup; or move both files away to begin anew.",

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 import duckdb
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.regular_file import resolved
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.data_folder import sync_directory
@@ -39,13 +40,16 @@ class Backup:
 
 def backup(warehouse: Warehouse, target: Path) -> Backup:
     """Writes the backup, as a whole or not at all; an earlier one of this name is replaced when the new one is there.
+    A link stays one, and what it leads to is replaced.
 
     Raises:
-        Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the warehouse names is not there.
+        Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the warehouse names is not there;
+            BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, ….
         OSError: the target cannot be written.
     """
     if not warehouse.published.is_file():
         raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
+    target = _place_of(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -68,6 +72,18 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
     finally:
         part.unlink(missing_ok=True)
     return Backup(run_count, len(names), target.stat().st_size)
+
+
+def _place_of(target: Path) -> Path:
+    """Where the backup will lie: renaming to a link or a device would put the file in its place.
+
+    Raises:
+        Rejected: BACKUP_NOT_A_FILE.
+        OSError: its links lead in a circle.
+    """
+    if target.exists() and not target.is_file():  # before it is resolved: /dev/stdout leads to no path
+        raise Rejected(Reason.BACKUP_NOT_A_FILE, f"{target} is there and no regular file")
+    return resolved(target)
 
 
 def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -> Backup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -54,6 +55,32 @@ def kept(sample: Warehouse, tmp_path_factory) -> Path:
     assert done.file_count > 10
     assert done.file_bytes == file.stat().st_size
     return file
+
+
+def test_a_link_is_followed_and_stays(sample, tmp_path):
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "latest.tar"
+    link.symlink_to("disk/perfreg.tar")
+    for _ in range(2):  # leads nowhere at first, and to a backup then
+        done = backup(sample, link)
+        assert link.is_symlink()
+        assert (tmp_path / "disk" / "perfreg.tar").stat().st_size == done.file_bytes
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["perfreg.tar"]
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_what_is_no_regular_file_is_not_replaced(sample, tmp_path, is_linked):
+    pipe = target = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if is_linked:
+        target = tmp_path / "link.tar"
+        target.symlink_to(pipe)
+    with pytest.raises(Rejected) as caught:
+        backup(sample, target)
+    assert caught.value.reason is Reason.BACKUP_NOT_A_FILE
+    assert str(target) in str(caught.value)
+    assert pipe.is_fifo()
+    assert set(tmp_path.iterdir()) == {pipe, target}
 
 
 def test_marts_are_equal_after_a_restore_elsewhere(sample, kept, new_warehouse):
