@@ -100,6 +100,12 @@ def test_steps_that_had_no_room_end_in_one_sentence(settings, capsys):
     assert capsys.readouterr().err == f"perfreg: {refused}\n"
 
 
+def test_a_refused_step_is_told_by_what_to_do_and_not_by_what_it_was_refused_for():
+    refused = Rejected(Reason.WAREHOUSE_UNREADABLE, "perfreg.duckdb (IO Error: not enough bytes)")
+    refused.__cause__ = OSError("IO Error: not enough bytes")
+    assert _innermost(serialised(refused)) == str(refused)
+
+
 @pytest.mark.parametrize(
     "failure", ["OSError: [Errno 28] No space left on device", "OperationalError: database or disk is full"]
 )

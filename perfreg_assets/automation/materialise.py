@@ -188,8 +188,9 @@ def _add_figures(result: Materialised, run: dg.ExecuteInProcessResult) -> None:
 
 
 def _innermost(error: Any) -> str:
-    """The cause's own sentence, without Dagster's wrapping and stack; a refusal's without its class."""
-    while error.cause is not None:
+    """The cause's own sentence, without Dagster's wrapping and stack; a refusal's without its class, and not that of
+    what it came of, which does not say what to do."""
+    while error.cause is not None and error.cls_name != Rejected.__name__:
         error = error.cause
     told = str(error.message).strip().splitlines()[-1]
     return told.removeprefix(f"{Rejected.__module__}.{Rejected.__qualname__}: ")

@@ -56,6 +56,8 @@ _OPEN_PAUSE_S = 0.05
 
 _BATCH_ROWS = 1 << 17
 
+_DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
+
 
 @dataclass(frozen=True)
 class State:
@@ -177,7 +179,7 @@ class Warehouse:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._holding() as held:
             require_free_space(self.path, expected_bytes=expected_bytes)
-            with self._disk_full_is_clear():
+            with self._failures_are_clear():
                 connection = held.connection(self._migrated)
                 connection.execute("BEGIN TRANSACTION")
                 writer = Writer(connection, self.data, state=self._state())
@@ -208,7 +210,7 @@ class Warehouse:
                 if own.exists():
                     os.replace(own, own.with_name(f"{own.name}.replaced"))
             os.replace(database, self.path)
-            with self._disk_full_is_clear():
+            with self._failures_are_clear():
                 held.connection(self._migrated)
             self._publish(held, may_be_fewer=True)  # somebody said so
 
@@ -281,10 +283,10 @@ class Warehouse:
         Within a job: the state as last written. No writer comes in between then, so load and leave.
 
         Raises:
-            Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE, within a job WAREHOUSE_LOCKED.
+            Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE (in the block too), within a job WAREHOUSE_LOCKED.
         """
         if self._publish_every_s and self.has_unpublished:
-            with self._holding() as held:
+            with self._holding() as held, self._damage_is_clear(self.path):
                 connection = held.connection(self._migrated)
                 connection.execute("BEGIN TRANSACTION READ ONLY")
                 yield Reader(connection, self.data, state=self._state())
@@ -293,7 +295,7 @@ class Warehouse:
         if not self.published.is_file():
             raise Rejected(Reason.WAREHOUSE_MISSING, f"{self.published} does not exist")
         attached = self._attached_again if self._publish_every_s else self._attached
-        with attached(self.published) as reader:
+        with attached(self.published) as reader, self._damage_is_clear(self.published):
             yield reader
 
     def _is_publishing_due(self) -> bool:
@@ -303,7 +305,7 @@ class Warehouse:
 
     def _publish(self, held: Holding, *, may_be_fewer: bool = False) -> None:
         """Through the connection that wrote, where it is still open: another one would read the whole log again."""
-        with self._disk_full_is_clear():
+        with self._failures_are_clear():
             try:
                 connection = held.connection(self._open)
                 if not may_be_fewer:
@@ -403,13 +405,25 @@ class Warehouse:
         os.replace(part, self.path)
 
     @contextmanager
-    def _disk_full_is_clear(self) -> Iterator[None]:
+    def _failures_are_clear(self) -> Iterator[None]:
         try:
-            yield
+            with self._damage_is_clear(self.path):
+                yield
         except duckdb.Error as error:
             if _is_disk_full(error):
                 raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"writing {self.path}") from error
             raise
+
+    @contextmanager
+    def _damage_is_clear(self, path: Path) -> Iterator[None]:
+        """A file that is cut short or damaged opens well: only who reads what is not there notices."""
+        try:
+            yield
+        except _DAMAGE as error:
+            is_of_values = str(self.data.root) in str(error) and str(path) not in str(error)
+            if is_of_values or _is_disk_full(error):
+                raise
+            raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, settings_table
-from perfreg_assets.warehouse.connection import BLOCK_BYTES, Warehouse
+from perfreg_assets.warehouse.connection import BLOCK_BYTES, Reader, Warehouse
 from tests.warehouse.forbidden import FORBIDDEN
 from tests.warehouse.noted import note, notes
 
@@ -152,6 +153,31 @@ def test_reading_before_the_first_write_says_what_to_do(new_warehouse: Warehouse
     with pytest.raises(Rejected, match="perfreg ingest") as caught, new_warehouse.reading():
         pass
     assert caught.value.reason is Reason.WAREHOUSE_MISSING
+
+
+def cut_short(path: Path) -> None:
+    """As DuckDB opens it still: the catalogue is at the begin, what is missing are rows."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def read_all(reader: Reader) -> None:
+    for (table,) in reader.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'core'"):
+        reader.rows(f"SELECT hash(one) FROM core.{table} AS one")
+
+
+def test_a_file_that_is_cut_short_is_refused_once_what_is_missing_is_read(sample_copy: Warehouse) -> None:
+    for path in (sample_copy.path, sample_copy.published):
+        cut_short(path)
+    for entered, path in ((sample_copy.writing, sample_copy.path), (sample_copy.reading, sample_copy.published)):
+        with pytest.raises(Rejected, match="restore it from a copy") as caught, entered() as reader:
+            read_all(reader)
+        assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
+        assert caught.value.detail.startswith(f"{path} (")
+
+
+def test_what_is_wrong_with_a_file_of_values_is_not_told_of_the_warehouse(sample: Warehouse) -> None:
+    with pytest.raises(duckdb.IOException), sample.reading():
+        raise duckdb.IOException(f"Could not read {sample.data.root}/x.parquet")
 
 
 def test_a_file_that_is_no_database_is_refused(new_warehouse: Warehouse) -> None:
