@@ -107,6 +107,17 @@ def test_a_gzip_trace_stays_gzip_and_the_same_trace_gives_the_same_bytes(long_tr
     assert gzip.decompress(first.read_bytes()) == Path(reduced[1]["path"]).read_bytes()
 
 
+def test_a_damaged_trace_is_named_and_the_others_are_told_and_drawn(tmp_path):
+    bad = SESSIONS.parent / "bad-traces" / "bad_bitflip200.pftrace"
+    given = (SESSIONS / "notes-000", bad, "--window", "0.1", "--out", tmp_path)
+    result = run("reduce", *given, "--format", "json", "--html")
+    assert result.exit_code == 1
+    assert [row["trace"] for row in json.loads(result.stdout)] == ["trace.perfetto-trace.gz"]
+    assert (tmp_path / "notes-000" / "perfreg.reduction.html").is_file()
+    assert f"perfreg: {bad.name} [trace_corrupt] {bad.name}: a bundle of kernel events (" in result.stderr
+    assert not (tmp_path / bad.name).exists()
+
+
 def test_what_was_written_is_not_overwritten(long_trace, reduced):
     out, row = reduced
     before = Path(row["path"]).read_bytes()

@@ -151,7 +151,7 @@ def type_totals(path: Path, max_bytes: int, found: Survey, reference_ns: int) ->
     """How often each type occurs in the trace's first `reference_ns`.
 
     Raises:
-        Rejected: as `survey`.
+        Rejected: as `survey`; TRACE_CORRUPT where a bundle of them is no protobuf.
     """
     reader = TraceReader(found)
     end = found.start_ns + reference_ns
@@ -167,7 +167,10 @@ def type_totals(path: Path, max_bytes: int, found: Survey, reference_ns: int) ->
         near = events.times < end
         kinds, tids = events.kinds[near].astype(np.int64), events.tids[near].astype(np.int64)
         pairs, counts = np.unique(kinds << 32 | tids, return_counts=True)
-        reader.learn_names(block, rows, pairs & 0xFFFFFFFF, names)
+        try:
+            reader.learn_names(block, rows, pairs & 0xFFFFFFFF, names)
+        except DecodeError as error:  # the types are what all windows are judged by
+            raise Rejected(Reason.TRACE_CORRUPT, f"{path.name}: a bundle of kernel events ({error})") from error
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             kind, tid = pair >> 32, pair & 0xFFFFFFFF
             key = (kind, int(reader.processes[tid]), int(reader.bundles.names[tid]))
@@ -338,7 +341,11 @@ class TraceReader:
     def learn_names(
         self, block: Block, rows: NDArray[np.int64], tids: NDArray[np.int64], names: dict[int, str]
     ) -> None:
-        """Adds what threads of some bundles are called: hash of the name → name with `#`."""
+        """Adds what threads of some bundles are called: hash of the name → name with `#`.
+
+        Raises:
+            google.protobuf.message.DecodeError
+        """
         if set(self.bundles.names[tids].tolist()) <= set(names):
             return
         for row in rows:
