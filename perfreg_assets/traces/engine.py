@@ -41,7 +41,7 @@ def open_trace(path: Path, settings: Settings, engines: Engines | None = None) -
     """
     session = start_engine(settings, engines)
     try:
-        session.load(unpacked_chunks(path, settings.trace_max_bytes))
+        session.load(unpacked_chunks(path, settings.trace_max_bytes), name=path.name)
     except BaseException as error:
         session.close()
         if not session.lacks_addresses(error):
@@ -50,7 +50,7 @@ def open_trace(path: Path, settings: Settings, engines: Engines | None = None) -
         return session
     session = start_engine(settings, engines, is_wide=True)
     try:
-        session.load(unpacked_chunks(path, settings.trace_max_bytes))
+        session.load(unpacked_chunks(path, settings.trace_max_bytes), name=path.name)
     except BaseException:
         session.close()
         raise
@@ -129,20 +129,23 @@ class TraceSession:
         """Wall seconds spent waiting for the engine: start, load, queries."""
         return self.start_seconds + self.load_seconds + self.query_seconds
 
-    def load(self, chunks: Iterable[bytes]) -> None:
+    def load(self, chunks: Iterable[bytes], *, name: str | None = None) -> None:
         """Feeds the trace, unpacked or gzip, in pieces of any size (under 32 MiB is best).
+
+        Args:
+            name: of its file, where what is told of it does not stand beside one.
 
         Raises:
             Rejected: TRACE_CORRUPT or TRACE_NOT_PERFETTO with the engine's own words; ENGINE_…; whatever reading
                 raises.
         """
         begin = time.perf_counter()
-        with self._working("while loading the trace"):
+        with self._working(f"while loading {name or 'the trace'}"):
             for chunk in chunks:
                 if error := self._client.parse(chunk, self._remaining_s(begin)):
-                    raise _refused(error)
+                    raise _refused(error, name)
             if error := self._client.notify_end(self._remaining_s(begin)):
-                raise _refused(error)
+                raise _refused(error, name)
         self.load_seconds += time.perf_counter() - begin
 
     def query(self, sql: str, schema: columns.Schema) -> columns.Table:
@@ -207,6 +210,8 @@ class TraceSession:
         self.close()
 
 
-def _refused(text: str) -> Rejected:
+def _refused(text: str, name: str | None) -> Rejected:
     is_foreign = "Unknown trace type" in text
-    return Rejected(Reason.TRACE_NOT_PERFETTO if is_foreign else Reason.TRACE_CORRUPT, " ".join(text.split()))
+    told = " ".join(text.split())
+    detail = told if name is None else f"{name}: {told}"
+    return Rejected(Reason.TRACE_NOT_PERFETTO if is_foreign else Reason.TRACE_CORRUPT, detail)

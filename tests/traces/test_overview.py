@@ -66,3 +66,11 @@ def test_what_is_no_trace_is_refused(settings, tmp_path):
     with pytest.raises(Rejected) as refused:
         look_over(path, settings)
     assert refused.value.reason is Reason.TRACE_NOT_PERFETTO
+
+
+def test_a_trace_that_the_engine_cannot_read_is_named(data_folder, settings):
+    path = data_folder / "bad-traces" / "bad_bitflip200.pftrace"
+    with pytest.raises(Rejected) as refused:
+        look_over(path, settings)
+    assert refused.value.reason is Reason.TRACE_CORRUPT
+    assert str(refused.value).startswith(f"{path.name}: CPU ")
