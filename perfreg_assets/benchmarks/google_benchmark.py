@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, numbers, result_name
+from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, numbers, result_name
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -49,7 +49,7 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
     for one in content["benchmarks"]:
         if _is_aggregate(one):
             continue
-        name = str(one.get("run_name") or one["name"])
+        name = name_in(one, "run_name" if one.get("run_name") else "name")
         if one.get("error_occurred"):
             for metric in METRICS:
                 found.refuse(result_name(name, {}, metric), str(one.get("error_message") or "an error occurred"), TIME)

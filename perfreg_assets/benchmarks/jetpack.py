@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, numbers, result_name
+from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, numbers, result_name
 from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.methods.inputs import Floats
@@ -57,12 +57,12 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
     """
     context = content["context"]
     for one in content["benchmarks"]:
-        test, warnings = _without_prefixes(str(one["name"]))
+        test, warnings = _without_prefixes(name_in(one, "name"))
         warnings += _of_device(context, warnings)
         pause = one.get("thermalThrottleSleepSeconds") or 0
         if float(pause) > 0:
             warnings.append(Caveat(Reason.THROTTLED, f"the library waited {pause} s for the device to cool down"))
-        whole_class = str(one["className"])
+        whole_class = name_in(one, "className")
         area = whole_class.rpartition(".")[2]
         benchmark, params = (
             f"{whole_class}.{test}",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.results import NS_PER, RATE, TIME, Gathering, Launch, Result, numbers
+from perfreg_assets.benchmarks.results import NS_PER, RATE, TIME, Gathering, Launch, Result, name_in, numbers
 from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.reasons import Reason, Rejected
@@ -31,7 +31,7 @@ def read(content: Sequence[Mapping[str, Any]], found: Gathering) -> None:
         Rejected: BENCHMARK_FORMAT_UNKNOWN.
     """
     for one in content:
-        benchmark, mode = str(one["benchmark"]), str(one.get("mode", "thrpt"))
+        benchmark, mode = name_in(one, "benchmark"), name_in({"mode": "thrpt", **one}, "mode")
         params = {str(name): str(value) for name, value in (one.get("params") or {}).items()}
         if int(one.get("threads") or 1) > 1:
             params["threads"] = str(one["threads"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, numbers
+from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, numbers
 from perfreg_assets.reasons import Reason, Rejected
 
 TOOL = "pyperf"
@@ -32,9 +32,9 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
     """
     for one in content["benchmarks"]:
         told = {**(content.get("metadata") or {}), **(one.get("metadata") or {})}
-        name, kind = str(told.get("name", "")), str(told.get("unit", "second"))
-        if not name:
+        if "name" not in told:
             raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, "a benchmark has no name")
+        name, kind = name_in(told, "name"), str(told.get("unit", "second"))
         unit, factor = (TIME, NS_PER[kind]) if kind in NS_PER else ({"byte": "bytes"}.get(kind, kind), 1.0)
         lists = [run["values"] for run in one["runs"] if run.get("values")]
         launches = tuple(

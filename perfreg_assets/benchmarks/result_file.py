@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from perfreg_assets.reasons import Reason, Rejected
 
 FILE_BYTES_MAX = 256 << 20
 """Unpacked. The largest of public results are some MB."""
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""What may spell half of a surrogate pair: other files need not be written again to see."""
 
 _TOOLS = (jetpack, jmh, google_benchmark, pyperf)
 
@@ -29,7 +33,10 @@ def read_result_file(path: Path) -> ResultFile:
     try:
         # Of what Windows' shell redirects programs to: with a mark before it, in UTF-16 perhaps.
         is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
-        content: Any = json.loads(raw.decode("utf-16" if is_utf16 else "utf-8-sig"))
+        text = raw.decode("utf-16" if is_utf16 else "utf-8-sig")
+        content: Any = json.loads(text)
+        if _HALF.search(text):
+            _refuse_unstorable_text(path, content)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise Rejected(Reason.BENCHMARK_FILE_UNREADABLE, f"{path} ({first})") from error
@@ -55,12 +62,20 @@ def read_result_file(path: Path) -> ResultFile:
         raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, detail) from error
     return ResultFile(
         tool=tool.TOOL,
-        source=path.name,
+        source=path.name.encode("utf-8", "replace").decode(),  # it is stored
         sha256=hashlib.sha256(raw).hexdigest(),
         results=found.results,
         invalid=found.invalid,
         **told,
     )
+
+
+def _refuse_unstorable_text(path: Path, content: object) -> None:
+    """JSON can spell lone surrogates, which no UTF-8 text can hold."""
+    try:
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Rejected(Reason.BENCHMARK_FILE_UNREADABLE, f"{path} holds half of a surrogate pair") from error
 
 
 def _bytes(path: Path) -> bytes:

@@ -6,6 +6,7 @@ whatever unit a file is written in. What is neither (memory, counts) keeps its u
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -190,6 +191,19 @@ def looked_over(result: Result) -> Result:
     for one in result.launches:
         launches.setdefault(one.number, []).append(one.values)
     return replace(result, warnings=(*result.warnings, *adequacy.warnings_of(list(launches.values()), result.worse)))
+
+
+def name_in(told: Mapping[str, Any], key: str) -> str:
+    """A name of a file.
+
+    Raises:
+        KeyError: there is none.
+        Rejected: BENCHMARK_FORMAT_UNKNOWN: it is no text.
+    """
+    name = told[key]
+    if not isinstance(name, str) or not name:
+        raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, f"{key} is {json.dumps(name)[:100]}, which is no name")
+    return name
 
 
 def numbers(values: object, what: str) -> Floats:

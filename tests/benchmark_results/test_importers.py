@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -208,6 +209,15 @@ def test_a_score_that_is_none_is_no_result_and_the_others_stay(tmp_path, value):
         ('{"benchmarks": []}', Reason.BENCHMARK_FORMAT_UNKNOWN),
         (json.dumps([jmh(raw=(("x",),))]), Reason.BENCHMARK_FORMAT_UNKNOWN),
         ('[{"benchmark": "a", "primaryMetric": 3}]', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps([jmh(benchmark="\ud800x")]), Reason.BENCHMARK_FILE_UNREADABLE),
+        (json.dumps([jmh(params={"x": "\udfff"})]), Reason.BENCHMARK_FILE_UNREADABLE),
+        (json.dumps([jmh(benchmark=None)]), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps([jmh(benchmark="")]), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps([jmh(mode=None)]), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps(jetpack(name=None)), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps(jetpack(className=3)), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        ('{"context": {}, "benchmarks": [{"name": null, "real_time": 1}]}', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        ('{"version": "1", "benchmarks": [{"metadata": {"name": 7}, "runs": []}]}', Reason.BENCHMARK_FORMAT_UNKNOWN),
     ],
 )
 def test_what_is_no_file_of_results_is_refused_by_name(tmp_path, content, reason):
@@ -216,6 +226,14 @@ def test_what_is_no_file_of_results_is_refused_by_name(tmp_path, content, reason
         read_result_file(path)
     assert caught.value.reason is reason
     assert str(path) in str(caught.value)
+
+
+def test_a_name_beyond_the_basic_plane_is_read_though_json_spells_it_in_two_halves(tmp_path):
+    path = tmp_path / os.fsdecode(b"r\xff.json")
+    path.write_text(json.dumps([jmh(benchmark="a.😀.b")]))
+    found = read_result_file(path)
+    assert found.source == "r?.json"
+    assert [one.benchmark for one in found.results] == ["a.😀.b"]
 
 
 def test_bytes_that_are_no_text_and_a_cut_archive_are_refused(tmp_path):
