@@ -87,6 +87,32 @@ def test_a_command_ends_with_its_own_status(tmp_path):
     assert "none.read.duckdb does not exist" in ended.stderr
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_no_status_and_prints_no_traceback(closed, tmp_path):
+    def status(*arguments: str) -> int:
+        program = [sys.executable, "-m", "perfreg_assets.cli", *arguments]
+        ended = subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}', "sh", *program],
+            capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+        )  # fmt: skip
+        assert "Traceback" not in ended.stdout + ended.stderr
+        assert "closed file" not in ended.stderr
+        return ended.returncode
+
+    assert status("settings", "list") == 0
+    assert status("verdicts") == 1
+    assert status("verdicts", "--nonsense") == 2
+
+
+def test_what_is_opened_later_does_not_get_the_number_of_a_closed_stream(tmp_path):
+    code = "import os, sys; from perfreg_assets.cli import closed_streams; closed_streams.open_again(); "
+    code += "file = open('kept', 'w'); os.write(1, b'lost'); print('lost'); os.system('echo lost')"
+    subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-c", code], timeout=60, check=True, cwd=tmp_path
+    )
+    assert (tmp_path / "kept").read_text() == ""
+
+
 def test_loading_the_definitions_loads_nothing_that_only_some_steps_need():
     """Every process of Dagster and every `ingest` pays for them."""
     program = "import sys, perfreg_assets.definitions; print(*sorted(sys.modules))"

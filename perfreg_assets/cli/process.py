@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 
-from perfreg_assets.cli import interruption, output, without_pandas
+from perfreg_assets.cli import closed_streams, interruption, output, without_pandas
 from perfreg_assets.cli.root import main
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -22,6 +22,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 def run() -> None:
     """The console script `perfreg`."""
+    closed_streams.open_again()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
     without_pandas.let_pyarrow_do()
     interruption.allow()
