@@ -87,6 +87,10 @@ class Reason(StrEnum):
     )
     COMPARISON_AMBIGUOUS = "comparison_ambiguous", "Several apps have this version; name one with --app."
     FOLDER_UNREADABLE = "folder_unreadable", "The folder cannot be read; check its permissions."
+    FOLDER_UNWRITABLE = (
+        "folder_unwritable",
+        "The folder cannot be written to; check its permissions and whether its disk is read-only, or name another one.",
+    )
     FOLDER_ELSEWHERE = (
         "folder_elsewhere",
         "Dagster runs take folders from the inbox and from run_places (PERFREG_RUN_PLACES); put it there, or use "

@@ -30,6 +30,7 @@ FLOORS = (
         "bundled",
         "provenance",
         "terminal",
+        "unwritable",
         "run",
         "validation",
     ),

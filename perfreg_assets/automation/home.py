@@ -11,6 +11,7 @@ from perfreg_assets import bundled
 from perfreg_assets.automation.home_storage import make_whole
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.unwritable import refused_where_unwritable
 
 _EARLIER = {
     "8b78ab21c88dc206fa038c4febbd857bd8cf66d55eff9450815e9680f016bd58",
@@ -32,21 +33,24 @@ def prepare_home(settings: Settings) -> Path:
 
     Raises:
         Rejected: WAREHOUSE_LOCKED: another process has been creating the home for `lock_timeout_s`;
-            WAREHOUSE_DISK_FULL: there is no room for what it will hold.
+            WAREHOUSE_DISK_FULL: there is no room for what it will hold; FOLDER_UNWRITABLE.
     """
     home = settings.dagster_home
-    home.mkdir(parents=True, exist_ok=True)
+    with refused_where_unwritable(home):
+        home.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(home).free
     if free < _ROOM_BYTES:
         detail = f"the home {settings.home_dir} needs {_ROOM_BYTES / 1e6:.0f} MB, {free / 1e6:.1f} MB are free"
         raise Rejected(Reason.WAREHOUSE_DISK_FULL, detail)
-    settings.inbox_dir.mkdir(parents=True, exist_ok=True)
+    with refused_where_unwritable(settings.inbox_dir):
+        settings.inbox_dir.mkdir(parents=True, exist_ok=True)
     configuration = home / "dagster.yaml"
-    if not configuration.exists() or _is_of_earlier_release(configuration):
-        part = configuration.with_name(f"{configuration.name}.part-{os.getpid()}")
-        shutil.copyfile(bundled.dagster_yaml(), part)
-        os.replace(part, configuration)
-    make_whole(home, timeout_s=settings.lock_timeout_s)
+    with refused_where_unwritable(home):
+        if not configuration.exists() or _is_of_earlier_release(configuration):
+            part = configuration.with_name(f"{configuration.name}.part-{os.getpid()}")
+            shutil.copyfile(bundled.dagster_yaml(), part)
+            os.replace(part, configuration)
+        make_whole(home, timeout_s=settings.lock_timeout_s)
     os.environ["DAGSTER_HOME"] = str(home)
     return home
 

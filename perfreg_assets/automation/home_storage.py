@@ -14,6 +14,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.lock import file_lock
 
 DATABASES = ("history/runs.db", "history/runs/index.db", "schedules/schedules.db")
@@ -31,7 +32,7 @@ def make_whole(home: Path, *, timeout_s: float) -> list[str]:
         timeout_s: how long another process that is creating them is waited for.
 
     Raises:
-        Rejected: WAREHOUSE_LOCKED, naming the other process.
+        Rejected: WAREHOUSE_LOCKED, naming the other process; FOLDER_UNWRITABLE.
     """
     if not unfinished_files(home):
         return []
@@ -51,6 +52,7 @@ def unfinished_files(home: Path) -> list[str]:
 
     Raises:
         sqlite3.DatabaseError: one is damaged.
+        Rejected: FOLDER_UNWRITABLE: one cannot even be read for that.
     """
     unfinished = _unfinished(home)
     return unfinished if unfinished and not _is_elsewhere(home) else []
@@ -83,9 +85,11 @@ def _is_whole(path: Path) -> bool:
             [(count,)] = connection.execute("SELECT count(*) FROM alembic_version").fetchall()
             return bool(count)
     except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        return False
+        if "no such table" in str(error):
+            return False
+        if not os.access(path.parent, os.W_OK):  # SQLite makes files beside one that it only reads
+            raise Rejected(Reason.FOLDER_UNWRITABLE, f"{path.parent} ({error})") from error
+        raise
 
 
 def _is_elsewhere(home: Path) -> bool:

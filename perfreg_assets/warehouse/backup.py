@@ -20,6 +20,7 @@ import duckdb
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import resolved
+from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.data_folder import sync_directory
@@ -44,14 +45,16 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
 
     Raises:
         Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the warehouse names is not there;
-            BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, ….
+            BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, …; FOLDER_UNWRITABLE.
         OSError: the target cannot be written.
     """
     if not warehouse.published.is_file():
         raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
     target = _place_of(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    with refused_where_unwritable(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.touch()
     try:
         with _copied(warehouse.published, target.parent) as database, part.open("wb") as file:
             run_count, names = _contents(database)

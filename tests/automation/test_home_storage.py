@@ -17,6 +17,7 @@ from dagster import DagsterInstance
 
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.home_storage import DATABASES, make_whole
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
 CREATE = """
@@ -52,6 +53,32 @@ def begin(process: subprocess.Popen[str]) -> None:
 def settings(tmp_path, monkeypatch):
     monkeypatch.setenv("DAGSTER_HOME", "")  # prepare_home sets it
     return Settings(warehouse=tmp_path / "perfreg.duckdb")
+
+
+def test_a_home_below_a_file_is_refused(settings):
+    settings.home_dir.parent.mkdir(parents=True, exist_ok=True)
+    settings.home_dir.touch()
+    with pytest.raises(Rejected, match="Not a directory") as caught:
+        prepare_home(settings)
+    assert caught.value.reason is Reason.FOLDER_UNWRITABLE
+    assert str(settings.dagster_home) in caught.value.detail
+
+
+def test_a_home_on_a_read_only_disk_is_refused(settings, monkeypatch):
+    """There SQLite cannot even read: it makes files beside."""
+    home = prepare_home(settings)
+
+    def no_file(*_given, **_named):
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", no_file)
+    with pytest.raises(sqlite3.OperationalError):  # it may be written to: something else is the matter
+        prepare_home(settings)
+    monkeypatch.setattr(os, "access", lambda *_given: False)
+    with pytest.raises(Rejected, match="read-only") as caught:
+        prepare_home(settings)
+    assert caught.value.reason is Reason.FOLDER_UNWRITABLE
+    assert caught.value.detail == f"{home / 'history'} (unable to open database file)"
 
 
 def works(settings: Settings) -> None:

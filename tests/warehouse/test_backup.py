@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -81,6 +82,20 @@ def test_what_is_no_regular_file_is_not_replaced(sample, tmp_path, is_linked):
     assert str(target) in str(caught.value)
     assert pipe.is_fifo()
     assert set(tmp_path.iterdir()) == {pipe, target}
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(sample, tmp_path, monkeypatch):
+    def read_only(path, **_given):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(Path, "touch", read_only)
+    for folder, why in ((tmp_path, "Read-only file system"), (tmp_path / "file" / "sub", "Not a directory")):
+        with pytest.raises(Rejected) as caught:
+            backup(sample, folder / "x.tar")
+        assert caught.value.reason is Reason.FOLDER_UNWRITABLE
+        assert caught.value.detail == f"{folder} ({why})"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_marts_are_equal_after_a_restore_elsewhere(sample, kept, new_warehouse):
