@@ -277,8 +277,19 @@ ADDRESSES = {
     "by worst, best first": "#sort=worst&order=up",
     "second page": "#page=2",
     "second page by app": "#sort=app&order=up&page=2",
+    "by start, oldest first": "#order=asc",
+    "by run, in words of SQL": "#sort=run&order=asc",
     "beyond the last page": "#page=99",
+    "far beyond it": "#page=1e300",
+    "an unknown app": "#app=com.other",
+    "an unknown device": "#device=foo",
+    "a state of no run": "#state=no_such_state",
+    "an axis of no run": "#axis=gpu.anomalous",
+    "no axis with a state": "#axis=gpu",
+    "a reason of no run": "#reason=foo",
+    "a series of no run": "#series=no_such_series",
 }
+NOTHING = {"(unknown)", "com.other", "foo", "no_such_state", "gpu.anomalous", "gpu", "no_such_series"}
 
 
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)
@@ -292,9 +303,46 @@ def test_a_folder_shows_the_list_that_the_server_shows(page, served, sample_site
         seen.append((_rows(page), page.locator("[data-count]").inner_text(), page.locator("[data-where]").inner_text()))
         page.goto("about:blank")
     assert seen[0] == seen[1]
-    assert seen[0][0] or "99" in address
+    assert bool(seen[0][0]) == (address.rpartition("=")[2] not in NOTHING)
     if "page=2" in address:
         assert seen[0][2].startswith("21–40 of ")
+    elif "page=" in address:
+        end = seen[0][2].partition("–")[2]
+        assert re.fullmatch(r"(\d+) of \1", end), "the last page there is"
+
+
+UNMATCHED = {
+    "app": "com.other",
+    "device": "foo",
+    "state": "gone",
+    "axis": "gpu.anomalous",
+    "reason": "foo",
+    "series": "x",
+}
+
+
+@pytest.mark.parametrize(("field", "value"), UNMATCHED.items(), ids=UNMATCHED)
+def test_a_link_with_a_value_that_no_run_has_finds_none_and_keeps_it(page, served, field, value):
+    _open(page, f"{served.address}/?{field}={value}")
+    _counted(page, 0)
+    assert page.get_by_text("No run matches these filters.").is_visible()
+    assert page.url.endswith(f"/#{field}={value}")
+    assert page.locator(f"select[name={field}] option:checked").inner_text() == f"{value} (none)"
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_function("document.querySelectorAll('[data-runs] tbody tr').length > 0")
+    assert "#" not in page.url
+
+
+def test_an_order_and_a_page_are_taken_as_other_tools_write_them(page, served):
+    with served.warehouse.reading() as reader:
+        first, count = reader.rows("SELECT min(run_id), count(*) FROM marts.runs")[0]
+    _open(page, f"{served.address}/?sort=run&order=asc")
+    assert _rows(page)[0].split()[0] == first
+    _open(page, f"{served.address}/?rows=20&page=99")
+    last = -(-count // 20)
+    assert page.locator("[data-where]").inner_text() == f"{20 * last - 19}–{count} of {count}"
+    assert page.url.endswith(f"#page={last}&rows=20")
+    assert page.get_by_role("button", name="Next →").is_disabled()
 
 
 def test_the_list_is_sorted_and_turned_with_the_keyboard_alone(page, served):

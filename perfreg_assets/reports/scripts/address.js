@@ -6,6 +6,8 @@ const VIEW = ["each", "units"]; // of the trends: run by run, in units
 const KNOWN = new Set([...FIELDS, ...FLAGS, ...VIEW, "sort", "order", "page", "rows"]);
 export const ROWS = 100; // a page of the list
 const MOST_ROWS = 1000;
+const MOST_PAGES = 1_000_000; // what the endpoint counts up to, at the most rows
+const ASCENDING = new Set(["asc", "up"]);
 
 export const hashOf = (values) => {
   const parts = Object.entries(values).filter(([, value]) => value);
@@ -35,12 +37,13 @@ function read(text) {
 export function fromAddress(sorts) {
   const values = new Map([...read(location.search), ...read(location.hash)]);
   if (!values.size && location.hash.length > 1 && !location.hash.includes("=")) return null;
-  const sort = sorts.includes(values.get("sort")) ? values.get("sort") : null;
+  const sort = values.get("sort") || "started";
+  const ascending = ASCENDING.has(values.get("order"));
   return {
     fields: Object.fromEntries(FIELDS.map((field) => [field, values.get(field) || ""])),
     flags: Object.fromEntries(FLAGS.map((flag) => [flag, values.get(flag) === "1"])),
-    order: sort ? { sort, ascending: values.get("order") === "up" } : { sort: "started", ascending: false },
-    page: whole(values.get("page"), 1, Infinity, 1),
+    order: sorts.includes(sort) ? { sort, ascending } : { sort: "started", ascending: false },
+    page: whole(values.get("page"), 1, MOST_PAGES, 1),
     rows: whole(values.get("rows"), 1, MOST_ROWS, ROWS),
     singles: values.get("each") === "1",
     units: values.get("units") === "1",

@@ -16,7 +16,7 @@ const TYPING_MS = 120; // where each letter is a question to the server
 const FIRST_VERSIONS = 12;
 const TREND_VERSIONS = 60;
 const USUAL = { order: { sort: "started", ascending: false }, page: 1, rows: ROWS, singles: false, units: false };
-const CHOICES = ["app", "device", "state", "axis", "reason", "series"];
+const CHOICES = new Set(["app", "device", "state", "axis", "reason", "series"]);
 
 function start(form) {
   const facts = embedded("index-data");
@@ -46,6 +46,12 @@ function start(form) {
     try {
       const found = await runs(facts, { ...wanted, ...view.order, offset, limit: view.rows });
       if (mine !== asked) return; // another one was asked for meanwhile
+      const last = Math.max(1, Math.ceil(found.total / view.rows));
+      if (view.page > last) {
+        view.page = last;
+        keep();
+        return await show();
+      }
       list.show(found, { all, isWhole: !Object.values(wanted).some(Boolean), offset, limit: view.rows });
       problem.hidden = true;
     } catch (error) {
@@ -62,12 +68,25 @@ function start(form) {
 
   // ---- the address ----
   const keep = () => toAddress({ ...view, fields: fields(), flags: flags() });
+  // A value that no run has is a choice that nothing matches: without it the filter would be gone, and all runs shown.
+  function choose(field, value) {
+    const select = form.elements[field];
+    select.querySelector("[data-unmatched]")?.remove();
+    if ([...select.options].every((option) => option.value !== value)) {
+      const option = make("option", { value }, `${value} (none)`);
+      option.dataset.unmatched = "";
+      select.append(option);
+    }
+    select.value = value;
+  }
   function restore() {
     const asksFor = fromAddress(sorts);
     if (!asksFor) return null;
     view = asksFor;
-    for (const field of FIELDS) form.elements[field].value = view.fields[field];
-    for (const field of CHOICES) if (form.elements[field].selectedIndex < 0) form.elements[field].selectedIndex = 0;
+    for (const field of FIELDS) {
+      if (CHOICES.has(field)) choose(field, view.fields[field]);
+      else form.elements[field].value = view.fields[field];
+    }
     for (const flag of FLAGS) form.elements[flag].checked = view.flags[flag];
     return show();
   }
