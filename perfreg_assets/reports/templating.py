@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -13,7 +14,7 @@ from typing import Any
 
 import jinja2
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.template_cache import template_cache
@@ -62,6 +63,14 @@ def limit_step(ratio: float | None) -> str:
     if ratio <= 1.0:
         return f"b{min(4, int((1.0 - ratio) * 5))}"
     return f"a{min(4, int((ratio - 1.0) / 0.25))}"
+
+
+def isolated(text: str, name: str | None) -> Markup:
+    """A sentence with a name in it, which may be in any script and direction, set apart wherever it stands."""
+    if not name:
+        return escape(text)
+    parts = re.split(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return Markup("<bdi>{}</bdi>").format(name).join(parts)  # join escapes the parts
 
 
 def embed_json(value: Any) -> Markup:
@@ -125,6 +134,7 @@ def _environment() -> jinja2.Environment:
         limit_step=limit_step,
         multiple=limit_multiple,
         beside_limit=beside_limit,
+        isolated=isolated,
     )
     environment.globals.update(
         content_policy=CONTENT_POLICY,
