@@ -21,6 +21,8 @@ WIDTH, HEIGHT = 2000, 1000
 MOST_POINTS = 400
 """Of a line; where there are more, the lowest and highest of neighbours are drawn, so that no spike is lost."""
 TICKS = 5
+END = 0.95
+"""Share of the time axis behind which a tick's text ends at the edge, where it would not fit in the middle."""
 COLOURS = 8
 """Of screens, as in the style sheet; then they repeat, and the number tells."""
 
@@ -50,7 +52,8 @@ def still_chart(chart: SeriesChart, path: Mapping[str, Any] | None, span_s: floa
     if chart.profile is not None:
         parts.append(f'<div class="profile">{_profile(chart, span_s)}</div>')
     parts += [
-        f'<span class="x" style="left:calc(56px + (100% - 64px) * {tick / span_s:.4f})">{text} s</span>'
+        f'<span class="x{" end" if tick / span_s > END else ""}" '
+        f'style="left:calc(56px + (100% - 64px) * {tick / span_s:.4f})">{text} s</span>'
         for tick, text in ticks(0.0, span_s)
     ]
     return Markup("".join((*parts, "</div>")))  # numbers, and one unit that is escaped

@@ -158,6 +158,28 @@ def test_the_chart_is_there_without_scripts_and_on_paper(browser, tmp_path, cont
     context.close()
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_times_of_a_still_stand_on_one_line_below_the_plot_and_within_it(browser, tmp_path, detail, width):
+    page_file = tmp_path / "page.html"
+    (tmp_path / "assets").mkdir()
+    write_assets(tmp_path)
+    page_file.write_text(render_run_page(detail("anomalous", n=70)).replace("../assets", "assets"), "utf-8")
+    context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    still = page.locator(".chart .still").first
+    frame, strip = still.bounding_box(), still.locator(".strip").bounding_box()
+    times = still.locator(".x").all()
+    assert times[-1].inner_text() == "70 s"
+    for text in times:
+        box = text.bounding_box()
+        assert box["height"] < 24
+        assert box["y"] >= strip["y"] + strip["height"]
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 0.5
+    context.close()
+
+
 def test_a_still_keeps_spikes_gaps_and_what_was_not_examined(contents):
     worst = next(one for one in contents.series if one.discords)
     values = np.full(5000, 1e8)
