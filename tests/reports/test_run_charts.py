@@ -106,12 +106,29 @@ def test_runs_of_the_history_are_laid_over_the_charts_and_taken_off(page):
     box.focus()
     page.keyboard.press("Space")
     page.wait_for_function("() => document.querySelector('[data-chart]').data.some((one) => one.name === 'history 2')")
-    assert (
-        page.evaluate("document.querySelector('[data-chart]').data.find((one) => one.name === 'history 2').text.at(-1)")
-        == "2"
-    ), "its rank stands at its end"
+    chart = page.locator("[data-chart]").first
+    assert chart.locator(".annotation").all_text_contents() == ["2"], "its rank stands at its end"
     page.keyboard.press("Space")
     page.wait_for_function("() => !document.querySelector('[data-chart]').data.some((one) => one.name === 'history 2')")
+
+
+@pytest.mark.browser
+def test_ranks_of_runs_that_end_near_each_other_stand_one_above_the_other(page):
+    page.get_by_text("Runs of the history over the charts").click()
+    for rank in (1, 2, 3, 4):
+        page.get_by_label(re.compile(rf"\b{rank}: shop-")).check()
+    for number in (0, 1):
+        chart = page.locator(f"[data-chart='{number}']")
+        chart.scroll_into_view_if_needed()
+        page.wait_for_function(
+            "(n) => document.querySelectorAll(`[data-chart='${n}'] .annotation`).length === 4", arg=number
+        )
+        plot = chart.locator(".nsewdrag").first.bounding_box()
+        boxes = sorted((one.bounding_box() for one in chart.locator(".annotation").all()), key=lambda box: box["y"])
+        middles = [box["y"] + box["height"] / 2 for box in boxes]
+        assert all(after - before >= 10 for before, after in zip(middles, middles[1:], strict=False)), middles
+        assert plot["y"] <= middles[0] < middles[-1] <= plot["y"] + plot["height"]
+        assert sorted(chart.locator(".annotation").all_text_contents()) == ["1", "2", "3", "4"]
 
 
 @pytest.mark.browser

@@ -1,6 +1,7 @@
 // One series of a run as a figure: the run with its history, the path of screens and the profile on one time axis. The
 // still picture that stands here before has the same places (still_chart.py).
 import { escapeText } from "./dom.js";
+import { rankLabels } from "./rank-labels.js";
 import { hiddenStretches, hoverTrace, labels, stripTrace } from "./screens.js";
 import { layout } from "./theme.js";
 
@@ -47,19 +48,16 @@ function bandTraces(s, t) {
   ];
 }
 
-// A run of the history over the others: its rank stands at its end, so that no colour need tell them apart.
+// A run of the history over the others: its rank stands at its end (rank-labels.js), so that no colour need tell them apart.
 function overlayTrace(s, member, data, t) {
   const { values, step } = s.members[member];
   const { run, rank } = data.members[member];
   const x = times(values.length, s.interval * step).map((at) => at + ((step - 1) * s.interval) / 2);
-  const last = values.findLastIndex((v) => v !== null);
   return {
     x,
     y: scaled(values, s.factor),
-    mode: "lines+text",
-    text: values.map((_, i) => (i === last ? String(rank) : "")),
-    textposition: "top left",
-    textfont: { size: 10, color: t.text },
+    mode: "lines",
+    meta: { rank },
     line: { color: t.history, width: 1.1, dash: DASHES[(rank - 1) % DASHES.length] },
     name: `history ${rank}`,
     legendrank: 1,
@@ -204,6 +202,7 @@ export function figure(s, data, view, t) {
       ...s.discords.map((one) => window(one, view, t)),
       ...hiddenStretches(path, view.chosen).map((one) => cover(one, t)),
     ],
+    annotations: rankLabels(traces, inner - profile - strip, s.from_zero, span / view.inner, t),
   };
   if (path) {
     traces.push(stripTrace(path, t.screens), hoverTrace(path, times(s.values.length, s.interval)), {
