@@ -23,6 +23,9 @@ PHOTOCOPY = """() => [...document.querySelectorAll(".keys")].map((list) => [...l
   return [one.getBoundingClientRect().height, style.backgroundImage.slice(0, 9), ...edges].join("; ");
 }))"""  # noqa: E501
 
+WIDTHS = """() => [...document.querySelectorAll(".trend")].map((one) =>
+  [one.clientWidth, Math.round(Number(one.querySelector(".main-svg")?.getAttribute("width")))])"""
+
 
 @pytest.fixture
 def page_file(tmp_path, detail) -> Any:
@@ -80,6 +83,39 @@ def test_the_worst_cell_of_the_heat_map_can_be_read_on_paper(browser, sample_sit
         bright, dark = sorted((_luminance(ink), _luminance(paper)), reverse=True)
         assert (bright + 0.05) / (dark + 0.05) >= 4.5, (scheme, ink, paper)
         context.close()
+
+
+def test_trends_of_the_index_are_as_wide_as_paper_and_as_before_behind_it(browser, sample_site):
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    page.goto((sample_site[1] / "index.html").as_uri())
+    page.wait_for_selector("body[data-loaded=yes]", timeout=60_000)
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = ({WIDTHS})(); }})")
+    page.pdf(format="A4")
+    printed = page.evaluate("window.printed")
+    assert len(printed) > 2
+    assert {width for _, width in printed} == {320}
+    page.wait_for_function(f"({WIDTHS})().every(([room, width]) => room !== 320 && Math.abs(room - width) <= 1)")
+    page.set_viewport_size({"width": 718, "height": 900})  # A4 without its margins
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    for room, width in page.evaluate(WIDTHS):
+        assert room == width == 320
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 718
+    context.close()
+
+
+def test_the_head_of_the_list_is_text_on_paper(browser, sample_site):
+    """Chromium repeats a table's head on each page, but none of its buttons."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto((sample_site[1] / "index.html").as_uri())
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    names = page.locator("[data-runs] th").all_inner_texts()
+    page.emulate_media(media="print")
+    assert page.locator("[data-runs] th").all_inner_texts() == names
+    assert not any(one.is_visible() for one in page.locator("[data-runs] th button").all())
+    context.close()
 
 
 def _luminance(colour: str) -> float:

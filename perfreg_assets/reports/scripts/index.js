@@ -15,6 +15,7 @@ import { trendFigure } from "./trends.js";
 const TYPING_MS = 120; // where each letter is a question to the server
 const FIRST_VERSIONS = 12;
 const TREND_VERSIONS = 60;
+const PAPER_WIDTH = 320; // px of a trend, as in the style sheet: nobody tells a page how wide the paper is
 const USUAL = { order: { sort: "started", ascending: false }, page: 1, rows: ROWS, singles: false, units: false };
 const CHOICES = new Set(["app", "device", "state", "axis", "reason", "series"]);
 
@@ -183,6 +184,7 @@ function start(form) {
   // ---- trends ----
   const charts = new Map(); // element → {section, series}
   let plotly = null;
+  let printing = false;
   function trendsOf(section, series) {
     for (const [element, chart] of charts) {
       if (chart.section !== section) continue;
@@ -211,10 +213,11 @@ function start(form) {
     if (!charts.has(element)) return;
     const { section, series } = charts.get(element);
     plotly ??= await loadPlotly("");
-    const first = !element.dataset.drawn;
+    const first = !element.targets;
     const shown = { ...drawn.get(section), singles: view.singles, units: view.units };
     const { traces, look, config, targets } = trendFigure(section.dataset.app, series, shown, facts, theme());
     element.targets = targets;
+    if (printing) look.width = PAPER_WIDTH;
     await plotly.react(element, traces, look, config);
     if (first) {
       element.on("plotly_click", (event) => {
@@ -234,8 +237,14 @@ function start(form) {
       looked();
     },
   });
+  // At once, as long as nothing is waited for: the page is laid out for paper right after.
   window.addEventListener("beforeprint", () => {
-    if (plotly) for (const element of charts.keys()) if (!element.dataset.drawn) draw(element);
+    printing = true;
+    if (plotly) for (const element of charts.keys()) draw(element);
+  });
+  window.addEventListener("afterprint", () => {
+    printing = false;
+    for (const element of charts.keys()) if (element.targets) draw(element);
   });
   onThemeChange(async () => {
     for (const element of charts.keys()) if (element.dataset.drawn) await draw(element);
