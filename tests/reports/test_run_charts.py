@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -126,7 +127,7 @@ def test_ranks_of_runs_that_end_near_each_other_stand_one_above_the_other(page):
         plot = chart.locator(".nsewdrag").first.bounding_box()
         boxes = sorted((one.bounding_box() for one in chart.locator(".annotation").all()), key=lambda box: box["y"])
         middles = [box["y"] + box["height"] / 2 for box in boxes]
-        assert all(after - before >= 10 for before, after in zip(middles, middles[1:], strict=False)), middles
+        assert all(after - before >= 10 for before, after in pairwise(middles)), middles
         assert plot["y"] <= middles[0] < middles[-1] <= plot["y"] + plot["height"]
         assert sorted(chart.locator(".annotation").all_text_contents()) == ["1", "2", "3", "4"]
 
