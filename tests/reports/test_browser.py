@@ -156,9 +156,13 @@ def test_from_the_filter_to_the_discord_in_perfetto(page, served):
     page.wait_for_selector(".hoverlayer .legend")
     hover = page.locator(".hoverlayer").first.text_content()
     assert "40 s since start" in hover
-    exact = f"{worst['values'][40]} {worst['exact']}" if worst["factor"] == 1 else f"{worst['values'][40]:,}"
-    assert exact in hover.replace("−", "-")
-    assert "history:" in hover
+    told = re.findall(
+        r"(this run|history|barycenter): ([\d,.]+) ([^(:]+?)(?= \(|history|barycenter|this|screen|profile)", hover
+    )
+    assert {name for name, _, _ in told} == {"this run", "history", "barycenter"}, hover
+    assert {unit for _, _, unit in told} == {worst["axis"]}, "one unit"
+    assert all(len(value.replace(",", "").replace(".", "").lstrip("0")) <= 4 for _, value, _ in told), "and four digits"
+    assert float(told[0][1].replace(",", "")) == pytest.approx(worst["values"][40] * worst["factor"], rel=1e-3)
     assert "screen:" in hover
 
     with page.context.expect_page() as opened:

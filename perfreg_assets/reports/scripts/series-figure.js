@@ -79,16 +79,14 @@ function seriesTraces(s, data, view, t) {
       hovertemplate: `barycenter: %{y:,.4~r} ${s.axis}<extra></extra>`,
     });
   }
-  const exact = s.factor === 1 ? `%{customdata} ${s.exact}` : `%{y:,.6~r} ${s.axis} (%{customdata:,} ${s.exact})`;
   traces.push({
     x: times(s.values.length, s.interval),
     y: scaled(s.values, s.factor),
-    customdata: s.values,
     mode: "lines",
     line: { color: t.run, width: 2 },
     name: "run",
     legendrank: 5,
-    hovertemplate: `<b>this run: ${exact}</b><extra></extra>`,
+    hovertemplate: `<b>this run: %{y:,.4~r} ${s.axis}</b><extra></extra>`,
   });
   return traces;
 }
