@@ -237,7 +237,7 @@ def readable(value: float) -> str:
 _SCALES = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
     "ops/s": ((1e9, "G ops/s"), (1e6, "M ops/s"), (1e3, "k ops/s"), (1.0, "ops/s")),
-    "bytes": ((float(1 << 30), "GiB"), (float(1 << 20), "MiB"), (float(1 << 10), "KiB"), (1.0, "bytes")),
+    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit
+from perfreg_assets.methods.explanation import readable_quantity
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Distances
 
@@ -286,3 +287,9 @@ def test_a_passing_disturbance_is_told_where_earlier_runs_had_some():
     )
     stays = replace(alone, transient_runs=1.0, score_without_transient=3.9)
     assert "seconds" not in wording.beside_past_runs(stays)
+
+
+def test_amounts_of_memory_in_sentences_have_the_unit_of_tables_and_charts():
+    unit = wording.unit_of("rss_app", "bytes")
+    assert readable_quantity(44_060_000, "bytes") == f"{44_060_000 * unit.factor:.1f} {unit.axis}" == "44.1 MB"
+    assert [readable_quantity(one, "bytes") for one in (2.5e9, 1_024, 12)] == ["2.5 GB", "1.02 kB", "12 bytes"]
