@@ -107,7 +107,7 @@ def page_of_runs(settings: Settings, a: str, b: str, app: str | None) -> str:
     first, app = side_of_warehouse(settings, a, app, None, opens_traces=False)
     second, _ = side_of_warehouse(settings, b, app, None, opens_traces=False)
     told, _, courses = _compared(first, second, settings)
-    return _page(told, courses, settings)
+    return _page(told, courses, settings, is_served=True)
 
 
 def _compared(
@@ -345,7 +345,7 @@ def _growth_row(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _page(told: dict[str, Any], courses: dict[str, Courses], settings: Settings) -> str:
+def _page(told: dict[str, Any], courses: dict[str, Courses], settings: Settings, *, is_served: bool = False) -> str:
     from perfreg_assets.model.sides import mean_course
     from perfreg_assets.reports.comparison_page import Course, render_comparison_page
 
@@ -354,4 +354,4 @@ def _page(told: dict[str, Any], courses: dict[str, Courses], settings: Settings)
         for name, one in courses.items()
         if one.is_judged
     ][:_DRAWN_MAX]
-    return render_comparison_page(told, drawn)
+    return render_comparison_page(told, drawn, is_served=is_served)

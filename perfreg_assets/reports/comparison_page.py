@@ -1,6 +1,6 @@
 """Two sides of runs as one page that needs nothing else: aligned series with the difference shaded, totals, threads.
 
-Without scripts; may be sent or kept as it is.
+Without scripts; may be sent or kept as it is. `perfreg serve` gives it the site's header.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from perfreg_assets.methods.dtw import align
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.grown_words import GROWN_WORDS
-from perfreg_assets.reports.templating import ALONE_POLICY, render
+from perfreg_assets.reports.templating import ALONE_POLICY, CONTENT_POLICY, render
 
 WIDTH, HEIGHT = 1040, 150
 _GROWTH = ("growth_a", "growth_b", "growth_difference", "growth_low", "growth_high", "growth_detectable")
@@ -51,18 +51,23 @@ class Panel:
     less: str
 
 
-def render_comparison_page(told: Mapping[str, Any], courses: Sequence[Course]) -> str:
+def render_comparison_page(told: Mapping[str, Any], courses: Sequence[Course], *, is_served: bool = False) -> str:
     """The page as HTML text.
 
     Args:
         told: what `perfreg compare --format json` gives.
         courses: of the series that are drawn, in their order.
+        is_served: part of a site, with the way to its other pages; otherwise it stands alone.
     """
     rows = [_row(row) for row in told["series"]]
     return render(
         "comparison.html.j2",
         {
-            "content_policy": ALONE_POLICY,
+            "content_policy": CONTENT_POLICY if is_served else ALONE_POLICY,
+            "is_served": is_served,
+            "root": "/",
+            "page": "comparison",
+            "referrer": "no-referrer",
             "told": told,
             "grown": [_grown(source, told[source["source"]]) for source in told["sources"]],
             "width": WIDTH,

@@ -564,6 +564,8 @@ def test_two_clicks_set_two_runs_or_versions_beside_each_other(page, served):
     assert "notes-0016 is chosen" in page.locator("[data-said]").inner_text()
     page.get_by_role("button", name="Compare run notes-0010").click()
     page.get_by_role("heading", name="B notes-0016 beside A notes-0010").wait_for()  # the earlier one is A
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Runs").click()
+    page.wait_for_selector("body[data-ready=yes]")
     _open(page, f"{served.address}/#app=com.example.notes")
     page.get_by_role("button", name="Compare run notes-0016").click()
     for version in ("1.1.0", "1.2.0"):  # of another kind: the choice begins anew

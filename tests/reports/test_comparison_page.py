@@ -21,6 +21,14 @@ def area(path):
     return abs(sum(x * v - u * y for (x, y), (u, v) in zip(points, shifted, strict=True))) / 2
 
 
+def test_served_it_has_the_way_to_the_other_pages_and_alone_nothing_that_is_not_there():
+    served, alone = (render_comparison_page(told(), [course([1], [2])], is_served=one) for one in (True, False))
+    assert '<a href="/index.html">Runs</a>' in served
+    assert '<a href="/inbox">Inbox</a>' in served
+    assert "href" not in alone
+    assert "src=" not in alone
+
+
 def test_where_b_has_more_is_shaded_and_nowhere_else():
     panel = panel_of(course([1] * 20, [2] * 20))
     assert area(panel.more) == pytest.approx(WIDTH * HEIGHT / 2)
