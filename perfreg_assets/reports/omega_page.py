@@ -19,6 +19,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
         blocks: facts of the blocks of the list of runs (`run_list`), from which a page opened as a file takes the runs
             whose verdicts change.
     """
+    expected = _expected(overview)
     return render(
         "omega.html.j2",
         {
@@ -29,6 +30,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
             "detector": wording.detector_text(overview.detector),
             "maximum": OMEGA_MAXIMUM,
             "judged": overview.measured,
+            "expected": expected,
             "measured": _measured(overview),
             "dataset": next((q.dataset for q in overview.quality), None),
             "payload": embed_json(
@@ -37,7 +39,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
                     "measured": overview.measured,
                     "counts": overview.counts,
                     "steps": OMEGA_STEPS,
-                    "expected": _expected(overview),
+                    "expected": expected,
                     "reviews": wording.REVIEW_LABELS,
                     "blocks": list_blocks(blocks),
                 }

@@ -380,6 +380,7 @@ def test_trends_are_on_the_scale_that_decides_and_show_units_and_single_runs_on_
     chart = section.locator(".trend").first
     chart.scroll_into_view_if_needed()
     page.wait_for_selector("section[data-app='com.example.notes'] .trend[data-drawn=yes]")
+    assert "○ not judged, at 0 because it has no distance." in section.locator("[data-trend-key]").inner_text()
     points = "(chart) => [chart.data[1].x.length, chart.data[1].text[0]]"
     with served.warehouse.reading() as reader:
         ((level, low, high),) = reader.rows(
@@ -405,6 +406,7 @@ def test_trends_are_on_the_scale_that_decides_and_show_units_and_single_runs_on_
     last = "[...document.querySelectorAll('.trend')].map((one) => one.data?.[1].y.at(-1))"
     near = f"(level) => {last}.some((value) => Math.abs(value - level) < 0.01 * level)"
     page.wait_for_function(near, arg=level)
+    assert section.locator("[data-trend-key]").inner_text().endswith("○ not judged.")
     chart = section.locator(".trend").first
     assert chart.evaluate(points)[0] == 3
     shown = chart.evaluate("(chart) => [chart.data[1].y.at(-1), chart.data[0].base.at(-1), chart.data[0].y.at(-1)]")
@@ -511,6 +513,9 @@ def test_sliders_flip_the_verdicts_that_sql_flips(page, served):
             )
         }
     _open(page, f"{served.address}/omega.html")
+    keys = page.locator("ul.keys li")
+    assert keys.all_inner_texts() == ["anomalous runs", "false alarms to expect", "from ω", "to ω"]
+    assert all(one.is_visible() for one in keys.locator("i").all())
     for key, value in (("a", "1.5"), ("b", "0.5")):
         page.locator(f'[data-omega="{key}"]').fill(value)
     page.wait_for_selector("[data-flip-table][data-shown='1.5 0.5']")

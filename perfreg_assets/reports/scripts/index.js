@@ -202,6 +202,10 @@ function start(form) {
       return make("div", {}, make("h3", {}, label[key]), chart);
     });
     section.querySelector("[data-trends]").replaceChildren(...cells);
+    const key = section.querySelector("[data-trend-key]");
+    const apart = view.units ? "" : ", at 0 because it has no distance";
+    key.textContent = `Grey: ${range}. ▲ anomalous, ● judged and not anomalous, ○ not judged${apart}.`;
+    key.hidden = series.length === 0;
     for (const toggle of ["singles", "units"]) {
       const button = section.querySelector(`[data-${toggle}]`);
       button.hidden = series.length === 0;
