@@ -28,6 +28,7 @@ _CURRENT = {
     "members": "SELECT * FROM marts.history_sets ORDER BY run_id, history_rank",
     "any_path": "SELECT * REPLACE (screens_rank AS history_rank) FROM marts.history_candidates "
     "WHERE screens_rank IS NOT NULL ORDER BY run_id, screens_rank",
+    "measured": "SELECT run_id, history_distances, threshold FROM marts.distances WHERE is_current AND series <> '*'",
     "causes": "SELECT run_id, rank, growth, growth_share, z FROM marts.causes",
     "also": "SELECT run_id, rank, growth_share, z FROM marts.also_grew",
     "evidence": "SELECT run_id, evidence_text AS told FROM marts.distances WHERE is_latest "
@@ -137,7 +138,18 @@ def _claims(history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Fac
         if one["series"] != "*" and one["distance"] is not None and (one["threshold"] or 0) > 0
     ]
     alike = [one for one in facts["members"] if one["similarity_ratio"] is not None]
-    nearest = max(alike, key=lambda one: (one["similarity_ratio"], -one["history_rank"]), default=None)
+    far = {
+        one["history_run_id"]
+        for row in facts["measured"]
+        if row["history_distances"] and len(row["history_distances"]) == len(facts["members"])
+        for one, distance in zip(facts["members"], row["history_distances"], strict=True)
+        if distance is not None and row["threshold"] is not None and distance > row["threshold"]
+    }
+    nearest = max(
+        alike,
+        key=lambda one: (one["history_run_id"] not in far, one["similarity_ratio"], -one["history_rank"]),
+        default=None,
+    )
 
     def grew(found: re.Match[str]) -> bool:
         return any(
@@ -164,9 +176,13 @@ def _claims(history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Fac
             r"(.*?)\.(?= |$)",
             lambda m: int(m[1] or 1) == len(ratios) and m[2] == beside_limit(max(ratios)),
         ),
+        (
+            r"Of (?:(\d+) judged series and measurements|what was judged), nothing is above what is usual",
+            lambda m: int(m[1] or 1) == len(ratios) and max(ratios) <= 0,
+        ),
         (r"at second (\d+)", lambda m: m[1] in {f"{one['start_s']:.0f}" for one in facts["windows"]}),
         (
-            r"Beside it: (\S+)(?: of (\S+))?, same seconds",
+            r"Beside it: (\S+)(?: of (\S+))? ?, same seconds",
             lambda m: (
                 nearest is not None and (m[1], m[2]) == (nearest["history_run_id"], nearest["history_version_name"])
             ),

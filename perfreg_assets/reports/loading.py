@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -40,6 +40,7 @@ from perfreg_assets.reports.data import (
 from perfreg_assets.reports.loading_causes import load_explained
 from perfreg_assets.reports.loading_energies import load_energies
 from perfreg_assets.reports.loading_metrics import load_measurements, metric_views
+from perfreg_assets.reports.loading_unusual import load_unusual
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.wording import axis_place
 from perfreg_assets.run import RUN_LEVEL, PathStep, timed_screens
@@ -235,6 +236,7 @@ def load_details(
     for verdict in load_axis_verdicts(reader, ids):
         axes[verdict.run_id].append(verdict)
     energies = load_energies(reader, ids)
+    unusual = load_unusual(reader, ids)
     details = []
     for run_id in ids:
         near = beside[run_id]
@@ -260,7 +262,7 @@ def load_details(
                 attachments=tuple(attachments[run_id]),
                 axes=tuple(axes[run_id]),
                 energy=energies.get(run_id),
-                nearest=_nearest(chosen, traces, arrays),
+                nearest=_nearest(chosen, unusual.get(run_id, set()), traces, arrays),
             )
         )
     return details
@@ -514,18 +516,20 @@ def _history_values(
 
 def _nearest(
     history: History | None,
+    unusual: Collection[str],
     traces: Mapping[str, tuple[bool, int | None]],
     arrays: Mapping[str, Mapping[str, SeriesRow]],
 ) -> NearestRun | None:
     """The most similar path, the latest of several; as a version's page has it.
 
     Args:
+        unusual: of the history's runs, those that do not show what is usual, where there are others.
         traces: see `warehouse.runs.openable_traces`, of the history's runs.
     """
     known = [one for one in history.chosen if one.similarity is not None] if history else []
     if not known:
         return None
-    best = max(known, key=lambda one: (one.similarity, -(one.rank or 0)))
+    best = max(known, key=lambda one: (one.run_id not in unusual, one.similarity, -(one.rank or 0)))
     has_trace, exploration_start_ns = traces[best.run_id]
     starts = [row.start_ns for row in arrays.get(best.run_id, {}).values() if row.start_ns is not None]
     return NearestRun(

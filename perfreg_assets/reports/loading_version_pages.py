@@ -18,6 +18,7 @@ from perfreg_assets.reports.loading_lists import (
     load_settings,
     load_versions,
 )
+from perfreg_assets.reports.loading_unusual import load_unusual
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import benchmarks, causes, energies, version_verdicts
@@ -153,9 +154,12 @@ def _worst(reader: Reader, run_of: Mapping[str, str]) -> dict[str, Worst]:
     ids = sorted(set(run_of.values()))
     runs, windows = load_runs(reader, ids), load_discords(reader, ids)
     explained = load_explained(reader, ids, with_stacks=False)
-    nearest = {
-        row[0]: Nearest(row[1], row[2], row[3]) for row in reader.rows(_NEAREST.format(of=of(reader, ids)))
-    }  # the last of a run's rows is the nearest
+    unusual = load_unusual(reader, ids)
+    # The last of a run's rows is the nearest; before them come those that do not show what is usual.
+    members = sorted(
+        reader.rows(_NEAREST.format(of=of(reader, ids))), key=lambda row: row[1] not in unusual.get(row[0], ())
+    )
+    nearest = {row[0]: Nearest(row[1], row[2], row[3]) for row in members}
     decisive: dict[str, Verdict] = {}
     for verdict in load_verdicts(reader, ids):
         known = decisive.get(verdict.run_id)
