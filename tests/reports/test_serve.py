@@ -386,7 +386,7 @@ def test_two_runs_or_versions_are_set_beside_each_other(lists):
         assert status == 200, body
         assert headers["content-type"].startswith("text/html")
         a, b = query.split("&")[:2]
-        assert f"<h1>B {b[2:]} beside A {a[2:]}</h1>" in body.decode()
+        assert f"<h1>B <bdi>{b[2:]}</bdi> beside A <bdi>{a[2:]}</bdi></h1>" in body.decode()
         assert "Memory of the app (RSS)" in body.decode()
 
 
