@@ -29,6 +29,7 @@ FLOORS = (
         "process_life",
         "bundled",
         "provenance",
+        "storable_text",
         "terminal",
         "unwritable",
         "run",

@@ -13,6 +13,7 @@ from typing import Any
 from perfreg_assets.benchmarks import google_benchmark, jetpack, jmh, pyperf
 from perfreg_assets.benchmarks.results import Gathering, ResultFile
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.storable_text import require_storable, storable
 
 FILE_BYTES_MAX = 256 << 20
 """Unpacked. The largest of public results are some MB."""
@@ -36,7 +37,7 @@ def read_result_file(path: Path) -> ResultFile:
         text = raw.decode("utf-16" if is_utf16 else "utf-8-sig")
         content: Any = json.loads(text)
         if _HALF.search(text):
-            _refuse_unstorable_text(path, content)
+            require_storable(content, Reason.BENCHMARK_FILE_UNREADABLE, str(path))
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise Rejected(Reason.BENCHMARK_FILE_UNREADABLE, f"{path} ({first})") from error
@@ -62,20 +63,12 @@ def read_result_file(path: Path) -> ResultFile:
         raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, detail) from error
     return ResultFile(
         tool=tool.TOOL,
-        source=path.name.encode("utf-8", "replace").decode(),  # it is stored
+        source=storable(path.name),
         sha256=hashlib.sha256(raw).hexdigest(),
         results=found.results,
         invalid=found.invalid,
         **told,
     )
-
-
-def _refuse_unstorable_text(path: Path, content: object) -> None:
-    """JSON can spell lone surrogates, which no UTF-8 text can hold."""
-    try:
-        json.dumps(content, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Rejected(Reason.BENCHMARK_FILE_UNREADABLE, f"{path} holds half of a surrogate pair") from error
 
 
 def _bytes(path: Path) -> bytes:

@@ -29,11 +29,12 @@ from perfreg_assets.collection.exploration import Explorer
 from perfreg_assets.collection.journal import Journal
 from perfreg_assets.collection.perfetto_session import TRACE_DIR, FetchedTrace, PerfettoSession
 from perfreg_assets.collection.power_profile import FetchedProfile
-from perfreg_assets.collection.run_document import TRACE_NAME, run_id_of, storable
+from perfreg_assets.collection.run_document import TRACE_NAME, run_id_of
 from perfreg_assets.collection.run_folder import place_file
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
+from perfreg_assets.storable_text import storable
 
 COMPLETE = "complete"
 NO_RUN = "there is no run to be judged: the steps of the exploration died with the command"

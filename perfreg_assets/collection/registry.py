@@ -24,6 +24,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import read_regular, resolved
 from perfreg_assets.run import RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
+from perfreg_assets.storable_text import storable
 from perfreg_assets.traces.gate import FileFacts
 from perfreg_assets.warehouse import attachments as attachment_table
 from perfreg_assets.warehouse import runs as run_table
@@ -140,7 +141,7 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
 
 def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
     """Reads a folder, its trace and its attachments; what does not hold is in the result, not raised."""
-    name = folder.name.encode("utf-8", "replace").decode()
+    name = storable(folder.name)
     read = _read(_with_files, folder, settings)
     if isinstance(read, Rejected):
         claims = _claims(folder, settings)

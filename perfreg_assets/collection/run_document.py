@@ -19,6 +19,7 @@ from perfreg_assets.collection.perfetto_session import FetchedTrace
 from perfreg_assets.collection.power_profile import FetchedProfile
 from perfreg_assets.collection.state_times import StateTimes, described
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.storable_text import storable
 
 TRACE_NAME = "trace.perfetto-trace"
 _OUTSIDE_TOLERANCE_S = 10.0
@@ -130,11 +131,6 @@ def _power_profile(found: FetchedProfile | str | None) -> dict[str, Any]:
         return {"power_profile": {"reason": storable(found)}}
     sha256 = hashlib.sha256(found.path.read_bytes()).hexdigest()
     return {"power_profile": {"source": storable(found.source), "sha256": sha256}}
-
-
-def storable(text: str) -> str:
-    """Text as UTF-8 can hold it: halves of surrogate pairs, which JSON can spell, become question marks."""
-    return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def _path(session: Session, start_ns: int, end_ns: int) -> list[dict[str, Any]]:

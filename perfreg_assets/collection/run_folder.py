@@ -23,6 +23,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import read_regular, resolved
 from perfreg_assets.run import Configuration, PathStep, Run
 from perfreg_assets.settings import Settings
+from perfreg_assets.storable_text import require_storable
 from perfreg_assets.traces import gate
 
 RUN_JSON = "run.json"
@@ -189,16 +190,8 @@ def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
         raise Rejected(Reason.RUN_JSON_NOT_JSON, f"{where}: {error}") from error
     if not isinstance(document, dict):
         raise Rejected(Reason.WRONG_TYPE, f"{where} is not a JSON object")
-    _refuse_unstorable_text(where, document)
+    require_storable(document, Reason.RUN_JSON_NOT_UTF8, where)
     return document
-
-
-def _refuse_unstorable_text(where: str, value: Any) -> None:
-    """JSON can spell lone surrogates, which no UTF-8 text can hold."""
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Rejected(Reason.RUN_JSON_NOT_UTF8, f"{where} holds half of a surrogate pair") from error
 
 
 def _require_trace(folder: Path, name: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
-from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reasons import Rejected
+from perfreg_assets.reports.list_endpoint import unread
 from perfreg_assets.reports.loading_lists import load_settings
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -20,7 +21,7 @@ def in_force_route(warehouse: Warehouse) -> Callable[[Request], Response]:
             with warehouse.reading() as reader:
                 detector, omega = load_settings(reader)
         except Rejected as rejected:
-            return PlainTextResponse(f"{rejected}\n", 404 if rejected.reason is Reason.WAREHOUSE_MISSING else 503)
+            return unread(rejected)
         return JSONResponse({"detector": detector, "omega": omega})
 
     return answer

@@ -55,11 +55,16 @@ def list_route(warehouse: Warehouse) -> Callable[[Request], Response]:
             with free, warehouse.reading() as reader:
                 total, runs = find_listed(reader, query)
         except Rejected as rejected:
-            return PlainTextResponse(f"{rejected}\n", 404 if rejected.reason is Reason.WAREHOUSE_MISSING else 503)
+            return unread(rejected)
         text = json.dumps({"total": total, "rows": [[run.run_id, *packed(run)] for run in runs]}, ensure_ascii=False)
         return Response(text.encode("utf-8", "replace"), media_type="application/json")
 
     return answer
+
+
+def unread(rejected: Rejected) -> Response:
+    """The answer where the warehouse cannot be read, or is not there yet."""
+    return PlainTextResponse(f"{rejected}\n", 404 if rejected.reason is Reason.WAREHOUSE_MISSING else 503)
 
 
 def parse(given: Mapping[str, str]) -> ListQuery:
