@@ -32,6 +32,6 @@ def observe(context: dg.AssetExecutionContext, key: str, what_if: str, told: Map
 
 def end(context: dg.AssetExecutionContext, warehouse: Warehouse, what_if: str) -> None:
     """Tags the run, and lets people query what was stored: the last step, which publishes, is skipped."""
-    context.instance.add_run_tags(context.run_id, {TAG: what_if})
+    context.instance.add_run_tags(context.run.run_id, {TAG: what_if})
     context.log.info("judged at %s: a what-if, which changes no state; the steps after it are skipped", what_if)
     warehouse.publish()

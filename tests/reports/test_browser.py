@@ -333,7 +333,7 @@ def test_a_link_with_a_value_that_no_run_has_finds_none_and_keeps_it(page, serve
     assert page.url.endswith(f"/#{field}={value}")
     assert page.locator(f"select[name={field}] option:checked").inner_text() == f"{value} (none)"
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("document.querySelectorAll('[data-runs] tbody tr').length > 0")
+    page.wait_for_function("() => document.querySelectorAll('[data-runs] tbody tr').length > 0")
     assert "#" not in page.url
 
 
@@ -696,7 +696,7 @@ def test_the_flame_graph_of_a_window_is_walked_with_the_keyboard_alone(page, tmp
     page.locator(".flame").first.get_by_role("button", name="Whole graph").click()
     assert flame.get_attribute("data-focus") == "all slices"
     page.locator("details.causes summary").nth(1).click()
-    page.wait_for_function("document.querySelector('#flame-told-1').textContent !== ''")
+    page.wait_for_function("() => document.querySelector('#flame-told-1').textContent !== ''")
     assert page.locator("#flame-told-1").inner_text() == "all allocations: 3 MB, before 0 MB"
     assert page.locator("main img").count() == 0
 
