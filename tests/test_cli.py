@@ -22,7 +22,7 @@ from perfreg_assets.cli import ingesting, main
 from perfreg_assets.methods.self_check import KernelCheck
 from perfreg_assets.model import health
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import runs, settings_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
@@ -144,6 +144,19 @@ def test_a_run_is_taken_out_of_histories_with_a_reason_and_back(warehouse):
     missing = run("exclude", "no-such-run", "--reason", "x", warehouse=warehouse)
     assert missing.exit_code == 1
     assert "no-such-run" in missing.stderr
+
+
+def test_runs_that_were_given_again_and_are_excluded_are_named(warehouse, capsys):
+    settings = Settings(warehouse=warehouse)
+    with Warehouse.of(settings).writing() as writer:
+        ids = sorted(run_id for (run_id,) in writer.rows("SELECT run_id FROM core.runs WHERE NOT is_quarantined"))[:9]
+        for run_id in ids[:7]:
+            runs.exclude(writer, run_id, "charging")
+    ingesting.tell_excluded(settings, set(ids))
+    named = f"excluded, and in no history: {', '.join(ids[:5])} and 2 more; `perfreg include RUN_ID` lets a run count"
+    assert named in capsys.readouterr().err
+    ingesting.tell_excluded(settings, set(ids[7:]))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_review_is_kept_and_an_unknown_run_is_named(warehouse):

@@ -22,6 +22,8 @@ from perfreg_assets.cli import importing, main
 from perfreg_assets.cli.formats import FORMATS
 from perfreg_assets.collection import registry
 from perfreg_assets.partitions import to_key
+from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import runs
 from perfreg_assets.warehouse.connection import Warehouse
 from tests.traces.conftest import TraceMaker
 
@@ -160,6 +162,48 @@ def test_import_refuses_each_trace_with_its_reason_and_takes_the_others(tmp_path
     moved = run("import", good, *arguments(version="1.6.0"), warehouse=warehouse)
     assert moved.exit_code == 1
     assert "duplicate_trace" in moved.stderr
+
+
+def test_an_import_under_a_mistaken_version_is_corrected_once_its_run_is_excluded(tmp_path, registered_only):
+    warehouse = tmp_path / "perfreg.duckdb"
+    trace = write_trace(tmp_path / "a.pftrace", 0.5)
+    given = arguments("--scenario", "cold-start")
+    assert run("import", trace, *given, warehouse=warehouse).exit_code == 0
+    right = arguments("--scenario", "cold-start", version="1.6.0")
+    moved = run("import", trace, *right, warehouse=warehouse)
+    told = moved.stderr.partition("`perfreg ")[2].partition("`")[0]
+    assert told.startswith("exclude ")
+    _, run_id, *_ = told.split()
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        runs.exclude(writer, run_id, "of another version")
+    same = run("import", trace, *given, warehouse=warehouse)
+    assert "0 new runs, 1 known already, 0 traces refused\n" in same.stdout
+    corrected = run("import", trace, *right, warehouse=warehouse)
+    assert corrected.exit_code == 0, corrected.output
+    assert "0 new runs, 0 known already, 0 traces refused, 1 corrected\n" in corrected.stdout
+    rows = "SELECT run_id, version_name, scenario, is_excluded FROM marts.runs"
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.rows(rows) == [(run_id, "1.6.0", "cold-start", True)]
+
+
+def test_importing_a_trace_corrects_no_run_that_has_a_run_json(tmp_path, registered_only):
+    """It says more of the run than a trace does: its path, its functional problems."""
+    warehouse = tmp_path / "perfreg.duckdb"
+    trace = write_trace(tmp_path / "a.pftrace", 0.5)
+    document = {
+        "app": "com.rig.shop", "version_name": "1.5.0", "started_at": "2026-11-20T09:12:00Z", "trace": trace.name,
+        "config": {"device": "s1", "strategy": "dfs", "time_limit_s": 4.0, "action_interval_s": 0.1},
+        "functional_problems": [],
+    }  # fmt: skip
+    folder = tmp_path / "runs" / "a"
+    folder.mkdir(parents=True)
+    shutil.copyfile(trace, folder / trace.name)
+    (folder / "run.json").write_text(json.dumps(document))
+    (run_id,) = importing.take_in(Settings(warehouse=warehouse), [folder])
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        runs.exclude(writer, run_id, "of another version")
+    moved = run("import", trace, *arguments(version="1.6.0"), warehouse=warehouse)
+    assert (moved.exit_code, "duplicate_trace" in moved.stderr, "exclude" in moved.stderr) == (1, True, False)
 
 
 @pytest.mark.parametrize("way", ["argument", "list"])

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -57,8 +57,8 @@ def import_traces(
     Macrobenchmark left (its metrics are imported too), or - for a list of paths on standard input.
 
     A trace counts as a run without functional problems. The same trace is the same run: importing it again adds
-    nothing. Exit status: 0 at least one run was taken in or known already, 1 none was, or a path that was named is not
-    there or cannot be read (what the others hold is taken in).
+    nothing, and corrects what was told of a run that is excluded. Exit status: 0 at least one run was taken in or known
+    already, 1 none was, or a path that was named is not there or cannot be read (what the others hold is taken in).
     """
     from perfreg_assets.collection.bare_traces import find_bare_traces
     from perfreg_assets.collection.config import check_app_id
@@ -98,11 +98,13 @@ def _import(
     """Ids of the runs that the traces are, those that were known among them."""
     with terminal.progress("import") as show:
         looked = _look(settings, traces, origin.app, show)
-    new, known, refused = _sort_out(settings, looked, origin, scenario)
-    _tell(refused)
+    found = _sort_out(settings, looked, origin, scenario)
+    new, corrected, known = found.new, found.corrected, found.known
+    _tell(found.refused)
     if any(one.is_dated_by_file for one in new):
         terminal.note("some traces do not say when they were recorded: their files' times stand for it (--started-at)")
-    terminal.say(f"{len(new)} new runs, {len(known)} known already, {len(refused)} traces refused")
+    counts = f"{len(new) - len(corrected)} new runs, {len(known)} known already, {len(found.refused)} traces refused"
+    terminal.say(counts + (f", {len(corrected)} corrected" if corrected else ""))
     if not new:
         return known
     staging = _staging(settings.home_dir)
@@ -162,10 +164,22 @@ def _look(
     return found
 
 
+class _SortedOut(NamedTuple):
+    """Attributes:
+    new: runs to take in, ids of those among them that are there and are `corrected`.
+    known: ids of runs that are there and stay.
+    refused: why other traces are no runs.
+    """
+
+    new: list[ImportedRun]
+    corrected: set[str]
+    known: set[str]
+    refused: list[Rejected]
+
+
 def _sort_out(
     settings: Settings, looked: Sequence[tuple[BareTrace, Overview | Rejected]], origin: Origin, scenario: str | None
-) -> tuple[list[ImportedRun], set[str], list[Rejected]]:
-    """(new runs, ids of those that are there, why others are none)."""
+) -> _SortedOut:
     from perfreg_assets.collection.importing import TimeLimit, run_of
     from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.warehouse import runs
@@ -181,29 +195,43 @@ def _sort_out(
             limits = [TimeLimit(*row) for row in runs.time_limits(reader, origin.app)]
     new: dict[str, ImportedRun] = {}
     known: set[str] = set()
+    corrected: set[str] = set()
     refused: list[Rejected] = []
     kept: set[str] = set()
     for trace, overview in looked:
         try:
             if isinstance(overview, Rejected):
                 raise overview
-            holder = holders.get(overview.facts.content_sha256)
-            if holder is None:
-                run = run_of(overview, origin, trace.scenario or scenario, limits)
+            holder, used = holders.get(overview.facts.content_sha256), trace.scenario or scenario
+            is_same = holder is not None and (holder.app, holder.version_name) == (origin.app, origin.version_name)
+            other = _kept(holder, origin, used) if holder is not None and is_same else set()
+            is_corrected = holder is not None and holder.may_be_corrected and (bool(other) or not is_same)
+            if holder is None or is_corrected:
+                run = run_of(overview, origin, used, limits)
                 new.setdefault(run.run_id, run)
+                corrected |= {run.run_id} if is_corrected else set()
                 limits.append(run.limit)
-            elif (holder.app, holder.version_name) == (origin.app, origin.version_name):
+            elif is_same:
                 known.add(holder.run_id)
-                kept |= _kept(holder, origin, trace.scenario or scenario)
+                kept |= other
             else:
-                what = f"{trace.path.name} is run {holder.run_id} of {holder.app} {holder.version_name}"
-                raise Rejected(Reason.DUPLICATE_TRACE, what)
+                raise Rejected(Reason.DUPLICATE_TRACE, _told_holder(trace, holder))
         except Rejected as rejected:
             refused.append(rejected)
     if kept:
         told = ", ".join(sorted(kept))
-        terminal.note(f"known runs keep another {told} than given: importing a trace again changes nothing of its run")
-    return list(new.values()), known, refused
+        terminal.note(
+            f"known runs keep another {told} than given: importing a trace again changes nothing of its run, "
+            "unless it was excluded"
+        )
+    return _SortedOut(list(new.values()), corrected, known, refused)
+
+
+def _told_holder(trace: BareTrace, holder: Holder) -> str:
+    what = f"{trace.path.name} is run {holder.run_id} of {holder.app} {holder.version_name}"
+    if not holder.is_imported:
+        return what
+    return f"{what}; if that is mistaken, `perfreg exclude {holder.run_id} --reason …` and import it again"
 
 
 def _kept(holder: Holder, origin: Origin, scenario: str | None) -> set[str]:

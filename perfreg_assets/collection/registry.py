@@ -121,12 +121,13 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     known = run_table.find(writer, ids)
     kept = attachment_table.of_runs(writer, ids)
     holders = run_table.of_traces(writer, [one.run for one in examined if one.run])
-    before, incomplete = dict(known), trace_table.incomplete(writer, known)
+    before = dict(known)
+    correctable = trace_table.incomplete(writer, known) | run_table.excluded(writer, known)
     rows: dict[str, run_table.RunRow] = {}
     registrations: list[Registration] = []
     for one in examined:
         try:
-            registration, row = _admit(one, archive, known, kept, holders, incomplete)
+            registration, row = _admit(one, archive, known, kept, holders, correctable)
         except Rejected as rejected:
             registration, row = _quarantine(one, rejected, known, key_of)
         registrations.append(registration)
@@ -220,13 +221,14 @@ def _admit(
     known: dict[str, run_table.RunRow],
     kept: dict[str, list[AttachmentRow]],
     holders: dict[str, str],
-    incomplete: set[str],
+    correctable: set[str],
 ) -> tuple[Registration, run_table.RunRow | None]:
     """`kept` (attachments by run) and `holders` (run by content of its trace) are brought up to date with what is
     stored.
 
     Args:
-        incomplete: known runs of which nothing can be judged, so that nothing is lost by correcting them.
+        correctable: known runs on which nothing rests, because nothing can be judged of them or because somebody
+            excluded them: given with another run.json, they are what it says from then on.
     """
     run = one.run
     if run is None:
@@ -236,8 +238,8 @@ def _admit(
     is_there = False
     if earlier and not earlier.is_quarantined:
         is_corrected = _is_other(run, earlier)
-        if is_corrected and not (run.run_id in incomplete and _is_of_same_trace(run, earlier)):
-            raise Rejected(Reason.RUN_ID_CONFLICT, f"{one.folder_name}, run_id {run.run_id}")
+        if is_corrected and not (run.run_id in correctable and _is_of_same_trace(run, earlier)):
+            raise Rejected(Reason.RUN_ID_CONFLICT, _conflict(one, run, earlier))
         is_there = archive.holds(run) and not is_corrected
     if run.trace_content_sha256 is not None:
         holder = holders.setdefault(run.trace_content_sha256, run.run_id)
@@ -250,6 +252,13 @@ def _admit(
         row = run
     notes = [*one.notes, *notes]
     return Registration(one.place, run.run_id, run.app, run.version_name, None, not is_there, tuple(notes)), row
+
+
+def _conflict(one: Examined, run: run_table.RunRow, earlier: run_table.RunRow) -> str:
+    what = f"{one.folder_name}, run_id {run.run_id}"
+    if not _is_of_same_trace(run, earlier):
+        return what
+    return f"{what}: the same trace with another run.json; `perfreg exclude {run.run_id}` lets it be corrected"
 
 
 def _is_other(run: run_table.RunRow, earlier: run_table.RunRow) -> bool:

@@ -35,14 +35,24 @@ def run_query(reader: Reader, sql: str) -> tuple[list[dict[str, Any]], list[str]
 
     Raises:
         ValueError: DuckDB refuses it, the text is DuckDB's own first lines; or it would do more than read.
+        duckdb.Error: the warehouse is damaged where the query reads it.
     """
     try:
         _require_reading(sql)
         table = reader.arrow(sql)
     except duckdb.Error as error:
+        if _is_damage(error):
+            raise
         raise ValueError(f"the query was refused: {' '.join(str(error).split())[:500]}") from error
     names = _told_apart(table.column_names)
     return table.rename_columns(names).to_pylist(), names
+
+
+def _is_damage(error: duckdb.Error) -> bool:
+    """Of the database's own file; a query can name other files, which are not there."""
+    if isinstance(error, duckdb.IOException):
+        return ".duckdb" in str(error) or "Corrupt database" in str(error)
+    return isinstance(error, (duckdb.FatalException, duckdb.SerializationException))
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:

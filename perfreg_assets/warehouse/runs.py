@@ -105,7 +105,11 @@ def of_traces(reader: Reader, rows: Iterable[RunRow]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Holder:
-    """The run that has a trace."""
+    """The run that has a trace.
+
+    Attributes:
+        is_imported: it was made of the bare trace, so that no run.json of its own says more of it.
+    """
 
     run_id: str
     app: str
@@ -116,13 +120,21 @@ class Holder:
     scenario: str | None = None
     time_limit_s: float | None = None
     started_at: datetime | None = None
+    is_excluded: bool = False
+    is_imported: bool = False
+
+    @property
+    def may_be_corrected(self) -> bool:
+        """By importing its trace again: nothing rests on it, and all that is said of it was said so."""
+        return self.is_excluded and self.is_imported
 
 
 def holders(reader: Reader, contents: Iterable[str]) -> dict[str, Holder]:
     """SHA-256 of a trace's content -> the run that has it; quarantined runs have none."""
     found = reader.rows(
         "SELECT trace_content_sha256, run_id, app, version_name, version_code, device, strategy, scenario, "
-        "time_limit_s, started_at FROM core.runs WHERE NOT is_quarantined "
+        "time_limit_s, started_at, is_excluded, coalesce(json_exists(extra, '$.import'), false) "
+        "FROM core.runs WHERE NOT is_quarantined "
         "AND trace_content_sha256 IN (SELECT unnest(?::VARCHAR[])) ORDER BY registered_at DESC, run_id DESC",
         [list(contents)],
     )
@@ -263,6 +275,12 @@ def newest(reader: Reader, count: int) -> list[str]:
         "SELECT run_id FROM core.runs ORDER BY started_at DESC NULLS LAST, run_id DESC LIMIT ?", [count]
     )
     return [run_id for (run_id,) in found]
+
+
+def excluded(reader: Reader, run_ids: Iterable[str]) -> set[str]:
+    """Those of some runs that somebody excluded."""
+    of_runs = run_conditions.of(reader, run_ids)
+    return {run_id for (run_id,) in reader.rows(f"SELECT run_id FROM core.runs WHERE is_excluded AND {of_runs}")}
 
 
 def exclude(writer: Writer, run_id: str, reason: str) -> None:

@@ -17,6 +17,7 @@ from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports import wording
 from perfreg_assets.warehouse import barycenters as barycenter_table
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import verdicts as verdict_table
 
 BAD_TRACES = Path(__file__).parents[1] / "data" / "bad-traces"
@@ -328,6 +329,42 @@ def test_a_run_that_named_the_wrong_app_is_corrected_by_giving_it_again(make_sit
     told = site.rows("SELECT app, state, reason_code FROM marts.runs ORDER BY state")
     assert told[0] == {"app": "com.rig.notes", "state": "complete", "reason_code": None}
     assert told[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
+
+
+def test_a_judged_run_is_corrected_once_it_is_excluded(make_site, run_folder):
+    site = make_site()
+    folder = run_folder("notes-000", version_name="1.5.0")
+    site.ingest(folder)
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "version_name": "1.6.0"}))
+    site.ingest(folder)
+    (conflict,) = site.rows("SELECT reason_code, reason FROM marts.runs WHERE state = 'quarantined'")
+    assert (conflict["reason_code"], "perfreg exclude notes-000" in conflict["reason"]) == ("run_id_conflict", True)
+    with site.warehouse.writing() as writer:
+        run_table.exclude(writer, "notes-000", "of another version")
+    site.ingest(folder)
+    assert site.rows("SELECT run_id, version_name, state FROM marts.runs WHERE state <> 'quarantined'") == [
+        {"run_id": "notes-000", "version_name": "1.6.0", "state": "complete"}
+    ]
+    assert site.rows("SELECT DISTINCT version_name FROM marts.version_verdicts WHERE is_current") == [
+        {"version_name": "1.6.0"}
+    ]
+    excluded = "SELECT is_excluded, exclude_reason FROM marts.runs WHERE run_id = 'notes-000'"
+    assert site.rows(excluded) == [{"is_excluded": True, "exclude_reason": "of another version"}]
+    assert site.rows("SELECT version_name, state FROM marts.run_verdicts WHERE is_current") == [
+        {"version_name": "1.6.0", "state": "not_enough_history"}
+    ]
+
+
+def test_an_excluded_run_keeps_its_id_from_another_trace(make_site, run_folder):
+    site = make_site()
+    site.ingest(demo_runs_dir() / "notes-020")
+    with site.warehouse.writing() as writer:
+        run_table.exclude(writer, "notes-020", "the device was charging")
+    site.ingest(run_folder("notes-020", source="notes-021"))
+    rows = site.rows("SELECT run_id, reason_code FROM marts.runs ORDER BY state")
+    assert rows[0] == {"run_id": "notes-020", "reason_code": None}
+    assert rows[1]["reason_code"] == Reason.RUN_ID_CONFLICT.code
 
 
 def test_another_content_under_a_known_id_is_refused_and_the_first_run_stays(make_site, run_folder):

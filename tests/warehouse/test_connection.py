@@ -19,6 +19,7 @@ from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, settings_table
 from perfreg_assets.warehouse.connection import BLOCK_BYTES, Reader, Warehouse
+from perfreg_assets.warehouse.queries import run_query
 from tests.warehouse.forbidden import FORBIDDEN
 from tests.warehouse.noted import note, notes
 
@@ -173,6 +174,27 @@ def test_a_file_that_is_cut_short_is_refused_once_what_is_missing_is_read(sample
             read_all(reader)
         assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
         assert caught.value.detail.startswith(f"{path} (")
+
+
+def test_a_query_that_people_type_tells_a_damaged_file_from_a_query_that_is_wrong(sample_copy: Warehouse) -> None:
+    whole = sample_copy.published.read_bytes()
+    tables = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'core' AND estimated_size > 0"
+    with sample_copy.reading() as reader:
+        queries = [f"SELECT max(hash(one)) FROM core.{table} AS one" for (table,) in reader.rows(tables)]
+    half = len(whole) // 2
+    for damaged in (whole[:half], whole[:half] + bytes(half)):
+        sample_copy.published.write_bytes(damaged)
+        reasons = set()
+        for query in queries:
+            try:
+                with sample_copy.reading() as reader:
+                    run_query(reader, query)
+            except Rejected as refused:
+                reasons.add(refused.reason)
+        assert reasons == {Reason.WAREHOUSE_UNREADABLE}
+    sample_copy.published.write_bytes(whole)
+    with pytest.raises(ValueError, match="the query was refused"), sample_copy.reading() as reader:
+        run_query(reader, "FROM read_csv('nowhere.csv')")
 
 
 def test_what_is_wrong_with_a_file_of_values_is_not_told_of_the_warehouse(sample: Warehouse) -> None:
