@@ -12,8 +12,9 @@ begins, and the medians of the R are told.
 Stages: `total` is one further ingest (median of K), `step …` its Dagster steps with what Dagster does around them,
 `engine` all child processes' part of it, `publish` that of copying the warehouse for readers; the peak of `total` is
 without the engine's. `process` is `perfreg ingest` of one run as a command of its own, from start to exit, `plain
-script` in turns with it what only reads the trace and stores its series (medians of K). `--only update` measures that
-command after an update of perfreg, when everything is looked at and all pages are due.
+script` in turns with it what only reads the trace and stores its series, `empty assets` what Dagster takes for ten that
+do nothing (medians of K). `--only update` measures that command after an update of perfreg, when everything is looked
+at and all pages are due.
 """
 
 from __future__ import annotations

@@ -194,13 +194,16 @@ def measure_outstanding(folder: Path) -> Stages:
 
 def measure_process(folder: Path, count: int) -> Stages:
     """The command as people type it, its children with it, and in turns with it a script that only reads the trace
-    and puts its series into a file (plain_script.py): the seconds depend on the machine, their ratio less."""
+    and puts its series into a file (plain_script.py), and Dagster with assets that do nothing (empty_assets.py): the
+    seconds depend on the machine, their ratios less."""
     found: dict[str, list[Cost]] = defaultdict(list)
-    for _ in range(count):
-        found["process"].append(_process(folder))
-        with tempfile.TemporaryDirectory(dir=folder) as aside:
-            script = str(Path(__file__).with_name("plain_script.py"))
-            found["plain script"].append(_command([script, str(next_run(folder)), f"{aside}/plain.duckdb"], folder))
+    plain, empty = (str(Path(__file__).with_name(f"{name}.py")) for name in ("plain_script", "empty_assets"))
+    with tempfile.TemporaryDirectory(dir=folder) as aside:
+        _command([empty, f"{aside}/home"], folder)  # makes Dagster's files
+        for number in range(count):
+            found["process"].append(_process(folder))
+            found["plain script"].append(_command([plain, str(next_run(folder)), f"{aside}/{number}.duckdb"], folder))
+            found["empty assets"].append(_command([empty, f"{aside}/home"], folder))
     return {stage: middle(costs) for stage, costs in found.items()}
 
 
