@@ -1,5 +1,6 @@
 """What Dagster takes for itself: `python empty_assets.py HOME` materialises one partition of ten assets in a chain that
-do nothing, with as many checks as perfreg's have, in a process of its own. HOME holds Dagster's own files."""
+do nothing, with as many checks as perfreg's have, in a process of its own. HOME holds Dagster's own files, kept as
+perfreg keeps them."""
 
 import sys
 from pathlib import Path
@@ -7,6 +8,12 @@ from pathlib import Path
 import dagster as dg
 
 COUNT, CHECKED = 10, 5
+INSTANCE = """\
+telemetry: {enabled: false}
+compute_logs: {module: dagster._core.storage.noop_compute_log_manager, class: NoOpComputeLogManager}
+event_log_storage: {module: perfreg_assets.automation.event_log, class: EventLogStorage}
+schedule_storage: {module: perfreg_assets.automation.schedule_storage, class: ScheduleStorage}
+"""
 VERSIONS = dg.DynamicPartitionsDefinition(name="versions")
 
 
@@ -31,7 +38,7 @@ def _asset(number: int) -> dg.AssetsDefinition:
 
 def main(home: Path) -> None:
     home.mkdir(parents=True, exist_ok=True)
-    (home / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
+    (home / "dagster.yaml").write_text(INSTANCE)
     defs = dg.Definitions(
         assets=[_asset(number) for number in range(COUNT)],
         jobs=[dg.define_asset_job("everything", "*", partitions_def=VERSIONS)],
