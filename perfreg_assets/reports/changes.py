@@ -9,7 +9,7 @@ down where to look; whether a page is written is decided by the hash of what it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import reduce
 from operator import xor
@@ -174,19 +174,10 @@ def gone(reader: Reader, changes: Changes) -> list[str]:
     return sorted(changes.candidates - run_numbers.of(reader, changes.candidates).keys())
 
 
-def noted(entry: Entry, run: Run, **changed: object) -> Entry:
+def noted(entry: Entry, run: Run) -> Entry:
     """The entry with the run's place as it is now."""
     app, started = place(run)
-    facts = {
-        "stamp": entry.stamp,
-        "page": entry.page,
-        "block": entry.block,
-        "app": app,
-        "version": (run.version_name or "") if app else "",
-        "started": started,
-        **changed,
-    }
-    return Entry(**facts)  # type: ignore[arg-type]
+    return replace(entry, app=app, version=(run.version_name or "") if app else "", started=started)
 
 
 def folder_changed(folder: Path) -> int:

@@ -359,7 +359,8 @@ class _Build:
         for page, detail in zip(late, details, strict=True):
             run_id = page.run.run_id
             write(self._out_dir / page.page, render_run_page(detail, server=self._server, due=self._due.get(run_id)))
-            self._state.put(run_id, noted(self._state.get(run_id), page.run, page=page.digest))
+            # Where it stood before is asked for after this: its former version has one run less.
+            self._state.put(run_id, replace(self._state.get(run_id), page=page.digest))
             self._written.append(page.page)
         if time.monotonic() - self._saved > SAVED_EVERY_S:  # without the stamps: the lists are not made yet
             self._state.save_runs()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -322,6 +323,10 @@ def test_a_run_that_named_the_wrong_app_is_corrected_by_giving_it_again(make_sit
         {"run_id": "notes-000", "app": "com.rig.notes", "state": "complete"}
     ]
     assert site.rows("SELECT DISTINCT app FROM marts.app_versions") == [{"app": "com.rig.notes"}]
+    assert [page.name.partition("@")[0] for page in (site.settings.reports_dir / "versions").glob("*.html")] == [
+        "com.rig.notes"
+    ]
+    assert not re.search(r"com\.rig\.note\b", (site.settings.reports_dir / "index.html").read_text())
     assert site.rows("SELECT state FROM marts.run_verdicts WHERE is_current") == [{"state": "not_enough_history"}]
     # Now that it is whole, it is what it is.
     (folder / "run.json").write_text(json.dumps({**document, "app": "com.rig.note"}))
@@ -349,6 +354,9 @@ def test_a_judged_run_is_corrected_once_it_is_excluded(make_site, run_folder):
     assert site.rows("SELECT DISTINCT version_name FROM marts.version_verdicts WHERE is_current") == [
         {"version_name": "1.6.0"}
     ]
+    pages = [page.name for page in (site.settings.reports_dir / "versions").glob("*.html")]
+    assert ["1.6.0" in page for page in pages] == [True], pages
+    assert "1.5.0" not in site.page("notes-000")
     excluded = "SELECT is_excluded, exclude_reason FROM marts.runs WHERE run_id = 'notes-000'"
     assert site.rows(excluded) == [{"is_excluded": True, "exclude_reason": "of another version"}]
     assert site.rows("SELECT version_name, state FROM marts.run_verdicts WHERE is_current") == [
