@@ -228,7 +228,7 @@ def energy_import(
     else:
         terminal.show(rows, _METHOD_COLUMNS, form)
     for one in row.refused:
-        terminal.note(f"test {one.test}, thread {one.thread} is left out: {one.reason}")
+        terminal.note(f"left out: {one.reason}")
     terminal.note(f"{path.name} is kept as {row.method_log_id}; upper bounds: all cores are paid for, busy or not")
 
 

@@ -260,6 +260,12 @@ def _tell(made: Reduced) -> None:
         f"{made.path.name}: {int(windows.is_anomalous.sum())} of {len(windows.reason)} windows are unusual "
         f"(theta {reference.theta:.3g}, alpha {reference.alpha:.3g}, {reference.window_count} reference windows)"
     )
+    if windows.learned.window_count >= len(windows.reason):
+        seconds = len(windows.reason) * windows.learned.window_ns / 1e9
+        terminal.note(
+            f"{made.path.name}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
+            "take a stored reference (`perfreg reference add`) or a smaller reduction_reference_s"
+        )
     for count, said in (
         (sum(cut.unknown.values()), "packets of a kind that is not known were kept"),
         (int(windows.events.is_lossy.sum()), "windows were kept because the recording lost events there"),

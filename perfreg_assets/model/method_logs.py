@@ -35,6 +35,7 @@ def estimated(
     log_id = hashlib.sha256(key + content).hexdigest()[:_ID_DIGITS]
     found: list[MethodLogChargeRow] = []
     refused: list[RefusedThread] = []
+    first: Rejected | None = None
     for one in threads:
         try:
             found += _of_thread(log_id, one, profile)
@@ -42,12 +43,9 @@ def estimated(
             if rejected.reason is Reason.PROFILE_MISFIT:
                 raise
             refused.append(RefusedThread(one.test, str(one.thread), rejected.reason.code, str(rejected)))
-    if len(refused) == len(threads):
-        first = refused[0]
-        raise Rejected(
-            next(reason for reason in Reason if reason.code == first.reason_code),
-            f"{path.name}: none of {len(threads)} threads can be used; the first: {first.reason}",
-        )
+            first = first or rejected
+    if first is not None and len(refused) == len(threads):
+        raise Rejected(first.reason, f"{path.name}: none of {len(threads)} threads can be used; {first.detail}")
     row = MethodLogRow(
         method_log_id=log_id,
         app=app,

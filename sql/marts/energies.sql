@@ -8,6 +8,7 @@ SELECT
     energies.component,
     energies.scope,
     energies.energy_source,
+    energies.energy_source AS source,
     energies.charge_mah,
     energies.energy_mj,
     energies.is_estimated,

@@ -9,7 +9,7 @@ SELECT
     samples.unit,
     samples.sample_index * samples.interval_s AS offset_s,
     samples.start_ns + round(samples.sample_index * samples.interval_s * 1e9)::BIGINT AS trace_ts_ns,
-    samples."value"
+    CASE WHEN NOT isnan(samples."value") THEN samples."value" END AS "value"
 FROM (
     SELECT
         series.run_id,

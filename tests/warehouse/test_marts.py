@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,8 @@ PROMISED = {
     "growth_share z is_matched history_count source start_ns end_ns scope",
     "also_grew": "run_id series window_index rank process thread growth z scope",
     "cause_sources": "run_id source is_present reason",
-    "energies": "run_id component scope energy_source charge_mah energy_mj is_estimated profile_id",
+    "energies": "run_id component scope source energy_source charge_mah energy_mj is_estimated profile_id",
+    "trace_windows": "run_id start_ns end_ns event_count kl score threshold is_anomalous is_kept reason",
     "energy_by_version": "app version_name run_count app_mah_per_h battery_ratio_per_h app_change_ratio",
     "energy_accuracy": "run_id energy_ratio correlation mape_ratio",
     "power_profiles": "profile_id device_name dialect energy_source",
@@ -268,6 +270,9 @@ def test_samples_that_are_not_finite_are_a_finding_and_left_out_of_levels(
         assert writer.rows(
             "SELECT mean FROM marts.series_levels WHERE run_id = 'notes-0000' AND series = 'cpu_app'"
         ) == [(2.0,)]
+        assert writer.rows(  # a value that is not known is none: NaN would make every sum and mean over it NaN
+            "SELECT value FROM marts.time_series WHERE run_id = 'notes-0000' AND series = 'cpu_app' ORDER BY offset_s"
+        ) == [(None,), (math.inf,), (1.0,), (3.0,)]
 
 
 def test_evaluations_are_flat_rows(sample: Warehouse) -> None:
