@@ -146,6 +146,38 @@ def test_a_run_is_taken_out_of_histories_with_a_reason_and_back(warehouse):
     assert "no-such-run" in missing.stderr
 
 
+def test_a_run_that_was_left_out_raises_no_alarm_in_ci_and_is_marked(warehouse):
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        ((version, run_id),) = writer.rows(
+            "SELECT version_name, min(run_id) FROM marts.verdicts WHERE is_current AND is_anomalous AND series = '*' "
+            "GROUP BY version_name ORDER BY version_name LIMIT 1"
+        )
+        others = "SELECT run_id FROM core.runs WHERE version_name = ? AND run_id <> ?"
+        for (other,) in writer.rows(others, [version, run_id]):
+            runs.exclude(writer, other, "charging")
+    shown = ("verdicts", "--app-version", version)
+    assert run(*shown, warehouse=warehouse).exit_code == 3
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        runs.exclude(writer, run_id, "charging")
+    for form in ("table", "json", "github"):
+        told = run(*shown, "--format", form, warehouse=warehouse)
+        assert told.exit_code == 4, form
+        assert "excluded, or rejected in a review, and left out of the status" in told.stderr
+        assert form != "table" or "anomalous (left out)" in told.stdout
+        assert form != "github" or "::error" not in told.stdout
+        assert form != "json" or {row["is_counted"] for row in json.loads(told.stdout)} == {False}
+
+
+def test_what_people_say_of_a_run_brings_a_lost_warehouse_back(warehouse):
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        ((run_id,),) = writer.rows("SELECT min(run_id) FROM core.runs WHERE NOT is_quarantined")
+    warehouse.unlink()
+    told = run("exclude", run_id, "--reason", "charging", warehouse=warehouse)
+    assert (told.exit_code, warehouse.exists()) == (0, True), told.output
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        assert reader.value("SELECT is_excluded FROM marts.runs WHERE run_id = ?", [run_id])
+
+
 def test_runs_that_were_given_again_and_are_excluded_are_named(warehouse, capsys):
     settings = Settings(warehouse=warehouse)
     with Warehouse.of(settings).writing() as writer:

@@ -161,6 +161,21 @@ def test_a_trace_that_is_too_short_to_learn_from_is_refused_and_a_stored_referen
     )  # fmt: skip
     assert row["reference"] == "notes-usual"
     assert row["kept_share"] < 0.5
+    for name, day in (("notes-000", "monday"), ("notes-001", "tuesday")):
+        shutil.copytree(runs / name, tmp_path / day / "run")
+    same = (tmp_path / "monday" / "run", tmp_path / "tuesday" / "run", tmp_path / "monday" / ".." / "monday" / "run")
+    days = run("reference", "add", "days", *same, warehouse=warehouse)
+    assert days.exit_code == 0, days.output
+    assert "windows of 0.25 s from 2 traces" in days.stdout
+    refused = run("reduce", *same, "--out", tmp_path / "kept-days", "--reference", "days", warehouse=warehouse)
+    assert "two of the traces would be written as run" in refused.stderr
+
+
+def test_a_trace_that_is_all_its_own_reference_is_said_not_to_be_judged(tmp_path):
+    result = run("reduce", SESSIONS / "notes-000", "--out", tmp_path / "kept", "--window", "0.1")
+    assert result.exit_code == 0, result.output
+    assert "nothing was judged: all of its 7" in result.stderr
+    assert "reduction_reference_s" in result.stderr
 
 
 def test_a_reference_of_another_app_device_or_window_or_of_a_run_with_problems_is_refused_by_name(tmp_path):

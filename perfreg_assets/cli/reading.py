@@ -87,6 +87,7 @@ def verdicts(
     with Warehouse.of(settings).reading_caught_up() as reader:
         require_selection(reader, app, app_version)
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
+        counting = [row for row in rows if row["is_counted"]]
         nameless = runs.nameless_count(reader)
         drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
         grown = {}
@@ -98,14 +99,14 @@ def verdicts(
             slow = drifts.worth_telling(reader, {row["app"] for row in versions}, judged)
             worth = worth_told(reader, versions)
     if form in FORMATS and by == "version":
-        shown = Shown(versions, rows, drawn, settings.reports_url, slow, grown, worth)
+        shown = Shown(versions, counting, drawn, settings.reports_url, slow, grown, worth)
         sys.stdout.write(terminal.printable(VERSION_FORMATS[form](shown)))
     elif form in FORMATS:
-        sys.stdout.write(terminal.printable(FORMATS[form](rows, versions)))
+        sys.stdout.write(terminal.printable(FORMATS[form](counting, versions)))
     elif by == "version" or form == "table":
         terminal.show(versions, VERSION_COLUMNS if form == "table" or not versions else list(versions[0]), form)
     if by == "run" and form not in FORMATS:
-        told = [{**row, "axis": row["axis"] or axes_told(row["axes"])} for row in rows] if form == "table" else rows
+        told = [_as_line(row) for row in rows] if form == "table" else rows
         terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
     if form == "table":
         for one in slow:
@@ -113,8 +114,9 @@ def verdicts(
         for sentence in worth:
             terminal.say(sentence)
     _note_states(rows, versions, by)
+    _note_left_out(rows)
     _note_unjudged(versions)
-    deciding = versions if by == "version" else [*rows, *versions]
+    deciding = versions if by == "version" else [*counting, *versions]
     if any(row["is_anomalous"] for row in deciding):
         sys.exit(SOME_ANOMALOUS)
     if all(row["is_anomalous"] is None for row in deciding):
@@ -132,6 +134,14 @@ def _note_states(rows: Sequence[Mapping[str, Any]], versions: Sequence[Mapping[s
     together = sorted({row["version_name"] for row in versions if row["is_anomalous"]})
     if by == "run" and together and not any(row["is_anomalous"] for row in rows):
         terminal.note(f"no run is anomalous by itself, but together those of {', '.join(together)} are: --by version")
+
+
+def _note_left_out(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Anomalous runs that the status does not go by."""
+    count = len({row["run_id"] for row in rows if row["is_anomalous"] and not row["is_counted"]})
+    if count:
+        who = "1 anomalous run is" if count == 1 else f"{count} anomalous runs are"
+        terminal.note(f"{who} excluded, or rejected in a review, and left out of the status")
 
 
 def _note_unjudged(versions: Sequence[Mapping[str, Any]]) -> None:
@@ -182,11 +192,13 @@ def _grown(reader: Reader, versions: Sequence[Mapping[str, Any]]) -> dict[tuple[
 
 
 def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
-    """Rows of marts.verdicts, chosen as by `warehouse.verdicts.listing`, with `axis`, the one of a series, and `axes`,
-    all of the run with their states ('*')."""
+    """Rows of marts.verdicts, chosen as by `warehouse.verdicts.listing`, with `axis`, the one of a series, `axes`, all
+    of the run with their states ('*'), and `is_counted`: the run is neither excluded nor rejected in a review."""
+    from perfreg_assets.warehouse import runs
     from perfreg_assets.warehouse import verdicts as table
 
     rows = table.listing(reader, **chosen)
+    left_out = runs.left_out(reader)
     axes: dict[str, dict[str, str]] = {}
     for one in rows[:1]:  # all rows are of one detector and ω
         run_ids = {row["run_id"] for row in rows}
@@ -197,9 +209,16 @@ def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
             **row,
             "axis": None if row["series"] == RUN_LEVEL else axis_of(row["series"]),
             "axes": axes.get(row["run_id"], {}) if row["series"] == RUN_LEVEL else None,
+            "is_counted": row["run_id"] not in left_out,
         }
         for row in rows
     ]
+
+
+def _as_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A verdict as a table shows it."""
+    state = row["state"] if row["is_counted"] else f"{row['state']} (left out)"
+    return {**row, "axis": row["axis"] or axes_told(row["axes"]), "state": state}
 
 
 def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
@@ -220,7 +239,7 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
         ]
         worth = worth_told(reader, versions)
     terminal.say()
-    terminal.say(answer(rows, versions))
+    terminal.say(answer([row for row in rows if row["is_counted"]], versions))
     terminal.say()
     terminal.table(versions, ("version_name", "state", "run_count", "judged_count", "score", "explanation"))
     terminal.say()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,10 @@ def reduce(
 
     settings = _chosen(settings, window_s, mode)
     sources = _sources(paths, settings)
+    names = [name for name, _ in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two of the traces would be written as {name}; reduce them one by one")
     made: list[Reduced] = []
     refused = 0
     with terminal.progress("reduce") as show, compilation_notice():
@@ -187,7 +192,7 @@ def _learned(
 
 
 def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Source]]:
-    """(name of the folder to write, trace) of everything that was named, each name once."""
+    """(name of the folder to write, trace) of everything that was named; a trace that is named twice is one."""
     from perfreg_assets.collection.registry import find_run_folders
     from perfreg_assets.collection.run_folder import RUN_JSON, read_run_folder
     from perfreg_assets.model.references import Source
@@ -207,11 +212,7 @@ def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Sou
             found.append((folder.name, Source(run.trace_path, run.app, run.device, run.config.hash, span, problems)))
         if not folders:
             raise Rejected(Reason.TRACE_FILE_MISSING, f"{path}: no run folder is in it; name traces by their files")
-    names = [name for name, _ in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two of the traces would be written as {name}; reduce them one by one")
-    return found
+    return list({os.path.realpath(source.path): (name, source) for name, source in found}.values())
 
 
 def _write_page(made: Reduced) -> None:

@@ -17,7 +17,8 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
     try:
         own, published = examining.examine(warehouse, timeout_s=settings.lock_timeout_s)
     except Rejected as rejected:
-        return [Finding(own_check, NOTICE, rejected.detail, rejected.reason.sentence)]
+        state = FAILED if rejected.reason is Reason.FOLDER_UNWRITABLE else NOTICE  # else somebody writes to it
+        return [Finding(own_check, state, rejected.detail, rejected.reason.sentence)]
     found = [
         guarded(own_check, lambda: _own(warehouse, own_check, own, published, settings.lock_timeout_s)),
         guarded(published_check, lambda: _published(warehouse, published_check, own, published)),
@@ -64,8 +65,8 @@ def _published(warehouse: Warehouse, check: str, own: Condition, published: Cond
         if own.is_sound and not own.is_newer:
             what = published.detail or f"it is {published.state}"
             return Finding(check, FAILED, what, "publish again", lambda: _again(warehouse, "published again"))
-        if published.state == examining.MISSING:
-            raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
+        if published.state == examining.MISSING and own.state in (examining.MISSING, examining.EMPTY):
+            return Finding(check, NOTICE, "there is none yet", "run `perfreg ingest` or `perfreg demo`")
         return Finding(check, FAILED, published.detail or f"it is {published.state}", Reason.WAREHOUSE_LOST.sentence)
     if published.is_newer:
         detail = f"schema version {published.version}, this release knows up to {migrations.latest_version()}"

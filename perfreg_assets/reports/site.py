@@ -276,6 +276,8 @@ class _Build:
             self._remove(f"{page_name(run_id)}.html")
         for name in changes.strangers:
             self._remove(name)
+        if changes.is_general:  # versions that are known and are none any more, too
+            touched |= {(app, version) for app, version, _ in self._state.versions()}
         touched = {place for place in touched if place[0]}
         drifted = self._update_lists(changes, touched)
         put_off_versions = self._put_off_versions(touched - changed, changes)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from perfreg_assets.process_life import is_alive
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.unwritable import refused_where_unwritable
 
 POLL_S = 0.02
 """How often who waits for a lock looks."""
@@ -26,7 +27,7 @@ def file_lock(path: Path, *, timeout_s: float, what: str) -> Iterator[None]:
     """Holds an exclusive lock on `path` (created if missing).
 
     Raises:
-        Rejected: WAREHOUSE_LOCKED after `timeout_s` seconds; the text names the holder.
+        Rejected: WAREHOUSE_LOCKED after `timeout_s` seconds; the text names the holder. FOLDER_UNWRITABLE.
     """
     from filelock import FileLock, Timeout  # noqa: PLC0415  (30 ms that readers do not pay)
 
@@ -40,7 +41,8 @@ def file_lock(path: Path, *, timeout_s: float, what: str) -> Iterator[None]:
         thread_local=False,  # a timer may release what another thread took
     )
     try:
-        lock.acquire()
+        with refused_where_unwritable(path.parent):
+            lock.acquire()
     except Timeout:
         detail = f"{what} is being written by {_holder(path)}; waited {timeout_s:g} s"
         raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from None

@@ -21,8 +21,9 @@ _IS_THERE = "SELECT count(*) FROM core.runs WHERE {column} = $name AND ($app IS 
 
 
 def require_warehouse(settings: Settings) -> None:
-    """Raises Rejected (WAREHOUSE_MISSING) where the file would be made by changing what cannot be in it yet."""
-    if not settings.warehouse.exists():
+    """Raises Rejected (WAREHOUSE_MISSING) where the file would be made by changing what cannot be in it yet; one that
+    was lost comes back from the published copy when it is opened."""
+    if not settings.warehouse.exists() and not settings.published_warehouse.exists():
         raise Rejected(Reason.WAREHOUSE_MISSING, f"{settings.warehouse} does not exist")
 
 

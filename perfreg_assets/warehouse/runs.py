@@ -283,6 +283,17 @@ def excluded(reader: Reader, run_ids: Iterable[str]) -> set[str]:
     return {run_id for (run_id,) in reader.rows(f"SELECT run_id FROM core.runs WHERE is_excluded AND {of_runs}")}
 
 
+def left_out(reader: Reader) -> set[str]:
+    """Runs that say nothing of their version: excluded, or rejected in a review."""
+    return {
+        run_id
+        for (run_id,) in reader.rows(
+            "SELECT known.run_id FROM core.runs AS known ANTI JOIN marts.counted_runs AS counted "
+            "ON counted.run_no = known.run_no WHERE NOT known.is_quarantined"
+        )
+    }
+
+
 def exclude(writer: Writer, run_id: str, reason: str) -> None:
     """Takes a run out of histories by hand; nothing is deleted.
 

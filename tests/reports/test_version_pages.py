@@ -17,6 +17,7 @@ from perfreg_assets.reports.changes import SETTLED_NS
 from perfreg_assets.reports.links import page_name, version_page
 from perfreg_assets.reports.loading_version_pages import load_version_views
 from perfreg_assets.reports.run_order import RunOrder
+from perfreg_assets.reports.site_state import SiteState, VersionEntry
 from perfreg_assets.reports.version_page import render_version_page
 from perfreg_assets.warehouse import runs
 
@@ -229,6 +230,19 @@ def test_another_order_of_versions_and_a_lost_page_make_pages_due(own_sample, tm
         path.name: path.read_text("utf-8") for path in (anew / "versions").iterdir()
     }
     assert "the version before is 1.1.9" in _shown(_text(out, "com.example.notes", "1.2.0"))
+
+
+def test_a_version_that_an_earlier_build_left_goes_when_everything_is_looked_at(own_sample, tmp_path):
+    out, page = tmp_path / "reports", version_page("com.example.notes", "0.9.9")
+    with own_sample.reading() as reader:
+        site.build_site(reader, out)
+        state = SiteState(out)
+        state.put_version("com.example.notes", "0.9.9", VersionEntry(page="of old", first="2026-01-01T00:00:00+00:00"))
+        state.save()
+        (out / page).write_text("of old")
+        assert page in site.build_site(reader, out, server="http://127.0.0.1:7")  # which all pages show
+    assert not (out / page).exists()
+    assert not SiteState(out).version("com.example.notes", "0.9.9").page
 
 
 def _site_of_other_benchmarks(warehouse, folder):

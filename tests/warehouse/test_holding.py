@@ -24,6 +24,17 @@ from tests.warehouse.forbidden import FORBIDDEN
 from tests.warehouse.noted import note, notes
 
 
+def test_a_lock_where_nothing_can_be_written_names_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(Rejected, match="check its permissions") as caught,
+        file_lock(tmp_path / "file" / "a.lock", timeout_s=0, what="it"),
+    ):
+        pass
+    assert caught.value.reason is Reason.FOLDER_UNWRITABLE
+    assert caught.value.detail.startswith(str(tmp_path / "file"))
+
+
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     """The files that were opened to be written to; what is held ends with the test and not by itself before."""
