@@ -102,8 +102,9 @@ def store(settings: Settings, found: list[Measured], show: Callable[[str], None]
         written = build_benchmark_pages(reader, settings.reports_dir, server=settings.reports_address)
         ids = list(dict.fromkeys(one.run.benchmark_run_id for one in found))
         rows = _verdict_rows(reader, ids)
+    each = {one.run.benchmark_run_id: len(one.scores) for one in found}  # a file that is given twice is one
     terminal.note(
-        f"{len(new)} of {len(ids)} files are new, {sum(len(one.scores) for one in found)} results, {len(measured)} "
+        f"{len(new)} of {len(ids)} files are new, {sum(each.values())} results, {len(measured)} "
         f"measured, {len(written)} pages written, in {time.perf_counter() - begin:.1f} s"
     )
     return rows

@@ -65,8 +65,8 @@ def _published(warehouse: Warehouse, check: str, own: Condition, published: Cond
         if own.is_sound and not own.is_newer:
             what = published.detail or f"it is {published.state}"
             return Finding(check, FAILED, what, "publish again", lambda: _again(warehouse, "published again"))
-        if published.state == examining.MISSING and own.state in (examining.MISSING, examining.EMPTY):
-            return Finding(check, NOTICE, "there is none yet", "run `perfreg ingest` or `perfreg demo`")
+        if published.state == examining.MISSING:
+            raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
         return Finding(check, FAILED, published.detail or f"it is {published.state}", Reason.WAREHOUSE_LOST.sentence)
     if published.is_newer:
         detail = f"schema version {published.version}, this release knows up to {migrations.latest_version()}"

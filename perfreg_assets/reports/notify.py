@@ -33,7 +33,9 @@ class Regression:
     causes: tuple[str, ...] = ()
     """What grew, a line each: in several runs of the version first, then in this run."""
     version_verdict: str = ""
-    """What its version is found to be, all its runs together, in one sentence; it leads."""
+    """What its version is found to be, all its runs together, in one sentence."""
+    is_version_anomalous: bool = True
+    """Its version's verdict leads then; else the run does, which is why there is a message."""
     page: str = ""
     """Of the report, where it is not the run's own."""
 
@@ -56,8 +58,12 @@ def build_message(regression: Regression, *, reports_url: str, image_url: str | 
     worse = ", ".join(axis_label(axis) for axis in regression.axes)
     what = f"Performance regression ({_escape(worse)})" if worse else "Performance regression"
     title = f"{what}: {_escape(regression.app)} {_escape(regression.version_name)}"
-    lead = f"{regression.version_verdict} This run: " if regression.version_verdict else ""
-    summary = _escape(f"{lead}{regression.explanation}")[:HEADLINE_CHARACTERS]
+    summary = regression.explanation
+    if regression.version_verdict:
+        own = f"This run: {summary}"
+        of_version = regression.version_verdict
+        summary = f"{of_version} {own}" if regression.is_version_anomalous else f"{own} {of_version}"
+    summary = _escape(summary)[:HEADLINE_CHARACTERS]
     blocks: list[dict[str, Any]] = [
         {"type": "section", "text": {"type": "mrkdwn", "text": f"*{title}*"[:HEADLINE_CHARACTERS]}},
         {"type": "section", "text": {"type": "mrkdwn", "text": summary}},

@@ -35,7 +35,7 @@ def pending(reader: Reader, settings: Settings) -> list[Regression]:
     of_runs = [
         _of_judged(
             row,
-            version_verdict=_told(judged.get((row["app"], row["version_name"]), [])),
+            **_told(judged.get((row["app"], row["version_name"]), [])),
             causes=(*in_several[row["app"]][row["version_name"]], *causes[row["run_id"]]),
         )
         for row in of_run
@@ -78,9 +78,12 @@ def post_pending(warehouse: Warehouse, settings: Settings) -> tuple[int, Outcome
     return len(regressions), outcome
 
 
-def _told(verdicts: Sequence[dict[str, Any]]) -> str:
-    """The sentence of a version as a whole; empty without a verdict."""
-    return next((row["explanation"] for row in verdicts if row["axis"] == version_verdicts.WHOLE), "")
+def _told(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What a message says of a version as a whole; nothing without a verdict."""
+    for row in verdicts:
+        if row["axis"] == version_verdicts.WHOLE:
+            return {"version_verdict": row["explanation"], "is_version_anomalous": bool(row["is_anomalous"])}
+    return {}
 
 
 def _of_version(row: dict[str, Any]) -> Regression:

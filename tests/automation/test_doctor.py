@@ -97,14 +97,6 @@ def test_a_sound_installation_has_nothing_to_mend(settings):
     assert not states(rows, "mended") | states(rows, "failed")
 
 
-def test_before_the_first_run_nothing_has_failed(settings):
-    for path in settings.warehouse.parent.glob("perfreg.*duckdb*"):
-        path.unlink()
-    rows = examined(settings)
-    assert not states(rows, "failed")
-    assert states(rows, "notice") >= {"warehouse perfreg.duckdb", "warehouse perfreg.read.duckdb"}
-
-
 def test_a_folder_that_cannot_be_written_to_has_failed(settings, monkeypatch):
     def refuse(*arguments, **named):
         raise PermissionError(errno.EACCES, "Permission denied", "perfreg.duckdb.lock")

@@ -97,6 +97,14 @@ def test_what_grew_is_told_and_its_names_forge_nothing():
     assert "What grew" not in json.dumps(build_message(REGRESSION, reports_url="https://perf.example"))
 
 
+@pytest.mark.parametrize("is_anomalous", [True, False])
+def test_the_version_leads_where_it_is_why_there_is_a_message(is_anomalous):
+    told = replace(REGRESSION, version_verdict="The version is so.", is_version_anomalous=is_anomalous)
+    text = build_message(told, reports_url="https://perf.example")["text"]
+    places = [text.index("The version is so."), text.index("This run: ")]
+    assert (places == sorted(places)) == is_anomalous
+
+
 def test_an_image_is_optional():
     message = build_message(REGRESSION, reports_url="https://perf.example", image_url="https://perf.example/a.png")
     assert message["blocks"][2]["image_url"] == "https://perf.example/a.png"
