@@ -148,6 +148,27 @@ def test_a_single_measurement_tells_no_noise(tmp_path):
     assert "measure more than once" in result.stderr
 
 
+def test_launches_that_are_equal_tell_no_noise_however_often_it_was_measured(tmp_path):
+    """Of five fifties the logarithms' mean is another than theirs in its last digit: that was taken for noise."""
+
+    def side(name, **values):
+        results = [
+            {"jmhVersion": "1.37", "benchmark": f"a.B.{test}", "mode": "avgt", "threads": 1, "forks": 5,
+             "warmupIterations": 1, "measurementIterations": 10, "secondaryMetrics": {},
+             "primaryMetric": {"score": value, "scoreUnit": "ns/op", "rawData": [[value] * 10] * 5}}
+            for test, value in values.items()
+        ]  # fmt: skip
+        (tmp_path / name).write_text(json.dumps(results))
+        return tmp_path / name
+
+    a, b = side("a.json", x=100, y=200, z=50), side("b.json", x=110, y=200, z=50)
+    result = run("compare", a, b, "--format", "json", warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 4, result.output
+    assert "the launches of a side are equal to the last digit" in result.stderr
+    told = json.loads(result.stdout)
+    assert {one["verdict"] for one in (*told["tests"], told["overall"])} == {"unknown"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

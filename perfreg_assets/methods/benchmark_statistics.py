@@ -92,6 +92,8 @@ def _moments(values: list[float]) -> tuple[float, float]:
     mean = math.fsum(values) / count
     if count < 2:
         return mean, math.nan
+    if min(values) == max(values):
+        return values[0], 0.0  # their mean can be another in its last digit, and noise be seen where there is none
     return mean, math.fsum([(one - mean) ** 2 for one in values]) / (count - 1)
 
 

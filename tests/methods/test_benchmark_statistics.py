@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -59,9 +59,12 @@ def test_a_side_with_one_launch_counts_with_the_others_scatter():
         statistics.of_launches(b, b, 1)
 
 
-def test_equal_launches_tell_no_noise():
-    found = statistics.of_launches(np.array([2.0, 2.0]), np.array([3.0, 3.0]), 1)
-    assert found.log_ratio == pytest.approx(math.log(1.5))
+@given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.integers(2, 12))
+@example(50.0, 50.0, 5)
+def test_equal_launches_tell_no_noise(one, other, launches):
+    """Whatever their logarithms' mean is in its last digit."""
+    found = statistics.of_launches(np.full(launches, one), np.full(launches, other), 1)
+    assert found.log_ratio == pytest.approx(math.log(other) - math.log(one))
     assert math.isnan(found.low)
     assert math.isnan(found.p_value)
 
