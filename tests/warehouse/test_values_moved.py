@@ -44,7 +44,9 @@ INSERT INTO core.run_barycenters SELECT 'run-' || i, 'x', 'b' || i // 2 FROM ran
 """
 # What the marts said before: of the tables then, and of the marts now.
 _BEFORE = {
-    "time_series": 'SELECT run_id, series, unnest("values"), unnest(range(len("values"))) FROM core.time_series',
+    # What is not a number is no value in long form.
+    "time_series": "SELECT run_id, series, unnest([nullif(one, 'nan'::DOUBLE) FOR one IN \"values\"]), "
+    'unnest(range(len("values"))) FROM core.time_series',
     "series_arrays": 'SELECT run_id, series, unit, interval_s, start_ns, "values", is_missing, reason '
     "FROM core.time_series",
     "profiles": "SELECT run_id, series, localisation, profile FROM core.profiles",
