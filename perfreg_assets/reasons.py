@@ -457,7 +457,10 @@ class Reason(StrEnum):
     SUITE_UNREADABLE = "suite_unreadable", "The suite cannot be read; correct it, see docs/benchmarks.md."
     SUITE_UNKNOWN_OPTION = "suite_unknown_option", "The suite has an option that there is not; correct its name."
     SUITE_VALUE = "suite_value", "An option of the suite has a value that cannot be; correct it."
-    SUITE_PATH = "suite_path", "A file that the suite names is not in the suite's folder; put it there."
+    SUITE_PATH = (
+        "suite_path",
+        "Files that a suite names lie in its folder, and a copy of a suite goes into a new folder that can be written to.",
+    )
     COMPILER_MISSING = "compiler_missing", "There is no javac or java on the PATH; install a JDK, 17 or later."
     DEXER_MISSING = (
         "dexer_missing",

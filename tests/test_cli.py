@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from perfreg_assets import terminal
 from perfreg_assets.bundled import demo_runs_dir
-from perfreg_assets.cli import ingesting, main
+from perfreg_assets.cli import ingesting, main, reading
 from perfreg_assets.methods.self_check import KernelCheck
 from perfreg_assets.model import health
 from perfreg_assets.settings import Settings
@@ -184,10 +184,10 @@ def test_runs_that_were_given_again_and_are_excluded_are_named(warehouse, capsys
         ids = sorted(run_id for (run_id,) in writer.rows("SELECT run_id FROM core.runs WHERE NOT is_quarantined"))[:9]
         for run_id in ids[:7]:
             runs.exclude(writer, run_id, "charging")
-    ingesting.tell_excluded(settings, set(ids))
+    reading.show_verdicts(settings, set(ids))
     named = f"excluded, and in no history: {', '.join(ids[:5])} and 2 more; `perfreg include RUN_ID` lets a run count"
     assert named in capsys.readouterr().err
-    ingesting.tell_excluded(settings, set(ids[7:]))
+    reading.show_verdicts(settings, set(ids[7:]))
     assert capsys.readouterr().err == ""
 
 

@@ -15,13 +15,12 @@ def copy_to(folder: Path) -> Path:
     """Puts the suite with all its sources into a new folder, to be changed there; the path of its suite.xml.
 
     Raises:
-        ValueError: the folder is there and not empty.
-        Rejected: FOLDER_UNWRITABLE.
+        Rejected: SUITE_PATH: the folder is there and not empty, or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} is there already and not empty; name a folder that is not there")
+        raise Rejected(Reason.SUITE_PATH, f"{folder} is there already and not empty")
     try:
         shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
     except OSError as error:
-        raise Rejected(Reason.FOLDER_UNWRITABLE, f"{folder} ({error.strerror})") from error
+        raise Rejected(Reason.SUITE_PATH, f"{folder} cannot be written ({error.strerror})") from error
     return folder / SUITE.name

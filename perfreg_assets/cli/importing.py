@@ -195,7 +195,6 @@ def _sort_out(
             limits = [TimeLimit(*row) for row in runs.time_limits(reader, origin.app)]
     new: dict[str, ImportedRun] = {}
     known: set[str] = set()
-    corrected: set[str] = set()
     refused: list[Rejected] = []
     kept: set[str] = set()
     for trace, overview in looked:
@@ -203,17 +202,13 @@ def _sort_out(
             if isinstance(overview, Rejected):
                 raise overview
             holder, used = holders.get(overview.facts.content_sha256), trace.scenario or scenario
-            is_same = holder is not None and (holder.app, holder.version_name) == (origin.app, origin.version_name)
-            other = _kept(holder, origin, used) if holder is not None and is_same else set()
-            is_corrected = holder is not None and holder.may_be_corrected and (bool(other) or not is_same)
-            if holder is None or is_corrected:
+            if holder is None or (holder.may_be_corrected and not _is_as_given(holder, origin, used)):
                 run = run_of(overview, origin, used, limits)
                 new.setdefault(run.run_id, run)
-                corrected |= {run.run_id} if is_corrected else set()
                 limits.append(run.limit)
-            elif is_same:
+            elif _is_of_version(holder, origin):
                 known.add(holder.run_id)
-                kept |= other
+                kept |= _kept(holder, origin, used)
             else:
                 raise Rejected(Reason.DUPLICATE_TRACE, _told_holder(trace, holder))
         except Rejected as rejected:
@@ -224,7 +219,16 @@ def _sort_out(
             f"known runs keep another {told} than given: importing a trace again changes nothing of its run, "
             "unless it was excluded"
         )
+    corrected = new.keys() & {one.run_id for one in holders.values()}
     return _SortedOut(list(new.values()), corrected, known, refused)
+
+
+def _is_of_version(holder: Holder, origin: Origin) -> bool:
+    return (holder.app, holder.version_name) == (origin.app, origin.version_name)
+
+
+def _is_as_given(holder: Holder, origin: Origin, scenario: str | None) -> bool:
+    return _is_of_version(holder, origin) and not _kept(holder, origin, scenario)
 
 
 def _told_holder(trace: BareTrace, holder: Holder) -> str:

@@ -182,21 +182,4 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
             "or change of ω; `perfreg catch-up` writes them"
         )
     tell_upkeep(done, upkeep.left, settings)
-    taken = {run.run_id for run in runs.values()}
-    if taken:
-        tell_excluded(settings, taken)
-    return taken
-
-
-def tell_excluded(settings: Settings, run_ids: set[str]) -> None:
-    """A run that is excluded stays so when it is given again, corrected or not."""
-    from perfreg_assets.warehouse import runs
-    from perfreg_assets.warehouse.connection import Warehouse
-
-    with Warehouse.of(settings).reading() as reader:
-        excluded = sorted(runs.excluded(reader, run_ids))
-    if excluded:
-        terminal.note(
-            f"excluded, and in no history: {terminal.listed(excluded[:_NAMED], len(excluded))}; "
-            "`perfreg include RUN_ID` lets a run count"
-        )
+    return {run.run_id for run in runs.values()}

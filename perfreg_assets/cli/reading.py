@@ -32,6 +32,7 @@ VERDICT_COLUMNS = (
 
 
 _REASONS_TOLD = 3
+_NAMED = 5
 VERSION_COLUMNS = (
     *("app", "version_name", "axis", "state", "run_count", "judged_count", "score", "threshold", "explanation"),
 )
@@ -89,7 +90,7 @@ def verdicts(
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         counting = [row for row in rows if row["is_counted"]]
         nameless = runs.nameless_count(reader)
-        drawn = {} if pictures is None else write_pictures(reader, pictures, versions, rows)
+        drawn = {} if pictures is None else write_pictures(reader, pictures, versions, counting)
         grown = {}
         if (by, form, omega, detector) == ("version", "markdown", None, None):  # causes are of the verdicts in force
             grown = _grown(reader, versions)
@@ -198,10 +199,10 @@ def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
     from perfreg_assets.warehouse import verdicts as table
 
     rows = table.listing(reader, **chosen)
-    left_out = runs.left_out(reader)
+    run_ids = {row["run_id"] for row in rows}
+    counted_runs = runs.counted(reader, run_ids)
     axes: dict[str, dict[str, str]] = {}
     for one in rows[:1]:  # all rows are of one detector and ω
-        run_ids = {row["run_id"] for row in rows}
         for found in table.axis_states(reader, run_ids, one["omega"], one["detector"]):
             axes.setdefault(found["run_id"], {})[found["axis"]] = found["state"]
     return [
@@ -209,7 +210,7 @@ def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
             **row,
             "axis": None if row["series"] == RUN_LEVEL else axis_of(row["series"]),
             "axes": axes.get(row["run_id"], {}) if row["series"] == RUN_LEVEL else None,
-            "is_counted": row["run_id"] not in left_out,
+            "is_counted": row["run_id"] in counted_runs,
         }
         for row in rows
     ]
@@ -225,11 +226,12 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     """What to do next in a sentence; then a line for each version of some runs, and for each of them: what the verdict
     is, on which axis and why."""
     from perfreg_assets.cli.normal_worth import worth_told
-    from perfreg_assets.warehouse import version_verdicts
+    from perfreg_assets.warehouse import runs, version_verdicts
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).reading_caught_up() as reader:
         rows = _verdict_rows(reader, series=RUN_LEVEL, run_ids=run_ids)
+        excluded = sorted(runs.excluded(reader, run_ids))
         of_runs = {(row["app"], row["version_name"]) for row in rows}
         versions = [
             row
@@ -238,6 +240,11 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
             if row["axis"] == version_verdicts.WHOLE
         ]
         worth = worth_told(reader, versions)
+    if excluded:  # they stay so when they are given again, corrected or not
+        terminal.note(
+            f"excluded, and in no history: {terminal.listed(excluded[:_NAMED], len(excluded))}; "
+            "`perfreg include RUN_ID` lets a run count"
+        )
     terminal.say()
     terminal.say(answer([row for row in rows if row["is_counted"]], versions))
     terminal.say()

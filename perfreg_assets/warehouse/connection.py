@@ -56,7 +56,7 @@ _OPEN_PAUSE_S = 0.05
 
 _BATCH_ROWS = 1 << 17
 
-_DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
+DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.SerializationException)
 
 
 @dataclass(frozen=True)
@@ -419,7 +419,7 @@ class Warehouse:
         """A file that is cut short or damaged opens well: only who reads what is not there notices."""
         try:
             yield
-        except _DAMAGE as error:
+        except DAMAGE as error:
             is_of_values = str(self.data.root) in str(error) and str(path) not in str(error)
             if is_of_values or _is_disk_full(error):
                 raise

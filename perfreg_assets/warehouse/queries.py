@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.warehouse.connection import DAMAGE, Reader
 
 _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}  # the latter is PIVOT
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s*(ANALYZE\b|\([^()]*\))?\s*", re.IGNORECASE)
@@ -50,9 +50,8 @@ def run_query(reader: Reader, sql: str) -> tuple[list[dict[str, Any]], list[str]
 
 def _is_damage(error: duckdb.Error) -> bool:
     """Of the database's own file; a query can name other files, which are not there."""
-    if isinstance(error, duckdb.IOException):
-        return ".duckdb" in str(error) or "Corrupt database" in str(error)
-    return isinstance(error, (duckdb.FatalException, duckdb.SerializationException))
+    is_of_other_file = isinstance(error, duckdb.IOException) and not re.search(r"\.duckdb|Corrupt database", str(error))
+    return isinstance(error, DAMAGE) and not is_of_other_file
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:

@@ -283,15 +283,10 @@ def excluded(reader: Reader, run_ids: Iterable[str]) -> set[str]:
     return {run_id for (run_id,) in reader.rows(f"SELECT run_id FROM core.runs WHERE is_excluded AND {of_runs}")}
 
 
-def left_out(reader: Reader) -> set[str]:
-    """Runs that say nothing of their version: excluded, or rejected in a review."""
-    return {
-        run_id
-        for (run_id,) in reader.rows(
-            "SELECT known.run_id FROM core.runs AS known ANTI JOIN marts.counted_runs AS counted "
-            "ON counted.run_no = known.run_no WHERE NOT known.is_quarantined"
-        )
-    }
+def counted(reader: Reader, run_ids: Iterable[str]) -> set[str]:
+    """Those of some runs that say something of their version: neither excluded nor rejected in a review."""
+    of_runs = run_conditions.of(reader, run_ids)
+    return {run_id for (run_id,) in reader.rows(f"SELECT run_id FROM marts.counted_runs WHERE {of_runs}")}
 
 
 def exclude(writer: Writer, run_id: str, reason: str) -> None:

@@ -13,11 +13,11 @@ SELECT
     windows.is_unusual,
     windows.is_kept,
     nullif(windows.reason, '') AS window_reason,
-    CASE WHEN NOT isnan(windows.kl) THEN windows.kl END AS kl,
-    CASE WHEN NOT isnan(windows.score) THEN windows.score END AS score,
+    kl_value AS kl,
+    score_value AS score,
     windows.score_minimum AS threshold,
     windows.is_unusual AS is_anomalous,
-    nullif(windows.reason, '') AS reason
+    window_reason AS reason
 FROM (
     SELECT
         reduced.original_sha256,

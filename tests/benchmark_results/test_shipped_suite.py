@@ -25,7 +25,7 @@ from click.testing import CliRunner
 from perfreg_assets.benchmarks import shipped
 from perfreg_assets.benchmarks.suite import read_suite
 from perfreg_assets.cli import main
-from perfreg_assets.reasons import Reason
+from perfreg_assets.reasons import Reason, Rejected
 
 AREAS = {
     "sort": 5, "math": 6, "runge_kutta": 3, "game_ai": 4, "vision": 5, "compression": 4, "crypto": 5, "physics": 4,
@@ -127,5 +127,6 @@ def test_a_copy_goes_into_a_new_folder_only(tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(tmp_path / "mine" / "suite.xml")
     assert len(read_suite(tmp_path / "mine" / "suite.xml").benchmarks) == len(GOLDEN)
-    with pytest.raises(ValueError, match="there already and not empty; name a folder that is not there"):
+    with pytest.raises(Rejected) as caught:
         shipped.copy_to(tmp_path / "mine")
+    assert caught.value.reason is Reason.SUITE_PATH
