@@ -223,12 +223,14 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(long_trace, tmp_path, m
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_a_page_lies_beside_the_trace_when_it_is_asked_for(long_trace, tmp_path):
+def test_a_page_lies_beside_the_trace_when_it_is_asked_for(long_trace, tmp_path, monkeypatch):
+    monkeypatch.setenv("PERFREG_SERVE_PORT", "9123")
     result = run("reduce", long_trace, "--out", tmp_path, "--html")
     assert result.exit_code == 0, result.output
     page = (tmp_path / "long" / "perfreg.reduction.html").read_text()
     assert page.count("<rect") == 3 * 2
     assert "sched_switch com.rig.media/decoder" in page
+    assert "http://127.0.0.1:9123/perfetto/#!/?url=http://127.0.0.1:9123/reduced/long/" in page
 
 
 def test_stored_reductions_are_asked_by_sql(long_trace, reduced, tmp_path):

@@ -159,7 +159,8 @@ def _tell(settings: Settings, watch: Any) -> None:
 
     assert watch.finished is not None  # a recording without events is refused
     made, told = watch.finished
-    (watch.folder / PAGE).write_text(render_reduction_page(told, watch.folder.name), "utf-8")
+    page = render_reduction_page(told, watch.folder.name, server=settings.reports_address)
+    (watch.folder / PAGE).write_text(page, "utf-8")
     with Warehouse.of(settings).writing() as writer:
         reductions.store(writer, row_of(made))
     kept = sum(one["end_ns"] - one["start_ns"] for one in told["stretches"]) / 1e9

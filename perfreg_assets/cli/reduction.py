@@ -78,7 +78,7 @@ def reduce(
                 refused += 1
                 terminal.fail(f"{name} [{error.reason.code}] {error}")
     for one in made if html else ():
-        _write_page(one)
+        _write_page(one, settings)
     if store and made:
         _store(settings, made)
     rows = [_row(one, form) for one in made]
@@ -215,12 +215,13 @@ def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Sou
     return list({os.path.realpath(source.path): (name, source) for name, source in found}.values())
 
 
-def _write_page(made: Reduced) -> None:
+def _write_page(made: Reduced, settings: Settings) -> None:
     from perfreg_assets.model.reduction_document import document
     from perfreg_assets.reports.reduction_page import render_reduction_page
 
     page = made.path.with_name("perfreg.reduction.html")
-    page.write_text(render_reduction_page(document(made), made.path.parent.name), "utf-8")
+    told = render_reduction_page(document(made), made.path.parent.name, server=settings.reports_address)
+    page.write_text(told, "utf-8")
     terminal.note(f"page: {page}")
 
 

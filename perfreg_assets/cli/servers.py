@@ -189,7 +189,13 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_o
     def build() -> None:
         build_in_turns(warehouse.reading_caught_up, settings.reports_dir, server=settings.reports_address)
 
-    bring_up_to_date(build, has_pages=all((settings.reports_dir / page).is_file() for page in OVERVIEW_PAGES))
+    has_pages = all((settings.reports_dir / page).is_file() for page in OVERVIEW_PAGES)
+    if reduced_dir is not None and not warehouse.is_there:
+        terminal.note(f"there is no warehouse at {settings.warehouse}: only the reduced traces are shown")
+    elif read_only and has_pages and not os.access(settings.reports_dir, os.W_OK):
+        terminal.note(f"{settings.reports_dir} cannot be written to: its pages are shown as they are")
+    else:
+        bring_up_to_date(build, has_pages=has_pages)
     fetch = None
     if settings.exchange:
         from perfreg_assets.automation import spreading
