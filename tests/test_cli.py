@@ -665,8 +665,16 @@ def test_doctor_names_what_failed_and_exits_with_1(tmp_path, monkeypatch):
     told = run("doctor", warehouse=tmp_path / "perfreg.duckdb")
     assert told.exit_code == 1
     assert "kernel DTW, tslearn" in told.stdout
-    (warehouse,) = [line for line in told.stdout.splitlines() if line.startswith("warehouse perfreg.read.duckdb")]
-    assert " failed " in warehouse
+
+
+def test_doctor_finds_nothing_wrong_where_nothing_was_stored_yet(tmp_path, monkeypatch):
+    monkeypatch.setattr(health, "check_kernels", list)
+    told = run("doctor", warehouse=tmp_path / "perfreg.duckdb")
+    assert told.exit_code == 0, told.stdout
+    for name in ("warehouse perfreg.duckdb", "warehouse perfreg.read.duckdb"):
+        (line,) = [line for line in told.stdout.splitlines() if line.startswith(name)]
+        assert " notice " in line
+        assert "there is none yet" in line
 
 
 def test_a_variable_that_is_a_setting_but_for_a_letter_is_told(filled, monkeypatch):

@@ -40,9 +40,18 @@ def _own(warehouse: Warehouse, check: str, own: Condition, published: Condition,
     what = own.detail or f"it is {own.state}"
     if published.is_sound:
         return Finding(check, FAILED, what, f"bring it back from {warehouse.published.name}", bring_back)
-    if published.state == examining.MISSING and own.state in (examining.MISSING, examining.EMPTY):
-        return Finding(check, NOTICE, "there is none yet", "run `perfreg ingest` or `perfreg demo`")
+    if _is_new(own, published):
+        return _none_yet(check)
     return Finding(check, FAILED, what, Reason.WAREHOUSE_LOST.sentence)
+
+
+def _is_new(own: Condition, published: Condition) -> bool:
+    """Nothing was ever stored here."""
+    return published.state == examining.MISSING and own.state in (examining.MISSING, examining.EMPTY)
+
+
+def _none_yet(check: str) -> Finding:
+    return Finding(check, NOTICE, "there is none yet", "run `perfreg ingest` or `perfreg demo`")
 
 
 def _sound(warehouse: Warehouse, check: str, own: Condition, published: Condition) -> Finding:
@@ -65,6 +74,8 @@ def _published(warehouse: Warehouse, check: str, own: Condition, published: Cond
         if own.is_sound and not own.is_newer:
             what = published.detail or f"it is {published.state}"
             return Finding(check, FAILED, what, "publish again", lambda: _again(warehouse, "published again"))
+        if _is_new(own, published):
+            return _none_yet(check)
         if published.state == examining.MISSING:
             raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
         return Finding(check, FAILED, published.detail or f"it is {published.state}", Reason.WAREHOUSE_LOST.sentence)
