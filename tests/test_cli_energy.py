@@ -167,4 +167,15 @@ def test_an_added_profile_is_put_on_the_devices_runs(ingested, tmp_path):
     assert active(after) == pytest.approx(active(before) * 80.2 / 8.2)
     own_stub = json.loads(run("energy", "p7-2", "--format", "json", warehouse=ingested).stdout)
     assert own_stub["reason_code"] == "profile_stub"  # what a run brings goes first
+    removed = run("profiles", "remove", "cheetah", warehouse=ingested)
+    assert "mine.xml is no longer the profile of cheetah; the installation's cheetah.xml holds" in removed.stdout
+    assert json.loads(run("energy", "p7-1", "--format", "json", warehouse=ingested).stdout) == before
+    unknown = run("profiles", "remove", "cheetah", warehouse=ingested, status=1)
+    assert "none was added as cheetah" in unknown.stderr
+    (listed,) = (
+        one
+        for one in json.loads(run("profiles", "list", "--format", "json", warehouse=ingested).stdout)
+        if one["name"] == "mine.xml"
+    )
+    assert listed["origin"] == "removed"
     assert "nothing is due" in run("status", warehouse=ingested).output

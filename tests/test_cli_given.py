@@ -11,6 +11,7 @@ from perfreg_assets.cli.given import ANY_TEXT
 
 EMPTY = [
     ("profiles", "add", "profile.xml", "--device", ""),
+    ("profiles", "remove", ""),
     ("verdicts", "--app", ""),
     ("verdicts", "--app-version", " "),
     ("import", "traces", "--app", "com.rig.shop", "--app-version", "1", "--scenario", ""),

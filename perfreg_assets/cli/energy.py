@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -308,9 +309,40 @@ def add_profile(settings: Settings, path: Path, device: str) -> None:
             profile, name=path.name, device=device, origin=power_profiles.ADDED, content=content
         )
         outdated = power_profiles.add(writer, described)
-    terminal.say(f"{path.name} is the profile of {device} from now on; {len(outdated)} runs are read again")
+    terminal.say(f"{path.name} is the profile of {device} from now on; {_read_again(outdated)}")
     _warn_of_copies(settings, profile, path.name)
     bring_up_to_date(settings)
+
+
+@command("remove", group=profiles, example="perfreg profiles remove cheetah")
+@click.argument("name", metavar="PROFILE")
+def remove_profile(settings: Settings, name: str) -> None:
+    """Takes back a profile that was added, by its device, file or id. What was added for the device before holds again,
+    else what the installation brings; traces of runs that were estimated by it are read again."""
+    from perfreg_assets.model.profile_shelf import installed
+    from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.warehouse import power_profiles
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    with Warehouse.of(settings).writing() as writer:
+        row = power_profiles.find_added(writer, name)
+        if row is None:
+            raise Rejected(Reason.PROFILE_UNKNOWN, f"none was added as {name}")
+        outdated = power_profiles.remove(writer, row)
+        others = {one.device_name: one.profile_name for one in power_profiles.of_devices(writer)}
+    device = row.device_name or ""
+    if device in others:
+        now = f"{others[device]} holds from now on"
+    elif device in installed():
+        now = f"the installation's {installed()[device].name} holds from now on"
+    else:
+        now = "none is known of it now"
+    terminal.say(f"{row.profile_name} is no longer the profile of {device}; {now}; {_read_again(outdated)}")
+    bring_up_to_date(settings)
+
+
+def _read_again(run_ids: Sequence[str]) -> str:
+    return "1 run is read again" if len(run_ids) == 1 else f"{len(run_ids)} runs are read again"
 
 
 def _warn_of_copies(settings: Settings, profile: PowerProfile, name: str) -> None:

@@ -21,6 +21,8 @@ from perfreg_assets.warehouse.runs import RunRow
 
 OF_THE_DEVICE = "device"
 """The value of the setting `power_profile` that forces none."""
+REMOVED = "removed"
+"""Where a profile came from that was added, and removed again."""
 _FREQUENCIES = "cpu_frequencies_khz"  # in run.json: {"0": [300000, …], "4": […]}, by policy
 
 
@@ -143,7 +145,8 @@ def known_profiles(reader: Reader | None, settings: Settings) -> list[KnownProfi
     volts = settings.nominal_voltage_v
     for row, run_count in power_profiles.listing(reader) if reader is not None else ():
         profile = parse_profile(row.content.encode(), row.profile_name, nominal_voltage_v=volts)
-        found[row.profile_id] = KnownProfile(profile, row.profile_name, row.device_name, row.profile_origin, run_count)
+        origin = row.profile_origin if row.removed_at is None else REMOVED
+        found[row.profile_id] = KnownProfile(profile, row.profile_name, row.device_name, origin, run_count)
     for one in installed().values():
         profile = parse_profile(one.content, one.name, nominal_voltage_v=volts)
         found.setdefault(profile.profile_id, KnownProfile(profile, one.name, one.device, one.origin, 0))

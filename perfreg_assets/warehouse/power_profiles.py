@@ -23,6 +23,7 @@ class ProfileRow:
         device_name: code name of the device that it is of; of one that a run brought along, of the run's.
         base_ma: of the whole device, its floor.
         content: the file, as text.
+        removed_at: when somebody took it back who had added it; None where nobody did.
     """
 
     profile_id: str
@@ -39,6 +40,7 @@ class ProfileRow:
     capacity_mah: float | None
     content: str
     added_at: datetime = field(default_factory=now_utc)
+    removed_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,7 @@ class StoredProfile:
     levels: tuple[LevelRow, ...]
 
 
+_IN_FORCE = "(profile_origin = 'added' AND removed_at IS NULL)"
 _PROFILES = Table("core.power_profiles", ProfileRow, ("profile_id",), ("profile_id",))
 _LEVELS = Table("core.power_levels", LevelRow, ("profile_id",), ("profile_id", "cluster", "frequency_khz"))
 
@@ -129,34 +132,58 @@ def add(writer: Writer, profile: StoredProfile) -> list[str]:
     writer.execute("DELETE FROM core.power_levels WHERE profile_id = ?", [profile.row.profile_id])
     if profile.levels:
         insert(writer, _LEVELS, to_arrow(profile.levels, LevelRow))
-    outdated = writer.rows(_OUTDATED, [profile.row.device_name, profile.row.profile_name, profile.row.profile_id])
-    ids = [run_id for (run_id,) in outdated]
-    writer.execute(f"UPDATE core.energy_runs SET is_outdated = true WHERE {run_conditions.of(writer, ids)}")
-    return ids
+    row = profile.row
+    return _outdate(writer, _BY_ANOTHER, [row.device_name, row.profile_name, row.profile_id])
 
 
+def remove(writer: Writer, profile: ProfileRow) -> list[str]:
+    """Takes back that it is the profile of its device: what was added for that before is again, else what the
+    installation brings; runs that were estimated by it, or by none because it did not fit, are outdated; not those
+    that came with it or that the setting put it on.
+
+    Returns:
+        ids of the runs whose traces are to be read again.
+    """
+    writer.execute("UPDATE core.power_profiles SET removed_at = now() WHERE profile_id = ?", [profile.profile_id])
+    return _outdate(writer, _BY_THIS_OR_NONE, [profile.device_name, profile.profile_id])
+
+
+_BY_THE_DEVICE = "runs.device_name = $1 AND coalesce(runs.profile_origin, '') NOT IN ('run_folder', 'setting')"
+_BY_ANOTHER = f"""
+({_BY_THE_DEVICE} OR runs.profile_origin = 'setting' AND runs.profile_name IN ($1, $2))
+AND runs.profile_id IS DISTINCT FROM $3
+"""
+_BY_THIS_OR_NONE = f"{_BY_THE_DEVICE} AND (runs.profile_id = $2 OR runs.profile_id IS NULL)"
 _OUTDATED = """
 SELECT runs.run_id
 FROM core.energy_runs AS runs
 LEFT JOIN core.traces AS traces USING (run_no)
-WHERE (
-        runs.device_name = $1 AND coalesce(runs.profile_origin, '') NOT IN ('run_folder', 'setting')
-        OR runs.profile_origin = 'setting' AND runs.profile_name IN ($1, $2)
-    )
-    AND runs.profile_id IS DISTINCT FROM $3 AND NOT coalesce(traces.is_trace_gone, false)
-    AND traces.reduced_sha256 IS NULL
+WHERE {of} AND NOT coalesce(traces.is_trace_gone, false) AND traces.reduced_sha256 IS NULL
 ORDER BY runs.run_id
 """
 
 
+def _outdate(writer: Writer, of: str, bound: Sequence[str | None]) -> list[str]:
+    """Marks the runs of a condition that can be read again; their ids."""
+    ids = [run_id for (run_id,) in writer.rows(_OUTDATED.format(of=of), bound)]
+    writer.execute(f"UPDATE core.energy_runs SET is_outdated = true WHERE {run_conditions.of(writer, ids)}")
+    return ids
+
+
 def of_devices(reader: Reader) -> list[ProfileRow]:
-    """What was added, the latest of each device."""
+    """What was added and not removed again, the latest of each device."""
     return load(
         reader,
         _PROFILES,
-        "profile_origin = 'added' QUALIFY row_number() OVER (PARTITION BY device_name ORDER BY added_at DESC) = 1 "
+        f"{_IN_FORCE} QUALIFY row_number() OVER (PARTITION BY device_name ORDER BY added_at DESC) = 1 "
         "ORDER BY device_name",
     )
+
+
+def find_added(reader: Reader, name: str) -> ProfileRow | None:
+    """As `find`, of those alone that were added and not removed again."""
+    found = find(reader, name)
+    return found if found is not None and found.profile_origin == ADDED and found.removed_at is None else None
 
 
 def find(reader: Reader, name: str) -> ProfileRow | None:
@@ -165,7 +192,7 @@ def find(reader: Reader, name: str) -> ProfileRow | None:
         reader,
         _PROFILES,
         "$1 IN (device_name, profile_name) OR (length($1) >= 8 AND starts_with(profile_id, $1)) "
-        "ORDER BY profile_origin = 'added' DESC, added_at DESC LIMIT 1",
+        f"ORDER BY {_IN_FORCE} DESC, added_at DESC LIMIT 1",
         [name],
     )
     return found[0] if found else None

@@ -14,7 +14,8 @@ SELECT
     profiles.base_ma,
     profiles.capacity_mah,
     (SELECT count(*) FROM core.energy_runs AS runs WHERE runs.profile_id = profiles.profile_id) AS run_count,
-    profiles.added_at
+    profiles.added_at,
+    profiles.removed_at
 FROM core.power_profiles AS profiles;
 
 COMMENT ON VIEW marts.power_profiles IS 'A row is a power profile that was added for a device, or that runs were estimated by: what the cores of a device draw.';

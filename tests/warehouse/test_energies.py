@@ -173,6 +173,32 @@ def test_an_added_profile_makes_the_devices_runs_due_and_no_others(sample_copy):
         assert due(writer) - before == {"shop-0001"}
 
 
+def test_a_profile_that_is_removed_makes_those_due_that_it_was_put_on_and_the_one_before_holds_again(sample_copy):
+    with sample_copy.writing() as writer:
+        power_profiles.add(writer, stored(profile("older"), origin=power_profiles.ADDED))
+        power_profiles.add(writer, stored(profile("newer"), origin=power_profiles.ADDED))
+        energies.upsert(
+            writer,
+            [
+                run("shop-0000", profile("newer")), run("shop-0001"), run("shop-0002", profile("older")),
+                run("shop-0003", profile("newer"), profile_origin="run_folder"),
+                run("shop-0004", profile("newer"), profile_origin="setting"),
+            ],
+        )  # fmt: skip
+        writer.execute("UPDATE core.energy_runs SET device_name = 'other' WHERE run_id > 'shop-0004'")
+        added = power_profiles.find_added(writer, "cheetah")
+        assert added is not None
+        assert added.profile_id == "newer"
+        assert power_profiles.remove(writer, added) == ["shop-0000", "shop-0001"]
+        assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["older"]
+        before = power_profiles.find_added(writer, "cheetah.xml")
+        assert before is not None
+        assert before.profile_id == "older"
+        assert writer.value("SELECT removed_at IS NOT NULL FROM marts.power_profiles WHERE profile_id = 'newer'")
+        power_profiles.add(writer, stored(profile("newer"), origin=power_profiles.ADDED))
+        assert [row.profile_id for row in power_profiles.of_devices(writer)] == ["newer"]
+
+
 def test_a_run_whose_folder_has_another_profile_than_was_read_is_due(sample_copy):
     def due(reader):
         return {one.run_id for one in states.registered(reader) if one.has_other_file}
