@@ -94,3 +94,29 @@ def test_a_versions_page_answers_the_same(first_screen, sample_site):
     for app, version in versions:
         answers, _ = first_screen(version_page(app, version))
         assert all(answers.values()), (app, version, answers)
+
+
+@pytest.mark.parametrize("width", [1600, 1920, 2560])
+def test_the_list_shows_when_runs_were_and_their_notes_where_the_window_has_room(browser, sample_site, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((sample_site[1] / "index.html").as_uri())
+    page.locator("[data-runs] tbody tr").first.wait_for()
+    page.evaluate(  # as an app has that is judged by energy, start and metrics of its own, too
+        """() => {
+          for (const row of document.querySelectorAll("[data-runs] tr")) {
+            const last = [...row.querySelectorAll(".ax")].at(-1);
+            for (let count = 0; last && count < 3; count += 1) last.after(last.cloneNode(true));
+          }
+        }"""
+    )
+    ends = page.evaluate(
+        """() => {
+          const list = document.querySelector("[data-runs]").parentElement.getBoundingClientRect();
+          return [...document.querySelectorAll("[data-runs] thead th")].map((one) =>
+            list.right - one.getBoundingClientRect().right);
+        }"""
+    )
+    wide = page.evaluate("document.scrollingElement.scrollWidth - innerWidth")
+    page.close()
+    assert min(ends) >= -1, "a column is out of sight"
+    assert wide <= 0
