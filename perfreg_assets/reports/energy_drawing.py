@@ -51,12 +51,15 @@ def draw_power(estimated: SeriesView | None, measured: SeriesView | None) -> Mar
     )
 
 
-def draw_versions(app_mah_per_h: Sequence[float], total_mah_per_h: Sequence[float]) -> Markup:
-    """Charge per hour by version from 0 on, in order of time: everything, and the app's part of it."""
+def draw_versions(app_mah_per_h: Sequence[float], total_mah_per_h: Sequence[float]) -> Markup | None:
+    """Charge per hour by version from 0 on, in order of time: everything, and the app's part of it; None of a single
+    version, which the table tells."""
+    if len(total_mah_per_h) < 2:
+        return None
     top = max([*app_mah_per_h, *total_mah_per_h, 1e-9]) * 1.05
 
     def place(number: int, value: float) -> tuple[float, float]:
-        share = number / (len(total_mah_per_h) - 1) if len(total_mah_per_h) > 1 else 0.5
+        share = number / (len(total_mah_per_h) - 1)
         return 6 + (_TREND_WIDTH - 12) * share, _TREND_HEIGHT - 6 - (_TREND_HEIGHT - 12) * value / top
 
     parts = []
