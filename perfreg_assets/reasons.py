@@ -171,6 +171,11 @@ class Reason(StrEnum):
 
     # ---- history and series ----------------------------------------------------------------------
     NOT_ENOUGH_HISTORY = "not_enough_history", "Too few comparable earlier runs; collect more runs of earlier versions."
+    SERIES_TOO_SHORT = (
+        "series_too_short",
+        "The session has too few samples to judge this series; a smaller interval_s gives more.",
+        "with a series that is too short",
+    )
     SERIES_MISSING = "series_missing", "The trace does not have what this series needs.", "without the series"
     SERIES_SPOILT = (
         "series_spoilt",

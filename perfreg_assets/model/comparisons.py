@@ -15,7 +15,7 @@ import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_where_recorded
 from perfreg_assets.detection import DetectorDefinition, Way, way_of
-from perfreg_assets.methods.samples import Sample
+from perfreg_assets.methods.samples import SHORTEST, Sample
 from perfreg_assets.methods.states import NO_PATH, UNKNOWN, StatePath, state_codes
 from perfreg_assets.model import measurements
 from perfreg_assets.reasons import Reason
@@ -228,7 +228,10 @@ def _families(
         for name in judged_names(settings):
             target = facts.hashes.get((run_id, name))
             having = [
-                row for one in known for row in [facts.hashes.get((one, name))] if row is not None and row.is_there
+                row
+                for one in known
+                for row in [facts.hashes.get((one, name))]
+                if row is not None and row.is_there and row.sample_count >= SHORTEST
             ]
             is_in_run = target is not None and target.is_there
             if name not in settings.judged_series and not is_in_run and not having:
@@ -309,8 +312,11 @@ def _few_of_any_path(count: int, settings: Settings) -> tuple[str, str | None] |
 
 
 def _missing(target: series_table.SeriesHash | None) -> tuple[str, str | None] | None:
-    if target is not None and target.is_there and target.sample_count > 0:
+    if target is not None and target.is_there and target.sample_count >= SHORTEST:
         return None
+    if target is not None and target.is_there and target.sample_count > 0:
+        have = f"The session has {target.sample_count} samples of {target.interval_s:g} s"
+        return "series_missing", f"{have}, {SHORTEST} are needed to judge; a smaller interval_s gives more."
     return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
 
 

@@ -54,7 +54,8 @@ def _facts() -> dict[str, list[tuple[Any, ...]]]:
         "core.series_definitions": [
             (
                 *(one.name, one.pattern, one.unit, one.kind, one.axis, one.worse),
-                *(one.label, one.short, one.description, list(one.sources), one.is_judged),
+                *(one.label, one.short, one.description, list(one.sources)),
+                one.is_judged or one.is_judged_where_recorded,
             )
             for one in catalogue.SERIES
         ],

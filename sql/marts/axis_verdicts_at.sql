@@ -17,7 +17,8 @@ SELECT
     decided.decisive.explanation AS explanation,
     decided.is_current,
     decided.is_latest,
-    CASE WHEN decided.state = 'series_missing' THEN CASE WHEN decided.is_lacking THEN 'run' ELSE 'run_and_history' END END AS missing_in
+    CASE WHEN decided.state = 'series_missing' THEN CASE WHEN decided.is_lacking THEN 'run' ELSE 'run_and_history' END END AS missing_in,
+    decided.parameters_hash
 FROM (
     SELECT
         parts.run_id,
@@ -38,6 +39,7 @@ FROM (
             ELSE min(parts.state)  -- their order by letter is the one below
         END AS state,
         bool_or(parts.is_lacking) AS is_lacking,
+        any_value(parts.parameters_hash) AS parameters_hash,
         -- The first kind of state that decides; of several such series the one furthest out, improved ones on their own side.
         arg_min(
             {'series': parts.series, 'excess_ratio': parts.excess_ratio, 'explanation': parts.explanation},

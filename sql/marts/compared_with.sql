@@ -1,4 +1,4 @@
--- A row is a run that another one is judged beside by the detector in force: of its history, or of any path.
+-- A row is a run that another one is judged beside by the detector in force, or would be once there are enough: of its history, or of any path.
 -- depends: current_value
 CREATE VIEW marts.compared_with AS
 SELECT

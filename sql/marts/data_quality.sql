@@ -4,8 +4,8 @@ CREATE VIEW marts.data_quality AS
 SELECT
     findings.run_id, findings.run_no, runs.app, runs.version_name, runs.started_at, findings.scope, findings.series, findings.reason_code,
     coalesce(findings.detail, reasons.sentence) AS detail,
-    -- What is wrong with a series blocks where that series is judged.
-    coalesce(findings.is_blocking, findings.series IN (SELECT judged.series FROM core.judged_series AS judged)) AS is_blocking
+    -- What is wrong with a series blocks where the run is judged by that series.
+    coalesce(findings.is_blocking, wanted.run_no IS NOT NULL) AS is_blocking
 FROM (
     SELECT run_id, run_no, 'run' AS scope, NULL::VARCHAR AS series, reason_code, reason AS detail, true AS is_blocking
     FROM core.runs WHERE is_quarantined
@@ -63,6 +63,23 @@ FROM (
     SELECT run_id, run_no, 'series', series, 'empty', NULL, NULL
     FROM core.time_series WHERE sample_count = 0
     UNION ALL
+    -- What the trace has, and what is not judged all the same: too few of its history have it, or it is too short.
+    SELECT
+        judged.run_id, judged.run_no, 'series', judged.series,
+        CASE judged.state WHEN 'series_missing' THEN coalesce(kept.reason_code, 'series_too_short') ELSE judged.state END,
+        judged.state_reason, true
+    FROM core.distances AS judged
+    LEFT JOIN core.time_series AS kept
+        ON kept.run_id = judged.run_id AND kept.run_no = judged.run_no AND kept.series = judged.series
+    LEFT JOIN core.history_sets AS sets ON sets.run_id = judged.run_id AND sets.run_no = judged.run_no
+    LEFT JOIN core.distances AS whole
+        ON whole.run_id = judged.run_id AND whole.run_no = judged.run_no AND whole.is_latest AND whole.series = '*' AND whole.detector = judged.detector
+    WHERE judged.is_latest AND judged.series <> '*' AND judged.detector = marts.current_value('detector')
+        AND (
+            (judged.state = 'not_enough_history' AND (sets.state = 'ready' OR whole.state = 'scored'))
+            OR (judged.state = 'series_missing' AND NOT kept.is_missing AND kept.sample_count > 0)
+        )
+    UNION ALL
     SELECT sets.run_id, sets.run_no, 'history', NULL, 'not_enough_history',
         coalesce(sets.explanation, format('{} comparable earlier runs, {} are needed.', sets.history_size, sets.history_minimum)),
         beside.run_id IS NULL
@@ -78,6 +95,10 @@ FROM (
 ) AS findings
 -- By id too, so that a question by it reads no other run.
 JOIN core.runs AS runs ON runs.run_id = findings.run_id AND runs.run_no = findings.run_no
+LEFT JOIN (
+    SELECT judged.run_id, judged.run_no, judged.series FROM core.distances AS judged
+    WHERE judged.is_latest AND judged.series <> '*' AND judged.detector = marts.current_value('detector')
+) AS wanted ON wanted.run_id = findings.run_id AND wanted.run_no = findings.run_no AND wanted.series = findings.series
 LEFT JOIN marts.reasons AS reasons ON reasons.reason_code = findings.reason_code;
 
 COMMENT ON VIEW marts.data_quality IS 'A row is something that keeps a run or a series from being judged, or should be looked at.';

@@ -10,11 +10,12 @@ WITH latest AS MATERIALIZED (
     SELECT ranked.*
     FROM (
         SELECT
-            known.run_no, known.app, known.config_hash, known.device, known.version_name, versions.version_rank,
-            dense_rank() OVER (PARTITION BY known.app, known.config_hash ORDER BY versions.version_rank DESC) AS place
+            known.run_no, known.app, known.config_hash, known.scenario, known.device, known.version_name, versions.version_rank,
+            concat_ws(' ', known.config_hash, known.scenario) AS setup,
+            dense_rank() OVER (PARTITION BY known.app, known.config_hash, known.scenario ORDER BY versions.version_rank DESC) AS place
         FROM marts.counted_runs AS known
         JOIN marts.version_ranks AS versions ON versions.app = known.app AND versions.version_name = known.version_name
-        WHERE wanted::VARCHAR IS NULL OR known.app = wanted
+        WHERE wanted::VARCHAR IS NULL OR known.app = wanted::VARCHAR
     ) AS ranked
     WHERE ranked.place <= 96
 ),
@@ -25,11 +26,12 @@ points AS (
             levels.*,
             -- row_number() <= 24 would be made into a list that is taken apart above joins, which DuckDB 2.0 fails on at times.
             count(*) OVER (
-                PARTITION BY levels.app, levels.config_hash, levels.series, levels.measure ORDER BY levels.version_rank DESC
+                PARTITION BY levels.app, levels.setup, levels.series, levels.measure ORDER BY levels.version_rank DESC
             ) AS place
         FROM (
             SELECT
-                runs.app, runs.config_hash, any_value(runs.device ORDER BY runs.device) AS device, measured.series,
+                runs.app, runs.setup, any_value(runs.config_hash) AS config_hash, any_value(runs.scenario) AS scenario,
+                any_value(runs.device ORDER BY runs.device) AS device, measured.series,
                 runs.version_name, runs.version_rank, measured.measure, median(measured.value) AS value,
                 any_value(measured.unit) AS unit
             FROM (
@@ -48,33 +50,33 @@ points AS (
             ) AS measured
             JOIN latest AS runs ON runs.run_no = measured.run_no
             WHERE isfinite(measured.value)
-            GROUP BY runs.app, runs.config_hash, measured.series, runs.version_name, runs.version_rank, measured.measure
+            GROUP BY runs.app, runs.setup, measured.series, runs.version_name, runs.version_rank, measured.measure
         ) AS levels
     ) AS numbered
     WHERE numbered.place <= 24
 ),
 pairs AS (
     SELECT
-        older.app, older.config_hash, older.series, older.measure, older.place,
+        older.app, older.setup, older.series, older.measure, older.place,
         sign(newer.value - older.value) AS sign, (newer.value - older.value) / (older.place - newer.place) AS slope
     FROM points AS older
     JOIN points AS newer
-        ON newer.app = older.app AND newer.config_hash = older.config_hash AND newer.series = older.series
+        ON newer.app = older.app AND newer.setup = older.setup AND newer.series = older.series
         AND newer.measure = older.measure AND newer.place < older.place
 ),
 beginnings AS (
     -- Kendall's S of the latest `place` versions, for each place to begin at.
     SELECT
-        added.app, added.config_hash, added.series, added.measure, added.place,
-        sum(added.sign) OVER (PARTITION BY added.app, added.config_hash, added.series, added.measure ORDER BY added.place) AS s
+        added.app, added.setup, added.series, added.measure, added.place,
+        sum(added.sign) OVER (PARTITION BY added.app, added.setup, added.series, added.measure ORDER BY added.place) AS s
     FROM (
-        SELECT pairs.app, pairs.config_hash, pairs.series, pairs.measure, pairs.place, sum(pairs.sign) AS sign
-        FROM pairs GROUP BY pairs.app, pairs.config_hash, pairs.series, pairs.measure, pairs.place
+        SELECT pairs.app, pairs.setup, pairs.series, pairs.measure, pairs.place, sum(pairs.sign) AS sign
+        FROM pairs GROUP BY pairs.app, pairs.setup, pairs.series, pairs.measure, pairs.place
     ) AS added
 ),
 surest AS (
     SELECT
-        tested.app, tested.config_hash, tested.series, tested.measure,
+        tested.app, tested.setup, tested.series, tested.measure,
         least(1, 2 * marts.tail_of_score(max(abs(tested.z))) * count(*)) AS drift_p_value
     FROM (
         SELECT
@@ -83,40 +85,41 @@ surest AS (
             / sqrt(beginnings.place * (beginnings.place - 1) * (2 * beginnings.place + 5) / 18) AS z
         FROM beginnings WHERE beginnings.place >= 5
     ) AS tested
-    GROUP BY tested.app, tested.config_hash, tested.series, tested.measure
+    GROUP BY tested.app, tested.setup, tested.series, tested.measure
 ),
 knees AS (
     SELECT
-        bent.app, bent.config_hash, bent.series, bent.measure, arg_max(bent.place, (coalesce(bent.r2, 0), bent.place)) AS place
+        bent.app, bent.setup, bent.series, bent.measure, arg_max(bent.place, (coalesce(bent.r2, 0), bent.place)) AS place
     FROM (
         SELECT
-            began.app, began.config_hash, began.series, began.measure, began.place,
+            began.app, began.setup, began.series, began.measure, began.place,
             regr_r2(points.value, greatest(0, began.place - points.place) ORDER BY points.place) AS r2
         FROM points AS began
         JOIN points
-            ON points.app = began.app AND points.config_hash = began.config_hash AND points.series = began.series
+            ON points.app = began.app AND points.setup = began.setup AND points.series = began.series
             AND points.measure = began.measure
         WHERE began.place >= 5
-        GROUP BY began.app, began.config_hash, began.series, began.measure, began.place
+        GROUP BY began.app, began.setup, began.series, began.measure, began.place
     ) AS bent
-    GROUP BY bent.app, bent.config_hash, bent.series, bent.measure
+    GROUP BY bent.app, bent.setup, bent.series, bent.measure
 ),
 lines AS (
     SELECT
-        knees.app, knees.config_hash, knees.series, knees.measure, knees.place, any_value(surest.drift_p_value) AS drift_p_value,
+        knees.app, knees.setup, knees.series, knees.measure, knees.place, any_value(surest.drift_p_value) AS drift_p_value,
         median(pairs.slope) AS slope
     FROM knees
     JOIN surest
-        ON surest.app = knees.app AND surest.config_hash = knees.config_hash AND surest.series = knees.series
+        ON surest.app = knees.app AND surest.setup = knees.setup AND surest.series = knees.series
         AND surest.measure = knees.measure
     JOIN pairs
-        ON pairs.app = knees.app AND pairs.config_hash = knees.config_hash AND pairs.series = knees.series
+        ON pairs.app = knees.app AND pairs.setup = knees.setup AND pairs.series = knees.series
         AND pairs.measure = knees.measure AND pairs.place <= knees.place
-    GROUP BY knees.app, knees.config_hash, knees.series, knees.measure, knees.place
+    GROUP BY knees.app, knees.setup, knees.series, knees.measure, knees.place
 ),
 fitted AS (
     SELECT
-        points.app, points.config_hash, any_value(points.device ORDER BY points.place) AS device, points.series, points.measure,
+        points.app, points.setup, any_value(points.config_hash) AS config_hash, any_value(points.scenario) AS scenario,
+        any_value(points.device ORDER BY points.place) AS device, points.series, points.measure,
         any_value(points.unit) AS unit, count(*) AS version_count,
         arg_min(points.version_name, points.place) AS version_name,
         any_value(lines.place) AS drift_version_count,
@@ -129,9 +132,9 @@ fitted AS (
         + any_value(lines.slope) * (any_value(lines.place) - 1) / 2 AS fitted_last_value
     FROM points
     LEFT JOIN lines
-        ON lines.app = points.app AND lines.config_hash = points.config_hash AND lines.series = points.series
+        ON lines.app = points.app AND lines.setup = points.setup AND lines.series = points.series
         AND lines.measure = points.measure
-    GROUP BY points.app, points.config_hash, points.series, points.measure
+    GROUP BY points.app, points.setup, points.series, points.measure
 ),
 told AS (
     SELECT
@@ -153,10 +156,10 @@ SELECT
     told.version_name, told.since_version_name, told.drift_version_count, told.drift_p_value, told.change_per_version_value,
     told.fitted_first_value, told.fitted_last_value, told.drift_change_ratio,
     CASE told.drift_state
-        WHEN 'not_enough_versions' THEN format('{} of {}: {} of the 5 versions that a drift takes.', told.measure, told.series, told.version_count)
-        WHEN 'steady' THEN format('{} of {}: steady over {} versions.', told.measure, told.series, told.version_count)
+        WHEN 'not_enough_versions' THEN format('{} of {}{}: {} of the 5 versions that a drift takes.', told.measure, told.series, coalesce(' in ' || told.scenario, ''), told.version_count)
+        WHEN 'steady' THEN format('{} of {}{}: steady over {} versions.', told.measure, told.series, coalesce(' in ' || told.scenario, ''), told.version_count)
         ELSE concat(
-            format('{} of {}: ', told.measure, told.series),
+            format('{} of {}{}: ', told.measure, told.series, coalesce(' in ' || told.scenario, '')),
             CASE
                 WHEN told.drift_change_ratio IS NULL THEN format('{:+.3g} {} a version', told.change_per_version_value, told.unit)
                 ELSE format('{:+.1f} % a version', 100 * ((1 + told.drift_change_ratio) ** (1 / (told.drift_version_count - 1)) - 1))
@@ -168,7 +171,8 @@ SELECT
             END,
             format(' ({} versions, p = {:.2g}).', told.drift_version_count, told.drift_p_value)
         )
-    END AS explanation
+    END AS explanation,
+    told.scenario
 FROM told;
 
 COMMENT ON MACRO TABLE marts.drifts_of IS 'What drifts of an app, or of all at NULL: SELECT * FROM marts.drifts_of(''com.rig.shop''), columns as marts.drifts; sooner than the view with a filter where there are many runs.';

@@ -8,12 +8,13 @@ SELECT
     unnest(['cpu_core', 'cpu_cluster', 'cpu_active']) AS component,
     summed.scope,
     summed.energy_source,
+    summed.energy_source AS source,
     unnest([summed.core_mas, summed.cluster_mas, summed.active_mas]) / 3600 AS charge_mah,
     unnest([summed.core_mas, summed.cluster_mas, summed.active_mas]) * summed.nominal_voltage_v AS energy_mj,
     true AS is_estimated,
     summed.profile_id,
-    summed.fit_ratio,
-    summed.fit_ratio < 0.99 AS is_foreign_profile
+    summed.fit_ratio < 0.99 AS is_foreign_profile,
+    summed.fit_ratio
 FROM (
     SELECT
         spent.run_id,
@@ -93,4 +94,4 @@ FROM (
 ) AS summed
 JOIN core.runs AS runs ON runs.run_no = summed.run_no;
 
-COMMENT ON MACRO TABLE marts.energies_at IS 'What the cores of all runs cost by another power profile, from stored times in state, columns as marts.energies; nothing is stored. SELECT * FROM marts.energies_at(''<profile_id>''). Runs of devices with other clusters have no row; is_foreign_profile: less than 99 % of the busy time is at frequencies that the profile has.';
+COMMENT ON MACRO TABLE marts.energies_at IS 'What the cores of all runs cost by another power profile, from stored times in state, columns as marts.energies, and fit_ratio; nothing is stored. SELECT * FROM marts.energies_at(''<profile_id>''). Runs of devices with other clusters have no row; is_foreign_profile: less than 99 % of the busy time is at frequencies that the profile has.';

@@ -25,4 +25,4 @@ JOIN marts.version_ranks AS versions ON versions.app = verdicts.app AND versions
 WHERE verdicts.is_current
 GROUP BY verdicts.app, verdicts.version_name, versions.version_rank, verdicts.series;
 
-COMMENT ON VIEW marts.regressions_by_version IS 'A row is what the current verdicts say about a series (or the whole run, *) of a version: of its runs that are neither excluded nor rejected in a review, as marts.version_verdicts.';
+COMMENT ON VIEW marts.regressions_by_version IS 'A row is what the current verdicts say about a series (or the whole run, *) of a version: of its runs that are neither excluded nor rejected in a review (marts.counted_runs). A run counts as judged here where the verdict on that series, or on the run as a whole, was given.';

@@ -64,4 +64,4 @@ LEFT JOIN (
     GROUP BY members.app, members.version_name, members.series
 ) AS bands ON bands.app = levels.app AND bands.version_name = levels.version_name AND bands.series = levels.series;
 
-COMMENT ON VIEW marts.trends IS 'A row is the level of a series in a version, beside the band of what its runs were compared with.';
+COMMENT ON VIEW marts.trends IS 'A row is the level of a series in a version, beside the band of what its runs were compared with. All its runs are in it, of any scenario, those too that people left out of verdicts: it tells what was measured.';

@@ -75,4 +75,4 @@ LEFT JOIN (
     ON beside.run_no = judged.run_no AND beside.detector = judged.detector AND beside.parameters_hash = judged.parameters_hash
     AND judged.series = '*';
 
-COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';
+COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts after distance_id; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';
