@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -52,3 +53,63 @@ def test_estimates_by_a_profile_that_nothing_confirms_are_kept_and_not_judged(tm
     assert "made-005" in [one["history_run_id"] for one in members]
     usable = [one for one in members if one["history_run_id"] not in doubted]
     assert distance["history_size"] == len(usable)
+
+
+def _short(run_ids):
+    """What reads traces, those of some runs with three samples of everything."""
+    plain = reader_of({})
+
+    def inspect(run, settings):
+        found = plain(run, settings)
+        if run.run_id not in run_ids:
+            return found
+        return found._replace(series=[replace(one, values=one.values[:3]) for one in found.series])
+
+    return inspect
+
+
+def test_a_session_of_few_samples_is_told_and_nothing_of_it_stays_due(tmp_path):
+    """The detectors refused it as an error, and the run was due for ever."""
+    made = Project(tmp_path / "p", _short({"made-005", "made-008"}), judged_series=("cpu_app",))
+    made.arrive(*(row(number, version="1" if number < 7 else "2") for number in range(9)))
+    made.settle()
+    assert made.due() == []
+    whole, series = made.rows(
+        "SELECT series, state, explanation FROM marts.verdicts WHERE is_current AND run_id = 'made-008' ORDER BY series"
+    )
+    assert (whole["state"], series["state"]) == ("series_missing", "series_missing")
+    assert "3 samples of 1 s, 8 are needed to judge; a smaller interval_s gives more" in series["explanation"]
+    (found,) = made.rows(
+        "SELECT * FROM marts.data_quality WHERE run_id = 'made-008' AND scope = 'series' AND is_blocking"
+    )
+    assert (found["series"], found["reason_code"]) == ("cpu_app", "series_too_short")
+    (judged,) = made.rows(
+        "SELECT state, history_size FROM marts.verdicts WHERE is_current AND run_id = 'made-007' AND series = 'cpu_app'"
+    )
+    members = made.rows("SELECT history_run_id FROM marts.history_sets WHERE run_id = 'made-007'")
+    assert judged["state"] in ("normal", "anomalous", "improved")
+    assert judged["history_size"] == len([one for one in members if one["history_run_id"] != "made-005"])
+
+
+def test_sessions_that_are_all_short_are_not_judged_and_say_why(tmp_path):
+    ids = {f"made-{number:03}" for number in range(7)}
+    made = Project(tmp_path / "p", _short(ids), judged_series=("cpu_app",))
+    made.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(7)))
+    made.settle()
+    assert made.due() == []
+    (whole,) = made.rows(
+        "SELECT state, explanation FROM marts.verdicts WHERE is_current AND run_id = 'made-006' AND series = '*'"
+    )
+    assert whole["state"] == "series_missing"
+
+
+def test_only_what_a_run_is_judged_by_blocks_it(tmp_path):
+    """A series that another app is judged by said of every run that it could not be judged."""
+    blocking = "SELECT is_blocking FROM marts.data_quality WHERE run_id = 'made-008' AND series = 'rss_app'"
+    made = Project(tmp_path / "p", reader_of({}, missing={("made-008", "rss_app")}))
+    made.arrive(*(row(number, version="1" if number < 7 else "2") for number in range(9)))
+    made.settle()
+    assert made.rows(blocking) == [{"is_blocking": True}]
+    made.change("judged_series", "cpu_app")
+    made.settle()
+    assert made.rows(blocking) == [{"is_blocking": False}]

@@ -137,8 +137,8 @@ def test_measurements_by_earlier_parameters_are_verdicts_of_their_own(writer: Wr
     assert _judge(writer, _row("*", parameters_hash="p2"), _row("cpu_app", parameters_hash="p2")) == {
         "cpu": ("normal", False, "cpu_app")
     }
-    rows = writer.rows("SELECT state, is_latest, is_current FROM marts.axis_verdicts ORDER BY ALL")
-    assert rows == [("anomalous", False, False), ("normal", True, True)]
+    rows = writer.rows("SELECT state, is_latest, is_current, parameters_hash FROM marts.axis_verdicts ORDER BY ALL")
+    assert rows == [("anomalous", False, False, "p1"), ("normal", True, True, "p2")]
 
 
 def test_the_explanation_is_that_of_the_deciding_series(sample: Warehouse) -> None:

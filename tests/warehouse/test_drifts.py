@@ -37,17 +37,25 @@ def _store(
     app: str = "app",
     scores: np.ndarray | None = None,
     detector: str = "default",
+    scenario: str | None = None,
+    begin: int = 0,
 ) -> None:
     """Series → the level of each version, three runs of each around it, and how far each was from its history."""
     count = len(next(iter(levels.values())))
-    ids = {(version, repeat): f"{app}-{config}-{version}-{repeat}" for version in range(count) for repeat in range(3)}
-    shared = {"folder_name": "f", "app": app, "config_hash": config, "device": f"device of {config}"}
+    ids = {
+        (version, repeat): f"{app}-{config}-{begin + version}-{repeat}"
+        for version in range(count)
+        for repeat in range(3)
+    }
+    shared = {
+        "folder_name": "f", "app": app, "config_hash": config, "device": f"device of {config}", "scenario": scenario,
+    }  # fmt: skip
     runs.upsert(
         writer,
         [
             runs.RunRow(
-                run_id=name, content_hash=name, version_name=f"v{version}",
-                started_at=NOON + timedelta(hours=version, minutes=repeat), **shared,
+                run_id=name, content_hash=name, version_name=f"v{begin + version}",
+                started_at=NOON + timedelta(hours=begin + version, minutes=repeat), **shared,
             )
             for (version, repeat), name in ids.items()
         ],
@@ -270,3 +278,17 @@ def test_what_is_told_is_what_got_worse_in_the_series_asked_for(writer: Writer) 
     told = drifts.worth_telling(writer, {"app"}, ("rss_app", "cpu_app"))
     assert [(row["app"], row["series"], row["drift_state"]) for row in told] == [("app", "rss_app", "worse")]
     assert drifts.worth_telling(writer, set(), ("rss_app",)) == []
+
+
+def test_runs_of_another_scenario_are_another_course_of_versions(writer: Writer) -> None:
+    """A second script that takes more looked like what got worse with every version."""
+    _store(writer, {"cpu_app": np.full(5, 0.2)})
+    _store(writer, {"cpu_app": 0.3 + 0.1 * np.arange(6)}, begin=5, scenario="map")
+    found = writer.dicts("SELECT * FROM marts.drifts WHERE measure = 'level' ORDER BY scenario NULLS FIRST")
+    assert [(row["scenario"], row["config_hash"], row["version_count"]) for row in found] == [
+        (None, "c", 5),
+        ("map", "c", 6),
+    ]
+    assert [row["drift_state"] for row in found] == ["steady", "worse"]
+    assert found[1]["since_version_name"] == "v5"
+    assert found[1]["explanation"].startswith("level of cpu_app in map: ")

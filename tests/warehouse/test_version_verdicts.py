@@ -151,7 +151,10 @@ def test_missing_data_is_never_normal(writer: Writer) -> None:
         "all": "series_missing", "cpu": "normal", "memory": "series_missing",
     }  # fmt: skip
     assert found["all"]["is_anomalous"] is None
-    assert "rss_app is missing in all runs" in found["all"]["explanation"]
+    assert (
+        "rss_app is missing in all runs; of the rest cpu_app of 2 judged runs together" in found["all"]["explanation"]
+    )
+    assert (found["all"]["series"], found["all"]["repeat_correlation_ratio"]) == ("rss_app", 0.2)
 
 
 def test_nothing_judged_says_why(writer: Writer) -> None:
