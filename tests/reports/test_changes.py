@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from seeds import seeds
 
 from perfreg_assets import bundled
 from perfreg_assets.reports import (
@@ -188,7 +189,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(run_list, "BLOCK_SIZE", 10)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(0, 1))  # of odd ones every step may happen
 def test_after_any_changes_in_any_order_the_pages_to_write_are_those_of_the_full_comparison(
     own_sample, tmp_path, quick, monkeypatch, seed
 ):
@@ -297,7 +298,7 @@ def _version_pages(out) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in (out / "versions").glob("*.html")}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(0))
 def test_lists_that_grew_by_changes_hold_what_lists_made_at_once_hold(own_sample, tmp_path, quick, seed):
     chance, out = random.Random(seed), tmp_path / "reports"
     with own_sample.reading() as reader:
