@@ -20,10 +20,12 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
 LIMIT_S = 900.0
+ANYWAY_S = 10.0
+"""So often a condition is looked at although nothing was published: it may hang on the time."""
 
 
 class Ui:
-    """`perfreg ui` in a folder; `wait_for` polls the published warehouse."""
+    """`perfreg ui` in a folder; `wait_for` looks at the warehouse whenever it was published."""
 
     def __init__(self, folder: Path, **variables: str) -> None:
         self.settings = Settings(warehouse=folder / "perfreg.duckdb")
@@ -60,15 +62,28 @@ class Ui:
     def wait_for(self, what: str, sql: str, holds: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         deadline = time.monotonic() + LIMIT_S
         rows: list[dict[str, Any]] = []
+        looked_at, latest = None, float("-inf")
         while time.monotonic() < deadline:
-            rows = self.rows(sql)
-            if holds(rows):
-                return rows
+            published = self._published()
+            # Each look takes from the processes that are waited for: of six minutes it would be half a minute.
+            if published != looked_at or time.monotonic() - latest >= ANYWAY_S:
+                rows = self.rows(sql)
+                if holds(rows):
+                    return rows
+                looked_at, latest = published, time.monotonic()
             assert self._process.poll() is None, self.log.read_text(errors="replace")[-4000:]
             time.sleep(1.0)
         raise AssertionError(
             f"{what} did not come about; last seen {rows}\n{self.log.read_text(errors='replace')[-6000:]}"
         )
+
+    def _published(self) -> tuple[int, int] | None:
+        """Another one after each publishing; None before the first."""
+        try:
+            found = Warehouse(self.settings.warehouse, lock_timeout_s=30).published.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
     def stop(self) -> int:
         self._process.send_signal(signal.SIGTERM)
