@@ -1,4 +1,4 @@
-"""One project, filled once with the recorded runs the way `perfreg ingest` does it; tests only read from it."""
+"""Projects, filled once with the recorded runs the way `perfreg ingest` does it; tests only read from them."""
 
 from __future__ import annotations
 
@@ -66,23 +66,33 @@ class Site:
         )
 
 
+def _site_in(folder: Path) -> Site:
+    return Site(Settings(warehouse=folder / "perfreg.duckdb", lock_timeout_s=30))
+
+
 @pytest.fixture(scope="session")
 def make_site(tmp_path_factory) -> Callable[[], Site]:
     def make() -> Site:
-        return Site(Settings(warehouse=tmp_path_factory.mktemp("project") / "perfreg.duckdb", lock_timeout_s=30))
+        return _site_in(tmp_path_factory.mktemp("project"))
 
     return make
 
 
-@pytest.fixture(scope="session")
-def recorded(make_site) -> Site:
-    """The seventeen bundled runs, from run folders to pages."""
-    site = make_site()
+def _filled(folder: Path, **settings: str) -> None:
+    site = _site_in(folder)
+    if settings:
+        with site.warehouse.writing() as writer:
+            for name, value in settings.items():
+                settings_table.change(writer, name, value)
     done, refused = site.ingest(demo_runs_dir())
     assert done is not None
-    assert done.failures == []
-    assert refused == []
-    return site
+    assert (done.failures, refused) == ([], [])
+
+
+@pytest.fixture(scope="session")
+def recorded(made_once: Callable[..., Path]) -> Site:
+    """The seventeen bundled runs, from run folders to pages."""
+    return _site_in(made_once("recorded", _filled))
 
 
 @pytest.fixture
@@ -108,19 +118,12 @@ def run_folder(tmp_path) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def demo(make_site) -> Site:
+def demo(made_once: Callable[..., Path]) -> Site:
     """The seventeen bundled runs as `perfreg demo` compares them: paths 0.6 similar or more."""
-    site = make_site()
-    with site.warehouse.writing() as writer:
-        settings_table.change(writer, "path_similarity_minimum", "0.6")
-    done, refused = site.ingest(demo_runs_dir())
-    assert done is not None
-    assert (done.failures, refused) == ([], [])
-    return site
+    return _site_in(made_once("demo", lambda folder: _filled(folder, path_similarity_minimum="0.6")))
 
 
 @pytest.fixture
 def demo_copy(demo, tmp_path) -> Site:
     """One to change."""
-    shutil.copytree(demo.settings.warehouse.parent, tmp_path / "demo")
-    return Site(Settings(warehouse=tmp_path / "demo" / demo.settings.warehouse.name, lock_timeout_s=30))
+    return _site_in(shutil.copytree(demo.settings.warehouse.parent, tmp_path / "demo"))

@@ -260,13 +260,15 @@ def builders() -> SimpleNamespace:
 
 
 @pytest.fixture(scope="session")
-def sample_site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, Path]:
+def sample_site(made_once: Callable[..., Path]) -> tuple[Warehouse, Path]:
     """A filled warehouse and the site built from it. Read both only."""
-    folder = tmp_path_factory.mktemp("site")
-    warehouse = build_sample(folder / "perfreg.duckdb")
-    with warehouse.reading() as reader:
-        build_site(reader, folder / "reports")
-    return warehouse, folder / "reports"
+
+    def fill(folder: Path) -> None:
+        with build_sample(folder / "perfreg.duckdb").reading() as reader:
+            build_site(reader, folder / "reports")
+
+    folder = made_once("site", fill)
+    return Warehouse(folder / "perfreg.duckdb", lock_timeout_s=10.0), folder / "reports"
 
 
 def build_sample(path: Path, **options: object) -> Warehouse:
@@ -281,15 +283,32 @@ def build_sample(path: Path, **options: object) -> Warehouse:
     return warehouse
 
 
+@pytest.fixture(scope="session")
+def copied() -> Callable[[Warehouse, Path], Warehouse]:
+    """Copies a warehouse into another folder, where it may be written to."""
+
+    def copy(original: Warehouse, folder: Path) -> Warehouse:
+        own = Warehouse(folder / "perfreg.duckdb", lock_timeout_s=10.0)
+        shutil.copy(original.path, own.path)
+        shutil.copytree(original.data.root, own.data.root)
+        shutil.copy(original.published, own.published)
+        return own
+
+    return copy
+
+
 @pytest.fixture
-def own_sample(sample_site: tuple[Warehouse, Path], tmp_path: Path) -> Warehouse:
+def own_sample(
+    sample_site: tuple[Warehouse, Path], copied: Callable[[Warehouse, Path], Warehouse], tmp_path: Path
+) -> Warehouse:
     """A filled warehouse that a test may write to."""
-    original = sample_site[0]
-    own = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10.0)
-    shutil.copy(original.path, own.path)
-    shutil.copytree(original.data.root, own.data.root)
-    shutil.copy(original.published, own.published)
-    return own
+    return copied(sample_site[0], tmp_path)
+
+
+@pytest.fixture
+def built(sample_site: tuple[Warehouse, Path], tmp_path: Path) -> Path:
+    """A site of `own_sample` that a test may disturb."""
+    return shutil.copytree(sample_site[1], tmp_path / "reports")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from perfreg_assets.reports import bands, files, loading, run_list, site, site_s
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
-from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.connection import Warehouse, Writer
 
 NOTES_1_1 = "versions/com.example.notes@1.1.0.html"
 """The page of the version of notes-0008 to notes-0015."""
@@ -39,12 +39,6 @@ def _pieces(out: Path, kind: str) -> dict:
     for path in sorted((out / "data").glob(f"{kind}-*.js")):
         found |= json.loads(path.read_text("utf-8").removeprefix("document.currentScript.rows = ").removesuffix(";\n"))
     return found
-
-
-@pytest.fixture
-def built(sample_site, tmp_path) -> Path:
-    """A site of `own_sample` that a test may disturb."""
-    return shutil.copytree(sample_site[1], tmp_path / "reports")
 
 
 def _build(warehouse, out: Path, **options) -> list[str]:
@@ -120,28 +114,26 @@ def _lose_memory(writer: Writer, run_id: str) -> None:
     distances.upsert(writer, list(rows.values()))
 
 
-def test_the_page_of_a_run_without_the_memory_of_its_history_is_not_that_of_a_normal_one(own_sample, tmp_path):
-    page = tmp_path / "reports" / "runs" / "notes-0009.html"
-    _build(own_sample, tmp_path / "reports")
+def test_the_page_of_a_run_without_the_memory_of_its_history_is_not_that_of_a_normal_one(own_sample, built):
+    page = built / "runs" / "notes-0009.html"
     assert '<section class="verdict normal"' in page.read_text("utf-8")
     with own_sample.writing() as writer:
         _lose_memory(writer, "notes-0009")
-    assert "runs/notes-0009.html" in _build(own_sample, tmp_path / "reports")
+    assert "runs/notes-0009.html" in _build(own_sample, built)
     text = page.read_text("utf-8")
     assert '<section class="verdict series_missing"' in text
     assert '<h1 id="headline">Memory is missing from this run although its history has it' in text
     assert "stayed within" not in text
     assert re.search(r'<li class="series_missing"><a href="#series-rss_app" title="Not judged, missing although', text)
     assert re.search(r'<li class="normal"><a href="#series-cpu_', text)
-    row = _pieces(tmp_path / "reports", "runs")["notes-0009"]
+    row = _pieces(built, "runs")["notes-0009"]
     assert row[4] == "series_missing"
     assert "memory.series_missing" in row[5].split()
     assert row[11] == 1
 
 
-def test_a_changed_state_of_an_axis_rewrites_the_page(own_sample, tmp_path):
-    out = tmp_path / "reports"
-    _build(own_sample, out)
+def test_a_changed_state_of_an_axis_rewrites_the_page(own_sample, built):
+    out = built
     with own_sample.writing() as writer:
         writer.execute("UPDATE core.series_definitions SET axis = 'energy' WHERE definition_name = 'rss_app'")
         judged = {row[0] for row in writer.rows("SELECT run_id FROM marts.axis_verdicts WHERE axis = 'energy'")}
@@ -157,9 +149,8 @@ def test_a_second_build_writes_nothing(sample_site):
     assert _stamps(out) == before
 
 
-def test_a_review_rewrites_that_run_and_the_overviews_only(own_sample, tmp_path):
-    out = tmp_path / "reports"
-    _build(own_sample, out)
+def test_a_review_rewrites_that_run_and_the_overviews_only(own_sample, built):
+    out = built
     before = _stamps(out)
     with own_sample.writing() as writer:
         reviews.add(writer, "notes-0010", "accepted", note="new cache")
@@ -171,9 +162,8 @@ def test_a_review_rewrites_that_run_and_the_overviews_only(own_sample, tmp_path)
     assert "new cache" in (out / "runs" / "notes-0010.html").read_text("utf-8")
 
 
-def test_changed_samples_rewrite_the_run_and_those_that_have_it_in_their_history(own_sample, tmp_path):
-    out = tmp_path / "reports"
-    _build(own_sample, out)
+def test_changed_samples_rewrite_the_run_and_those_that_have_it_in_their_history(own_sample, built):
+    out = built
     with own_sample.writing() as writer:
         rows = {one.series: one for one in series.find(writer, ["notes-0003"]).values()}
         own = rows["cpu_app"]
@@ -208,9 +198,8 @@ def test_due_pages_are_those_that_a_build_would_write_and_a_page_says_what_is_ou
     assert "computed again" not in (out / "runs" / "shop-0004.html").read_text("utf-8")
 
 
-def test_the_page_of_a_vanished_run_goes_and_a_deleted_page_comes_back(own_sample, tmp_path):
-    out = tmp_path / "reports"
-    _build(own_sample, out)
+def test_the_page_of_a_vanished_run_goes_and_a_deleted_page_comes_back(own_sample, built):
+    out = built
     (out / "runs" / "gone-0001.html").write_text("a run that was here once")
     (out / "runs" / "shop-0002.html").unlink()
     assert set(_build(own_sample, out)) == {"runs/gone-0001.html", "runs/shop-0002.html"}
@@ -218,49 +207,51 @@ def test_the_page_of_a_vanished_run_goes_and_a_deleted_page_comes_back(own_sampl
     assert (out / "runs" / "shop-0002.html").is_file()
 
 
-def test_changed_templates_rewrite_every_run_page(own_sample, tmp_path, monkeypatch):
-    out = tmp_path / "reports"
-    total = sum(page.startswith("runs/") for page in _build(own_sample, out))
+def test_changed_templates_rewrite_every_run_page(own_sample, built, monkeypatch):
     monkeypatch.setattr(site, "code_hash", lambda: "another release")
-    assert sum(page.startswith("runs/") for page in _build(own_sample, out)) == total
+    again = {page for page in _build(own_sample, built) if page.startswith("runs/")}
+    assert again == {f"runs/{page.name}" for page in built.glob("runs/*.html")}
 
 
 DAMAGES = ["", "[]", '{"format": 99, "runs": {}}', json.dumps({"format": site_state.FORMAT, "runs": 3}), None]
 
 
+@pytest.fixture(scope="module")
+def accepted(sample_site, copied, tmp_path_factory) -> tuple[Warehouse, dict]:
+    """The sample with a review more, and what a site of it holds that was built at once. Read both only."""
+    folder = tmp_path_factory.mktemp("accepted")
+    own = copied(sample_site[0], folder)
+    with own.writing() as writer:
+        reviews.add(writer, "shop-0004", "accepted")
+    _build(own, folder / "clean")
+    return own, _contents(folder / "clean")
+
+
 @pytest.mark.parametrize(("which", "content"), [("head.json", "not json"), *(("runs", one) for one in DAMAGES)])
-def test_a_damaged_state_only_costs_time(own_sample, built, tmp_path, content, which):
-    out, clean = built, tmp_path / "clean"
+def test_a_damaged_state_only_costs_time(accepted, built, content, which):
+    warehouse, clean = accepted
     number = site_state._number("shop-0004")
-    path = out / site_state.FOLDER / (which if which == "head.json" else f"{number:02x}.json")
+    path = built / site_state.FOLDER / (which if which == "head.json" else f"{number:02x}.json")
     path.unlink()
     if content is not None:
         path.write_text(content)
-    with own_sample.writing() as writer:
-        reviews.add(writer, "shop-0004", "accepted")
-    _build(own_sample, out)
-    _build(own_sample, clean)
-    assert _contents(out) == _contents(clean)
-    assert _build(own_sample, out) == []
+    _build(warehouse, built)
+    assert _contents(built) == clean
+    assert _build(warehouse, built) == []
 
 
-def test_a_state_that_is_damaged_without_a_change_of_its_size_is_found(own_sample, built, tmp_path):
-    out, clean = built, tmp_path / "clean"
-    path = out / site_state.FOLDER / f"{site_state._number('shop-0004'):02x}.json"
+def test_a_state_that_is_damaged_without_a_change_of_its_size_is_found(accepted, built):
+    warehouse, clean = accepted
+    path = built / site_state.FOLDER / f"{site_state._number('shop-0004'):02x}.json"
     path.write_text("x" * path.stat().st_size)
-    with own_sample.writing() as writer:
-        reviews.add(writer, "shop-0004", "accepted")
-    with own_sample.reading() as reader:
-        assert "shop-0004" in site.due_pages(reader, out)[0]
-    _build(own_sample, out)
-    _build(own_sample, clean)
-    assert _contents(out) == _contents(clean)
+    with warehouse.reading() as reader:
+        assert "shop-0004" in site.due_pages(reader, built)[0]
+    _build(warehouse, built)
+    assert _contents(built) == clean
 
 
-def test_a_deleted_piece_of_a_list_comes_back_and_a_damaged_one_when_it_changes(own_sample, tmp_path):
-    out, clean = tmp_path / "reports", tmp_path / "clean"
-    _build(own_sample, clean)
-    _build(own_sample, out)
+def test_a_deleted_piece_of_a_list_comes_back_and_a_damaged_one_when_it_changes(own_sample, built, tmp_path):
+    out, clean = built, shutil.copytree(built, tmp_path / "clean")
     for path in (out / "data").glob("*.js"):
         path.unlink()
     with own_sample.reading() as reader:

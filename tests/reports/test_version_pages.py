@@ -210,10 +210,8 @@ def test_versions_are_in_the_order_of_the_mart_with_codes_and_without(own_sample
         assert own == mart == ["1.0.0", "1.1.0", "1.2.0"]
 
 
-def test_another_order_of_versions_and_a_lost_page_make_pages_due(own_sample, tmp_path):
-    out, anew = tmp_path / "reports", tmp_path / "anew"
-    with own_sample.reading() as reader:
-        site.build_site(reader, out)
+def test_another_order_of_versions_and_a_lost_page_make_pages_due(own_sample, built, tmp_path):
+    out, anew = built, tmp_path / "anew"
     lost = version_page("com.example.shop", "1.0.0")
     (out / lost).unlink()
     (out / "versions" / "stranger.html").write_text("of nobody")
@@ -232,10 +230,9 @@ def test_another_order_of_versions_and_a_lost_page_make_pages_due(own_sample, tm
     assert "the version before is 1.1.9" in _shown(_text(out, "com.example.notes", "1.2.0"))
 
 
-def test_a_version_that_an_earlier_build_left_goes_when_everything_is_looked_at(own_sample, tmp_path):
-    out, page = tmp_path / "reports", version_page("com.example.notes", "0.9.9")
+def test_a_version_that_an_earlier_build_left_goes_when_everything_is_looked_at(own_sample, built):
+    out, page = built, version_page("com.example.notes", "0.9.9")
     with own_sample.reading() as reader:
-        site.build_site(reader, out)
         state = SiteState(out)
         state.put_version("com.example.notes", "0.9.9", VersionEntry(page="of old", first="2026-01-01T00:00:00+00:00"))
         state.save()
@@ -245,9 +242,8 @@ def test_a_version_that_an_earlier_build_left_goes_when_everything_is_looked_at(
     assert not SiteState(out).version("com.example.notes", "0.9.9").page
 
 
-def _site_of_other_benchmarks(warehouse, folder):
-    """A site that is whole but for the benchmarks of a version, which were measured anew."""
-    out = folder / "reports"
+def _measure_benchmarks_anew(warehouse, out):
+    """Leaves a site that is whole but for the benchmarks of a version."""
     with warehouse.writing():
         """The first write of a copied warehouse makes its marts anew."""
     with warehouse.reading() as reader:
@@ -255,20 +251,19 @@ def _site_of_other_benchmarks(warehouse, folder):
     with warehouse.writing() as writer:
         writer.execute("UPDATE core.benchmark_distances SET distance = 1000")
         writer.execute("UPDATE core.benchmark_judged SET measured_at = measured_at + INTERVAL 1 SECOND")
-    return out
 
 
-def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sample, tmp_path):
-    out = _site_of_other_benchmarks(own_sample, tmp_path)
+def test_results_of_benchmarks_make_their_versions_page_new_and_no_other(own_sample, built):
+    _measure_benchmarks_anew(own_sample, built)
     with own_sample.reading() as reader:
-        written = site.build_benchmark_pages(reader, out)
+        written = site.build_benchmark_pages(reader, built)
         assert [page for page in written if page.startswith("versions/")] == ["versions/com.example.notes@1.0.0.html"]
-        assert site.due_pages(reader, out) == ([], False)
+        assert site.due_pages(reader, built) == ([], False)
 
 
-def test_benchmarks_count_as_shown_when_the_page_is_written_not_before(own_sample, tmp_path, monkeypatch):
+def test_benchmarks_count_as_shown_when_the_page_is_written_not_before(own_sample, built, monkeypatch):
     """A build that dies at the page leaves it to the next one."""
-    out = _site_of_other_benchmarks(own_sample, tmp_path)
+    _measure_benchmarks_anew(own_sample, built)
     write = version_site.write
 
     def full(path, text):
@@ -278,10 +273,10 @@ def test_benchmarks_count_as_shown_when_the_page_is_written_not_before(own_sampl
 
     monkeypatch.setattr(version_site, "write", full)
     with own_sample.reading() as reader, pytest.raises(OSError, match="No space left"):
-        site.build_benchmark_pages(reader, out)
+        site.build_benchmark_pages(reader, built)
     monkeypatch.setattr(version_site, "write", write)
     with own_sample.reading() as reader:
-        assert "versions/com.example.notes@1.0.0.html" in site.build_site(reader, out)
+        assert "versions/com.example.notes@1.0.0.html" in site.build_site(reader, built)
 
 
 def test_a_clock_that_was_set_back_keeps_no_build_waiting(tmp_path, monkeypatch):
