@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from perfreg_assets.catalogue import definition_of
+from perfreg_assets.methods.samples import SHORTEST
 from perfreg_assets.methods.states import StatePath
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -34,7 +35,6 @@ REQUIRED = {
     "anomaly_start_s": pa.types.is_list,
     "anomaly_end_s": pa.types.is_list,
 }
-SHORTEST_SERIES = 8
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ def _row(raw: dict[str, Any], where: str) -> LabelledSeries:
         if raw[name] is None:
             raise Rejected(Reason.DATASET_INVALID, f"{name} is missing in {where}")
     values = np.array(raw["values"], dtype=np.float64)
-    if len(values) < SHORTEST_SERIES or not np.isfinite(values).all():
-        raise Rejected(Reason.DATASET_INVALID, f"values of {where} are fewer than {SHORTEST_SERIES} or not finite")
+    if len(values) < SHORTEST or not np.isfinite(values).all():
+        raise Rejected(Reason.DATASET_INVALID, f"values of {where} are fewer than {SHORTEST} or not finite")
     if not (raw["interval_s"] > 0 and math.isfinite(raw["interval_s"])):
         raise Rejected(Reason.DATASET_INVALID, f"interval_s of {where} is {raw['interval_s']}")
     starts, ends = raw["anomaly_start_s"] or [], raw["anomaly_end_s"] or []

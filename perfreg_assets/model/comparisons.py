@@ -227,12 +227,7 @@ def _families(
         planned[run_id] = []
         for name in judged_names(settings):
             target = facts.hashes.get((run_id, name))
-            having = [
-                row
-                for one in known
-                for row in [facts.hashes.get((one, name))]
-                if row is not None and row.is_there and row.sample_count >= SHORTEST
-            ]
+            having = [row for one in known for row in [facts.hashes.get((one, name))] if row and not _missing(row)]
             is_in_run = target is not None and target.is_there
             if name not in settings.judged_series and not is_in_run and not having:
                 continue
@@ -312,12 +307,12 @@ def _few_of_any_path(count: int, settings: Settings) -> tuple[str, str | None] |
 
 
 def _missing(target: series_table.SeriesHash | None) -> tuple[str, str | None] | None:
-    if target is not None and target.is_there and target.sample_count >= SHORTEST:
-        return None
-    if target is not None and target.is_there and target.sample_count > 0:
+    if target is None or not target.is_there or not target.sample_count:
+        return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
+    if target.sample_count < SHORTEST:
         have = f"The session has {target.sample_count} samples of {target.interval_s:g} s"
         return "series_missing", f"{have}, {SHORTEST} are needed to judge; a smaller interval_s gives more."
-    return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
+    return None
 
 
 def _few(history_size: int, of: int, settings: Settings) -> tuple[str, str | None] | None:
