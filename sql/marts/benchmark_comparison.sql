@@ -25,14 +25,14 @@ FROM (
         results.result_name,
         results.unit,
         results.worse,
-        avg(results.log_score ORDER BY results.log_score) FILTER (WHERE results.version_name = a) AS log_a,
-        avg(results.log_score ORDER BY results.log_score) FILTER (WHERE results.version_name = b) AS log_b,
-        count(*) FILTER (WHERE results.version_name = a) AS launches_a,
-        count(*) FILTER (WHERE results.version_name = b) AS launches_b
+        avg(results.log_score ORDER BY results.log_score) FILTER (WHERE results.version_name = a::VARCHAR) AS log_a,
+        avg(results.log_score ORDER BY results.log_score) FILTER (WHERE results.version_name = b::VARCHAR) AS log_b,
+        count(*) FILTER (WHERE results.version_name = a::VARCHAR) AS launches_a,
+        count(*) FILTER (WHERE results.version_name = b::VARCHAR) AS launches_b
     FROM (
         SELECT given.* EXCLUDE (launch_scores), ln(unnest(given.launch_scores)) AS log_score
         FROM marts.benchmark_results AS given
-        WHERE given.is_adequate AND given.version_name IN (a, b)
+        WHERE given.is_adequate AND given.version_name IN (a::VARCHAR, b::VARCHAR)
     ) AS results
     GROUP BY results.app, results.device, results.variant, results.runner, results.result_name, results.unit, results.worse
 ) AS sides

@@ -56,4 +56,4 @@ FROM (
 ) AS compared
 WHERE len(compared.pairs) > 0;
 
-COMMENT ON VIEW marts.energy_accuracy IS 'A row is a run whose device measured the rails of its cores, and how the estimate compares with them second by second: ratio of the sums, correlation, and mean absolute share by which it is off.';
+COMMENT ON VIEW marts.energy_accuracy IS 'A row is a run whose device measured the rails of its cores, and how the estimate compares with them interval by interval of the grid: ratio of the sums, correlation, and mean absolute share by which it is off.';

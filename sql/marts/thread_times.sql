@@ -16,4 +16,4 @@ FROM core.thread_times AS times
 JOIN core.runs AS runs ON runs.run_no = times.run_no
 JOIN core.thread_time_values AS stored ON stored.values_file = times.values_file AND stored.run_id = times.run_id;
 
-COMMENT ON VIEW marts.thread_times IS 'A row is a thread of a run (all threads of one name together, numbers in names being #) in a state, with the time it spent in it by second. Over thread_state running the seconds of a run add up to cpu_total, with is_app to cpu_app.';
+COMMENT ON VIEW marts.thread_times IS 'A row is a thread of a run (all threads of one name together, numbers in names being #) in a state, with the time it spent in it by second. Over thread_state running the seconds of a run, divided by the width of an interval (interval_s), add up to cpu_total, with is_app to cpu_app.';
