@@ -26,7 +26,6 @@ from perfreg_assets.reports.data import (
 )
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
-from perfreg_assets.warehouse import runs
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.key_conditions import among
@@ -281,23 +280,22 @@ def load_medians(
 def _judged(
     reader: Reader, version_of: dict[str, str]
 ) -> tuple[dict[str, dict[str, SeriesCell]], dict[str, int], dict[tuple[str, str], OfRun]]:
-    """Version → series → what the verdicts of its runs say that nobody left out; how many of its runs are anomalous as
-    a whole; (run, series) → what its own verdict says."""
+    """Version → series → what its runs' verdicts say; how many of its runs are anomalous as a whole; (run, series) →
+    what its own verdict says."""
     anomalous: dict[str, int] = defaultdict(int)
     of_run: dict[tuple[str, str], OfRun] = {}
     judged: dict[tuple[str, str], list[tuple[str, OfRun]]] = defaultdict(list)
     lacking: dict[tuple[str, str], int] = defaultdict(int)
     for ids in grouped(reader, version_of):
-        counted = runs.counted(reader, ids)
         for run_id, series, state, is_anomalous, ratio, missing in reader.rows(_JUDGED.format(of=of(reader, ids))):
             version = version_of[run_id]
             if series == RUN_LEVEL:
                 anomalous[version] += bool(is_anomalous)
                 for name in missing or ():
-                    lacking[version, name] += run_id in counted
+                    lacking[version, name] += 1
             else:
                 of_run[run_id, series] = own = None if ratio is None else max(ratio, 0.0), is_anomalous
-                judged[version, series] += [(state, own)] if run_id in counted else []
+                judged[version, series].append((state, own))
     found: dict[str, dict[str, SeriesCell]] = {version: {} for version in version_of.values()}
     for (version, series), verdicts in judged.items():
         found[version][series] = _cell(verdicts, lacking[version, series])

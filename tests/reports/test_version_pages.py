@@ -53,8 +53,18 @@ def test_there_is_a_page_per_version_and_it_says_what_the_marts_say(sample_site)
     }
     tones = {verdicts[app, version, "all"][0] for app, version, *_ in versions}
     assert tones >= {"anomalous", "normal", "not_enough_history"}
+    with warehouse.reading() as reader:
+        left_out = {
+            (app, version)
+            for app, version in reader.rows(
+                "SELECT DISTINCT app, version_name FROM core.runs WHERE NOT is_quarantined "
+                "AND run_no NOT IN (SELECT run_no FROM marts.counted_runs)"
+            )
+        }
+    assert left_out
     for app, version, count, anomalous in versions:
         text = _text(out, app, version)
+        assert ("Runs that are left out of the verdict are counted here" in text) == ((app, version) in left_out)
         state, explanation = verdicts[app, version, "all"]
         assert f'<section class="verdict {state}"' in text
         assert explanation in _shown(text)
