@@ -172,6 +172,9 @@ def test_an_added_profile_is_put_on_the_devices_runs(ingested, tmp_path):
     assert json.loads(run("energy", "p7-1", "--format", "json", warehouse=ingested).stdout) == before
     unknown = run("profiles", "remove", "cheetah", warehouse=ingested, status=1)
     assert "none was added as cheetah" in unknown.stderr
+    nowhere = tmp_path / "typo.duckdb"
+    assert "does not exist" in run("profiles", "remove", "cheetah", warehouse=nowhere, status=1).stderr
+    assert not nowhere.exists()
     (listed,) = (
         one
         for one in json.loads(run("profiles", "list", "--format", "json", warehouse=ingested).stdout)

@@ -319,25 +319,24 @@ def add_profile(settings: Settings, path: Path, device: str) -> None:
 def remove_profile(settings: Settings, name: str) -> None:
     """Takes back a profile that was added, by its device, file or id. What was added for the device before holds again,
     else what the installation brings; traces of runs that were estimated by it are read again."""
-    from perfreg_assets.model.profile_shelf import installed
+    from perfreg_assets.model.profile_shelf import offered_for
     from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.traces.profile_choice import BUNDLED
     from perfreg_assets.warehouse import power_profiles
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_warehouse
 
+    require_warehouse(settings)
     with Warehouse.of(settings).writing() as writer:
         row = power_profiles.find_added(writer, name)
         if row is None:
             raise Rejected(Reason.PROFILE_UNKNOWN, f"none was added as {name}")
         outdated = power_profiles.remove(writer, row)
-        others = {one.device_name: one.profile_name for one in power_profiles.of_devices(writer)}
-    device = row.device_name or ""
-    if device in others:
-        now = f"{others[device]} holds from now on"
-    elif device in installed():
-        now = f"the installation's {installed()[device].name} holds from now on"
-    else:
-        now = "none is known of it now"
-    terminal.say(f"{row.profile_name} is no longer the profile of {device}; {now}; {_read_again(outdated)}")
+        device = row.device_name or ""
+        now = offered_for(writer, settings, device)
+    whose = "the installation's " if now is not None and now.origin == BUNDLED else ""
+    told = "none is known of it now" if now is None else f"{whose}{now.name} holds from now on"
+    terminal.say(f"{row.profile_name} is no longer the profile of {device}; {told}; {_read_again(outdated)}")
     bring_up_to_date(settings)
 
 

@@ -21,8 +21,6 @@ from perfreg_assets.warehouse.runs import RunRow
 
 OF_THE_DEVICE = "device"
 """The value of the setting `power_profile` that forces none."""
-REMOVED = "removed"
-"""Where a profile came from that was added, and removed again."""
 _FREQUENCIES = "cpu_frequencies_khz"  # in run.json: {"0": [300000, …], "4": […]}, by policy
 
 
@@ -112,6 +110,11 @@ def installed() -> Mapping[str, Offered]:
     return {path.stem: Offered(path.read_bytes(), path.name, path.stem, BUNDLED) for path in files}
 
 
+def offered_for(reader: Reader, settings: Settings, device: str) -> Offered | None:
+    """What was added for a device, else what the installation brings for it; None where neither is there."""
+    return {**installed(), **load(reader, settings).added}.get(device)
+
+
 def of_device(reader: Reader, settings: Settings, device: str) -> tuple[PowerProfile, bytes, str, str]:
     """(profile, content, name, origin as it is stored) of what was added for a device, else of what the installation
     brings.
@@ -119,7 +122,7 @@ def of_device(reader: Reader, settings: Settings, device: str) -> tuple[PowerPro
     Raises:
         Rejected: PROFILE_MISSING.
     """
-    offered = {**installed(), **load(reader, settings).added}.get(device)
+    offered = offered_for(reader, settings, device)
     if offered is None:
         raise Rejected(Reason.PROFILE_MISSING, f"device {device}")
     profile = parse_profile(offered.content, offered.name, nominal_voltage_v=settings.nominal_voltage_v)
@@ -145,7 +148,7 @@ def known_profiles(reader: Reader | None, settings: Settings) -> list[KnownProfi
     volts = settings.nominal_voltage_v
     for row, run_count in power_profiles.listing(reader) if reader is not None else ():
         profile = parse_profile(row.content.encode(), row.profile_name, nominal_voltage_v=volts)
-        origin = row.profile_origin if row.removed_at is None else REMOVED
+        origin = row.profile_origin if row.removed_at is None else power_profiles.REMOVED
         found[row.profile_id] = KnownProfile(profile, row.profile_name, row.device_name, origin, run_count)
     for one in installed().values():
         profile = parse_profile(one.content, one.name, nominal_voltage_v=volts)

@@ -13,6 +13,8 @@ from perfreg_assets.warehouse.rows import Table, insert, load, now_utc, to_arrow
 
 ADDED, RUN_FOLDER, BUNDLED = "added", "run_folder", "bundled"
 """Where a stored profile came from."""
+REMOVED = "removed"
+"""What is said in place of ADDED of one that somebody took back."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ SELECT
     marts.excess_ratio_at(decided.score, decided.q1, decided.q3, decided.omega) AS excess_ratio,
     decided.improvement,
     decided.decisive.series AS series,
-    CASE WHEN decided.state IN ('anomalous', 'improved', 'normal') THEN decided.decisive.correlation ELSE decided.scored.correlation END AS repeat_correlation_ratio,
+    decided.told.correlation AS repeat_correlation_ratio,
     concat(
         CASE WHEN decided.axis = 'all' THEN 'The version as a whole' ELSE decided.axis END,
         CASE decided.state
@@ -37,8 +37,7 @@ SELECT
         END,
         CASE WHEN decided.score IS NULL THEN '' ELSE concat(
             format(
-                '{} of {} judged {} together {} {:.4g}',
-                CASE WHEN decided.state IN ('anomalous', 'improved', 'normal') THEN decided.decisive.series ELSE decided.scored.series END, decided.judged_count,
+                '{} of {} judged {} together {} {:.4g}', decided.told.series, decided.judged_count,
                 CASE WHEN decided.judged_count = 1 THEN 'run' ELSE 'runs' END,
                 CASE WHEN decided.scale = 'score' THEN 'score' ELSE 'have the middle excess' END,
                 CASE WHEN decided.state = 'improved' THEN decided.improvement ELSE decided.score END
@@ -105,10 +104,13 @@ FROM (
                 parts.series
             )
         ) AS decisive,
-        -- Whose score is told: it is another one where the one that decides has none.
-        arg_min(
-            {'series': parts.series, 'correlation': parts.repeat_correlation}, (-parts.score, parts.series)
-        ) FILTER (WHERE parts.score IS NOT NULL) AS scored
+        -- Whose score is told: the one that decides has none where it is missing.
+        CASE
+            WHEN state = 'series_missing' THEN arg_min(
+                {'series': parts.series, 'correlation': parts.repeat_correlation}, (-parts.score, parts.series)
+            ) FILTER (WHERE parts.score IS NOT NULL)
+            ELSE decisive
+        END AS told
     FROM (
         SELECT
             combined.*,
