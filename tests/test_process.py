@@ -118,16 +118,16 @@ def test_loading_the_definitions_loads_nothing_that_only_some_steps_need():
     program = "import sys, perfreg_assets.definitions; print(*sorted(sys.modules))"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     loaded = {name.split(".")[0] for name in ended.stdout.split()}
-    assert not loaded & {"adbutils", "matplotlib", "sklearn", "tslearn", "stumpy", "plotly"}
-    assert "scipy.optimize" not in ended.stdout.split()
+    assert not loaded & {"adbutils", "matplotlib", "numba", "pandas", "scipy", "sklearn", "tslearn", "stumpy", "plotly"}
 
 
-def test_a_command_takes_runs_in_without_pandas(tmp_path):
-    """pyarrow alone would load it: a twentieth of a run's CPU."""
+def test_a_command_takes_runs_in_without_what_nothing_here_needs(tmp_path):
+    """pyarrow alone would load pandas, numba alone scipy's linear algebra: a twentieth of a run's CPU each."""
     runs = Path(__file__).parent / "data" / "sessions"
     program = f"""
 import atexit, sys
-atexit.register(lambda: print("pandas" in sys.modules))
+wanted = ("numba.np.arraymath", "pandas", "scipy.linalg")
+atexit.register(lambda: print([name for name in wanted if name in sys.modules]))
 sys.argv = ["perfreg", "ingest", *{[str(runs / name) for name in ("notes-000", "notes-001")]}]
 from perfreg_assets.cli import run
 run()
@@ -138,13 +138,13 @@ run()
         env=os.environ | places,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines()[-1] == "False"
+    assert ended.stdout.splitlines()[-1] == "['numba.np.arraymath']"
 
 
 def test_who_imports_pandas_in_a_commands_process_finds_it():
     program = """
-from perfreg_assets.cli import without_pandas
-without_pandas.let_pyarrow_do()
+from perfreg_assets.cli import lean_imports
+lean_imports.let_pyarrow_do()
 import pyarrow as pa, sys
 pa.table({"run": ["a", None], "sizes": [[1], [2, 3]]}).column("sizes").combine_chunks().flatten().to_numpy()
 print("pandas" in sys.modules, type(pa.__spec__.loader).__name__)
@@ -153,6 +153,29 @@ print(pd.DataFrame({"mean": [1.0]}).mean().iloc[0], pa.table({"mean": [2.5]}).to
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.splitlines() == ["False SourceFileLoader", "1.0 2.5"]
+
+
+def test_who_imports_scipys_linear_algebra_in_a_commands_process_finds_it():
+    program = """
+from perfreg_assets.cli import lean_imports
+lean_imports.let_numba_do()
+import numba.np.arraymath, sys
+print("scipy.linalg" in sys.modules, type(numba.np.arraymath.__spec__.loader).__name__)
+import scipy.linalg, sklearn.neighbors
+print(scipy.linalg.det([[2.0]]))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.splitlines() == ["False SourceFileLoader", "2.0"]
+
+
+def test_importing_the_definitions_leaves_numba_its_linear_algebra():
+    program = """
+import perfreg_assets.definitions, numba, numpy as np
+multiplied = numba.njit(lambda one, other: one @ other)
+print(multiplied(np.ones((2, 2)), np.ones((2, 2)))[0, 0])
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "2.0\n"
 
 
 def test_importing_the_definitions_leaves_pyarrow_and_pandas_as_they_are():

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 
-from perfreg_assets.cli import closed_streams, interruption, output, without_pandas
+from perfreg_assets.cli import closed_streams, interruption, lean_imports, output
 from perfreg_assets.cli.root import main
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -24,7 +24,8 @@ def run() -> None:
     """The console script `perfreg`."""
     closed_streams.open_again()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
-    without_pandas.let_pyarrow_do()
+    lean_imports.let_pyarrow_do()
+    lean_imports.let_numba_do()
     interruption.allow()
     output.watch()
     try:

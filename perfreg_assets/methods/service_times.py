@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfreg_assets.methods.call_trees import CallTrees
-from perfreg_assets.methods.line_scanner import NO_TIME
+from perfreg_assets.methods.line_fields import NO_TIME
 
 SLOWEST = 10
 WINDOW_S = 60.0

@@ -51,7 +51,8 @@ def warm_up_call_logs(write: Callable[[str], None] | None = None) -> None:
         write: see `jit.compilation_notice`.
     """
     from perfreg_assets.methods.call_trees import Calls, build_trees  # noqa: PLC0415  (not for who judges runs)
-    from perfreg_assets.methods.line_scanner import IGNORED, NONE, Layout, Scanner  # noqa: PLC0415
+    from perfreg_assets.methods.line_fields import IGNORED, NONE  # noqa: PLC0415
+    from perfreg_assets.methods.line_scanner import Layout, Scanner  # noqa: PLC0415
 
     with compilation_notice(write):
         literals = np.frombuffer(b" ", np.uint8)

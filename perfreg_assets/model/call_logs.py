@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from perfreg_assets.methods.call_trees import INCOMPLETE_RATIO, CallTrees, build_trees, incomplete_ratio
 from perfreg_assets.methods.causes import MethodCause, rank_methods
-from perfreg_assets.methods.line_scanner import NO_TIME
+from perfreg_assets.methods.line_fields import NO_TIME
 from perfreg_assets.methods.method_uses import MethodScore, MethodUse, Profile, method_scores, method_uses, profile_of
 from perfreg_assets.methods.service_times import (
     WINDOW_S,

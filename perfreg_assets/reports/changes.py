@@ -24,6 +24,7 @@ from perfreg_assets.reports.site_state import Entry, SiteState
 from perfreg_assets.warehouse import run_conditions, run_numbers, stamps
 from perfreg_assets.warehouse.connection import Reader
 
+_NOWHERE = ("", "")
 SETTLED_NS = 50_000_000
 """A folder that changed less than this ago may change again without its time stamp saying so."""
 
@@ -39,7 +40,6 @@ class Changes:
         candidates: runs whose pages may come out different.
         touched: those of them whose history changed in a run, besides the changed ones.
         strangers: files among the run pages that are no run's.
-        runs: those of the changed ones that are there, where they were loaded.
     """
 
     totals: stamps.Totals
@@ -49,7 +49,6 @@ class Changes:
     candidates: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     strangers: list[str] = field(default_factory=list)
-    runs: dict[str, Run] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +77,12 @@ def find(
         found.candidates = set(found.stamps)
         found.strangers = _strangers(out_dir, {f"{page_name(run_id)}.html" for run_id in found.candidates})
         return found
-    found.runs = loading.load_runs(reader, sorted(found.stamps))
     found.touched = loading.load_dependents(reader, sorted(found.stamps))
     known = state.head.due
     found.candidates = {
         *found.stamps,
         *found.touched,
-        *_beside(state, order, found),
+        *_beside(reader, state, order, found),
         *(run_id for run_id in {*due, *known} if due.get(run_id) != known.get(run_id)),
     }
     if state.head.runs_changed == 0 or folder_changed(out_dir / "runs") != state.head.runs_changed:
@@ -125,22 +123,32 @@ def _everything(reader: Reader, state: SiteState) -> dict[str, int]:
     return {run_id: new.get(run_id, 0) for run_id in {*new, *(run_id for run_id, _ in state.items())}}
 
 
-def _beside(state: SiteState, order: RunOrder, changes: Changes) -> set[str]:
+_PLACES = "SELECT run_id, app, started_at FROM core.runs WHERE NOT is_quarantined AND {of}"
+
+
+def _beside(reader: Reader, state: SiteState, order: RunOrder, changes: Changes) -> set[str]:
     """Runs whose page names a place where a changed run stands or stood."""
+    now = {
+        run_id: _place(app, started)
+        for ids in run_conditions.grouped(reader, sorted(changes.stamps))
+        for run_id, app, started in reader.rows(_PLACES.format(of=run_conditions.of(reader, ids)))
+    }
     found: set[str] = set()
     for run_id in changes.stamps:
-        now, before = place(changes.runs.get(run_id)), state.get(run_id)
-        for app, started in {now, (before.app, before.started)}:
+        before = state.get(run_id)
+        for app, started in {now.get(run_id, _NOWHERE), (before.app, before.started)}:
             if app:
                 found.update(order.touched(app, datetime.fromisoformat(started), run_id))
     return found
 
 
-def place(run: Run | None) -> tuple[str, str]:
+def _place_of(run: Run | None) -> tuple[str, str]:
     """(app, when it started) of a run that has neighbours; two empty texts of one that has none."""
-    if run is None or run.state == "quarantined" or run.app is None or run.started_at is None:
-        return "", ""
-    return run.app, run.started_at.isoformat()
+    return _NOWHERE if run is None or run.state == "quarantined" else _place(run.app, run.started_at)
+
+
+def _place(app: str | None, started: datetime | None) -> tuple[str, str]:
+    return _NOWHERE if app is None or started is None else (app, started.isoformat())
 
 
 def late_pages(
@@ -157,8 +165,8 @@ def late_pages(
     for known in reversed(list(run_conditions.grouped(reader, changes.candidates))):
         group = known[::-1]
         own = {run_id: changes.stamps.get(run_id, state.get(run_id).stamp) for run_id in group}
-        runs = changes.runs | loading.load_runs(reader, [run_id for run_id in group if run_id not in changes.runs])
-        runs = {run_id: runs[run_id] for run_id in group}
+        known_runs = loading.load_runs(reader, group)
+        runs = {run_id: known_runs[run_id] for run_id in group}
         prints = loading.run_fingerprints(reader, runs, order, own)
         late = []
         for run_id, run in runs.items():
@@ -176,7 +184,7 @@ def gone(reader: Reader, changes: Changes) -> list[str]:
 
 def noted(entry: Entry, run: Run) -> Entry:
     """The entry with the run's place as it is now."""
-    app, started = place(run)
+    app, started = _place_of(run)
     return replace(entry, app=app, version=(run.version_name or "") if app else "", started=started)
 
 

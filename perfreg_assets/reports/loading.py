@@ -217,8 +217,8 @@ def load_details(
     order, similarities = order or RunOrder(reader), similarities or PathSimilarities()
     runs = load_runs(reader, ids) if runs is None else runs
     beside = {run_id: order.beside(run_id, run.app) for run_id, run in runs.items()}
-    tables = _Tables.load(reader, ids)
-    histories = _histories(reader, ids, tables.verdicts)
+    judged = _judged(reader, ids)
+    histories = _histories(reader, judged)
     for history_of, history in histories.items():
         for member in history.members:
             if member.similarity is not None:
@@ -245,14 +245,16 @@ def load_details(
             run_id,
             [m.run_id for m in chosen.chosen] if chosen else [],
             measurements,
-            tables.verdicts[run_id],
-            tables.distances,
+            judged[run_id].verdicts,
+            judged[run_id].distances,
         )
         details.append(
             RunDetail(
                 run=runs[run_id],
-                run_verdict=tables.verdicts[run_id].get(RUN_LEVEL),
-                series=_series_views(run_id, arrays, chosen, tables, {metric.name for metric in metrics}, steps),
+                run_verdict=judged[run_id].verdicts.get(RUN_LEVEL),
+                series=_series_views(
+                    run_id, arrays, chosen, judged[run_id], {metric.name for metric in metrics}, steps
+                ),
                 metrics=metrics,
                 path=steps.get(run_id, ()),
                 history=chosen,
@@ -270,12 +272,12 @@ def load_details(
 
 def load_series_view(reader: Reader, run_id: str, series: str) -> SeriesView:
     """One judged series of a run with its history, as its page has it, and nothing else of the run."""
-    tables = _Tables.load(reader, [run_id])
-    chosen = _histories(reader, [run_id], tables.verdicts).get(run_id)
+    judged = _judged(reader, [run_id])
+    chosen = _histories(reader, judged).get(run_id)
     members = [member.run_id for member in chosen.chosen] if chosen else []
     arrays = _series_arrays(reader, [run_id, *members], series)
     steps = _paths(reader, [run_id, *members]) if chosen is not None and chosen.way == "any_path" else {}
-    views = _series_views(run_id, arrays, chosen, tables, set(), steps)
+    views = _series_views(run_id, arrays, chosen, judged[run_id], set(), steps)
     return next(view for view in views if view.name == series)
 
 
@@ -308,20 +310,18 @@ def _attachments(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Attac
     return found
 
 
-def _histories(
-    reader: Reader, run_ids: Sequence[str], verdicts: Mapping[str, Mapping[str, Verdict]]
-) -> dict[str, History]:
+def _histories(reader: Reader, judged: Mapping[str, _Judged]) -> dict[str, History]:
     """What each run is compared with by the detector of its verdict."""
     candidates: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(reader, run_ids))):
+    for run_id, *facts in reader.rows(_CANDIDATES.format(of=of(reader, judged))):
         candidates[run_id].append(tuple(facts))
     found = {}
     for row in reader.dicts(
         "SELECT run_id, state, way, history_size, history_maximum, history_minimum, similarity_minimum, "
         "candidate_count, excluded_counts::VARCHAR AS excluded_counts "
-        f"FROM marts.history_states WHERE {of(reader, run_ids)}"
+        f"FROM marts.history_states WHERE {of(reader, judged)}"
     ):
-        verdict = verdicts.get(row["run_id"], {}).get(RUN_LEVEL)
+        verdict = judged[row["run_id"]].verdicts.get(RUN_LEVEL)
         way = row["way"] if verdict is None else detection.way_of(detection.definition_of(verdict.detector), row["way"])
         members = [
             HistoryMember(
@@ -351,32 +351,41 @@ def _histories(
     return found
 
 
-@dataclass(slots=True)
-class _Tables:
-    """Rows of some runs, by run and series."""
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What is stored of a run besides its samples, by series."""
 
-    verdicts: dict[str, dict[str, Verdict]]
-    distances: dict[tuple[str, str], tuple[Distances, ...]]
-    barycenters: dict[tuple[str, str], tuple[str, np.ndarray | None]]
-    profiles: dict[tuple[str, str], Profile]
-    discords: dict[tuple[str, str], tuple[Discord, ...]]
-    places: dict[tuple[str, str], Place]
-    explained: dict[tuple[str, str], tuple[Explained, ...]]
+    verdicts: Mapping[str, Verdict]
+    distances: Mapping[str, tuple[Distances, ...]]
+    barycenters: Mapping[str, tuple[str, np.ndarray | None]]
+    profiles: Mapping[str, Profile]
+    discords: Mapping[str, tuple[Discord, ...]]
+    places: Mapping[str, Place]
+    explained: Mapping[str, tuple[Explained, ...]]
 
-    @classmethod
-    def load(cls, reader: Reader, ids: list[str]) -> _Tables:
-        verdicts: dict[str, dict[str, Verdict]] = defaultdict(dict)
-        for verdict in load_verdicts(reader, ids):
-            verdicts[verdict.run_id][verdict.series] = verdict
-        return cls(
-            verdicts,
-            _distances(reader, ids),
-            _barycenters(reader, ids),
-            _profiles(reader, ids),
-            load_discords(reader, ids),
-            _places(reader, ids),
-            load_explained(reader, ids),
-        )
+
+def _judged(reader: Reader, run_ids: Sequence[str]) -> dict[str, _Judged]:
+    """Of each of some runs; the picture of one and its page have the same."""
+
+    def load(ids: list[str]) -> dict[str, _Judged]:
+        verdicts = {(one.run_id, one.series): one for one in load_verdicts(reader, ids)}
+        tables = [
+            _by_run(table)
+            for table in (
+                *(verdicts, _distances(reader, ids), _barycenters(reader, ids), _profiles(reader, ids)),
+                *(load_discords(reader, ids), _places(reader, ids), load_explained(reader, ids)),
+            )
+        ]
+        return {run_id: _Judged(*(table.get(run_id, {}) for table in tables)) for run_id in ids}
+
+    return rows_of(reader, _judged, run_ids, load)
+
+
+def _by_run(table: Mapping[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for (run_id, series), rows in table.items():
+        found[run_id][series] = rows
+    return found
 
 
 def _distances(reader: Reader, ids: list[str]) -> dict[tuple[str, str], tuple[Distances, ...]]:
@@ -447,19 +456,17 @@ def _series_views(
     run_id: str,
     arrays: Mapping[str, Mapping[str, SeriesRow]],
     history: History | None,
-    tables: _Tables,
+    judged: _Judged,
     metrics: set[str],
     steps: Mapping[str, Sequence[PathStep]],
 ) -> tuple[SeriesView, ...]:
     own = arrays.get(run_id, {})
-    verdicts = tables.verdicts[run_id]
-    names = sorted({*own, *verdicts} - metrics - {RUN_LEVEL})
+    names = sorted({*own, *judged.verdicts} - metrics - {RUN_LEVEL})
     views = []
     for name in names:
         array = own.get(name)
-        verdict = verdicts.get(name)
-        key = (run_id, name)
-        barycenter_id, barycenter = tables.barycenters.get(key, (None, None))
+        verdict = judged.verdicts.get(name)
+        barycenter_id, barycenter = judged.barycenters.get(name, (None, None))
         values = array.values if array else None
         views.append(
             SeriesView(
@@ -474,11 +481,11 @@ def _series_views(
                 barycenter=barycenter,
                 barycenter_id=barycenter_id,
                 band=_band(name, run_id, arrays, history, steps) if history is not None else None,
-                distances=tables.distances.get(key, ()),
-                profile=tables.profiles.get(key) if verdict is not None and verdict.is_anomalous else None,
-                discords=tables.discords.get(key, ()),
-                place=tables.places.get(key),
-                explained=tables.explained.get(key, ()),
+                distances=judged.distances.get(name, ()),
+                profile=judged.profiles.get(name) if verdict is not None and verdict.is_anomalous else None,
+                discords=judged.discords.get(name, ()),
+                place=judged.places.get(name),
+                explained=judged.explained.get(name, ()),
                 history=_history_values(name, arrays, history) if verdict is not None else (),
             )
         )

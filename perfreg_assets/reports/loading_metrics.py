@@ -46,12 +46,13 @@ def metric_views(
     members: Sequence[str],
     measurements: Mapping[str, Mapping[str, Measured]],
     verdicts: Mapping[str, Verdict],
-    distances: Mapping[tuple[str, str], tuple[Distances, ...]],
+    distances: Mapping[str, tuple[Distances, ...]],
 ) -> tuple[MetricView, ...]:
     """What is known of each metric that the run has a row of, or of which it has a verdict because its history has.
 
     Args:
         members: ids of the history's runs, latest first.
+        verdicts, distances: of the run, by series.
     """
     own = measurements.get(run_id, {})
     others = [measurements.get(member, {}) for member in members]
@@ -64,7 +65,7 @@ def metric_views(
             for row in (other.get(name) for other in others)
             if row is not None and row.value is not None and row.definition.unit == definition.unit
         )
-        verdict, measured = verdicts.get(name), distances.get((run_id, name), ())
+        verdict, measured = verdicts.get(name), distances.get(name, ())
         views.append(
             MetricView(
                 name=name,

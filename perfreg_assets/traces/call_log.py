@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfreg_assets.methods.call_trees import Calls
-from perfreg_assets.methods.line_scanner import (
+from perfreg_assets.methods.line_fields import (
     CALL,
     DECIMAL_COMMA,
     LABEL,
@@ -38,9 +38,8 @@ from perfreg_assets.methods.line_scanner import (
     STATUS_COUNT,
     TRANSACTION,
     UNFIT,
-    Found,
-    Scanner,
 )
+from perfreg_assets.methods.line_scanner import Found, Scanner
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.call_log_template import Template
 from perfreg_assets.traces.heap import give_back

@@ -13,17 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfreg_assets.methods.line_scanner import (
-    ELAPSED,
-    IGNORED,
-    LABEL,
-    METHOD,
-    NONE,
-    SERVICE,
-    TIME,
-    TRANSACTION,
-    Layout,
-)
+from perfreg_assets.methods.line_fields import ELAPSED, IGNORED, LABEL, METHOD, NONE, SERVICE, TIME, TRANSACTION
+from perfreg_assets.methods.line_scanner import Layout
 from perfreg_assets.reasons import Reason, Rejected
 
 DEFAULT_TEMPLATE = "{_} PERF tx={transaction} svc={service} {label} {method} elapsed={elapsed_ms}ms"

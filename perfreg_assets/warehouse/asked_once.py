@@ -1,5 +1,8 @@
 """Rows of a few runs or versions that a reader is asked for several times: what it reads does not change, so they are
-read once. Of many they are not kept: whoever asks for many goes through all of them, once."""
+read once. Of many they are not kept: whoever asks for many goes through all of them, once.
+
+Readers within a job know which state they read: the steps of a job share what was asked of the latest one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from perfreg_assets.warehouse.connection import Reader, Writer
+from perfreg_assets.warehouse.connection import Reader, State, Writer
 
 FEW = 8
 """So many at once are kept."""
@@ -17,7 +20,9 @@ MOST = 1000
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-_KEPT: WeakKeyDictionary[Reader, dict[Hashable, dict[Any, Any]]] = WeakKeyDictionary()
+_Kept = dict[Hashable, dict[Any, Any]]
+_KEPT: WeakKeyDictionary[Reader, _Kept] = WeakKeyDictionary()
+_KEPT_OF_LATEST: list[tuple[State, _Kept]] = []
 
 _LAST: WeakKeyDictionary[Reader, dict[Hashable, tuple[Hashable, Any]]] = WeakKeyDictionary()
 
@@ -34,7 +39,7 @@ def rows_of(
     if len(wanted) > FEW or isinstance(reader, Writer):
         found = load(wanted)
         return {key: found[key] for key in wanted if key in found}
-    kept = _KEPT.setdefault(reader, {}).setdefault(kind, {})
+    kept = _kept(reader).setdefault(kind, {})
     if len(kept) > MOST:
         kept.clear()
     missing = [key for key in wanted if key not in kept]
@@ -42,6 +47,17 @@ def rows_of(
         found = load(missing)
         kept |= {key: (found[key],) if key in found else () for key in missing}
     return {key: value for key in wanted for value in kept[key]}
+
+
+def _kept(reader: Reader) -> _Kept:
+    if reader.state is None:
+        return _KEPT.setdefault(reader, {})
+    for state, kept in _KEPT_OF_LATEST:
+        if state == reader.state:
+            return kept
+    nothing: _Kept = {}
+    _KEPT_OF_LATEST[:] = [(reader.state, nothing)]
+    return nothing
 
 
 def last_of(reader: Reader, kind: Hashable, key: Hashable, load: Callable[[], Value]) -> Value:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.key_conditions import one_of
 from perfreg_assets.warehouse.run_conditions import grouped, of
 
 _IDS = "SELECT run_id FROM core.runs WHERE {of} ORDER BY run_id"
 _OF_RUNS = """
-SELECT run_id, series, reason_code, detail
+SELECT run_id, series, reason_code, detail, scope
 FROM marts.data_quality
 WHERE {of}
-  AND (list_contains(?::VARCHAR[], reason_code) OR list_contains(?::VARCHAR[], scope))
 ORDER BY run_id, series, reason_code
 """
 _LATEST = "SELECT run_id FROM core.runs WHERE NOT is_excluded ORDER BY started_at DESC, run_id DESC LIMIT ?"
@@ -47,17 +48,25 @@ class Finding:
     series: str | None
     reason_code: str
     detail: str | None
+    scope: str
 
 
 def of_partitions(
     reader: Reader, keys: Iterable[str], *, scopes: Iterable[str] = (), codes: Iterable[str] = ()
 ) -> list[Finding]:
     """Findings about the runs of some partitions, of whole scopes or of single reason codes."""
-    chosen = [[str(code) for code in codes], list(scopes)]
-    found: list[Finding] = []
+    scopes, codes = set(scopes), {str(code) for code in codes}
     of_keys, bound = one_of(list(keys), "partition_key")
-    for ids in grouped(reader, (run_id for (run_id,) in reader.rows(_IDS.format(of=of_keys), bound))):
-        found += [Finding(*row) for row in reader.rows(_OF_RUNS.format(of=of(reader, ids)), chosen)]
+    run_ids = [run_id for (run_id,) in reader.rows(_IDS.format(of=of_keys), bound)]
+    known = rows_of(reader, of_partitions, run_ids, lambda ids: _of_runs(reader, ids))
+    return [one for found in known.values() for one in found if one.reason_code in codes or one.scope in scopes]
+
+
+def _of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = defaultdict(list)
+    for ids in grouped(reader, run_ids):
+        for row in reader.rows(_OF_RUNS.format(of=of(reader, ids))):
+            found[row[0]].append(Finding(*row))
     return found
 
 

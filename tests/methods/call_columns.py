@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfreg_assets.methods.call_trees import Calls
-from perfreg_assets.methods.line_scanner import NO_TIME
+from perfreg_assets.methods.line_fields import NO_TIME
 
 
 def columns(rows) -> Calls:

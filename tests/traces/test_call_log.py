@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perfreg_assets.methods.line_scanner import MAX_LINE_BYTES, NO_TIME
+from perfreg_assets.methods.line_fields import MAX_LINE_BYTES, NO_TIME
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces import call_log
 from perfreg_assets.traces.call_log import read_call_log

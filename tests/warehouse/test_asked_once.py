@@ -42,6 +42,30 @@ def test_a_few_are_read_once_per_reader_and_those_that_are_not_there_too(warehou
         assert rows_of(reader, "kind", ["a"], table) == {"a": 3}
 
 
+def test_the_steps_of_a_job_share_what_was_asked_until_one_of_them_writes(tmp_path):
+    warehouse = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=10, publish_every_s=3600)
+    with warehouse.writing():
+        pass
+    warehouse.publish()
+    table = Table(a=1)
+
+    def asked():
+        with warehouse.reading() as reader:
+            return rows_of(reader, "kind", ["a"], table)["a"]
+
+    def write(value):
+        table.rows["a"] = value
+        with warehouse.writing() as writer:
+            assert rows_of(writer, "kind", ["a"], table) == {"a": value}
+            writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'omega', ?)", [value])
+
+    write(2)
+    assert [asked(), asked()] == [2, 2]
+    write(3)
+    assert [asked(), asked()] == [3, 3]
+    assert table.asked == [["a"]] * 4  # each writer and, after it, the first reader
+
+
 def test_many_at_once_are_not_kept(warehouse):
     table = Table(**{str(number): number for number in range(FEW + 1)})
     with warehouse.reading() as reader:
