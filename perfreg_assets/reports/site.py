@@ -292,17 +292,21 @@ class _Build:
         return self._written
 
     def _changed_pages(self, changes: Changes) -> int:
-        """Pages that are there of runs of which something else is stored now."""
-        known = ((self._state.get(run_id), stamp) for run_id, stamp in changes.stamps.items())
-        return sum(entry.page != "" and entry.stamp not in (0, stamp) for entry, stamp in known)
+        """Pages that are there of runs of which something else is stored now, or is due: after an update all may be."""
+        changed = {
+            run_id for run_id, stamp in changes.stamps.items() if self._state.get(run_id).stamp not in (0, stamp)
+        }
+        changed |= {run_id for run_id in {*self._due, *self._state.head.due} if not self._is_as_due(run_id)}
+        return sum(self._state.get(run_id).page != "" for run_id in changed)
 
     def _can_wait(self, run_id: str, changes: Changes) -> bool:
         """Whether only what all pages depend on made a run's page different, or what made too many others so."""
         entry = self._state.get(run_id)
-        is_same = entry.stamp in (0, changes.stamps.get(run_id)) and (
-            self._due.get(run_id) == self._state.head.due.get(run_id)
-        )
+        is_same = entry.stamp in (0, changes.stamps.get(run_id)) and self._is_as_due(run_id)
         return entry.page != "" and (self._are_many or (changes.is_general and is_same))
+
+    def _is_as_due(self, run_id: str) -> bool:
+        return self._due.get(run_id) == self._state.head.due.get(run_id)
 
     def _put_off(self, late: list[Late], patient: set[str]) -> list[Late]:
         """Those of some pages that wait, once the time is over."""

@@ -190,6 +190,24 @@ def test_where_something_changed_of_too_many_runs_those_without_a_page_come_firs
     assert _pages(out) == _pages(tmp_path / "at_once")
 
 
+@pytest.mark.parametrize("release", ["this release", "another release"])
+def test_where_too_many_runs_are_due_their_pages_wait_too(own_sample, sample_site, tmp_path, monkeypatch, release):
+    """Another way of measuring makes every run due at once: an ingest drew all pages, an hour for each 30,000."""
+    monkeypatch.setattr(site, "MANY_CHANGED", 2)
+    out = shutil.copytree(sample_site[1], tmp_path / "reports")
+    if release == "another release":
+        monkeypatch.setattr(site, "code_hash", lambda: release)
+    due = dict.fromkeys(_latest_first(own_sample), "measured in another way")
+    (out / "runs" / "shop-0002.html").unlink()
+    assert _build(own_sample, out, due=due, most_s=0.0) == {"shop-0002"}
+    assert {*_runs(out)} == {*due} - {"shop-0002"}
+    few = {"shop-0004": due["shop-0004"]}
+    build_in_turns(own_sample.reading, out, due=lambda _: few)
+    assert waiting(out) == 0
+    _build(own_sample, tmp_path / "at_once", due=few)
+    assert _pages(out) == _pages(tmp_path / "at_once")
+
+
 def test_what_changed_of_a_few_runs_is_written_at_once(own_sample, sample_site, tmp_path, monkeypatch):
     out = shutil.copytree(sample_site[1], tmp_path / "reports")
     with own_sample.writing() as writer:
