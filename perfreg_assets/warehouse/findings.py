@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from perfreg_assets.warehouse import run_numbers
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.key_conditions import one_of
@@ -19,7 +20,7 @@ FROM marts.data_quality
 WHERE {of}
 ORDER BY run_id, series, reason_code
 """
-_LATEST = "SELECT run_id FROM core.runs WHERE NOT is_excluded ORDER BY started_at DESC, run_id DESC LIMIT ?"
+_LATEST = "SELECT run_id, run_no FROM core.runs WHERE NOT is_excluded ORDER BY started_at DESC, run_id DESC LIMIT ?"
 # Of the latest runs only: their number does not grow with the history.
 _FALSE_ALARMS = """
 SELECT
@@ -78,10 +79,11 @@ def false_alarms(reader: Reader, latest: int) -> dict[str, Any] | None:
     """
     looked_at = latest * _LOOKED_AT
     while True:
-        run_ids = [run_id for (run_id,) in reader.rows(_LATEST, [looked_at])]
-        of_latest = of(reader, run_ids, "verdicts.run_no")
+        runs = reader.rows(_LATEST, [looked_at])
+        run_numbers.note(reader, runs)
+        of_latest = of(reader, [run_id for run_id, _ in runs], "verdicts.run_no")
         (counted,) = reader.dicts(_FALSE_ALARMS.format(of=of_latest), {"latest": latest})
-        if counted["runs"] == latest or len(run_ids) < looked_at:
+        if counted["runs"] == latest or len(runs) < looked_at:
             return counted if counted["runs"] else None
         looked_at *= _LOOKED_AT
 

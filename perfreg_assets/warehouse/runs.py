@@ -272,9 +272,10 @@ def partitions_since(reader: Reader, app: str, started_us: int) -> set[str]:
 def newest(reader: Reader, count: int) -> list[str]:
     """Ids of the runs that started last, quarantined ones too; without a known start last."""
     found = reader.rows(
-        "SELECT run_id FROM core.runs ORDER BY started_at DESC NULLS LAST, run_id DESC LIMIT ?", [count]
+        "SELECT run_id, run_no FROM core.runs ORDER BY started_at DESC NULLS LAST, run_id DESC LIMIT ?", [count]
     )
-    return [run_id for (run_id,) in found]
+    run_numbers.note(reader, found)
+    return [run_id for run_id, _ in found]
 
 
 def excluded(reader: Reader, run_ids: Iterable[str]) -> set[str]:

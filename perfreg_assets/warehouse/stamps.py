@@ -62,12 +62,9 @@ _SOURCES: dict[str, _Source] = {
         "rows.run_no, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
         "checked_at",
     ),
-    # Samples by the moment they were taken: their hashes are four times as much to read as all the rest.
-    "time_series": _Source(
-        "core.time_series",
-        "rows.run_no, rows.series, rows.is_missing, rows.sample_count, rows.extracted_at",
-        "extracted_at",
-    ),
+    # Samples and distances by the moment of writing: none is changed without another one, and to read what they are
+    # is the most of a scan.
+    "time_series": _Source("core.time_series", "rows.run_no, rows.series, rows.extracted_at", "extracted_at"),
     "thread_times": _Source("core.thread_times", "rows.run_no, rows.extracted_at", "extracted_at"),
     "slice_uses": _Source("core.slice_uses", "rows.run_no, rows.extracted_at", "extracted_at"),
     "energies": _Source("core.energy_runs", "rows.run_no, rows.is_outdated, rows.extracted_at", "extracted_at"),
@@ -86,7 +83,7 @@ _SOURCES: dict[str, _Source] = {
     "run_barycenters": _Source("core.run_barycenters", "rows.run_no, rows.series", None),
     "distances": _Source(
         "core.distances",
-        "rows.distance_id, rows.is_latest, rows.state, rows.distance, rows.q1, rows.q3, rows.measured_at",
+        "rows.distance_id, rows.is_latest, rows.measured_at",
         "measured_at",
     ),
     "verdicts": _Source(
