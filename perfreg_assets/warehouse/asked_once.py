@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 _Kept = dict[Hashable, dict[Any, Any]]
 _KEPT: WeakKeyDictionary[Reader, _Kept] = WeakKeyDictionary()
-_KEPT_OF_LATEST: list[tuple[State, _Kept]] = []
+_KEPT_OF_LATEST: dict[State, _Kept] = {}
 
 _LAST: WeakKeyDictionary[Reader, dict[Hashable, tuple[Hashable, Any]]] = WeakKeyDictionary()
 
@@ -52,12 +52,9 @@ def rows_of(
 def _kept(reader: Reader) -> _Kept:
     if reader.state is None:
         return _KEPT.setdefault(reader, {})
-    for state, kept in _KEPT_OF_LATEST:
-        if state == reader.state:
-            return kept
-    nothing: _Kept = {}
-    _KEPT_OF_LATEST[:] = [(reader.state, nothing)]
-    return nothing
+    if reader.state not in _KEPT_OF_LATEST:
+        _KEPT_OF_LATEST.clear()
+    return _KEPT_OF_LATEST.setdefault(reader.state, {})
 
 
 def last_of(reader: Reader, kind: Hashable, key: Hashable, load: Callable[[], Value]) -> Value:

@@ -59,15 +59,19 @@ def of_partitions(
     scopes, codes = set(scopes), {str(code) for code in codes}
     of_keys, bound = one_of(list(keys), "partition_key")
     run_ids = [run_id for (run_id,) in reader.rows(_IDS.format(of=of_keys), bound)]
-    known = rows_of(reader, of_partitions, run_ids, lambda ids: _of_runs(reader, ids))
-    return [one for found in known.values() for one in found if one.reason_code in codes or one.scope in scopes]
+    return [
+        one
+        for ids in grouped(reader, run_ids)  # of many no more is held at once
+        for found in rows_of(reader, of_partitions, sorted(ids), lambda few: _of_runs(reader, few)).values()
+        for one in found
+        if one.reason_code in codes or one.scope in scopes
+    ]
 
 
 def _of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Finding]]:
     found: dict[str, list[Finding]] = defaultdict(list)
-    for ids in grouped(reader, run_ids):
-        for row in reader.rows(_OF_RUNS.format(of=of(reader, ids))):
-            found[row[0]].append(Finding(*row))
+    for row in reader.rows(_OF_RUNS.format(of=of(reader, run_ids))):
+        found[row[0]].append(Finding(*row))
     return found
 
 
