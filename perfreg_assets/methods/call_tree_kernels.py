@@ -138,6 +138,12 @@ def merge(  # noqa: PLR0912, PLR0915  (one pass over the calls; parts would be c
     order: Any, starts: Any, label: Any, method: Any, service: Any, elapsed: Any, time_ms: Any,
     parent_of: Any, rank: Any, label_hash: Any, method_hash: Any, service_count: int, method_count: int,
 ) -> Any:  # fmt: skip
+    """Nodes and trees of all calls: (numbers (7, room), sums in ms (4, room), how many nodes; row of each tree's root,
+    identity, whether it is an orphan (room,) each, how many trees; counts (6,)).
+
+    Takes the calls transaction by transaction, as `grouped` gives them (n,), (transactions + 1,); `label`, `method`,
+    `service`, `elapsed` in ms and `time_ms` of each call (n,); of each label its `parent_of`, its `rank` in pre-order
+    and its hash (labels,); the hash of each method (methods,). `order` is sorted within each transaction."""
     # Nodes: parent, service, method, depth, is outermost, calls, parallel calls · total, self, largest of either.
     numbers = np.zeros((7, 256), np.int64)
     sums = np.zeros((4, 256))

@@ -239,6 +239,13 @@ def scan(  # noqa: PLR0912, PLR0915  (one pass over the bytes)
     transactions: Any, services: Any, labels: Any, methods: Any,
     names: Any, elapsed: Any, times: Any, statuses: Any, first: Any, counts: Any,
 ) -> Any:  # fmt: skip
+    """The calls of a block's lines: (the four tables of names, maybe grown, how many calls were found).
+
+    Takes the block's bytes `text` (n,) and `line_ends` (lines,), the layout's literals joined (k,) with their `bounds`
+    (literals + 1,) and the `kinds` of the fields between them (literals + 1,), tables of names as `line_scanner` makes
+    them. Fills `names` (kinds of names, room), `elapsed` in ms (room,) and `times` in ms (room,), one place for each
+    call; adds to `statuses` (statuses,) and `counts` (3,); `first` (statuses,) has where the first line of a status
+    starts, -1 before. There must be room for a call of each line."""
     count = 0
     literal_count = len(bounds) - 1
     starts = np.zeros(IGNORED + 1, np.int64)
