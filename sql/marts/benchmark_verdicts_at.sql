@@ -1,4 +1,4 @@
--- Verdicts on benchmark results at any ω, from stored distances: SELECT * FROM marts.benchmark_verdicts_at(0.5). Of the detector in force, or detector := 'iqr', 'all'.
+-- Verdicts on benchmark results at any ω, from stored distances: SELECT * FROM marts.benchmark_verdicts_at(0.5). At NULL: at the ω in force. Of the detector in force, or detector := 'iqr', 'all'.
 -- depends: chosen_detector, current_value, excess_ratio_at, critical_omega, is_anomalous_state, is_omega, is_over_threshold, threshold_at, verdict_state, benchmark_results
 CREATE MACRO marts.benchmark_verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
@@ -55,7 +55,7 @@ FROM (
         results.*,
         measured.detector,
         known.scale,
-        omega::DOUBLE AS omega,
+        coalesce(omega::DOUBLE, marts.current_value('omega')::DOUBLE) AS omega,
         measured.state AS measured_state,
         measured.state_reason,
         measured.distance,
@@ -70,13 +70,14 @@ FROM (
         measured.earlier_high,
         measured.evidence_text,
         marts.verdict_state(
-            measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, NULL, NULL, measured.is_recheck_passed, omega::DOUBLE
+            measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, NULL, NULL, measured.is_recheck_passed,
+            coalesce(omega::DOUBLE, marts.current_value('omega')::DOUBLE)
         ) AS verdict_state
     FROM core.benchmark_distances AS measured
     JOIN marts.benchmark_results AS results
         ON results.benchmark_run_id = measured.benchmark_run_id AND results.result_name = measured.result_name
     LEFT JOIN core.detectors AS known ON known.detector = measured.detector
-    WHERE marts.is_omega(omega) AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
+    WHERE (omega::DOUBLE IS NULL OR marts.is_omega(omega)) AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
 ) AS judged;
 
-COMMENT ON MACRO TABLE marts.benchmark_verdicts_at IS 'Verdicts on benchmark results recomputed at any ω from stored distances; nothing is stored. SELECT * FROM marts.benchmark_verdicts_at(0.5). Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';
+COMMENT ON MACRO TABLE marts.benchmark_verdicts_at IS 'Verdicts on benchmark results recomputed at any ω from stored distances; nothing is stored. SELECT * FROM marts.benchmark_verdicts_at(0.5). At NULL: at the ω in force. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

@@ -1,4 +1,4 @@
--- What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). Of the detector in force, or detector := 'iqr', 'all'.
+-- What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). At NULL on a side: the verdicts that were given, each at its ω. Of the detector in force, or detector := 'iqr', 'all'.
 -- depends: verdicts_at
 CREATE MACRO marts.verdict_flips(omega_a, omega_b, detector := NULL) AS TABLE
 SELECT
@@ -9,8 +9,8 @@ SELECT
     earlier.started_at,
     earlier.series,
     earlier.detector,
-    omega_a::DOUBLE AS omega_a,
-    omega_b::DOUBLE AS omega_b,
+    earlier.omega AS omega_a,
+    later.omega AS omega_b,
     earlier.state AS state_a,
     later.state AS state_b,
     CASE
@@ -26,4 +26,4 @@ FROM marts.verdicts_at(omega_a, detector) AS earlier
 JOIN marts.verdicts_at(omega_b, detector) AS later ON later.distance_id = earlier.distance_id AND later.run_no = earlier.run_no
 WHERE earlier.is_latest AND earlier.state <> later.state;
 
-COMMENT ON MACRO TABLE marts.verdict_flips IS 'What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';
+COMMENT ON MACRO TABLE marts.verdict_flips IS 'What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). At NULL on a side: the verdicts that were given, each at its ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

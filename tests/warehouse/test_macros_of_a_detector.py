@@ -105,3 +105,23 @@ def test_views_keep_the_rows_of_all_detectors(writer: Writer, view: str) -> None
 
 def test_benchmarks_have_the_verdict_in_force(writer: Writer) -> None:
     assert _detectors(writer, "benchmark_verdicts") == {"iqr"}
+
+
+def test_without_an_omega_benchmarks_are_judged_at_the_one_in_force(writer: Writer) -> None:
+    for omega in (0.5, 9.0):
+        verdicts.make_current(writer, omega=omega)
+        asked = "SELECT omega, state, explanation FROM marts.benchmark_verdicts_at({})"
+        assert writer.rows(asked.format("NULL")) == writer.rows(asked.format(omega))
+        assert writer.rows(asked.format("NULL"))[0][0] == omega
+
+
+def test_flips_of_the_verdicts_that_were_given_name_the_omega_of_each(writer: Writer) -> None:
+    for omega in (0.5, 1.5):
+        verdicts.evaluate(writer, omega, "iqr")
+    flips = "SELECT series, omega_a, omega_b, state_a, state_b FROM marts.verdict_flips({}) ORDER BY ALL"
+    assert writer.rows(flips.format("NULL, 0.5")) == [
+        (series, 1.5, 0.5, "normal", "anomalous") for series in ("*", "cpu_app")
+    ]
+    assert writer.rows(flips.format("NULL, 9")) == [
+        (series, 0.5, 9.0, "anomalous", "normal") for series in ("*", "cpu_app")
+    ]
