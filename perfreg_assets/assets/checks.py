@@ -17,6 +17,7 @@ from perfreg_assets.warehouse.connection import Reader
 
 LATEST_RUNS = 50
 FALSE_ALARMS_WORTH_A_LOOK = 0.2
+NAMED_VERSIONS = 3
 
 Check = Callable[[Reader, Sequence[str]], dg.AssetCheckResult]
 
@@ -64,8 +65,8 @@ def false_alarms_are_few(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckRe
     return dg.AssetCheckResult(
         passed=ratio <= FALSE_ALARMS_WORTH_A_LOOK,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"{counted['rejected']} false alarms in the latest {counted['runs']} normal runs; "
-        f"{open_alarms} alarms that nobody reviewed (perfreg review RUN --status …)",
+        description=f"{counted['rejected']} false alarms among the latest {counted['runs']} runs, those left out whose "
+        f"alarm was confirmed or accepted; {open_alarms} alarms that nobody reviewed (perfreg review RUN --status …)",
         metadata={"false_alarm_ratio": ratio, "runs": counted["runs"], "unreviewed_alarms": open_alarms},
     )
 
@@ -83,6 +84,8 @@ OF_ASSET: dict[str, tuple[Check, ...]] = {
     "verdicts": (false_alarms_are_few, everything_is_commented),
 }
 BLOCKING: frozenset[Check] = frozenset({samples_are_finite})
+OF_EVERYTHING: frozenset[Check] = frozenset({false_alarms_are_few, everything_is_commented})
+"""Those that look at the whole warehouse, whichever partitions a run is of."""
 
 
 def specs(*assets: str) -> list[dg.AssetCheckSpec]:
@@ -98,6 +101,19 @@ def results(reader: Reader, asset: str, keys: Iterable[str]) -> list[dg.AssetChe
     """What the checks of an asset find about some partitions."""
     chosen = list(keys)
     return [
-        check(reader, chosen)._replace(check_name=check.__name__, asset_key=dg.AssetKey(asset))
+        _of_versions(check(reader, chosen), check, chosen)._replace(
+            check_name=check.__name__, asset_key=dg.AssetKey(asset)
+        )
         for check in OF_ASSET[asset]
     ]
+
+
+def _of_versions(result: dg.AssetCheckResult, check: Check, keys: Sequence[str]) -> dg.AssetCheckResult:
+    """Says which versions were looked at: Dagster keeps one result of a check, that of the run that ended last."""
+    if check in OF_EVERYTHING:
+        return result
+    more = f" and {len(keys) - NAMED_VERSIONS} more" if len(keys) > NAMED_VERSIONS else ""
+    return result._replace(
+        description=f"{result.description}; of {', '.join(keys[:NAMED_VERSIONS])}{more}",
+        metadata={**result.metadata, "versions": dg.MetadataValue.json(list(keys))},
+    )

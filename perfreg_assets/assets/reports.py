@@ -16,6 +16,8 @@ MOST_S = 10.0
 different are written for so long. On its own the step writes all, and that is asked for as long as some wait."""
 MOST_ALONE_S = 1800.0
 """So long at once: Dagster gives a run up that takes hours."""
+LISTED_PAGES = 20
+"""So many are named in the log."""
 
 
 @dg.asset(
@@ -48,7 +50,8 @@ def reports(context: dg.AssetExecutionContext, project: Project) -> None:
     left = site.waiting(settings.reports_dir)
     if left:
         context.log.info("%d pages of other runs and versions are still as before the last update or change of ω", left)
-    context.log.info("%d pages written: %s", len(changed), ", ".join(changed[:20]))
+    names = ", ".join(changed[:LISTED_PAGES]) + (", …" if len(changed) > LISTED_PAGES else "")
+    context.log.info("%d pages written%s", len(changed), f": {names}" if names else "")
     for key, ids in run_ids.items():
         pages = [run_page(run_id) for run_id in ids]
         context.add_asset_metadata(

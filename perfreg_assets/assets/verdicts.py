@@ -1,8 +1,8 @@
 """`verdicts`: regressed or not, at one ω."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -10,12 +10,13 @@ from perfreg_assets.assets import checks, presentation, what_if
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
-from perfreg_assets.model.judging import judge
+from perfreg_assets.model.judging import Judged, judge
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import from_key, to_key
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse import version_verdicts
+from perfreg_assets.warehouse.connection import Reader
 
 
 class VerdictConfig(dg.Config):
@@ -36,35 +37,51 @@ class VerdictConfig(dg.Config):
     deps=["distances"],
     metadata={"dagster/table_name": "marts.verdicts"},
     check_specs=checks.specs("verdicts"),
-    output_required=False,
-    dagster_type=cast(dg.DagsterType, dg.Nothing),
 )
 @retried
-def verdicts(
-    context: dg.AssetExecutionContext, config: VerdictConfig, project: Project
-) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: Project) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Whether a run regressed: d > Q3 + ω·(Q3 − Q1), each series alone and the run as a whole [thesis 4.2.2].
 
     One SQL pass over stored distances: nothing is measured again for another ω, and verdicts at earlier ω stay.
-    ω is a setting of the warehouse (`perfreg settings set omega …`); run config overrides it for one backfill:
-    `{"ops": {"verdicts": {"config": {"omega": 0.5}}}}`; such a what-if is observed, tagged, and no new state.
+    ω is a setting of the warehouse (`perfreg settings set omega …`). Run config tries another one on some partitions,
+    `{"ops": {"verdicts": {"config": {"omega": 0.5}}}}`: such a what-if is observed and tagged, and what is
+    materialised stays the state in force.
     """
     watch = Stopwatch()
     warehouse, keys = project.open_in(context), list(context.partition_keys)
-    judged = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    axes: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    in_force = judge(warehouse, keys, watch)
+    tried = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
     with watch.measure("warehouse"), warehouse.reading() as reader:
-        everyone = [run_id for ids in judged.run_ids.values() for run_id in ids]
-        for row in table.figures(reader, everyone, judged.omega, judged.detector):
-            rows[to_key(row["app"], row["version_name"])].append(row)
-        for row in table.axis_states(reader, everyone, judged.omega, judged.detector):
-            axes[to_key(row["app"], row["version_name"])].append(row)
-        of_version = version_verdicts.of_versions(reader, map(from_key, keys), judged.omega, judged.detector)
+        rows, told = _told(reader, keys, in_force)
+        what_would_be = _told(reader, keys, tried)[1] if tried.what_if else {}
         described = presentation.columns(reader, "marts.verdicts")  # the picture comes with the windows
         checked = checks.results(reader, "verdicts", keys)
     for key in keys:
-        told = {
+        context.add_asset_metadata({**told[key], **described, **watch.metadata(len(keys))}, partition_key=key)
+        for row in rows[key]:
+            if row["is_anomalous"] and row["series"] != RUN_LEVEL:
+                context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])
+    if tried.what_if:
+        what_if.tell(context, tried.what_if, what_would_be)
+        warehouse.publish()  # people query it now, and no step may come that publishes
+    return dg.MaterializeResult(check_results=checked)
+
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _told(reader: Reader, keys: Sequence[str], judged: Judged) -> tuple[Rows, dict[str, dict[str, Any]]]:
+    """(rows of the verdicts, metadata) of each partition, as judged."""
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    axes: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    everyone = [run_id for ids in judged.run_ids.values() for run_id in ids]
+    for row in table.figures(reader, everyone, judged.omega, judged.detector):
+        rows[to_key(row["app"], row["version_name"])].append(row)
+    for row in table.axis_states(reader, everyone, judged.omega, judged.detector):
+        axes[to_key(row["app"], row["version_name"])].append(row)
+    of_version = version_verdicts.of_versions(reader, map(from_key, keys), judged.omega, judged.detector)
+    told = {
+        key: {
             "dagster/partition_row_count": len(rows[key]),
             "omega": judged.omega,
             "detector": judged.detector,
@@ -74,18 +91,9 @@ def verdicts(
                 {row["run_id"]: row["state"] for row in rows[key] if row["series"] == RUN_LEVEL}, axes[key]
             ),
         }
-        if judged.what_if:
-            what_if.observe(context, key, judged.what_if, told)
-            continue
-        context.add_asset_metadata({**told, **described, **watch.metadata(len(keys))}, partition_key=key)
-        for row in rows[key]:
-            if row["is_anomalous"] and row["series"] != RUN_LEVEL:
-                context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])
-    if judged.what_if:
-        what_if.end(context, warehouse, judged.what_if)
-        yield from checked
-    else:
-        yield dg.MaterializeResult(check_results=checked)
+        for key in keys
+    }
+    return rows, told
 
 
 def _figures(rows: Sequence[dict[str, Any]]) -> dict[str, float]:

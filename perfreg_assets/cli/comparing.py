@@ -274,8 +274,8 @@ def _show_table(told: dict[str, Any]) -> None:
                 "A": readable_quantity(row["mean_a"], row["unit"]),
                 "B": readable_quantity(row["mean_b"], row["unit"]),
                 "change": f"{row['difference'] / row['mean_a']:+.1%}" if row["mean_a"] else "–",
-                "difference": f"{row['difference']:+.4g}",
-                "interval": "–" if row["low"] is None else f"{row['low']:+.4g} to {row['high']:+.4g}",
+                "difference": _signed(row["difference"], row["unit"]),
+                "interval": _interval(row["low"], row["high"], row["unit"]),
                 "p": "–" if row["p_value"] is None else f"{row['p_value']:.2g}",
                 "would show": _detectable_cell(row),
                 "rests on": f"{row['runs_a']} and {row['runs_b']} runs" if row["basis"] == "runs" else row["basis"],
@@ -296,6 +296,17 @@ def _show_table(told: dict[str, Any]) -> None:
         _show_grown(source, told[source["source"]])
     terminal.say()
     terminal.say(told["explanation"])
+
+
+def _signed(value: float, unit: str) -> str:
+    """A difference in the unit that its sides are told in."""
+    from perfreg_assets.methods.explanation import readable_quantity
+
+    return ("+" if value > 0 else "") + readable_quantity(value, unit)
+
+
+def _interval(low: float | None, high: float | None, unit: str) -> str:
+    return "–" if low is None or high is None else f"{_signed(low, unit)} to {_signed(high, unit)}"
 
 
 def _detectable_cell(row: dict[str, Any]) -> str:
@@ -334,13 +345,12 @@ def _grown_cells(row: dict[str, Any]) -> dict[str, str]:
 def _growth_row(row: dict[str, Any]) -> dict[str, str]:
     from perfreg_assets.methods.explanation import readable_quantity
 
-    low, high = row["growth_low"], row["growth_high"]
     return {
         "grows per minute": row["series"],
         "A": readable_quantity(row["growth_a"], row["unit"]),
         "B": readable_quantity(row["growth_b"], row["unit"]),
-        "difference": f"{row['growth_difference']:+.4g}",
-        "interval": "–" if low is None else f"{low:+.4g} to {high:+.4g}",
+        "difference": _signed(row["growth_difference"], row["unit"]),
+        "interval": _interval(row["growth_low"], row["growth_high"], row["unit"]),
         "p": "–" if row["growth_p_value"] is None else f"{row['growth_p_value']:.2g}",
     }
 

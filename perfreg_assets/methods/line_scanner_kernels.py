@@ -96,6 +96,16 @@ def _number_of(names: Any, text: Any, start: int, end: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def _numbered(names: Any, text: Any, start: int, end: int) -> Any:
+    """(the table of names, grown where a new one had no room; number of the name)."""
+    number = _number_of(names, text, start, end)
+    if number < 0:
+        names = _grown(names, end - start)
+        number = _number_of(names, text, start, end)
+    return names, number
+
+
+@njit(cache=True, nogil=True)
 def _is_same(text: Any, start: int, end: int, other_start: int, other_end: int) -> bool:
     if end - start != other_end - other_start:
         return False
@@ -293,30 +303,16 @@ def scan(  # noqa: PLR0912, PLR0915  (one pass over the bytes)
                 # Calls of a transaction mostly stand together.
                 number = last_transaction
                 if not _is_same(text, starts[TRANSACTION], ends[TRANSACTION], last_start, last_end):
-                    number = _number_of(transactions, text, starts[TRANSACTION], ends[TRANSACTION])
-                if number < 0:
-                    transactions = _grown(transactions, ends[TRANSACTION] - starts[TRANSACTION])
-                    number = _number_of(transactions, text, starts[TRANSACTION], ends[TRANSACTION])
+                    transactions, number = _numbered(transactions, text, starts[TRANSACTION], ends[TRANSACTION])
                 names[TRANSACTION, count] = last_transaction = number
                 last_start, last_end = starts[TRANSACTION], ends[TRANSACTION]
                 number = last_service
                 if not _is_same(text, starts[SERVICE], ends[SERVICE], last_service_start, last_service_end):
-                    number = _number_of(services, text, starts[SERVICE], ends[SERVICE])
-                if number < 0:
-                    services = _grown(services, ends[SERVICE] - starts[SERVICE])
-                    number = _number_of(services, text, starts[SERVICE], ends[SERVICE])
+                    services, number = _numbered(services, text, starts[SERVICE], ends[SERVICE])
                 names[SERVICE, count] = last_service = number
                 last_service_start, last_service_end = starts[SERVICE], ends[SERVICE]
-                number = _number_of(labels, text, starts[LABEL], ends[LABEL])
-                if number < 0:
-                    labels = _grown(labels, ends[LABEL] - starts[LABEL])
-                    number = _number_of(labels, text, starts[LABEL], ends[LABEL])
-                names[LABEL, count] = number
-                number = _number_of(methods, text, starts[METHOD], ends[METHOD])
-                if number < 0:
-                    methods = _grown(methods, ends[METHOD] - starts[METHOD])
-                    number = _number_of(methods, text, starts[METHOD], ends[METHOD])
-                names[METHOD, count] = number
+                labels, names[LABEL, count] = _numbered(labels, text, starts[LABEL], ends[LABEL])
+                methods, names[METHOD, count] = _numbered(methods, text, starts[METHOD], ends[METHOD])
                 elapsed[count] = value * unit_ms
                 times[count] = (
                     _time(text, starts[TIME], ends[TIME]) if ends[TIME] > starts[TIME] else _time(text, line, end)

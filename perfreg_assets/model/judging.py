@@ -35,7 +35,12 @@ class Judged:
 
 
 def judge(
-    warehouse: Warehouse, keys: Iterable[str], watch: Stopwatch, *, omega: float | None, detector: str | None
+    warehouse: Warehouse,
+    keys: Iterable[str],
+    watch: Stopwatch,
+    *,
+    omega: float | None = None,
+    detector: str | None = None,
 ) -> Judged:
     """Gives the verdicts of all runs of some partitions, at the ω and by the detector in force unless others are given.
 
