@@ -41,7 +41,7 @@ def _sentence(app: str, version: Mapping[str, Any], measured: Sequence[Mapping[s
     if not measured:
         return (
             f"what normal is worth for {app} is not known: `perfreg power --app {app}` measures how small a regression "
-            "would have been seen, once three of its runs are normal"
+            "would have been seen; it takes three normal runs"
         )
     rule = {(row["detector"], row["omega"]) for row in measured}
     other = "" if rule == {(version["detector"], version["omega"])} else " (measured by another detector or ω)"
