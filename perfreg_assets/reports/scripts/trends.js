@@ -54,7 +54,7 @@ export function trendFigure(app, key, view, facts, t) {
   const p = points(app, key, view, words(facts).label);
   const axis = { gridcolor: t.line, linecolor: t.line, zeroline: false, fixedrange: true };
   const known = [...p.y, ...p.low, ...p.high].filter((v) => v !== null);
-  const top = Math.max(...known);
+  const top = p.units ? Math.max(...known) : Math.max(1, ...known); // the limit is there though nothing was judged
   const bottom = p.units ? Math.min(...known) : 0;
   const margin = 0.08 * (top - bottom || Math.abs(top) || 1);
   const many = Math.max(1, Math.ceil(p.names.length / 6));
