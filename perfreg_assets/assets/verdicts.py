@@ -50,7 +50,9 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     watch = Stopwatch()
     warehouse, keys = project.open_in(context), list(context.partition_keys)
     in_force = judge(warehouse, keys, watch)
-    tried = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
+    tried = in_force
+    if config.omega is not None or config.detector is not None:
+        tried = judge(warehouse, keys, watch, omega=config.omega, detector=config.detector)
     with watch.measure("warehouse"), warehouse.reading() as reader:
         rows, told = _told(reader, keys, in_force)
         what_would_be = _told(reader, keys, tried)[1] if tried.what_if else {}
