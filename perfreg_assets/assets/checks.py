@@ -51,9 +51,9 @@ def durations_match_the_configuration(reader: Reader, keys: Sequence[str]) -> dg
 
 
 def histories_are_large_enough(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
-    """Each run has enough comparable earlier runs to be judged."""
+    """Each run has enough earlier runs of a similar path; others are judged by runs of any path, or not at all."""
     found = findings.of_partitions(reader, keys, codes=[Reason.NOT_ENOUGH_HISTORY])
-    return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs without enough history")
+    return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs with too few earlier ones of a similar path")
 
 
 def false_alarms_are_few(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:

@@ -76,8 +76,10 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         for repeats in dict.fromkeys(row["repeats"] for row in rows):
             of = "runs" if repeats == 1 else f"versions of {repeats} runs"
             some = [row for row in rows if row["repeats"] == repeats]
-            limits = [(share, _smallest(some, share)) for share in (USUAL, SURE)]
-            sizes = [f"from {size:g} {rows[0]['unit']} in {share * 10:.0f} of 10" for share, size in limits if size]
+            limits = {_smallest(some, share): share for share in (USUAL, SURE)}  # of one size the surer
+            sizes = [
+                f"from {size:g} {rows[0]['unit']} in {share * 10:.0f} of 10" for size, share in limits.items() if size
+            ]
             parts.append(f"{' and '.join(sizes) or 'no size tried in 8 of 10'} {of}")
         found.append(f"{kind}: {'; '.join(parts)}")
     return found
