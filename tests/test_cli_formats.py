@@ -214,6 +214,7 @@ def leak():
     grows = {"a": 1e6, "b": 9e6, "difference": 8e6, "low": 5e6, "high": 11e6, "p_value": 0.001, "detectable": 2e6}
     told["series"] = [
         one | {"series": "rss_app", "unit": "bytes", "mean_state": "normal", "growth_state": "anomalous"}
+        | {"mean_a": 950e6, "mean_b": 1.006e9, "difference": 56e6, "low": -57e6, "high": 168e6, "detectable": 129e6}
         | {f"growth_{name}": value for name, value in grows.items()}
     ]  # fmt: skip
     return told
@@ -222,14 +223,13 @@ def leak():
 def test_what_grows_is_told_by_its_growth():
     table = [line for line in comparison_formats.comparison_markdown(leak()).splitlines() if line.startswith("| ")][1:]
     assert table == [
-        "| rss\\_app | bytes | 1 | 2 | +1 | +0.5 to +1.5 | 0.01 | 0.7 | normal |",
-        "| growth of rss\\_app | bytes per minute | 1e+06 | 9e+06 | +8e+06 | +5e+06 to +1.1e+07 | 0.001 | 2e+06 "
-        "| anomalous |",
+        "| rss\\_app | 950 MB | 1.01 GB | +56 MB | -57 MB to +168 MB | 0.01 | 129 MB | normal |",
+        "| growth of rss\\_app, per minute | 1 MB | 9 MB | +8 MB | +5 MB to +11 MB | 0.001 | 2 MB | anomalous |",
     ]
     _, case = ElementTree.fromstring(comparison_formats.comparison_junit(leak())).iter("testcase")
     assert case[0].get("message") == (
-        "growth 1e+06 to 9e+06 bytes per minute, 95 % interval +5e+06 to +1.1e+07; "
-        "mean 1 to 2 bytes, 95 % interval +0.5 to +1.5"
+        "growth per minute 1 MB to 9 MB, 95 % interval +5 MB to +11 MB; "
+        "mean 950 MB to 1.01 GB, 95 % interval -57 MB to +168 MB"
     )
 
 

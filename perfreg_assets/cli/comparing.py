@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli import differences
 from perfreg_assets.cli.comparison_formats import COMPARISON_FORMATS
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
@@ -219,12 +220,11 @@ def _explanation(found: SidesCompared) -> str:
 
 def _would_show(judged: Sequence[SeriesDifference]) -> str:
     """What "normal" is worth, as a sentence: what so few runs with this noise would have shown."""
-    from perfreg_assets.methods.explanation import readable_quantity
     from perfreg_assets.methods.side_comparison import POWER
 
     told = [f"{one.series} by {_size(one)}" for one in judged if not math.isnan(one.detectable)]
     told += [
-        f"growth of {one.series} by {readable_quantity(one.growth_detectable, one.unit)} per minute"
+        f"growth of {one.series} by {differences.quantity(one.growth_detectable, one.unit)} per minute"
         for one in judged
         if not math.isnan(one.growth_detectable)
     ]
@@ -233,17 +233,13 @@ def _would_show(judged: Sequence[SeriesDifference]) -> str:
 
 
 def _size(one: SeriesDifference) -> str:
-    from perfreg_assets.methods.explanation import readable_quantity
-
-    return f"{one.detectable / one.mean_a:.0%}" if one.mean_a > 0 else readable_quantity(one.detectable, one.unit)
+    return f"{one.detectable / one.mean_a:.0%}" if one.mean_a > 0 else differences.quantity(one.detectable, one.unit)
 
 
 def _why(one: SeriesDifference, level: float) -> str:
     """What differs: the mean, the growth within the runs, or both. A p-value that is NaN is below no level."""
-    from perfreg_assets.methods.explanation import readable_quantity
-
-    grows = f"grows by {readable_quantity(one.growth_b, one.unit)} per minute instead of "
-    grows += readable_quantity(one.growth_a, one.unit)
+    grows = f"grows by {differences.quantity(one.growth_b, one.unit)} per minute instead of "
+    grows += differences.quantity(one.growth_a, one.unit)
     told = ((_change(one), one.p_holm <= level), (grows, one.growth_p_holm <= level))
     return " and ".join(words for words, does_differ in told if does_differ)
 
@@ -264,18 +260,16 @@ def _show(told: dict[str, Any], form: str) -> None:
 
 
 def _show_table(told: dict[str, Any]) -> None:
-    from perfreg_assets.methods.explanation import readable_quantity
-
     shown = [row for row in told["series"] if row["is_judged"] or row["series"].endswith("_app")]
     terminal.table(
         [
             {
                 "series": row["series"],
-                "A": readable_quantity(row["mean_a"], row["unit"]),
-                "B": readable_quantity(row["mean_b"], row["unit"]),
+                "A": differences.quantity(row["mean_a"], row["unit"]),
+                "B": differences.quantity(row["mean_b"], row["unit"]),
                 "change": f"{row['difference'] / row['mean_a']:+.1%}" if row["mean_a"] else "–",
-                "difference": _signed(row["difference"], row["unit"]),
-                "interval": _interval(row["low"], row["high"], row["unit"]),
+                "difference": differences.signed(row["difference"], row["unit"]),
+                "interval": differences.interval(row["low"], row["high"], row["unit"]),
                 "p": "–" if row["p_value"] is None else f"{row['p_value']:.2g}",
                 "would show": _detectable_cell(row),
                 "rests on": f"{row['runs_a']} and {row['runs_b']} runs" if row["basis"] == "runs" else row["basis"],
@@ -296,17 +290,6 @@ def _show_table(told: dict[str, Any]) -> None:
         _show_grown(source, told[source["source"]])
     terminal.say()
     terminal.say(told["explanation"])
-
-
-def _signed(value: float, unit: str) -> str:
-    """A difference in the unit that its sides are told in."""
-    from perfreg_assets.methods.explanation import readable_quantity
-
-    return ("+" if value > 0 else "") + readable_quantity(value, unit)
-
-
-def _interval(low: float | None, high: float | None, unit: str) -> str:
-    return "–" if low is None or high is None else f"{_signed(low, unit)} to {_signed(high, unit)}"
 
 
 def _detectable_cell(row: dict[str, Any]) -> str:
@@ -343,14 +326,12 @@ def _grown_cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _growth_row(row: dict[str, Any]) -> dict[str, str]:
-    from perfreg_assets.methods.explanation import readable_quantity
-
     return {
         "grows per minute": row["series"],
-        "A": readable_quantity(row["growth_a"], row["unit"]),
-        "B": readable_quantity(row["growth_b"], row["unit"]),
-        "difference": _signed(row["growth_difference"], row["unit"]),
-        "interval": _interval(row["growth_low"], row["growth_high"], row["unit"]),
+        "A": differences.quantity(row["growth_a"], row["unit"]),
+        "B": differences.quantity(row["growth_b"], row["unit"]),
+        "difference": differences.signed(row["growth_difference"], row["unit"]),
+        "interval": differences.interval(row["growth_low"], row["growth_high"], row["unit"]),
         "p": "–" if row["growth_p_value"] is None else f"{row['growth_p_value']:.2g}",
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from perfreg_assets.cli.differences import interval, quantity, signed
 from perfreg_assets.cli.markup import Case, annotation, cell, junit, sign
 from perfreg_assets.reports.grown_words import GROWN_WORDS
 
@@ -20,15 +21,15 @@ def comparison_markdown(told: Told) -> str:
         "",
         f"{sign(told['verdict'])} {cell(told['explanation'])}",
         "",
-        "| series | unit | A | B | difference | 95 % interval | p | would show | state |",
-        "|--|--|--:|--:|--:|--:|--:|--:|--|",
+        "| series | A | B | difference | 95 % interval | p | would show | state |",
+        "|--|--:|--:|--:|--:|--:|--:|--|",
     ]
     for row in told["series"]:
         if row["is_judged"]:
-            lines.append(_table_row(row, row["series"], row["unit"], "mean_", "", row["mean_state"] or row["state"]))
+            lines.append(_table_row(row, row["series"], "mean_", "", row["mean_state"] or row["state"]))
             if row["growth_difference"] is not None:
-                unit, state = f"{row['unit']} per minute", row["growth_state"] or row["state"]
-                lines.append(_table_row(row, f"growth of {row['series']}", unit, "growth_", "growth_", state))
+                state = row["growth_state"] or row["state"]
+                lines.append(_table_row(row, f"growth of {row['series']}, per minute", "growth_", "growth_", state))
     for source in told["sources"]:
         words, rows = GROWN_WORDS[source["source"]], told[source["source"]][:_GROWN_SHOWN]
         if rows:
@@ -67,24 +68,31 @@ def _title(told: Told) -> str:
     return f"{told['b']} beside {told['a']}"
 
 
-def _table_row(row: Told, name: str, unit: str, side: str, part: str, state: str) -> str:
+def _table_row(row: Told, name: str, side: str, part: str, state: str) -> str:
     """The mean of a series, or its growth: `side` and `part` are what their keys begin with. `would show` is the
     difference that eight of ten such comparisons would find."""
-    p_value, detectable = row[f"{part}p_value"], row[f"{part}detectable"]
-    return (
-        f"| {cell(name)} | {cell(unit)} | {row[f'{side}a']:.4g} | {row[f'{side}b']:.4g} "
-        f"| {row[f'{part}difference']:+.4g} | {_interval(row, part)} | {'–' if p_value is None else f'{p_value:.2g}'} "
-        f"| {'–' if detectable is None else f'{detectable:.4g}'} | {state} |"
+    p_value, detectable, unit = row[f"{part}p_value"], row[f"{part}detectable"], row["unit"]
+    told = (
+        name,
+        quantity(row[f"{side}a"], unit),
+        quantity(row[f"{side}b"], unit),
+        signed(row[f"{part}difference"], unit),
+        _interval(row, part),
+        "–" if p_value is None else f"{p_value:.2g}",
+        "–" if detectable is None else quantity(detectable, unit),
+        state,
     )
+    return f"| {' | '.join(cell(one) for one in told)} |"
 
 
 def _changes(row: Told) -> str:
     """Mean and growth, that which decides before the other."""
-    mean = f"{row['mean_a']:.4g} to {row['mean_b']:.4g} {row['unit']}, 95 % interval {_interval(row, '')}"
+    unit = row["unit"]
+    mean = f"{quantity(row['mean_a'], unit)} to {quantity(row['mean_b'], unit)}, 95 % interval {_interval(row, '')}"
     if row["growth_difference"] is None:
         return mean
     growth = (
-        f"growth {row['growth_a']:.4g} to {row['growth_b']:.4g} {row['unit']} per minute, "
+        f"growth per minute {quantity(row['growth_a'], unit)} to {quantity(row['growth_b'], unit)}, "
         f"95 % interval {_interval(row, 'growth_')}"
     )
     is_by_growth = row["growth_state"] == row["state"] != row["mean_state"]
@@ -92,5 +100,4 @@ def _changes(row: Told) -> str:
 
 
 def _interval(row: Told, part: str) -> str:
-    low, high = row[f"{part}low"], row[f"{part}high"]
-    return "–" if low is None else f"{low:+.4g} to {high:+.4g}"
+    return interval(row[f"{part}low"], row[f"{part}high"], row["unit"])

@@ -1,0 +1,20 @@
+"""How `perfreg compare` tells differences: in the unit that the two sides are told in, with their sign."""
+
+from __future__ import annotations
+
+
+def quantity(value: float, unit: str) -> str:
+    """952 MB."""
+    from perfreg_assets.methods.explanation import readable_quantity  # with numpy, which most commands do without
+
+    return readable_quantity(value, unit)
+
+
+def signed(value: float, unit: str) -> str:
+    """+56 MB."""
+    return ("+" if value > 0 else "") + quantity(value, unit)
+
+
+def interval(low: float | None, high: float | None, unit: str) -> str:
+    """-57 MB to +168 MB; a dash where there is none."""
+    return "–" if low is None or high is None else f"{signed(low, unit)} to {signed(high, unit)}"
