@@ -27,9 +27,15 @@ def _result(found: Sequence[findings.Finding], *, severity: dg.AssetCheckSeverit
     return dg.AssetCheckResult(
         passed=not found,
         severity=severity,
-        description=f"{len(found)} {what}" if found else f"no {what}",
+        description=f"{what}: {len(found) or 'none'}",
         metadata={"count": len(found), "findings": dg.MetadataValue.md("\n".join(lines) or "none")},
     )
+
+
+def folders_are_taken_in(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
+    """Every folder that was given as a run is one; others are quarantined with a reason, and never judged."""
+    found = findings.refused(reader, keys)
+    return _result(found, severity=dg.AssetCheckSeverity.WARN, what="folders in quarantine")
 
 
 def traces_are_complete(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
@@ -78,6 +84,7 @@ def everything_is_commented(reader: Reader, keys: Sequence[str]) -> dg.AssetChec
 
 
 OF_ASSET: dict[str, tuple[Check, ...]] = {
+    "runs": (folders_are_taken_in,),
     "traces": (traces_are_complete,),
     "time_series": (samples_are_finite, durations_match_the_configuration),
     "history_sets": (histories_are_large_enough,),

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import dagster as dg
 
-from perfreg_assets.assets import presentation
+from perfreg_assets.assets import checks, presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -34,9 +34,10 @@ class RunsConfig(dg.Config):
     deps=["collections"],
     tags={"contract": "run_folder"},
     metadata={"dagster/table_name": "marts.runs"},
+    check_specs=checks.specs("runs"),
 )
 @retried
-def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project) -> None:
+def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project) -> dg.MaterializeResult:  # type: ignore[type-arg]
     """Test runs R = (C, U, F): configuration, version, functional problems, path [thesis 4].
 
     A run folder is validated and its files are checked (size, SHA-256, gzip, protobuf framing); what does not
@@ -59,6 +60,7 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
                 context.log.info("%s %s", "registered" if outcome.is_new else "known already:", outcome.run_id)
     with warehouse.reading() as reader:
         described = presentation.columns(reader, "marts.runs")
+        checked = checks.results(reader, "runs", context.partition_keys)
         for key in context.partition_keys:
             rows = run_table.of_partition(reader, key)
             context.add_asset_metadata(
@@ -77,6 +79,7 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
                 },
                 partition_key=key,
             )
+    return dg.MaterializeResult(check_results=checked)
 
 
 def _per_run(name: str, counts: Sequence[int | None]) -> dict[str, float]:

@@ -14,6 +14,12 @@ from perfreg_assets.warehouse.key_conditions import one_of
 from perfreg_assets.warehouse.run_conditions import grouped, of
 
 _IDS = "SELECT run_id FROM core.runs WHERE {of} ORDER BY run_id"
+_REFUSED = """
+SELECT run_id, NULL, reason_code, reason, 'run'
+FROM core.runs
+WHERE is_quarantined AND {of}
+ORDER BY run_id
+"""
 _OF_RUNS = """
 SELECT run_id, series, reason_code, detail, scope
 FROM marts.data_quality
@@ -66,6 +72,12 @@ def of_partitions(
         for one in found
         if one.reason_code in codes or one.scope in scopes
     ]
+
+
+def refused(reader: Reader, keys: Iterable[str]) -> list[Finding]:
+    """What was given as a run of some partitions and is quarantined. Asked of the table alone: every ingest asks."""
+    of_keys, bound = one_of(list(keys), "partition_key")
+    return [Finding(*row) for row in reader.rows(_REFUSED.format(of=of_keys), bound)]
 
 
 def _of_runs(reader: Reader, run_ids: Iterable[str]) -> dict[str, list[Finding]]:

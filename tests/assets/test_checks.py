@@ -22,6 +22,21 @@ def test_each_check_has_a_result_for_the_run_that_made_its_asset(recorded):
     assert evaluated["histories_are_large_enough"].metadata["count"].value > 0
 
 
+def test_a_check_tells_what_was_refused_and_of_which_version(make_site, run_folder):
+    site, folder = make_site(), run_folder("broken", version_name="9")
+    (trace,) = folder.glob("*trace*")
+    trace.write_bytes(b"<html>not found</html>")
+    site.ingest(folder)
+    key = dg.AssetCheckKey(dg.AssetKey("runs"), "folders_are_taken_in")
+    with dg.DagsterInstance.from_config(str(site.settings.dagster_home)) as instance:
+        evaluated = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key].evaluation
+    assert not evaluated.passed
+    (row,) = site.rows("SELECT run_id, app, reason_code FROM marts.runs")
+    assert evaluated.description == f"folders in quarantine: 1; of {row['app']}@9"
+    assert evaluated.metadata["versions"].value == [f"{row['app']}@9"]
+    assert f"`broken`  **{row['reason_code']}**" in evaluated.metadata["findings"].value
+
+
 def test_samples_that_are_not_numbers_stop_the_chain(make_site, monkeypatch):
     site = make_site()
 
