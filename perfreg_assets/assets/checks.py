@@ -17,49 +17,59 @@ from perfreg_assets.warehouse.connection import Reader
 
 LATEST_RUNS = 50
 FALSE_ALARMS_WORTH_A_LOOK = 0.2
-NAMED_VERSIONS = 3
+LISTED = 50
+"""So many findings and versions stand in a result: a backfill may be of thousands."""
 
 Check = Callable[[Reader, Sequence[str]], dg.AssetCheckResult]
 
 
-def _result(found: Sequence[findings.Finding], *, severity: dg.AssetCheckSeverity, what: str) -> dg.AssetCheckResult:
-    lines = [f"- `{one.run_id}` {one.series or ''} **{one.reason_code}** {one.detail or ''}" for one in found[:50]]
+def _result(
+    found: Sequence[findings.Finding], keys: Sequence[str], *, severity: dg.AssetCheckSeverity, what: str
+) -> dg.AssetCheckResult:
+    """Says of which versions: Dagster keeps one result of a check, that of the run that ended last."""
+    lines = [f"- `{one.run_id}` {one.series or ''} **{one.reason_code}** {one.detail or ''}" for one in found[:LISTED]]
     return dg.AssetCheckResult(
         passed=not found,
         severity=severity,
-        description=f"{what}: {len(found) or 'none'}",
-        metadata={"count": len(found), "findings": dg.MetadataValue.md("\n".join(lines) or "none")},
+        description=f"{what}: {len(found) or 'none'}; of {keys[0] if len(keys) == 1 else f'{len(keys)} versions'}",
+        metadata={
+            "count": len(found),
+            "findings": dg.MetadataValue.md("\n".join(lines) or "none"),
+            "versions": dg.MetadataValue.json(list(keys[:LISTED])),
+        },
     )
 
 
 def folders_are_taken_in(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
     """Every folder that was given as a run is one; others are quarantined with a reason, and never judged."""
     found = findings.refused(reader, keys)
-    return _result(found, severity=dg.AssetCheckSeverity.WARN, what="folders in quarantine")
+    return _result(found, keys, severity=dg.AssetCheckSeverity.WARN, what="folders in quarantine")
 
 
 def traces_are_complete(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
     """Every trace is whole; runs with another one are never judged."""
     found = findings.of_partitions(reader, keys, scopes=["trace"])
-    return _result(found, severity=dg.AssetCheckSeverity.WARN, what="traces that are not complete")
+    return _result(found, keys, severity=dg.AssetCheckSeverity.WARN, what="traces that are not complete")
 
 
 def samples_are_finite(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
     """No NaN, no infinity, no empty series: blocks judging."""
     found = findings.of_partitions(reader, keys, codes=[Reason.SERIES_NOT_FINITE, Reason.SERIES_EMPTY])
-    return _result(found, severity=dg.AssetCheckSeverity.ERROR, what="series with samples that are not numbers")
+    return _result(found, keys, severity=dg.AssetCheckSeverity.ERROR, what="series with samples that are not numbers")
 
 
 def durations_match_the_configuration(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
     """The explorations lasted as long as configuration C says."""
     found = findings.of_partitions(reader, keys, codes=[Reason.TIME_LIMIT_MISSED, Reason.TRACE_TOO_SHORT])
-    return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs with another duration")
+    return _result(found, keys, severity=dg.AssetCheckSeverity.WARN, what="runs with another duration")
 
 
 def histories_are_large_enough(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
     """Each run has enough earlier runs of a similar path; others are judged by runs of any path, or not at all."""
     found = findings.of_partitions(reader, keys, codes=[Reason.NOT_ENOUGH_HISTORY])
-    return _result(found, severity=dg.AssetCheckSeverity.WARN, what="runs with too few earlier ones of a similar path")
+    return _result(
+        found, keys, severity=dg.AssetCheckSeverity.WARN, what="runs with too few earlier ones of a similar path"
+    )
 
 
 def false_alarms_are_few(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckResult:
@@ -91,8 +101,6 @@ OF_ASSET: dict[str, tuple[Check, ...]] = {
     "verdicts": (false_alarms_are_few, everything_is_commented),
 }
 BLOCKING: frozenset[Check] = frozenset({samples_are_finite})
-OF_EVERYTHING: frozenset[Check] = frozenset({false_alarms_are_few, everything_is_commented})
-"""Those that look at the whole warehouse, whichever partitions a run is of."""
 
 
 def specs(*assets: str) -> list[dg.AssetCheckSpec]:
@@ -108,19 +116,6 @@ def results(reader: Reader, asset: str, keys: Iterable[str]) -> list[dg.AssetChe
     """What the checks of an asset find about some partitions."""
     chosen = list(keys)
     return [
-        _of_versions(check(reader, chosen), check, chosen)._replace(
-            check_name=check.__name__, asset_key=dg.AssetKey(asset)
-        )
+        check(reader, chosen)._replace(check_name=check.__name__, asset_key=dg.AssetKey(asset))
         for check in OF_ASSET[asset]
     ]
-
-
-def _of_versions(result: dg.AssetCheckResult, check: Check, keys: Sequence[str]) -> dg.AssetCheckResult:
-    """Says which versions were looked at: Dagster keeps one result of a check, that of the run that ended last."""
-    if check in OF_EVERYTHING:
-        return result
-    more = f" and {len(keys) - NAMED_VERSIONS} more" if len(keys) > NAMED_VERSIONS else ""
-    return result._replace(
-        description=f"{result.description}; of {', '.join(keys[:NAMED_VERSIONS])}{more}",
-        metadata={**result.metadata, "versions": dg.MetadataValue.json(list(keys))},
-    )

@@ -245,7 +245,7 @@ def _why(one: SeriesDifference, level: float) -> str:
 
 
 def _change(one: SeriesDifference) -> str:
-    return f"{one.difference / one.mean_a:+.1%}" if one.mean_a else f"{one.difference:+.4g} {one.unit}"
+    return f"{one.difference / one.mean_a:+.1%}" if one.mean_a else differences.signed(one.difference, one.unit)
 
 
 def _show(told: dict[str, Any], form: str) -> None:
