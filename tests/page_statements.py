@@ -240,13 +240,17 @@ def _series(html: str, verdicts: dict[str, Any]) -> Iterator[str]:
         one = verdicts[series[1]]
         if f'class="badge {one["state"]}"' not in article:
             yield f"{series[1]} is {one['state']}, not so on the page"
-        told = re.search(r"([\d.,]+)× the limit \(\w+ (\S+) of (\S+)\)", shown(article))
-        if told is not None and told.groups() != (
-            limit_multiple(max(one["distance"], 0.0) / one["threshold"]),
-            number(one["distance"]),
+        score = one["improvement"] if one["state"] == "improved" else one["distance"]
+        told = re.search(r"([\d.,]+)× the limit( on its better side)? \(\w+ (\S+) of (\S+)\)", shown(article))
+        if told is None and one["state"] == "improved":
+            yield f"{series[1]} is improved, by how much is not on the page"
+        if told is not None and (bool(told[2]), told[1], *told.groups()[2:]) != (
+            one["state"] == "improved",
+            limit_multiple(max(score, 0.0) / one["threshold"]),
+            number(score),
             number(one["threshold"]),
         ):
-            yield f"{series[1]}: {told[0]} on the page, {one['distance']} of {one['threshold']} in the marts"
+            yield f"{series[1]}: {told[0]} on the page, {score} of {one['threshold']} in the marts"
 
 
 def _windows(html: str, windows: list[dict[str, Any]]) -> Iterator[str]:

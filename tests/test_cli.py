@@ -351,12 +351,12 @@ def test_ingest_counts_what_it_was_given_and_what_became_of_it(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path / "given")
     result = run("ingest", ".", warehouse=warehouse)
     assert result.exit_code == 0, result.output
-    assert "1 runs of 1 versions, 1 quarantined" in result.stdout
+    assert "1 run of 1 version, 1 quarantined" in result.stdout
     assert "quarantined bad [trace_size_mismatch]" in result.stderr
     trace.write_bytes(whole)
     mended = run("ingest", "bad", warehouse=warehouse)
     assert mended.exit_code == 0, mended.output
-    assert "1 runs of 1 versions, 0 quarantined" in mended.stdout
+    assert "1 run of 1 version, 0 quarantined" in mended.stdout
     assert "quarantined" not in mended.stderr
     assert "notes-001" in mended.stdout
     assert "notes-000" not in mended.stdout
@@ -381,7 +381,7 @@ def test_ingest_takes_folders_in_whose_names_are_not_utf8(tmp_path):
     next(bad.glob("trace*")).write_bytes(b"short")
     result = run("ingest", given, warehouse=tmp_path / "perfreg.duckdb")
     assert result.exit_code == 0, result.output
-    assert "2 runs of 1 versions, 1 quarantined" in result.stdout
+    assert "2 runs of 1 version, 1 quarantined" in result.stdout
     assert "quarantined bad\\udcff [trace_size_mismatch]" in result.stderr
     with Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5).reading() as reader:
         assert reader.rows("SELECT run_id, folder_name FROM core.runs WHERE NOT is_quarantined ORDER BY run_id") == [
@@ -399,7 +399,7 @@ def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):
         r"^perfreg: step 3 of 10, traces and time series: 1 version \(\d+ s\)$", result.stderr, re.MULTILINE
     )
     before, answer = result.stdout.split("\n\n")[:2]
-    assert "1 runs of 1 versions, 0 quarantined" in before
+    assert "1 run of 1 version, 0 quarantined" in before
     assert answer.startswith("Nothing could be judged yet (1 not_enough_history)")
     told = run("verdicts", "--format", "json", warehouse=warehouse)
     rows = json.loads(told.stdout)

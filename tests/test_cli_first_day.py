@@ -130,11 +130,11 @@ def test_import_takes_folders_and_lists_once_and_keeps_what_it_was_told(tmp_path
     first, second = (write_trace(tmp_path / "in" / f"{n}.pftrace", 0.2 + n / 10) for n in (1, 2))
     result = run("import", first, *arguments("--scenario", "cold-start"), warehouse=warehouse)
     assert result.exit_code == 0, result.output
-    assert "1 new runs, 0 known already, 0 traces refused" in result.stdout
+    assert "1 new run, 0 known already, 0 traces refused" in result.stdout
     again = run("import", tmp_path / "in", "-", *arguments("--scenario", "cold-start"), warehouse=warehouse,
                 given=f"{second}\n\n")  # fmt: skip
     assert again.exit_code == 0
-    assert "1 new runs, 1 known already, 0 traces refused" in again.stdout
+    assert "1 new run, 1 known already, 0 traces refused" in again.stdout
     third = run("import", tmp_path / "in", *arguments(), warehouse=warehouse)
     assert "0 new runs, 2 known already" in third.stdout
     assert "keep another" not in third.stderr
@@ -213,7 +213,7 @@ def test_a_path_that_is_not_there_is_status_1_and_the_others_are_imported(tmp_pa
     named = [good, gone] if way == "argument" else [good, "-"]
     result = run("import", *named, *arguments(), warehouse=warehouse, given=f"{gone}\n" if way == "list" else None)
     assert result.exit_code == 1
-    assert "1 new runs, 0 known already, 0 traces refused" in result.stdout
+    assert "1 new run, 0 known already, 0 traces refused" in result.stdout
     assert f"not imported [no_trace_found] {gone} does not exist" in result.stderr
     *_, last = result.stderr.splitlines()  # below all that is said of those that are there
     assert last.startswith(f"perfreg: {gone} is not there or cannot be read; what else was named is taken in")

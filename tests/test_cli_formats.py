@@ -136,6 +136,11 @@ def test_a_comment_on_versions_has_each_above_its_runs_with_links_where_pages_ar
     assert version_formats.versions_markdown(version_formats.Shown([], [])) == "### perfreg: no versions\n\n"
 
 
+def test_a_version_of_which_nothing_was_taken_in_has_no_page_to_be_linked():
+    refused = version_formats.Shown(versions(state="quarantined"), [], reports_url="https://perf.example")
+    assert "perf.example" not in version_formats.versions_markdown(refused)
+
+
 def test_a_comment_says_first_what_grew_in_several_runs_of_a_version():
     (name, *_) = {version_formats.named(row) for row in versions()}
     grown = {name: ("in 3 runs of 1.5.0, cpu_app: thread main of com.rig.shop <b>|",), ("other", "1"): ("unseen",)}

@@ -20,6 +20,7 @@ FLOORS = (
         "catalogue",
         "detection",
         "figures",
+        "how_many",
         "near_names",
         "objects",
         "settings",

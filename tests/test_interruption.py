@@ -112,7 +112,7 @@ def test_ingest_goes_on_where_it_was_interrupted(tmp_path, number):
         assert "Dagster" not in ended.stderr
     again = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False)
     assert again.returncode == 0, again.stderr
-    assert "2 runs of 1 versions, 0 quarantined" in again.stdout
+    assert "2 runs of 1 version, 0 quarantined" in again.stdout
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         states = reader.rows("SELECT run_id, run_verdict FROM marts.runs ORDER BY run_id")
     assert states == [("notes-000", "not_enough_history"), ("notes-001", "not_enough_history")]

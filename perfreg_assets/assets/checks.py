@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import dagster as dg
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import findings
 from perfreg_assets.warehouse.connection import Reader
@@ -31,7 +32,8 @@ def _result(
     return dg.AssetCheckResult(
         passed=not found,
         severity=severity,
-        description=f"{what}: {len(found) or 'none'}; of {keys[0] if len(keys) == 1 else f'{len(keys)} versions'}",
+        description=f"{what}: {len(found) or 'none'}; "
+        f"of {keys[0] if len(keys) == 1 else how_many(len(keys), 'version')}",
         metadata={
             "count": len(found),
             "findings": dg.MetadataValue.md("\n".join(lines) or "none"),

@@ -9,6 +9,7 @@ from perfreg_assets.automation.home_health import examine_home
 from perfreg_assets.collection import inbox, told_sessions, tools
 from perfreg_assets.collection.journal import unfinished_journals
 from perfreg_assets.collection.sweep import journal_dir
+from perfreg_assets.how_many import how_many
 from perfreg_assets.model import health
 from perfreg_assets.model.finding import NOTICE, OK, Finding, guarded
 from perfreg_assets.reasons import Rejected
@@ -57,7 +58,7 @@ def _devices() -> Finding:
     unusable = [str(device) for device in devices if device.state != "device"]
     if unusable:
         return Finding(check, NOTICE, f"{program}; {', '.join(unusable)}", "see to these devices before collecting")
-    return Finding(check, OK, f"{program}; {len(devices)} devices")
+    return Finding(check, OK, f"{program}; {how_many(len(devices), 'device')}")
 
 
 def _collections(settings: Settings) -> Finding:

@@ -18,6 +18,7 @@ from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, planned
 from perfreg_assets.automation.run_launcher import host_tags
+from perfreg_assets.how_many import how_many
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
@@ -127,7 +128,7 @@ def _run_ranges(
     with _instance(home) as instance, watched(progress):
         instance.add_dynamic_partitions(DIMENSION, list(keys))
         for first, last, among in ranges(keys, instance.get_dynamic_partitions(DIMENSION)):
-            with planned(steps, f"{len(among)} version{'s' if len(among) > 1 else ''}"):
+            with planned(steps, how_many(len(among), "version")):
                 run = job.execute_in_process(
                     instance=instance,
                     run_config=config,

@@ -12,6 +12,7 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.cli.given import PATTERN
 from perfreg_assets.cli.root import command
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -207,8 +208,8 @@ def _tell(found: Analysis) -> None:
     """What was read, and what was not, on stderr."""
     counts, trees = found.counts, found.trees.counts
     terminal.note(
-        f"{found.path.name}: {counts.call_count:,} calls in {len(found.trees.trees):,} trees of "
-        f"{len(found.services)} services, {len(found.scores)} methods"
+        f"{found.path.name}: {how_many(counts.call_count, 'call')} in {how_many(len(found.trees.trees), 'tree')} of "
+        f"{how_many(len(found.services), 'service')}, {how_many(len(found.scores), 'method')}"
     )
     if found.first_unfit:
         number, text = found.first_unfit
@@ -237,7 +238,9 @@ def _tell(found: Analysis) -> None:
             "not_enough_history: no baseline, so methods are ranked by seed_score: what is big, not what grew"
         )
     else:
-        told = f"{len(found.listed)} methods grew notably" if found.listed else "nothing took notably longer"
+        told = (
+            f"{how_many(len(found.listed), 'method')} grew notably" if found.listed else "nothing took notably longer"
+        )
         terminal.note(f"{told}, against {len(found.baselines)} earlier log{'s' * (len(found.baselines) > 1)}")
 
 

@@ -11,6 +11,7 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.catalogue import AXES
 from perfreg_assets.cli.root import command
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _tell_orphans(settings: Settings) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
 
     if count := told_sessions.store(Warehouse.of(settings), settings):
-        terminal.say(f"stored     {count} rows of sessions that were killed before they were told")
+        terminal.say(f"stored     {how_many(count, 'row')} of sessions that were killed before they were told")
 
 
 def _collect(
@@ -130,7 +131,8 @@ def _collect(
         elif outcome.result is not None:
             result = outcome.result
             terminal.say(
-                f"{result.run_folder}   {result.step_count} steps, {result.state_count} states, "
+                f"{result.run_folder}   {how_many(result.step_count, 'step')}, "
+                f"{how_many(result.state_count, 'state')}, "
                 f"{result.record.trace_bytes or 0:,} bytes, stopped by {result.stop_reason}"
                 + (f"; still on the device: {', '.join(result.leftovers)}" if result.leftovers else "")
             )

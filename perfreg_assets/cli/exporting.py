@@ -9,6 +9,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command, main
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -43,7 +44,7 @@ def parquet(settings: Settings, folder: Path, marts: tuple[str, ...]) -> None:
         for one in parquet_export.export(reader, folder, marts):
             show(f"{one.path.name}, {one.row_count:,} rows")
             count, rows = count + 1, rows + one.row_count
-    terminal.say(f"{count} files with {rows:,} rows in {folder}")
+    terminal.say(f"{how_many(count, 'file')} with {how_many(rows, 'row')} in {folder}")
 
 
 @command("otava", example="perfreg export otava changes/", group=export)

@@ -10,6 +10,7 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
 from perfreg_assets.cli.upkeep import bring_up_to_date
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 
@@ -43,7 +44,9 @@ def status(settings: Settings, form: str) -> None:
     columns = ("run_id", "version", "due", "why")
     terminal.show(rows, columns, form)
     runs = len(found.due) + len(found.benchmarks)
-    terminal.note(f"{runs} runs and {len(found.pages)} pages are due" if rows else "nothing is due")
+    terminal.note(
+        f"{how_many(runs, 'run')} and {how_many(len(found.pages), 'page')} are due" if rows else "nothing is due"
+    )
 
 
 @command("catch-up", example="perfreg catch-up")
@@ -98,7 +101,10 @@ def backup(settings: Settings, file: Path) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
 
     kept = back_up(Warehouse.of(settings), file)
-    terminal.say(f"{file}: {kept.run_count} runs, {kept.file_count} files of values, {kept.file_bytes / 1e6:,.1f} MB")
+    terminal.say(
+        f"{file}: {how_many(kept.run_count, 'run')}, {how_many(kept.file_count, 'file')} of values, "
+        f"{kept.file_bytes / 1e6:,.1f} MB"
+    )
 
 
 @command("restore", example="perfreg restore perfreg-backup.tar --warehouse restored/perfreg.duckdb")
@@ -110,4 +116,6 @@ def restore(settings: Settings, file: Path, is_replacing: bool) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
 
     kept = bring_back(Warehouse.of(settings), file, is_replacing=is_replacing)
-    terminal.say(f"{settings.warehouse}: {kept.run_count} runs, {kept.file_count} files of values")
+    terminal.say(
+        f"{settings.warehouse}: {how_many(kept.run_count, 'run')}, {how_many(kept.file_count, 'file')} of values"
+    )

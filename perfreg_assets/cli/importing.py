@@ -18,6 +18,7 @@ from perfreg_assets.cli.given import MOMENT
 from perfreg_assets.cli.ingesting import take_in, tell_missing
 from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.cli.root import command
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def _import(
     _tell(found.refused)
     if any(one.is_dated_by_file for one in new):
         terminal.note("some traces do not say when they were recorded: their files' times stand for it (--started-at)")
-    counts = f"{len(new) - len(corrected)} new runs, {len(known)} known already, {len(found.refused)} traces refused"
+    counts = f"{how_many(len(new) - len(corrected), 'new run')}, {len(known)} known already"
+    counts += f", {how_many(len(found.refused), 'trace')} refused"
     terminal.say(counts + (f", {len(corrected)} corrected" if corrected else ""))
     if not new:
         return known

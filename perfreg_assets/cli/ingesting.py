@@ -17,6 +17,7 @@ from perfreg_assets.cli import interruption
 from perfreg_assets.cli.reading import show_verdicts
 from perfreg_assets.cli.root import command
 from perfreg_assets.cli.upkeep import project_of, tell_upkeep
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
     seconds = time.perf_counter() - begin
     accounted = ", ".join(f"{name} {done.parts[name]:.1f}" for name in sorted(done.parts))
     terminal.say(
-        f"{len(runs)} runs of {len({(run.app, run.version_name) for run in runs.values()})} versions, "
+        f"{how_many(len(runs), 'run')} of "
+        f"{how_many(len({(run.app, run.version_name) for run in runs.values()}), 'version')}, "
         f"{len(refused)} quarantined, "
         f"in {seconds:.1f} s" + (f" (worker seconds: {accounted})" if accounted else "")
     )

@@ -13,6 +13,7 @@ from perfreg_assets.cli.person import whoever_asks
 from perfreg_assets.cli.root import command, main
 from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages
 from perfreg_assets.detection import detector_names
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 
@@ -55,8 +56,9 @@ def reevaluate(
         if make_current:
             table.make_current(writer, omega=chosen, detector=name, note=note, changed_by=who)
     terminal.say(
-        f"{count} verdicts at ω = {chosen:g} by {name} in {seconds:.3f} s; against ω = {current.omega:g} by "
-        f"{current.detector}: {flips['appeared']} alarms more, {flips['vanished']} fewer"
+        f"{how_many(count, 'verdict')} at ω = {chosen:g} by {name} in {seconds:.3f} s; "
+        f"against ω = {current.omega:g} by {current.detector}: "
+        f"{flips['appeared']} alarms more, {flips['vanished']} fewer"
     )
     if make_current:
         bring_up_to_date(settings)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+from perfreg_assets.how_many import how_many
+
 BAD = frozenset({"anomalous"})
 _JUDGED = frozenset({"anomalous", "improved", "changed", "normal"})
 _SIGNS = {"anomalous": "🔴", "improved": "🟢", "normal": "⚪"}
@@ -100,4 +102,4 @@ def counted(states: Sequence[str], what: str) -> str:
     if not states:
         return f"no {what}s"
     counts = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
-    return f"{counts} of {len(states)} {what}{'s' if len(states) != 1 else ''}"
+    return f"{counts} of {how_many(len(states), what)}"

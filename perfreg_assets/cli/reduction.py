@@ -11,6 +11,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command, main
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
@@ -115,7 +116,7 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
     terminal.note(f"{sum(one.reason is None for one in done)} traces reduced, {saved:,} bytes saved")
     if dropped:
         freed = sum(one.bytes_before or 0 for one in dropped)
-        terminal.note(f"{len(dropped)} traces deleted that keep_traces does not keep, {freed:,} bytes")
+        terminal.note(f"{how_many(len(dropped), 'trace')} deleted that keep_traces does not keep, {freed:,} bytes")
 
 
 @main.group("reference")
@@ -155,8 +156,8 @@ def add(
         if not table.add(writer, row):
             raise Rejected(Reason.REFERENCE_EXISTS, name)
     terminal.say(
-        f"{name}: {len(row.counts)} windows of {row.window_s:g} s from {len(sources)} traces, "
-        f"{len(row.event_types)} types of events"
+        f"{name}: {how_many(len(row.counts), 'window')} of {row.window_s:g} s from {how_many(len(sources), 'trace')}, "
+        f"{how_many(len(row.event_types), 'type')} of events"
     )
 
 

@@ -64,6 +64,7 @@ def ui(settings: Settings, port: int) -> None:
             if not is_told and _listens(port):
                 way_in = entrance.address(port, secret)
                 terminal.say(f"{way_in}   inbox {settings.inbox_dir}   stop with Ctrl-C")
+                terminal.note(f"its links to pages lead to {settings.reports_address}, where perfreg serve shows them")
                 is_told = True
             time.sleep(0.5)
         settings.stopping_file.touch()

@@ -7,6 +7,7 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
 from perfreg_assets.cli.upkeep import bring_up_to_date
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 
@@ -22,7 +23,7 @@ def worker(settings: Settings, folders: tuple[str, ...], share: str | None) -> N
     if share is not None:
         wanted = spreading.share(wanted, *_parts(share))
     found = spreading.read_folders(objects, settings, wanted, terminal.say)
-    terminal.say(f"{len(found)} folders read")
+    terminal.say(f"{how_many(len(found), 'folder')} read")
 
 
 @command("commit", example="perfreg commit")
@@ -34,8 +35,8 @@ def commit(settings: Settings) -> None:
     warehouse = Warehouse.of(settings)
     done = spreading.commit(spreading.exchange(settings), settings, warehouse, terminal.say)
     terminal.say(
-        f"{len(done.runs)} runs committed, {len(done.quarantined)} quarantined, "
-        f"{len(done.refused)} results refused, to be read again"
+        f"{how_many(len(done.runs), 'run')} committed, {len(done.quarantined)} quarantined, "
+        f"{how_many(len(done.refused), 'result')} refused, to be read again"
     )
     if warehouse.published.exists():
         bring_up_to_date(settings)

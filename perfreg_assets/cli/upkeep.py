@@ -7,6 +7,7 @@ from typing import Any
 
 from perfreg_assets import terminal
 from perfreg_assets.cli import disk, interruption
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 
@@ -36,23 +37,28 @@ def refresh_pages(settings: Settings) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
 
     written = write_all_pages(Warehouse.of(settings).reading_caught_up, settings)
-    terminal.say(f"{len(written)} pages written")
+    terminal.say(f"{how_many(len(written), 'page')} written")
 
 
 _DONE = {
-    "selected_now": "histories selected",
-    "runs_measured_now": "runs measured",
-    "localised_now": "series localised",
-    "explained_now": "runs explained",
-    "benchmarks_measured_now": "files of benchmarks judged",
-    "pages_written_now": "pages written",
+    "selected_now": ("history", "histories", "selected"),
+    "runs_measured_now": ("run", "runs", "measured"),
+    "localised_now": ("series", "series", "localised"),
+    "explained_now": ("run", "runs", "explained"),
+    "benchmarks_measured_now": ("file", "files", "of benchmarks judged"),
+    "pages_written_now": ("page", "pages", "written"),
 }
+"""Metadata of the assets → what is counted there: singular, plural, and what was done with it."""
 
 
 def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
     if done.failures:
         interruption.heed()  # that is why, and is told in one line
-    told = [f"{done.counts[name]} {what}" for name, what in _DONE.items() if done.counts.get(name)]
+    told = [
+        f"{how_many(done.counts[name], one, many)} {what}"
+        for name, (one, many, what) in _DONE.items()
+        if done.counts.get(name)
+    ]
     terminal.say(", ".join(told) if told else "nothing was due")
     failures = list(dict.fromkeys(done.failures))  # of several versions the same one, most often
     full = [failure for failure in failures if disk.says_so(failure)]
@@ -62,6 +68,9 @@ def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
     for failure in failures:
         terminal.fail(failure)
     if left.keys:
-        terminal.fail(f"still due: {len(left.due)} runs, {len(left.pages)} pages; `perfreg status` says what and why")
+        terminal.fail(
+            f"still due: {how_many(len(left.due), 'run')}, {how_many(len(left.pages), 'page')}; "
+            "`perfreg status` says what and why"
+        )
     if done.failures or left.keys:
         sys.exit(1)

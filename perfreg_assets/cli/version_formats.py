@@ -51,6 +51,10 @@ class Shown:
     def runs_of(self, whole: Row) -> list[Row]:
         return worst_first([row for row in self.runs if named(row) == named(whole) and row["series"] == RUN_LEVEL])
 
+    def page_of(self, whole: Row) -> str | None:
+        """A version of which nothing was taken in has no page."""
+        return None if whole["state"] == "quarantined" else self.address(version_page(*named(whole)))
+
     def address(self, page: str) -> str | None:
         return None if self.reports_url is None else f"{self.reports_url.rstrip('/')}/{page}"
 
@@ -73,7 +77,7 @@ def versions_markdown(shown: Shown) -> str:
     if shown.whole:
         lines += ["| | version and its runs | state | axes | why |", "|--|--|--|--|--|"]
     for whole in shown.whole:
-        name = link(f"**{cell(whole['version_name'])}**", shown.address(version_page(*named(whole))))
+        name = link(f"**{cell(whole['version_name'])}**", shown.page_of(whole))
         lines.append(_table_row(whole, f"{name} of {cell(whole['app'])}", shown.axes_of(whole)))
         for run in shown.runs_of(whole):
             page = shown.address(run_page(run["run_id"]))

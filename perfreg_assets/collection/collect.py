@@ -45,6 +45,7 @@ from perfreg_assets.collection.run_document import TRACE_NAME, Session, run_docu
 from perfreg_assets.collection.run_folder import write_run_folder
 from perfreg_assets.collection.state_times import read_state_times
 from perfreg_assets.collection.sweep import journal_dir, sweep_device
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
@@ -77,7 +78,7 @@ class Progress:
             return f"{self.elapsed_s:6.1f} s  {self.stage}: {self.message}"
         return (
             f"{self.elapsed_s:6.1f} s  {self.message}: {self.trace_bytes:,} bytes recorded, "
-            f"{self.step_count} steps, {self.state_count} states"
+            f"{how_many(self.step_count, 'step')}, {how_many(self.state_count, 'state')}"
         )
 
 

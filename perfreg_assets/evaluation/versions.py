@@ -22,6 +22,7 @@ from rich.table import Table
 from perfreg_assets.evaluation.cases import Case, Progress, judge
 from perfreg_assets.evaluation.dataset import Dataset, injected_excess, read_dataset
 from perfreg_assets.evaluation.protocol import Draw, random_draws
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.calibration import QUARTILE, omega_of_level
 from perfreg_assets.methods.multiple_testing import series_scores, version_score
 from perfreg_assets.methods.repeats import correlation
@@ -185,7 +186,7 @@ def print_report(told: dict[str, Any], file: IO[str] | None = None) -> None:
         table = Table(title=f"Versions, level {level:g}: false alarms / recall", title_justify="left")
         table.add_column("series")
         for runs in RUNS_PER_BUILD:
-            table.add_column(f"{runs} run{'s' if runs > 1 else ''}", justify="right")
+            table.add_column(how_many(runs, "run"), justify="right")
         cells = {(row["series"], row["runs"]): row for row in told["rows"] if row["level"] == level}
         for series in dict.fromkeys(name for name, _ in cells):
             table.add_row(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.model.finding import FAILED, NOTICE, OK, Finding, guarded
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -59,14 +60,14 @@ def _sound(warehouse: Warehouse, check: str, own: Condition, published: Conditio
         detail = f"schema version {own.version}, this release knows up to {migrations.latest_version()}"
         return Finding(check, FAILED, detail, Reason.WAREHOUSE_NEWER.sentence)
     if own.run_count < published.run_count:
-        detail = f"{own.run_count} runs, {published.run_count} are published"
+        detail = f"{how_many(own.run_count, 'run')}, {published.run_count} are published"
         return Finding(check, FAILED, detail, Reason.WAREHOUSE_FEWER_RUNS.sentence)
     if own.version < migrations.latest_version():
         return Finding(
             check, NOTICE, f"schema version {own.version} of an earlier release",
             "bring it on, as the next write would", lambda: _again(warehouse, "brought on to this release"),
         )  # fmt: skip
-    return Finding(check, OK, f"{own.run_count} runs, schema version {own.version}")
+    return Finding(check, OK, f"{how_many(own.run_count, 'run')}, schema version {own.version}")
 
 
 def _published(warehouse: Warehouse, check: str, own: Condition, published: Condition) -> Finding:
@@ -82,7 +83,7 @@ def _published(warehouse: Warehouse, check: str, own: Condition, published: Cond
     if published.is_newer:
         detail = f"schema version {published.version}, this release knows up to {migrations.latest_version()}"
         return Finding(check, FAILED, detail, Reason.WAREHOUSE_NEWER.sentence)
-    told = f"{published.run_count} runs, schema version {published.version}"
+    told = f"{how_many(published.run_count, 'run')}, schema version {published.version}"
     if warehouse.has_unpublished and own.is_sound:
         return Finding(
             check, NOTICE, f"{told}; something was written since", "publish it",
@@ -96,7 +97,7 @@ def _values(warehouse: Warehouse) -> Finding:
     if missing:
         detail = f"{len(missing)} of {count} files of {warehouse.data.root} are not there, such as {missing[0]}"
         return Finding("values", FAILED, detail, Reason.DATA_MISSING.sentence)
-    return Finding("values", OK, f"{count} files in {warehouse.data.root}")
+    return Finding("values", OK, f"{how_many(count, 'file')} in {warehouse.data.root}")
 
 
 def _traces(warehouse: Warehouse, settings: Settings) -> Finding:

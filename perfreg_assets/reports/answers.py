@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import History, RunDetail, SeriesView
 from perfreg_assets.reports.templating import beside_limit
@@ -73,7 +74,7 @@ def advice(detail: RunDetail) -> str:
         return _look(detail)
     if state == "not_enough_history":
         missing = history.minimum - history.size if history is not None else 0
-        more = f"{missing} more comparable run{'s' if missing != 1 else ''}" if missing > 0 else "more comparable runs"
+        more = how_many(missing, "more comparable run") if missing > 0 else "more comparable runs"
         return f"Record {more}: of this app, with this configuration and on this path."
     return _OF_VERDICT.get(state or "", _UNKNOWN)
 

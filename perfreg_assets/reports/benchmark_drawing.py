@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.benchmark_comparison import Comparison
 from perfreg_assets.methods.benchmark_statistics import Change
 from perfreg_assets.reports.benchmark_data import Trend
@@ -45,9 +46,8 @@ def draw_trend(one: Trend, version_count: int) -> Markup:
         radius = 3.5 if kind == "alarm" else 2
         place = f'cx="{left:.1f}" cy="{top_px:.1f}" r="{radius}"'
         parts.append(f'<circle class="{kind}" {place}><title>{escape(title)}</title></circle>')
-    label = (
-        f"{one.name}: {len(one.points)} versions, {sum(point.state == 'anomalous' for point in one.points)} anomalous"
-    )
+    anomalous = sum(point.state == "anomalous" for point in one.points)
+    label = f"{one.name}: {how_many(len(one.points), 'version')}, {anomalous} anomalous"
     return Markup(
         f'<svg class="bench-trend" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'

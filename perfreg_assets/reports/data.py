@@ -54,6 +54,7 @@ class Verdict:
     distance: float | None = None
     q1: float | None = None
     q3: float | None = None
+    improvement: float | None = None
     threshold: float | None = None
     critical_omega: float | None = None
     direction: str | None = None
@@ -66,6 +67,13 @@ class Verdict:
         if self.distance is None or self.threshold is None or not self.threshold > 0:
             return None
         return max(self.distance, 0.0) / self.threshold
+
+    @property
+    def better_ratio(self) -> float | None:
+        """Of what improved: the score towards its better side over the threshold; None of all else."""
+        if self.state != "improved" or self.improvement is None or not self.threshold:
+            return None
+        return self.improvement / self.threshold
 
 
 @dataclass(frozen=True, slots=True)

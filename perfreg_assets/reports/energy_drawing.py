@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from markupsafe import Markup
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.reports.data import SeriesView
 
@@ -69,7 +70,8 @@ def draw_versions(app_mah_per_h: Sequence[float], total_mah_per_h: Sequence[floa
         parts += [f'<circle class="{kind}" cx="{left:.1f}" cy="{down:.1f}" r="2.5"/>' for left, down in points]
     return Markup(
         f'<svg class="power-trend" viewBox="0 0 {_TREND_WIDTH} {_TREND_HEIGHT}" width="{_TREND_WIDTH}" '
-        f'height="{_TREND_HEIGHT}" role="img" aria-label="Charge per hour of {len(total_mah_per_h)} versions">'
+        f'height="{_TREND_HEIGHT}" role="img" '
+        f'aria-label="Charge per hour of {how_many(len(total_mah_per_h), "version")}">'
         f"{''.join(parts)}</svg>"
     )
 

@@ -84,8 +84,8 @@ def _run(row: Mapping[str, Any]) -> Run:
 
 
 _VERDICTS = """
-SELECT run_id, series, state, detector, omega, is_anomalous, distance, q1, q3, threshold, critical_omega, direction,
-       missing_series, explanation
+SELECT run_id, series, state, detector, omega, is_anomalous, distance, q1, q3, improvement, threshold, critical_omega,
+       direction, missing_series, explanation
 FROM marts.verdicts WHERE is_current
 """
 
@@ -110,6 +110,7 @@ def _verdicts(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[Verdict]
             q1=row["q1"],
             q3=row["q3"],
             threshold=row["threshold"],
+            improvement=row["improvement"],
             critical_omega=row["critical_omega"],
             direction=row["direction"],
             missing_series=tuple(row["missing_series"] or ()),

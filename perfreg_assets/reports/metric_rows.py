@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.catalogue import display_unit
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Distances, MetricView
 
@@ -38,6 +39,7 @@ def _row(metric: MetricView) -> dict[str, Any]:
         "limit": _limits(low, high),
         "state": verdict.state if verdict else None,
         "ratio": verdict.limit_ratio if verdict else None,
+        "better": verdict.better_ratio if verdict else None,
         "explanation": _explanation(metric),
         "missing": metric.missing_reason or "No reason was recorded." if value is None else None,
         "plot": _plot(value, history, low, high),
@@ -99,7 +101,7 @@ def _text(row: dict[str, Any], count: int) -> str:
     this = "this run has none" if row["value"] is None else f"this run {wording.number(row['value'])}{unit}"
     parts = [f"{row['label']}: {this}"]
     if count:
-        parts.append(f"{count} comparable run{'s' if count != 1 else ''} {row['usual']}{unit}")
+        parts.append(f"{how_many(count, 'comparable run')} {row['usual']}{unit}")
     if row["limit"]:
         parts.append(f"limit {row['limit']}{unit}")
     return "; ".join(parts) + "."

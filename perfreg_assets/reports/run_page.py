@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import answers, review_wording, wording
 from perfreg_assets.reports.box_plot import box_plot
 from perfreg_assets.reports.causes_table import cause_tables
@@ -320,6 +321,8 @@ def _series_item(
         "label": label,
         "state": verdict.state if verdict else None,
         "ratio": verdict.limit_ratio if verdict else None,
+        "better": verdict.better_ratio if verdict else None,
+        "improvement": verdict.improvement if verdict else None,
         "distance": verdict.distance if verdict else None,
         "threshold": verdict.threshold if verdict else None,
         "measure": wording.scale_of(verdict.detector) if verdict else None,
@@ -394,7 +397,7 @@ def _chart_text(series: SeriesView, label: str) -> str:
         f"mean {wording.number(float(shown.mean()))}."
     )
     if series.discords:
-        text += f" {len(series.discords)} suspicious window{'s' if len(series.discords) != 1 else ''}."
+        text += f" {how_many(len(series.discords), 'suspicious window')}."
     return text + " Arrow keys read single values."
 
 

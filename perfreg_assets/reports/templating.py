@@ -16,6 +16,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.template_cache import template_cache
 
@@ -54,6 +55,11 @@ def limit_multiple(ratio: float) -> str:
 def beside_limit(ratio: float) -> str:
     """d beside its limit in words; a distance that half of the normal runs have tells no multiple."""
     return "no more than usual" if ratio < NO_MULTIPLE else f"{limit_multiple(ratio)}× the limit"
+
+
+def better_than_limit(ratio: float) -> str:
+    """The score of an improvement beside the limit in words."""
+    return f"{limit_multiple(ratio)}× the limit on its better side"
 
 
 def limit_step(ratio: float | None) -> str:
@@ -134,10 +140,12 @@ def _environment() -> jinja2.Environment:
         limit_step=limit_step,
         multiple=limit_multiple,
         beside_limit=beside_limit,
+        better_than_limit=better_than_limit,
         isolated=isolated,
     )
     environment.globals.update(
         content_policy=CONTENT_POLICY,
+        how_many=how_many,
         state_label=lambda state: wording.STATE_LABELS.get(state or "not_judged", state),
         state_symbol=lambda state: wording.STATE_SYMBOLS.get(state or "not_judged", "○"),
         review_label=lambda status: wording.REVIEW_LABELS.get(status, status),

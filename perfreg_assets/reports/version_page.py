@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.causes_wording import amount, cause_name, share
@@ -72,7 +73,7 @@ def _headline(view: VersionView, whole: Mapping[str, Any] | None) -> str:
         return f"{version} has not been judged yet."
     if whole["state"] == "not_judged":
         return f"{version} is not judged: people took all its runs out."
-    of = f"{whole['judged_count']} judged run{'s' if whole['judged_count'] != 1 else ''}"
+    of = how_many(whole["judged_count"], "judged run")
     if whole["state"] == "anomalous":
         return _worse(view, whole, of)
     told = {
@@ -155,6 +156,7 @@ def _look(worst: Worst, server: str) -> dict[str, Any]:
         "is_reviewed": run.review_status is not None,
         "series": series_short(verdict.series) if verdict else None,
         "ratio": verdict.limit_ratio if verdict else None,
+        "better": verdict.better_ratio if verdict else None,
         "window": window,
         "cause": worst.cause,
         "nearest": near,

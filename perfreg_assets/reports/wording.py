@@ -11,6 +11,7 @@ import numpy as np
 
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit, definition_of, display_unit
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.empirical_null import TheoreticalScore
 from perfreg_assets.methods.patterns import period_of
 from perfreg_assets.reasons import Reason
@@ -266,7 +267,7 @@ def _nothing_judged(detail: RunDetail, whole: Verdict, version: str) -> Headline
         if history is None or history.state != "not_enough_history":
             text = f"Not judged: too few comparable runs have these series. This says nothing about {version}."
             return Headline(whole.state, text, whole.explanation)
-        have = f"{history.size} comparable earlier run{'s' if history.size != 1 else ''}"
+        have = how_many(history.size, "comparable earlier run")
         text = f"Not judged: {have} of the {history.minimum} needed. This says nothing good or bad about {version}."
         return Headline(whole.state, text, gap)
     if whole.state == "series_missing":
@@ -366,7 +367,7 @@ def _passing(distances: Distances) -> str | None:
 def _unit(runs: int) -> str:
     if not runs:
         return "that the history is of other device units, and nothing is known of its own,"
-    return f"what {runs} earlier run{'s' if runs != 1 else ''} of its own device unit scored beside other units"
+    return f"what {how_many(runs, 'earlier run')} of its own device unit scored beside other units"
 
 
 def _evidence(series: View) -> str | None:

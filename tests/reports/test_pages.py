@@ -143,6 +143,14 @@ def test_what_half_of_the_normal_runs_have_is_no_multiple_of_the_limit():
     ]
 
 
+def test_a_series_that_improved_says_by_how_much(detail, builders):
+    whole = detail("normal")
+    better = replace(whole.series[2], verdict=builders.verdict("rss_app", "improved", distance=-7.34, improvement=7.34))
+    page = render_run_page(replace(whole, series=(*whole.series[:2], better)))
+    shown = _visible(re.search(r'<article class="series improved".*?</header>', page, re.DOTALL)[0])
+    assert "2.7× the limit on its better side (score 7.34 of 2.70)" in shown
+
+
 def test_each_axis_has_a_chip_with_its_state_in_words_and_the_way_to_the_series_that_decides(detail):
     page = render_run_page(detail("anomalous"))
     chips = re.search(r'<ul class="axes".*?</ul>', page, re.DOTALL)[0]
