@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
-
-from perfreg_assets.warehouse import joining, run_conditions, value_files
+from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, insert_all, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert_all, now_utc, to_arrow
+from perfreg_assets.warehouse.rows_with_files import insert_with_files
 from perfreg_assets.warehouse.unread_traces import UNREAD, UnreadRow
 
 SCHED, THREAD_STATE, MEMORY = "sched", "thread_state", "memory"
@@ -206,15 +205,7 @@ def _insert_runs(writer: Writer, found: Sequence[Explained]) -> None:
         return
     kind = value_files.CAUSE_STACKS
     stacks = to_arrow([row for one in found for row in one.stacks], StackRow).select(kind.columns.names)
-    stacks = stacks.cast(kind.columns)
-    files: dict[str, str] = {}
-    if stacks.num_rows:
-        run_ids = stacks.column("run_id").to_pylist()
-        stored = large.store(writer, kind, stacks, large.places_of(writer, run_ids)).to_pylist()
-        files = dict(zip(run_ids, stored, strict=True))
-    listed = pa.array([files.get(one.run.run_id) for one in found], pa.string())
-    insert(writer, RUNS, with_column(to_arrow([one.run for one in found], RunRow), "values_file", listed))
-    joining.join_crowded(writer, kind)
+    insert_with_files(writer, RUNS, [one.run for one in found], kind, stacks.cast(kind.columns))
 
 
 def figures(reader: Reader, run_ids: Iterable[str]) -> dict[str, int]:

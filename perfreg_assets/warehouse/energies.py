@@ -5,7 +5,7 @@ What steps and methods cost lies in the data folder.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from perfreg_assets import __version__
 from perfreg_assets.reasons import Reason
-from perfreg_assets.warehouse import joining, power_profiles, run_conditions, value_files
-from perfreg_assets.warehouse import values as large
+from perfreg_assets.warehouse import power_profiles, run_conditions, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.power_profiles import StoredProfile
-from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, now_utc, to_arrow
 from perfreg_assets.warehouse.rows import load as load_rows
-from perfreg_assets.warehouse.value_files import Kind, Place
+from perfreg_assets.warehouse.rows_with_files import insert_with_files
+from perfreg_assets.warehouse.value_files import Kind
 
 
 @dataclass(frozen=True)
@@ -162,13 +162,10 @@ def upsert(writer: Writer, found: Sequence[RunEnergies]) -> None:
         return
     forget(writer, [one.row.run_id for one in found])
     power_profiles.keep(writer, [one.profile for one in found if one.profile is not None])
-    places = large.places_of(writer, [one.row.run_id for one in found])
     rows = [replace(one.row, priced_step_count=len(one.steps)) for one in found]
-    _insert_with_files(writer, RUNS, rows, value_files.ENERGY_STEPS, [one.steps for one in found], places)
+    _insert_listed(writer, RUNS, rows, value_files.ENERGY_STEPS, [one.steps for one in found])
     methods = [() if isinstance(one.methods, str) else one.methods for one in found]
-    _insert_with_files(
-        writer, METHODS, [_method_row(one) for one in found], value_files.METHOD_ENERGIES, methods, places
-    )
+    _insert_listed(writer, METHODS, [_method_row(one) for one in found], value_files.METHOD_ENERGIES, methods)
     times = [row for one in found for row in one.times]
     if times:
         insert(writer, TIMES, to_arrow(times, TimeRow))
@@ -185,25 +182,20 @@ def _method_row(one: RunEnergies) -> MethodRunRow:
     return MethodRunRow(run_id=one.row.run_id, method_count=len(one.methods))
 
 
-def _insert_with_files(
+def _insert_listed(
     writer: Writer,
     table: Table[Any],
     rows: Sequence[Any],
     kind: Kind,
     entries: Sequence[Sequence[Any]],
-    places: Mapping[str, Place],
 ) -> None:
-    """Inserts a row per run, each with the name of the file that its entries were written into."""
+    """A row per run, and what is listed of it beside it."""
     listed = [
         {"run_id": row.run_id, "position": position, **vars(one)}
         for row, own in zip(rows, entries, strict=True)
         for position, one in enumerate(own)
     ]
-    stored = large.store(writer, kind, pa.Table.from_pylist(listed, kind.columns), places).to_pylist()
-    files = {entry["run_id"]: file for entry, file in zip(listed, stored, strict=True)}
-    named = pa.array([files.get(row.run_id) for row in rows], pa.string())
-    insert(writer, table, with_column(to_arrow(rows, table.row), "values_file", named))
-    joining.join_crowded(writer, kind)
+    insert_with_files(writer, table, rows, kind, pa.Table.from_pylist(listed, kind.columns))
 
 
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:

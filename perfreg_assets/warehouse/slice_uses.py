@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.slice_uses import SliceUses
-from perfreg_assets.warehouse import joining, run_conditions, value_files
+from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, load, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, load, now_utc
+from perfreg_assets.warehouse.rows_with_files import insert_with_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,15 +93,8 @@ def upsert(writer: Writer, runs: Sequence[RunSlices]) -> int:
     if not runs:
         return 0
     forget(writer, [one.row.run_id for one in runs])
-    rows = pa.concat_tables([one.rows for one in runs])
-    run_ids = rows.column("run_id").unique().to_pylist()
-    stored = large.store(writer, value_files.SLICE_USES, rows, large.places_of(writer, run_ids)).to_pylist()
-    files = dict(zip(rows.column("run_id").to_pylist(), stored, strict=True))
-    listed = pa.array([files.get(one.row.run_id) for one in runs], pa.string())
-    staged = to_arrow([one.row for one in runs], SliceUsesRow)
-    count = insert(writer, SLICE_USES, with_column(staged, "values_file", listed))
-    joining.join_crowded(writer, value_files.SLICE_USES)
-    return count
+    entries = pa.concat_tables([one.rows for one in runs])
+    return insert_with_files(writer, SLICE_USES, [one.row for one in runs], value_files.SLICE_USES, entries)
 
 
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:

@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.thread_times import SECOND_NS, ThreadTimes
-from perfreg_assets.warehouse import joining, run_conditions, value_files
+from perfreg_assets.warehouse import run_conditions, value_files
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
-from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, insert, now_utc, to_arrow, with_column
+from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, now_utc
 from perfreg_assets.warehouse.rows import load as load_rows
+from perfreg_assets.warehouse.rows_with_files import insert_with_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,16 +110,8 @@ def upsert(writer: Writer, runs: Sequence[RunThreads]) -> int:
     if not runs:
         return 0
     forget(writer, [one.row.run_id for one in runs])
-    rows = pa.concat_tables([one.rows for one in runs])
-    run_ids = rows.column("run_id").unique().to_pylist()
-    stored = large.store(writer, value_files.THREAD_TIMES, rows, large.places_of(writer, run_ids)).to_pylist()
-    files = dict(zip(rows.column("run_id").to_pylist(), stored, strict=True))
-    listed = pa.array([files.get(one.row.run_id) for one in runs], pa.string())
-    count = insert(
-        writer, THREAD_TIMES, with_column(to_arrow([one.row for one in runs], ThreadTimesRow), "values_file", listed)
-    )
-    joining.join_crowded(writer, value_files.THREAD_TIMES)
-    return count
+    entries = pa.concat_tables([one.rows for one in runs])
+    return insert_with_files(writer, THREAD_TIMES, [one.row for one in runs], value_files.THREAD_TIMES, entries)
 
 
 def forget(writer: Writer, run_ids: Iterable[str]) -> None:
