@@ -29,6 +29,11 @@ def dagster_yaml() -> Path:
     return _locate("dagster.yaml", "dagster.yaml")
 
 
+def dictionary() -> Path:
+    """The data dictionary of this release, as `perfreg dictionary` prints it of its warehouses."""
+    return _locate("dictionary.md", "docs/dictionary.md")
+
+
 def demo_runs_dir() -> Path:
     """The recorded runs that `perfreg demo` ingests."""
     return _locate("sessions", "tests/data/sessions")

@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -17,7 +18,7 @@ from perfreg_assets.warehouse import states
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["history_sets", "time_series"],
-    metadata={"dagster/table_name": "marts.barycenters"},
+    metadata=presentation.of_mart("barycenters"),
 )
 @retried
 def barycenters(context: dg.AssetExecutionContext, project: Project) -> None:

@@ -29,7 +29,7 @@ class BenchmarksConfig(dg.Config):
     kinds={"duckdb"},
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
-    metadata={"dagster/table_name": "marts.benchmark_results"},
+    metadata=presentation.of_mart("benchmark_results"),
 )
 @retried
 def benchmark_results(context: dg.AssetExecutionContext, config: BenchmarksConfig, project: Project) -> None:
@@ -44,14 +44,12 @@ def benchmark_results(context: dg.AssetExecutionContext, config: BenchmarksConfi
         new = take_in_folders(config.folders, settings, warehouse, context.log, from_inbox=config.from_inbox)
     with warehouse.reading() as reader:
         figures = table.figures(reader, context.partition_keys)
-        described = presentation.columns(reader, "marts.benchmark_results")
     for key in context.partition_keys:
         context.add_asset_metadata(
             {
                 "dagster/partition_row_count": figures[key]["results"],
                 **figures[key],
                 "files_now": len(new),
-                **described,
                 **watch.metadata(len(context.partition_keys)),
             },
             partition_key=key,
@@ -64,7 +62,7 @@ def benchmark_results(context: dg.AssetExecutionContext, config: BenchmarksConfi
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["benchmark_results"],
-    metadata={"dagster/table_name": "marts.benchmark_verdicts"},
+    metadata=presentation.of_mart("benchmark_verdicts"),
 )
 @retried
 def benchmark_verdicts(context: dg.AssetExecutionContext, project: Project) -> None:
@@ -80,7 +78,6 @@ def benchmark_verdicts(context: dg.AssetExecutionContext, project: Project) -> N
     measured = model.measure_due(warehouse, settings, watch, keys)
     with warehouse.reading() as reader:
         states = table.states(reader, keys)
-        described = presentation.columns(reader, "marts.benchmark_verdicts")
         drawn = {key: draw_means(reader, key) for key in keys if states[key]}
     for key in keys:
         picture = drawn.get(key)
@@ -91,7 +88,6 @@ def benchmark_verdicts(context: dg.AssetExecutionContext, project: Project) -> N
                 **states[key],
                 "benchmarks_measured_now": len(measured),
                 **({"preview": dg.MetadataValue.md(markdown_image(picture, caption, PNG))} if picture else {}),
-                **described,
                 **watch.metadata(len(keys)),
             },
             partition_key=key,

@@ -18,7 +18,7 @@ from perfreg_assets.warehouse import runs as run_table
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["discords", "history_sets", "thread_times", "time_series", "traces"],
-    metadata={"dagster/table_name": "marts.causes"},
+    metadata=presentation.of_mart("causes"),
 )
 @retried
 def causes(context: dg.AssetExecutionContext, project: Project) -> None:
@@ -34,14 +34,12 @@ def causes(context: dg.AssetExecutionContext, project: Project) -> None:
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)
         figures = {key: table.figures(reader, ids) for key, ids in run_ids.items()}
-        described = presentation.columns(reader, "marts.causes")
     for key, ids in run_ids.items():
         context.add_asset_metadata(
             {
                 "dagster/partition_row_count": figures[key]["causes"],
                 **figures[key],
                 "explained_now": len(explained & set(ids)),
-                **described,
                 **watch.metadata(len(keys)),
             },
             partition_key=key,

@@ -18,7 +18,7 @@ from perfreg_assets.warehouse import runs as run_table
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["verdicts", "barycenters", "time_series"],
-    metadata={"dagster/table_name": "marts.discords"},
+    metadata=presentation.of_mart("discords"),
 )
 @retried
 def discords(context: dg.AssetExecutionContext, project: Project) -> None:
@@ -35,7 +35,7 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)
         figures = {key: table.figures(reader, ids) for key, ids in run_ids.items()}
-        shown = presentation.of_partitions(reader, run_ids, settings, "marts.discords")
+        shown = presentation.of_partitions(reader, run_ids, settings)
     for one in localised.failures:
         context.log.warning("%s", one.failure)
     for key, ids in run_ids.items():

@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -18,7 +19,7 @@ from perfreg_assets.warehouse import runs as run_table
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["barycenters", "time_series"],
-    metadata={"dagster/table_name": "marts.distances"},
+    metadata=presentation.of_mart("distances"),
 )
 @retried
 def distances(context: dg.AssetExecutionContext, project: Project) -> None:

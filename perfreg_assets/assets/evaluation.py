@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 
 from perfreg_assets import bundled
+from perfreg_assets.assets import presentation
 from perfreg_assets.assets.project import Project
 from perfreg_assets.evaluation.evaluate import OMEGAS, evaluate
 from perfreg_assets.warehouse import evaluations
@@ -21,7 +22,7 @@ class EvaluationConfig(dg.Config):
     seed: int = 0
 
 
-@dg.asset(group_name="quality", kinds={"duckdb", "python"}, metadata={"dagster/table_name": "marts.evaluations"})
+@dg.asset(group_name="quality", kinds={"duckdb", "python"}, metadata=presentation.of_mart("evaluations"))
 def evaluation(
     context: dg.AssetExecutionContext, config: EvaluationConfig, project: Project
 ) -> dg.MaterializeResult[None]:

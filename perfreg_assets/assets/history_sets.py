@@ -18,7 +18,7 @@ from perfreg_assets.warehouse import runs as run_table
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["time_series"],
-    metadata={"dagster/table_name": "marts.history_sets"},
+    metadata=presentation.of_mart("history_sets"),
     check_specs=checks.specs("history_sets"),
 )
 @retried

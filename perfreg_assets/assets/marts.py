@@ -8,6 +8,7 @@ from functools import cache
 import dagster as dg
 
 from perfreg_assets import bundled
+from perfreg_assets.assets import presentation
 
 _SHOWN = {
     "runs": ("runs", "traces"),
@@ -51,5 +52,5 @@ def _spec(name: str, assets: tuple[str, ...]) -> dg.AssetSpec:
         group_name="marts",
         kinds={"duckdb", "sql"},
         description=text.splitlines()[0].removeprefix("--").strip(),
-        metadata={"dagster/table_name": f"marts.{name}", "sql": f"sql/marts/{name}.sql"},
+        metadata={**presentation.of_mart(name), "sql": f"sql/marts/{name}.sql"},
     )

@@ -14,7 +14,7 @@ from perfreg_assets.reports.pictures import picture_of_worst
 from perfreg_assets.reports.templating import limit_multiple
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Reader
-from perfreg_assets.warehouse.dictionary import columns_of
+from perfreg_assets.warehouse.dictionary import columns_of_release
 from perfreg_assets.warehouse.histories import Member
 from perfreg_assets.warehouse.version_verdicts import WHOLE
 
@@ -134,15 +134,14 @@ _NO_MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\|[]<>*`_"})
 
 
 def of_partitions(
-    reader: Reader, run_ids: dict[str, list[str]], settings: Settings, mart: str
-) -> dict[str, dict[str, dg.MetadataValue | dg.TableSchema]]:
-    """By partition what its rows of a mart show beside their numbers; pictures only where the partitions are few.
+    reader: Reader, run_ids: dict[str, list[str]], settings: Settings
+) -> dict[str, dict[str, dg.MetadataValue]]:
+    """By partition a picture of its worst series, where the partitions are few.
 
     One step of a job asks for it, the last that knows of windows.
     """
-    described = columns(reader, mart)
     few = len(run_ids) <= PICTURED_PARTITIONS
-    return {key: {**(picture(reader, ids, settings) if few else {}), **described} for key, ids in run_ids.items()}
+    return {key: picture(reader, ids, settings) if few else {} for key, ids in run_ids.items()}
 
 
 REFUSED = "quarantined_folders"
@@ -161,16 +160,13 @@ def refused(outcomes: Sequence[Registration]) -> dict[str, dg.MetadataValue]:
     return {REFUSED: dg.MetadataValue.table([dg.TableRecord(row) for row in rows])}
 
 
-def columns(reader: Reader, name: str) -> dict[str, dg.TableSchema]:
-    """`dagster/column_schema` of a mart (`marts.verdicts`), from the comments that data teams see too."""
-    return {
-        "dagster/column_schema": dg.TableSchema(
-            columns=[
-                dg.TableColumn(name=column.name, type=column.type, description=column.comment)
-                for column in columns_of(reader, name)
-            ]
-        )
-    }
+def of_mart(name: str) -> dict[str, Any]:
+    """Metadata of an asset whose rows a mart shows: its name, and its columns with the comments data teams see too."""
+    columns = [
+        dg.TableColumn(name=column.name, type=column.type, description=column.comment)
+        for column in columns_of_release()[name]
+    ]
+    return {"dagster/table_name": f"marts.{name}", "dagster/column_schema": dg.TableSchema(columns=columns)}
 
 
 def picture(reader: Reader, run_ids: list[str], settings: Settings) -> dict[str, dg.MetadataValue]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from perfreg_assets.assets import presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -30,7 +31,7 @@ again. Anomalous and reviewed runs keep their traces."""
             kinds={"perfetto", "duckdb"},
             partitions_def=app_versions,
             description=text,
-            metadata={"dagster/table_name": f"marts.{mart}"},
+            metadata=presentation.of_mart(mart),
         )
         for name, text, mart in (
             ("trace_windows", _WINDOWS, "trace_windows"),

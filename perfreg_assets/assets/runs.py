@@ -33,7 +33,7 @@ class RunsConfig(dg.Config):
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["collections"],
     tags={"contract": "run_folder"},
-    metadata={"dagster/table_name": "marts.runs"},
+    metadata=presentation.of_mart("runs"),
     check_specs=checks.specs("runs"),
 )
 @retried
@@ -59,7 +59,6 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
             else:
                 context.log.info("%s %s", "registered" if outcome.is_new else "known already:", outcome.run_id)
     with warehouse.reading() as reader:
-        described = presentation.columns(reader, "marts.runs")
         checked = checks.results(reader, "runs", context.partition_keys)
         for key in context.partition_keys:
             rows = run_table.of_partition(reader, key)
@@ -74,7 +73,6 @@ def runs(context: dg.AssetExecutionContext, config: RunsConfig, project: Project
                     "quarantined_now": len(refused.get(key, ())),
                     **presentation.refused(refused.get(key, ())),
                     "trace_bytes": sum(row.trace_bytes or 0 for row in rows),
-                    **described,
                     **watch.metadata(len(context.partition_keys)),
                 },
                 partition_key=key,

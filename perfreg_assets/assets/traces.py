@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from perfreg_assets.assets import checks
+from perfreg_assets.assets import checks, presentation
 from perfreg_assets.assets.partitioning import app_versions
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
@@ -56,16 +56,16 @@ def _spec(name: str, description: str, *, after: str, group: str, mart: str) -> 
         kinds={"perfetto", "duckdb"},
         partitions_def=app_versions,
         description=description,
-        metadata={"dagster/table_name": mart},
+        metadata=presentation.of_mart(mart),
     )
 
 
 @dg.multi_asset(
     specs=[
-        _spec("traces", _TRACES, after="runs", group="collect", mart="marts.runs"),
-        _spec("time_series", _TIME_SERIES, after="traces", group="series", mart="marts.time_series"),
-        _spec("thread_times", _THREAD_TIMES, after="traces", group="series", mart="marts.thread_times"),
-        _spec("energies", _ENERGIES, after="traces", group="series", mart="marts.energies"),
+        _spec("traces", _TRACES, after="runs", group="collect", mart="runs"),
+        _spec("time_series", _TIME_SERIES, after="traces", group="series", mart="time_series"),
+        _spec("thread_times", _THREAD_TIMES, after="traces", group="series", mart="thread_times"),
+        _spec("energies", _ENERGIES, after="traces", group="series", mart="energies"),
     ],
     check_specs=checks.specs("traces", "time_series"),
     backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=100),

@@ -35,7 +35,7 @@ class VerdictConfig(dg.Config):
     partitions_def=app_versions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     deps=["distances"],
-    metadata={"dagster/table_name": "marts.verdicts"},
+    metadata=presentation.of_mart("verdicts"),
     check_specs=checks.specs("verdicts"),
 )
 @retried
@@ -56,10 +56,9 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     with watch.measure("warehouse"), warehouse.reading() as reader:
         rows, told = _told(reader, keys, in_force)
         what_would_be = _told(reader, keys, tried)[1] if tried.what_if else {}
-        described = presentation.columns(reader, "marts.verdicts")  # the picture comes with the windows
         checked = checks.results(reader, "verdicts", keys)
     for key in keys:
-        context.add_asset_metadata({**told[key], **described, **watch.metadata(len(keys))}, partition_key=key)
+        context.add_asset_metadata({**told[key], **watch.metadata(len(keys))}, partition_key=key)
         for row in rows[key]:
             if row["is_anomalous"] and row["series"] != RUN_LEVEL:
                 context.log.warning("%s %s: %s", row["run_id"], row["series"], row["explanation"])

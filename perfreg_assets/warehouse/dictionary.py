@@ -5,11 +5,14 @@ DuckDB keeps no comments on the columns of a table macro: those are described by
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any
 
+from perfreg_assets import bundled
 from perfreg_assets.warehouse import column_descriptions
 from perfreg_assets.warehouse.connection import Reader
 
@@ -31,23 +34,22 @@ class Column:
     comment: str
 
 
-_KNOWN: dict[str, dict[str, list[Column]]] = {}
-"""Of the marts met last: which they are → name → columns. Asking binds every view there is, whichever is asked for."""
+_ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| (?P<type>.*?) \| (?P<comment>.*) \|$", re.MULTILINE)
 
 
-def columns_of(reader: Reader, name: str) -> list[Column]:
-    """Columns of one mart, by its name without the schema or with it; empty when there is no such mart."""
-    marts = reader.value("SELECT string_agg(sha256, ' ' ORDER BY name) FROM core.mart_files")
-    if marts not in _KNOWN:
-        found: dict[str, list[Column]] = {}
-        for mart, *column in reader.rows(
-            "SELECT object_name, column_name, data_type, description FROM marts.dictionary "
-            "WHERE column_name IS NOT NULL ORDER BY object_name, column_position"
-        ):
-            found.setdefault(mart, []).append(Column(*column))
-        _KNOWN.clear()
-        _KNOWN[marts] = found
-    return list(_KNOWN[marts].get(name.removeprefix("marts."), []))
+@cache
+def columns_of_release() -> dict[str, tuple[Column, ...]]:
+    """Mart, without its schema → its columns in a warehouse of this release; nothing is opened for it.
+
+    It is the dictionary itself that is read: there, and in no second list, stands what `markdown` says.
+    """
+    sections = bundled.dictionary().read_text("utf-8").split("\n## marts.")[1:]
+    return {
+        section.partition("\n")[0]: tuple(
+            Column(row["name"], _read(row["type"]), _read(row["comment"])) for row in _ROW.finditer(section)
+        )
+        for section in sections
+    }
 
 
 def markdown(reader: Reader) -> str:
@@ -92,3 +94,7 @@ def _table(columns: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _read(cell: str) -> str:
+    return cell.replace("\\|", "|")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from perfreg_assets.assets import presentation
+from perfreg_assets.definitions import build_defs
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.histories import Member
 
@@ -82,3 +83,15 @@ def test_a_long_history_is_cut_and_counted():
 
 def test_without_a_history_there_are_counts_only():
     assert presentation.history_table([], SETTINGS) == {"history_versions": 0, "history_runs": 0}
+
+
+def test_every_asset_with_a_mart_describes_its_columns_without_being_materialised():
+    specs = {spec.key.to_user_string(): spec.metadata for spec in build_defs().resolve_all_asset_specs()}
+    described = {name: told for name, told in specs.items() if "dagster/table_name" in told}
+    chain = {"runs", "traces", "time_series", "thread_times", "history_sets", "barycenters", "distances", "verdicts"}
+    assert chain | {"discords", "causes", "energies", "benchmark_verdicts", "marts/verdicts"} <= set(described)
+    for name, told in described.items():
+        columns = told["dagster/column_schema"].columns
+        assert "distance" in {one.name for one in columns} or name not in ("distances", "verdicts")
+        assert columns, name
+        assert all(one.description and one.type for one in columns), name

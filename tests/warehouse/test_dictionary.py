@@ -36,3 +36,17 @@ def test_columns_of_table_macros_are_described_like_those_of_views(sample: Wareh
     lines = [line for line in view.splitlines() if line.startswith("| `")]
     assert len(lines) > 20
     assert set(lines) < set(macro.splitlines())
+
+
+def test_what_is_read_of_this_release_without_a_warehouse_is_what_a_warehouse_says(sample: Warehouse) -> None:
+    with sample.reading() as reader:
+        rows = reader.rows(
+            "SELECT object_name, column_name, data_type, description FROM marts.dictionary "
+            "WHERE column_name IS NOT NULL ORDER BY object_name, column_position"
+        )
+    told: dict[str, list[dictionary.Column]] = {}
+    for mart, *column in rows:
+        told.setdefault(mart, []).append(dictionary.Column(*column))
+    known = dictionary.columns_of_release()
+    assert len(told) > 80
+    assert {mart: list(known[mart]) for mart in told} == told
