@@ -418,7 +418,7 @@ def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):
     monkeypatch.setattr(health, "check_kernels", lambda: [KernelCheck("DTW, tslearn", 0.0, 1e-9, is_ok=True)])
     healthy = run("doctor", warehouse=warehouse)
     assert healthy.exit_code == 0, healthy.output
-    assert "1 runs, schema version" in healthy.stdout
+    assert "1 run, schema version" in healthy.stdout
 
 
 def test_verdicts_count_every_state_on_stderr_and_exit_with_0_when_something_was_judged(filled):

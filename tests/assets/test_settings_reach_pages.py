@@ -68,7 +68,7 @@ def test_another_omega_and_detector_localise_their_alarms_and_rewrite_their_page
     told = perfreg(demo_copy, "settings", "set", "detector", "iqr")
     alarms = demo_copy.rows(ALARMS)
     assert len(alarms) > len(before)
-    assert re.search(r"[1-9][0-9]* series localised, [1-9][0-9]* runs explained, [1-9][0-9]* pages written", told)
+    assert re.search(r"[1-9][0-9]* series localised, [1-9][0-9]* runs? explained, [1-9][0-9]* pages written", told)
     assert_all_is_true(demo_copy)
     assert page_state(demo_copy, "notes-021") == "anomalous"
     assert "stayed within" not in demo_copy.page("notes-021")
