@@ -154,7 +154,7 @@ def test_fewer_runs_than_are_published_are_left_to_a_person(settings, tmp_path):
     settings.warehouse.write_bytes(other.warehouse.read_bytes())
     for fix in (False, True):
         row = examined(settings, fix=fix)["warehouse perfreg.duckdb"]
-        assert (row["state"], row["detail"]) == ("failed", "1 runs, 2 are published")
+        assert (row["state"], row["detail"]) == ("failed", "1 run, 2 are published")
     assert runs(settings) == ["one", "two"]
 
 
