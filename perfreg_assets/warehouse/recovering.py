@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.data_folder import sync_directory
 from perfreg_assets.warehouse.literals import literal
@@ -93,4 +94,4 @@ def refuse_fewer(connection: duckdb.DuckDBPyConnection, path: Path, published: P
         return
     [(own,)] = connection.execute(_COUNT.format(name="")).fetchall()
     if own < there:
-        raise Rejected(Reason.WAREHOUSE_FEWER_RUNS, f"{path} has {own} runs, {published} has {there}")
+        raise Rejected(Reason.WAREHOUSE_FEWER_RUNS, f"{path} has {how_many(own, 'run')}, {published} has {there}")

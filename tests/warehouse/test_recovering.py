@@ -103,7 +103,7 @@ def test_fewer_runs_than_are_published_are_never_published(warehouse, tmp_path):
     with pytest.raises(Rejected) as caught, warehouse.writing() as writer:
         writer.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', 'x')")
     assert caught.value.reason is Reason.WAREHOUSE_FEWER_RUNS
-    assert "1 runs" in str(caught.value)
+    assert "1 run," in str(caught.value)
     assert "has 2" in str(caught.value)
     assert runs(warehouse) == ["one", "two"]
 
