@@ -24,7 +24,7 @@ def area(path):
 def test_served_it_has_the_way_to_the_other_pages_and_alone_nothing_that_is_not_there():
     served, alone = (render_comparison_page(told(), [course([1], [2])], is_served=one) for one in (True, False))
     assert '<a href="/index.html">Runs</a>' in served
-    assert '<a href="/inbox">Inbox</a>' in served
+    assert '<a href="/inbox">To review</a>' in served
     assert "href" not in alone
     assert "src=" not in alone
 

@@ -164,7 +164,7 @@ def test_it_works_without_scripts(browser, desk):
     page.goto(f"{desk.own}/runs/{run_id}.html")
     page.locator("summary", has_text="Say what you found").click()
     page.get_by_role("link", name="say it here").click()
-    page.get_by_role("link", name="Inbox").first.click()
+    page.get_by_role("link", name="To review").first.click()
     page.get_by_role("link", name=f"False alarm: {run_id}").click()
     assert page.locator("ul.told").first.locator("li").all_inner_texts() == effects(desk, run_id, "rejected")
     page.get_by_label("Why").fill("battery saver")
