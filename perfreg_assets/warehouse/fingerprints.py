@@ -53,7 +53,7 @@ metrics AS (
 judged AS (
     SELECT latest.run_no, bool_or(given.is_anomalous) AS is_anomalous
     FROM core.distances AS latest
-    LEFT JOIN (SELECT * FROM core.verdicts WHERE omega = $omega) AS given USING (distance_id)
+    LEFT JOIN (SELECT * FROM core.verdicts WHERE omega = $omega) AS given USING (distance_id, run_no)
     WHERE $with_verdicts AND latest.is_latest AND latest.detector = $detector AND latest.series = '*' AND {of_latest}
     GROUP BY latest.run_no
 ),

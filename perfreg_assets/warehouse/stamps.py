@@ -29,7 +29,6 @@ class _Source:
 
     Attributes:
         run: expression for the run's id, in `joined`.
-        number: of its number.
         stamped: what of a row is hashed.
         written: column with the moment of writing; None where the rows are written together with those of another.
         joined: the table with what it takes to know the run, where it does not name it itself.
@@ -39,7 +38,6 @@ class _Source:
     stamped: str
     written: str | None
     run: str = "rows.run_id"
-    number: str = "rows.run_no"
     joined: str | None = None
     where: str = "true"
 
@@ -92,9 +90,8 @@ _SOURCES: dict[str, _Source] = {
         "core.verdicts",
         "rows.distance_id, rows.evaluated_at",
         "evaluated_at",
-        run="measured.run_id",
-        number="measured.run_no",
-        joined="core.verdicts AS rows JOIN core.distances AS measured ON measured.distance_id = rows.distance_id",
+        run="judged.run_id",
+        joined="core.verdicts AS rows JOIN core.runs AS judged ON judged.run_no = rows.run_no",
         where="rows.omega = marts.current_value('omega')::DOUBLE",
     ),
     "profiles": _Source("core.profiles", "rows.run_no, rows.series, rows.computed_at", "computed_at"),
@@ -185,7 +182,7 @@ def of_runs(
 def _stamps(reader: Reader, run_ids: Sequence[str] | None, sources: Sequence[str]) -> str:
     parts = [
         f"SELECT {one.run} AS run_id, hash('{name}', {one.stamped}) AS stamp FROM {_from(one)} WHERE {one.where}"
-        + ("" if run_ids is None else f" AND {run_conditions.of(reader, run_ids, one.number)}")
+        + ("" if run_ids is None else f" AND {run_conditions.of(reader, run_ids, 'rows.run_no')}")
         for name, one in ((name, _SOURCES[name]) for name in sources)
     ]
     return f"SELECT run_id, bit_xor(stamp) FROM ({' UNION ALL '.join(parts)}) GROUP BY run_id"

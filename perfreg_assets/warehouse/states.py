@@ -145,7 +145,8 @@ def without_verdict(reader: Reader, run_ids: Iterable[str], *, detector: str, om
     of_runs = run_conditions.of(reader, run_ids, "measured.run_no")
     found = reader.rows(  # a join looks at these runs' verdicts, NOT IN at all there are
         "SELECT DISTINCT measured.run_id FROM core.distances AS measured "
-        "LEFT JOIN core.verdicts AS given ON given.distance_id = measured.distance_id AND given.omega = ? "
+        "LEFT JOIN core.verdicts AS given "
+        "ON given.distance_id = measured.distance_id AND given.run_no = measured.run_no AND given.omega = ? "
         f"WHERE measured.is_latest AND measured.detector = ? AND {of_runs} AND given.distance_id IS NULL",
         [omega, detector],
     )

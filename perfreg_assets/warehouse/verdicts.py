@@ -17,6 +17,7 @@ from perfreg_assets.warehouse.connection import Reader, Writer
 _JUDGED = """
 SELECT
     measured.distance_id,
+    measured.run_no,
     marts.verdict_state(
         measured.state, measured.distance, measured.q1, measured.q3, measured.improvement,
         measured.uncorrected_distance, measured.missing_series, measured.is_recheck_passed, $omega
@@ -25,11 +26,14 @@ FROM core.distances AS measured
 WHERE {chosen}
 """
 _EVALUATE = f"""
-INSERT INTO core.verdicts (distance_id, omega, state, is_anomalous, code_version, evaluated_at)
-SELECT judged.distance_id, $omega, judged.state, marts.is_anomalous_state(judged.state), $code_version, now()
+INSERT INTO core.verdicts (distance_id, run_no, omega, state, is_anomalous, code_version, evaluated_at)
+SELECT
+    judged.distance_id, judged.run_no, $omega, judged.state, marts.is_anomalous_state(judged.state), $code_version,
+    now()
 FROM ({_JUDGED}) AS judged
--- A join looks at these measurements' verdicts, NOT IN at all there are.
-ANTI JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND given.omega = $omega
+-- A join, by the number of the run too, looks at these runs' verdicts, NOT IN at all there are.
+ANTI JOIN core.verdicts AS given
+    ON given.distance_id = judged.distance_id AND given.run_no = judged.run_no AND given.omega = $omega
 """
 _LATEST = "measured.detector = $detector AND measured.is_latest"
 
@@ -100,7 +104,8 @@ def correct(writer: Writer) -> None:
 _LISTING = """
 SELECT judged.* EXCLUDE (distance_id) REPLACE (coalesce(given.evaluated_at, judged.evaluated_at) AS evaluated_at)
 FROM marts.verdicts_at($omega, $detector) AS judged
-LEFT JOIN core.verdicts AS given ON given.distance_id = judged.distance_id AND given.omega = $omega
+LEFT JOIN core.verdicts AS given
+    ON given.distance_id = judged.distance_id AND given.run_no = judged.run_no AND given.omega = $omega
 WHERE judged.is_latest
   AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
   AND ($series IS NULL OR judged.series = $series)

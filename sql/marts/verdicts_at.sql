@@ -49,7 +49,8 @@ FROM (
     -- The planner drops the half that cannot be.
     SELECT measured.*, given.omega, given.state AS verdict_state, given.evaluated_at
     FROM core.verdicts AS given
-    JOIN core.distances AS measured ON measured.distance_id = given.distance_id
+    -- By the number of the run, too: what is asked of some runs then reaches their verdicts, which else are all read.
+    JOIN core.distances AS measured ON measured.distance_id = given.distance_id AND measured.run_no = given.run_no
     WHERE omega::DOUBLE IS NULL AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
     UNION ALL
     SELECT

@@ -135,6 +135,21 @@ def test_no_table_is_read_as_a_whole_for_a_run(many: Warehouse, mart: str) -> No
     assert most["intermediate_rows"] < RUNS, most["extra_info"]
 
 
+@pytest.mark.parametrize("mart", ["axis_verdicts", "run_verdicts", "runs", "verdicts"])
+def test_of_a_range_of_runs_their_verdicts_alone_are_read(many: Warehouse, mart: str) -> None:
+    """They knew their measurements only, and of many runs DuckDB read them all to find a few."""
+    with many.reading() as reader:
+        everyone = [run_id for (run_id,) in reader.rows("SELECT run_id FROM core.runs ORDER BY run_no")]
+        chosen = run_conditions.of(reader, everyone[100:104])
+        assert " BETWEEN " in chosen
+        operators = _operators(reader, f"FROM marts.{mart} WHERE {chosen}")
+        scans = [
+            told for told in (node["extra_info"] for node in operators) if "core.verdicts" in told.get("Table", "")
+        ]
+    assert scans
+    assert all("run_no" in str(told.get("Filters")) for told in scans), scans
+
+
 def test_what_drifts_of_an_app_is_made_of_its_runs(many: Warehouse) -> None:
     with many.reading() as reader:
         apps = [app for (app,) in reader.rows("SELECT DISTINCT app FROM marts.runs ORDER BY app")]

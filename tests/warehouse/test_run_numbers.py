@@ -36,7 +36,7 @@ def test_every_table_about_runs_knows_them_by_number(warehouse: Warehouse) -> No
 
 def test_whatever_is_stored_of_a_run_has_its_number(sample: Warehouse) -> None:
     with sample.reading() as reader:
-        for table in _numbered(reader):
+        for table in {*_numbered(reader)} - {"verdicts"}:
             of_run = "subject_id" if table == "measurements" else "run_id"
             kind = "WHERE stored.subject_kind = 'run'" if table == "measurements" else ""
             wrong = reader.value(
@@ -49,6 +49,8 @@ def test_whatever_is_stored_of_a_run_has_its_number(sample: Warehouse) -> None:
             "SELECT count(*) FROM core.history_candidates AS one JOIN core.runs AS runs ON runs.run_id = history_run_id"
         )
         assert reader.value(others) == reader.value(f"{others} WHERE one.history_run_no = runs.run_no") > 0
+        given = "SELECT count(*) FROM core.verdicts AS given JOIN core.distances AS measured USING (distance_id)"
+        assert reader.value(given) == reader.value(f"{given} WHERE given.run_no = measured.run_no") > 0
 
 
 def test_numbers_are_given_in_order_of_registration_and_kept(warehouse: Warehouse) -> None:

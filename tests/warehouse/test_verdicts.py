@@ -432,7 +432,7 @@ def test_macros_refuse_what_is_no_omega(writer: Writer, macro: str, omega: str) 
 @pytest.mark.parametrize("omega", ["'nan'::DOUBLE", "'inf'::DOUBLE", "-0.5"])
 def test_the_table_takes_no_such_omega(writer: Writer, omega: str) -> None:
     with pytest.raises(duckdb.ConstraintException):
-        writer.execute(f"INSERT INTO core.verdicts VALUES (1, {omega}, 'normal', false, NULL, now())")
+        writer.execute(f"INSERT INTO core.verdicts VALUES (1, {omega}, 'normal', false, NULL, now(), 1)")
 
 
 def test_versions_and_their_runs_agree_also_on_the_threshold_itself(writer: Writer) -> None:
