@@ -1,6 +1,7 @@
 """Fixtures for all tests. The stand-in device's modules lie in `device/`, which is no package."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -22,3 +23,10 @@ pytest_plugins = ["standin_fixtures", "exchange_fixtures", "template_fixtures"]
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are cores: tests of devices, daemons and browsers wait most of their time."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure() -> None:
+    """A shell's background jobs ignore SIGINT; Dagster, in one process with tests, takes its handler of SIGTERM from
+    that of SIGINT, and whatever tests start and stop would ignore both."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
