@@ -414,7 +414,7 @@ def test_ingest_takes_a_run_to_its_verdict(tmp_path, monkeypatch):
     due = run("status", "--format", "json", warehouse=warehouse)
     assert due.exit_code == 0
     assert [(row["run_id"], row["due"]) for row in json.loads(due.stdout)] == [("notes-000", "history_sets")]
-    assert "1 run and 0 pages" in due.stderr
+    assert "1 run and 1 page" in due.stderr
     monkeypatch.setattr(health, "check_kernels", lambda: [KernelCheck("DTW, tslearn", 0.0, 1e-9, is_ok=True)])
     healthy = run("doctor", warehouse=warehouse)
     assert healthy.exit_code == 0, healthy.output
