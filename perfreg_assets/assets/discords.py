@@ -35,7 +35,7 @@ def discords(context: dg.AssetExecutionContext, project: Project) -> None:
     with warehouse.reading() as reader:
         run_ids = run_table.ids_of_partitions(reader, keys)
         figures = {key: table.figures(reader, ids) for key, ids in run_ids.items()}
-        shown = presentation.of_partitions(reader, run_ids, settings)
+        shown = presentation.pictures(reader, run_ids, settings)
     for one in localised.failures:
         context.log.warning("%s", one.failure)
     for key, ids in run_ids.items():

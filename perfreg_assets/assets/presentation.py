@@ -1,4 +1,5 @@
-"""Metadata that Dagster's UI shows beside a materialisation: columns with their comments, states, a picture, a link."""
+"""Metadata that Dagster's UI shows: of an asset its columns with their comments, beside a materialisation states, a
+picture, a link."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -133,7 +134,7 @@ def _plain(name: str) -> str:
 _NO_MARKUP = str.maketrans({sign: f"\\{sign}" for sign in "\\|[]<>*`_"})
 
 
-def of_partitions(
+def pictures(
     reader: Reader, run_ids: dict[str, list[str]], settings: Settings
 ) -> dict[str, dict[str, dg.MetadataValue]]:
     """By partition a picture of its worst series, where the partitions are few.

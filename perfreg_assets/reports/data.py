@@ -69,11 +69,9 @@ class Verdict:
         return max(self.distance, 0.0) / self.threshold
 
     @property
-    def better_ratio(self) -> float | None:
-        """Of what improved: the score towards its better side over the threshold; None of all else."""
-        if self.state != "improved" or self.improvement is None or not self.threshold:
-            return None
-        return self.improvement / self.threshold
+    def deciding_score(self) -> float | None:
+        """What its state is by: of what improved the score towards the better side, of all else d."""
+        return self.improvement if self.state == "improved" else self.distance
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from perfreg_assets.catalogue import display_unit
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Distances, MetricView
+from perfreg_assets.reports.templating import verdict_beside_limit
 
 _MARGIN = 6.0  # percent of the plot's width left free on each side
 
@@ -38,8 +39,7 @@ def _row(metric: MetricView) -> dict[str, Any]:
         "usual": _range(history),
         "limit": _limits(low, high),
         "state": verdict.state if verdict else None,
-        "ratio": verdict.limit_ratio if verdict else None,
-        "better": verdict.better_ratio if verdict else None,
+        "beside_limit": verdict_beside_limit(verdict),
         "explanation": _explanation(metric),
         "missing": metric.missing_reason or "No reason was recorded." if value is None else None,
         "plot": _plot(value, history, low, high),

@@ -40,7 +40,7 @@ from perfreg_assets.reports.metric_rows import current_distances, metric_rows
 from perfreg_assets.reports.run_flames import Flames
 from perfreg_assets.reports.series_chart import has_profile, series_chart, unexamined
 from perfreg_assets.reports.still_chart import COLOURS, still_box, still_chart
-from perfreg_assets.reports.templating import embed_json, numbers, render
+from perfreg_assets.reports.templating import embed_json, numbers, render, verdict_beside_limit
 from perfreg_assets.run import PathStep, timed_steps
 from perfreg_assets.warehouse.reviews import STATUSES, WITHDRAWN
 
@@ -320,10 +320,8 @@ def _series_item(
         "name": series.name,
         "label": label,
         "state": verdict.state if verdict else None,
-        "ratio": verdict.limit_ratio if verdict else None,
-        "better": verdict.better_ratio if verdict else None,
-        "improvement": verdict.improvement if verdict else None,
-        "distance": verdict.distance if verdict else None,
+        "beside_limit": verdict_beside_limit(verdict),
+        "score": verdict.deciding_score if verdict else None,
         "threshold": verdict.threshold if verdict else None,
         "measure": wording.scale_of(verdict.detector) if verdict else None,
         "explanation": _explanation(series) if series.values is not None else None,

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import wording
+from perfreg_assets.reports.data import Verdict
 from perfreg_assets.reports.template_cache import template_cache
 
 CONTENT_POLICY = (
@@ -57,9 +58,13 @@ def beside_limit(ratio: float) -> str:
     return "no more than usual" if ratio < NO_MULTIPLE else f"{limit_multiple(ratio)}× the limit"
 
 
-def better_than_limit(ratio: float) -> str:
-    """The score of an improvement beside the limit in words."""
-    return f"{limit_multiple(ratio)}× the limit on its better side"
+def verdict_beside_limit(verdict: Verdict | None) -> str | None:
+    """What was judged beside its limit in words; None where nothing was, or the limit is not positive."""
+    if verdict is None or verdict.limit_ratio is None:
+        return None
+    if verdict.state == "improved" and verdict.improvement is not None and verdict.threshold:
+        return f"{limit_multiple(verdict.improvement / verdict.threshold)}× the limit on its better side"
+    return beside_limit(verdict.limit_ratio)
 
 
 def limit_step(ratio: float | None) -> str:
@@ -140,7 +145,6 @@ def _environment() -> jinja2.Environment:
         limit_step=limit_step,
         multiple=limit_multiple,
         beside_limit=beside_limit,
-        better_than_limit=better_than_limit,
         isolated=isolated,
     )
     environment.globals.update(

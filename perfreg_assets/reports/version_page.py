@@ -14,7 +14,7 @@ from perfreg_assets.reports.data import ListedRun, SeriesLevel
 from perfreg_assets.reports.drift_lines import draw_drifts
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name, perfetto_link, version_page
 from perfreg_assets.reports.loading_version_pages import VersionView, Worst
-from perfreg_assets.reports.templating import render
+from perfreg_assets.reports.templating import render, verdict_beside_limit
 from perfreg_assets.reports.wording import axis_label, axis_place, series_short
 from perfreg_assets.warehouse.causes import SEVERAL_RUNS
 from perfreg_assets.warehouse.version_verdicts import WHOLE
@@ -155,8 +155,7 @@ def _look(worst: Worst, server: str) -> dict[str, Any]:
         "is_anomalous": bool(verdict and verdict.is_anomalous),
         "is_reviewed": run.review_status is not None,
         "series": series_short(verdict.series) if verdict else None,
-        "ratio": verdict.limit_ratio if verdict else None,
-        "better": verdict.better_ratio if verdict else None,
+        "beside_limit": verdict_beside_limit(verdict),
         "window": window,
         "cause": worst.cause,
         "nearest": near,
