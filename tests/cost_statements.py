@@ -54,24 +54,28 @@ JOIN (
     SELECT DISTINCT profile_id, profile_name FROM core.energy_runs WHERE profile_id IS NOT NULL
 ) AS profiles ON profiles.profile_id = versions.profile_id
 JOIN (
-    SELECT app, version_name, device, profile_id, min(started_at) AS started_at
+    SELECT app, version_name, device, profile_id, scenario, min(started_at) AS started_at
     FROM marts.energy_by_run GROUP BY ALL
 ) AS first ON first.app = versions.app AND first.version_name = versions.version_name
     AND first.device = versions.device AND first.profile_id = versions.profile_id
-ORDER BY versions.app, versions.device, versions.profile_id, first.started_at, versions.version_name
+    AND first.scenario IS NOT DISTINCT FROM versions.scenario
+ORDER BY versions.app, versions.device, versions.profile_id, versions.scenario, first.started_at, versions.version_name
 """
 
 
 def _energy(reader: Reader, html: str) -> Iterator[str]:
-    known: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    known: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     for row in reader.dicts(_ENERGY):
-        known[row["app"], row["device"], row["profile_name"]].append(row)
-    told: dict[tuple[str, str, str], list[list[str]]] = {}
-    for app, device, profile, table in re.findall(
-        r'<h2>(.*?)</h2>\s*<p class="note">(<bdi>.*?</bdi>), by (<bdi>.*?</bdi>)</p>.*?<tbody>(.*?)</tbody>', html, re.S
+        known[row["app"], row["device"], row["profile_name"], row["scenario"] or ""].append(row)
+    told: dict[tuple[str, str, str, str], list[list[str]]] = {}
+    for app, device, profile, scenario, table in re.findall(
+        r'<h2>(.*?)</h2>\s*<p class="note">(<bdi>.*?</bdi>), by (<bdi>.*?</bdi>)(?:, in (<bdi>.*?</bdi>))?</p>'
+        r".*?<tbody>(.*?)</tbody>",
+        html,
+        re.S,
     ):
         rows = re.findall(r"<tr>.*?</tr>", table, re.S)
-        told[_shown(app), _shown(device), _shown(profile)] = [_cells(row) for row in rows]
+        told[_shown(app), _shown(device), _shown(profile), _shown(scenario)] = [_cells(row) for row in rows]
     if told.keys() != known.keys():
         yield f"tables of {sorted(told)}, {sorted(known)} in the marts"
     for key, rows in known.items():

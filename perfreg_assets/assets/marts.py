@@ -26,6 +26,7 @@ _SHOWN = {
     "distances": ("distances",),
     "verdicts": ("verdicts",),
     "axis_verdicts": ("verdicts",),
+    "version_verdicts": ("verdicts",),
     "discords": ("discords",),
     "causes": ("causes",),
     "causes_by_version": ("causes",),

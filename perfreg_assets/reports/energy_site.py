@@ -1,4 +1,4 @@
-"""The page of versions by charge: what the cores took per hour in each version, by app and device.
+"""The page of versions by charge: what the cores took per hour in each version, by app, device and scenario.
 
 What is kept beside the page are the rows of each app; only those of apps whose runs changed are asked for again, so
 that one more run costs what its app holds, and of that the last versions only.
@@ -79,10 +79,12 @@ def _known(out_dir: Path) -> dict[str, Any]:
 
 
 def _groups(rows: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """A table per app, device and power profile; the newest version first, with the change to the one before."""
+    """A table per app, device, power profile and scenario; the newest version first, with the change to the one before."""
     found = []
     for app in sorted(rows):
-        for (device, profile), group in groupby(rows[app], key=lambda row: (row["device"], row["profile_name"])):
+        for (device, profile, scenario), group in groupby(
+            rows[app], key=lambda row: (row["device"], row["profile_name"], row["scenario"])
+        ):
             own = list(group)
             for before, row in zip([None, *own], own, strict=False):
                 row["step_ratio"] = (
@@ -93,6 +95,7 @@ def _groups(rows: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
                     "app": app,
                     "device": device,
                     "profile": profile,
+                    "scenario": scenario,
                     "rows": own[::-1],
                     "trend": draw_versions(
                         [row["app_mah_per_h"] for row in own], [row["total_mah_per_h"] for row in own]

@@ -19,7 +19,8 @@ SELECT
     compared.history_app_mah_per_h,
     compared.app_mah * 3600 / compared.duration_s / nullif(compared.history_app_mah_per_h, 0) - 1 AS app_change_ratio,
     compared.history_total_mah_per_h,
-    compared.total_mah * 3600 / compared.duration_s / nullif(compared.history_total_mah_per_h, 0) - 1 AS total_change_ratio
+    compared.total_mah * 3600 / compared.duration_s / nullif(compared.history_total_mah_per_h, 0) - 1 AS total_change_ratio,
+    runs.scenario
 FROM (
     SELECT
         priced.run_id,

@@ -1,4 +1,4 @@
--- A row is a version on a device, and what the cores cost per hour in its runs.
+-- A row is a version in a scenario on a device, and what the cores cost per hour in its runs.
 -- depends: energy_by_run
 CREATE VIEW marts.energy_by_version AS
 SELECT
@@ -11,8 +11,9 @@ SELECT
     median(total_mah_per_h) AS total_mah_per_h,
     median(battery_ratio_per_h) AS battery_ratio_per_h,
     median(app_change_ratio) AS app_change_ratio,
-    median(total_change_ratio) AS total_change_ratio
+    median(total_change_ratio) AS total_change_ratio,
+    scenario
 FROM marts.energy_by_run
-GROUP BY app, version_name, device, profile_id;
+GROUP BY app, version_name, device, profile_id, scenario;
 
-COMMENT ON VIEW marts.energy_by_version IS 'A row is a version on a device by a power profile: medians over its runs of what the cores cost per hour, of the share of the battery that is, and of the change to each run''s history.';
+COMMENT ON VIEW marts.energy_by_version IS 'A row is a version in a scenario on a device by a power profile: medians over its runs of what the cores cost per hour, of the share of the battery that is, and of the change to each run''s history.';

@@ -1,6 +1,5 @@
 -- A row is the level of a series in a version, beside the band of what its runs were compared with.
--- Its runs may be of several configurations, which are pooled on both sides: config_count says so. A row per configuration
--- would be another table, and what reads this one has a row per version and series.
+-- Its runs may be of several configurations, which are pooled on both sides: config_count says so.
 -- depends: version_ranks, compared_with
 CREATE VIEW marts.trends AS
 SELECT
@@ -64,4 +63,4 @@ LEFT JOIN (
     GROUP BY members.app, members.version_name, members.series
 ) AS bands ON bands.app = levels.app AND bands.version_name = levels.version_name AND bands.series = levels.series;
 
-COMMENT ON VIEW marts.trends IS 'A row is the level of a series in a version, beside the band of what its runs were compared with. All its runs are in it, of any scenario, those too that people left out of verdicts: it tells what was measured.';
+COMMENT ON VIEW marts.trends IS 'A row is the level of a series in a version, beside the band of what its runs were compared with. All its runs are in it, of any scenario, those too that people left out of verdicts: it tells what was measured; marts.trends_by_scenario tells scenarios and configurations apart.';

@@ -47,7 +47,7 @@ OF_RUN = (
 OF_VERSION = (
     *("also_grew", "cause_stacks", "cause_windows", "causes", "causes_by_version", "causes_from", "grown"),
     *("axis_verdicts", "discords", "distances", "history_sets", "run_verdicts", "runs"),
-    *("series_levels", "trends", "verdicts", "version_verdicts", "unjudged_versions(NULL)"),
+    *("series_levels", "trends", "trends_by_scenario", "verdicts", "version_verdicts", "unjudged_versions(NULL)"),
 )
 # Steps of the path, whose marts take a list apart above a join: see the data folder's own tests.
 LISTS_ABOVE_JOINS = {"run_paths", "time_series"}
@@ -231,7 +231,7 @@ def test_whether_a_trace_can_be_opened_is_told_as_by_the_mart(many: Warehouse) -
     assert {has_trace for has_trace, _ in expected.values()} == {True, False}
 
 
-@pytest.mark.parametrize("mart", ["trends", "version_verdicts"])
+@pytest.mark.parametrize("mart", ["trends", "trends_by_scenario", "version_verdicts"])
 def test_floats_are_summed_in_an_order(many: Warehouse, mart: str) -> None:
     """Else the last digit is another one each time, as threads happen to share the work."""
     told = []
