@@ -16,6 +16,7 @@ from perfreg_assets import __version__, terminal
 from perfreg_assets.cli import interruption
 from perfreg_assets.cli.given import check_what_is_given
 from perfreg_assets.cli.output import OutputError
+from perfreg_assets.cli.usage import Commands
 from perfreg_assets.cli.variables import tell_disagreements, tell_misspelt
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import SettingError, Settings
@@ -122,7 +123,7 @@ def _told(error: Exception, settings: Settings | None) -> str | None:
     return None if settings is None else disk_full(error, settings)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="perfreg")
 def main() -> None:
     """Finds performance regressions of Android apps in Perfetto traces: whether, where, and why."""

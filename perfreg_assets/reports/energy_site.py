@@ -79,7 +79,7 @@ def _known(out_dir: Path) -> dict[str, Any]:
 
 
 def _groups(rows: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """A table per app, device, power profile and scenario; the newest version first, with the change to the one before."""
+    """A table per app, device, power profile and scenario; the newest version first, with the change to the last."""
     found = []
     for app in sorted(rows):
         for (device, profile, scenario), group in groupby(

@@ -324,7 +324,8 @@ WHERE runs.app = $app AND NOT runs.is_quarantined
 """
 _VERSIONS = """
 SELECT
-    spent.device, spent.scenario, any_value(states.profile_name) AS profile_name, spent.version_name, count(*) AS run_count,
+    spent.device, spent.scenario, any_value(states.profile_name) AS profile_name, spent.version_name,
+    count(*) AS run_count,
     median(spent.app_mah_per_h) AS app_mah_per_h, median(spent.total_mah_per_h) AS total_mah_per_h,
     median(spent.battery_ratio_per_h) AS battery_ratio_per_h, median(spent.app_change_ratio) AS app_change_ratio,
     median(spent.total_change_ratio) AS total_change_ratio
@@ -337,7 +338,7 @@ ORDER BY spent.device, spent.profile_id, spent.scenario NULLS FIRST, min(spent.s
 
 
 def versions(reader: Reader, app: str, *, most: int) -> list[dict[str, Any]]:
-    """The last versions of an app as marts.energy_by_version has them, by device, profile and scenario in order of time."""
+    """The last versions of an app as marts.energy_by_version has them, by device, profile, scenario and time."""
     runs = [run_id for (run_id,) in reader.rows(_LAST, {"app": app, "most": most})]
     return versions_of_runs(reader, runs)
 

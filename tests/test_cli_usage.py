@@ -1,0 +1,44 @@
+"""A command that was written wrongly is told in one line with where to look, as every other error is."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from perfreg_assets.cli import main
+
+WRONG = {
+    ("verdictz",): "perfreg: No such command 'verdictz'. Did you mean 'verdicts'? See perfreg --help",
+    ("bench", "compar"): "perfreg: No such command 'compar'. Did you mean 'compare'? See perfreg bench --help",
+    (
+        "verdicts",
+        "--omega",
+        "x",
+    ): "perfreg: Invalid value for '--omega': 'x' is not a number. See perfreg verdicts --help",
+    ("review", "a", "--status", "no"): "perfreg: Invalid value for '--status': 'no' is not one of 'confirmed', "
+    "'rejected', 'accepted'. See perfreg review --help",
+    ("review",): "perfreg: Missing argument 'RUN_ID'. See perfreg review --help",
+    ("verdicts", "--by"): "perfreg: Option '--by' requires an argument.",
+}
+
+
+@pytest.mark.parametrize(("words", "line"), WRONG.items(), ids=[" ".join(words) for words in WRONG])
+def test_what_is_written_wrongly_is_one_line(words: tuple[str, ...], line: str) -> None:
+    done = CliRunner().invoke(main, list(words), prog_name="perfreg")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.replace("\n", " ").split() == line.split()  # rich may fold it in a narrow terminal
+
+
+def test_an_option_that_nobody_knows_names_its_likes() -> None:
+    done = CliRunner().invoke(main, ["verdicts", "--fromat", "json"], prog_name="perfreg")
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "--format" in done.stderr
+    assert done.stderr.endswith("See perfreg verdicts --help\n")
+
+
+def test_a_group_alone_still_shows_what_there_is() -> None:
+    done = CliRunner().invoke(main, ["bench"], prog_name="perfreg")
+    assert done.exit_code == 2
+    assert "import" in done.output
+    assert "compare" in done.output
