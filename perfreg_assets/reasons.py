@@ -431,7 +431,10 @@ class Reason(StrEnum):
         "call_log_incomplete",
         "More than one call in twenty has no parent in the log, or was refused; log whole transactions.",
     )
-    METHOD_UNKNOWN = "method_unknown", "No log has this method; `perfreg causes` lists methods."
+    METHOD_UNKNOWN = (
+        "method_unknown",
+        "No log has this method, and no run a slice or thread of this name; `perfreg causes` lists some.",
+    )
     CALL_LOG_AMBIGUOUS = "call_log_ambiguous", "Several stored logs have this name; say which with APP/VERSION/NAME."
 
     # ---- benchmarks ------------------------------------------------------------------------------

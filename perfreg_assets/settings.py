@@ -432,8 +432,7 @@ class Settings:
     # ---- derived places --------------------------------------------------------------------------
     @property
     def published_warehouse(self) -> Path:
-        """The file that readers open: `<name>.read.duckdb` beside the one being written."""
-        return self.warehouse.with_name(f"{self.warehouse.stem}.read{self.warehouse.suffix}")
+        return published_beside(self.warehouse)
 
     @property
     def home_dir(self) -> Path:
@@ -508,6 +507,11 @@ class Settings:
             }
             for spec in fields(cls)
         ]
+
+
+def published_beside(warehouse: Path) -> Path:
+    """The file that readers open: `<name>.read.duckdb` beside the one being written, whatever that one's suffix."""
+    return warehouse.with_name(f"{warehouse.stem}.read.duckdb")
 
 
 def _spec(name: str) -> Field[Any]:

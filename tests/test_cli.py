@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 
 import sample_warehouse
 
+TESTS_DATA = Path(__file__).parent / "data"
 _NEXT_NUMBER = "(SELECT max(run_no) + 1 FROM core.runs) AS run_no"  # of a run that is copied
 
 
@@ -330,6 +331,26 @@ def test_ingest_of_nothing_but_refused_folders_ends_with_1(tmp_path):
         assert "nowhere does not exist" in result.stderr
     with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
         assert reader.value("SELECT count(*) FROM core.runs") == 1
+
+
+def test_a_trace_that_proves_damaged_when_it_is_read_is_counted_told_and_stays_in_quarantine(tmp_path):
+    """Its frames are whole, so that it is registered; only the engine refuses it. Given again it is the same."""
+    folder, warehouse = tmp_path / "damaged", tmp_path / "perfreg.duckdb"
+    folder.mkdir()
+    shutil.copy(TESTS_DATA / "bad-traces" / "bad_bitflip200.pftrace", folder / "t.pftrace")
+    document = json.loads((TESTS_DATA / "sessions" / "notes-000" / "run.json").read_text("utf-8"))
+    document |= {"run_id": "damaged", "trace": "t.pftrace"}
+    for key in ("trace_bytes", "trace_sha256"):
+        document.pop(key, None)
+    (folder / "run.json").write_text(json.dumps(document))
+    for _ in range(2):
+        result = run("ingest", folder, warehouse=warehouse)
+        assert result.exit_code == 1, result.output
+        assert "0 runs of 0 versions, 1 quarantined" in result.stdout
+        assert result.stderr.count("quarantined damaged [trace_corrupt]") == 1
+        with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+            told = reader.rows("SELECT run_id, state, reason_code, run_verdict FROM marts.runs")
+        assert told == [("damaged", "quarantined", "trace_corrupt", None)]
 
 
 def test_a_folder_that_is_not_there_is_told_last_and_the_others_are_taken_in(tmp_path, monkeypatch):

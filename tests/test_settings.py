@@ -104,7 +104,8 @@ def test_a_history_cannot_need_more_runs_than_it_may_hold():
 
 
 def test_the_published_file_stands_beside_the_warehouse():
-    assert Settings(warehouse=Path("x/perfreg.duckdb")).published_warehouse == Path("x/perfreg.read.duckdb")
+    for name in ("perfreg.duckdb", "perfreg.db", "perfreg"):
+        assert Settings(warehouse=Path("x") / name).published_warehouse == Path("x/perfreg.read.duckdb")
 
 
 def test_settings_that_nobody_gave_cost_no_validation_library():

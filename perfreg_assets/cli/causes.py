@@ -27,7 +27,7 @@ _COLUMNS = {
     "slowest": ("rank", "service", "transaction", "elapsed_ms", "called_at"),
     "windows": ("service", "window_index", "window_at", "call_count", "calls_per_s", "mean_ms", "max_ms"),
 }
-_IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls", "mean_ms", "max_ms")
+_IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls", "mean_ms", "max_ms", "kind")
 
 
 @command("causes", example="perfreg causes notes-011")
@@ -331,8 +331,8 @@ def impact(
 ) -> None:  # fmt: skip
     """Which services use a method, and how much of their time is its own and below it: what to test again.
 
-    METHOD is a whole name or a part of one. Of runs whose traces have slices of the app it is a slice, and the screens
-    on which it ran are the services.
+    METHOD is a whole name or a part of one. Of runs it is a slice of the app, where their traces have slices, or one of
+    its threads, and the screens on which it ran are the services.
     """
     rows = _impact_of_file(log, template_text) if log is not None else _impact_stored(settings, app, app_version)
     chosen = _chosen(rows, method)
@@ -346,7 +346,7 @@ def impact(
         html.write_text(render_impact_page(method, chosen), encoding="utf-8", errors="backslashreplace")
         terminal.note(f"page: {html}")
     services = {row["service"] for row in chosen if not row.get("run_ids")}
-    screens = {row["service"] for row in chosen if row.get("run_ids")}
+    screens = {row["service"] for row in chosen if row.get("run_ids") and row["service"]}
     counted = {"services": len(services), "screens": len(screens)}
     terminal.note(" and ".join(f"{count} {what}" for what, count in counted.items() if count) + " to test again")
 
@@ -365,19 +365,26 @@ def _impact_of_file(log: Path, template_text: str | None) -> list[dict[str, Any]
 
 
 def _impact_stored(settings: Settings, app: str | None, version_name: str | None) -> list[dict[str, Any]]:
+    from perfreg_assets.model.thread_impact import thread_impact
     from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.warehouse import call_logs, slice_uses
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_selection
 
     warehouse = Warehouse.of(settings)
     with warehouse.reading_caught_up() as reader:
         logs = call_logs.find(reader, app, version_name, None)
         if version_name is None:
             logs = list({row.app: row for row in reversed(logs)}.values())
-        slices = slice_uses.impact(reader, app, version_name)
-        if not logs and not slices:
+        of_runs = [{**row, "kind": "slice"} for row in slice_uses.impact(reader, app, version_name)]
+        of_runs += [{**row, "kind": "thread"} for row in thread_impact(reader, app, version_name)]
+        if not logs and not of_runs:
+            if not call_logs.find(reader, app, None, None):  # a log's app and version may be of no run
+                require_selection(reader, app, version_name)
             chosen = f"{app or 'any app'} {version_name or ''}".strip()
-            raise Rejected(Reason.CALL_LOG_MISSING, f"no log of {chosen} is stored, and no run with slices of the app")
+            raise Rejected(
+                Reason.CALL_LOG_MISSING, f"no log of {chosen} is stored, and no run with slices or threads of the app"
+            )
         named = {row.call_log_id: row for row in logs}
         of_logs = [
             {
@@ -390,21 +397,23 @@ def _impact_stored(settings: Settings, app: str | None, version_name: str | None
             }
             for use in call_logs.uses_of(reader, list(named))
         ]
-    return [*of_logs, *({**row, "log_name": None, "run_count": len(row["run_ids"])} for row in slices)]
+    return [*of_logs, *({**row, "log_name": None, "run_count": len(row["run_ids"])} for row in of_runs)]
 
 
 def _impact_row(use: dict[str, Any]) -> dict[str, Any]:
     names = ("method", "service", "self_share", "children_share", "self_ms", "children_ms", "mean_ms", "max_ms")
-    return {**{name: use[name] for name in names}, "calls": use["call_count"]}
+    return {**{name: use[name] for name in names}, "calls": use["call_count"], "kind": "method"}
 
 
 def _chosen(rows: Sequence[dict[str, Any]], method: str) -> list[dict[str, Any]]:
     """Rows of the method of this name, or else of those whose name holds it."""
+    from perfreg_assets.methods.thread_times import entity_name
     from perfreg_assets.near_names import nearest
     from perfreg_assets.reasons import Reason, Rejected
 
     found = [row for row in rows if row["method"] == method]
-    found = found or [row for row in rows if method.lower() in row["method"].lower()]
+    for part in (method, entity_name(method)):  # what runs keep has # for every number
+        found = found or [row for row in rows if part.lower() in row["method"].lower()]
     if not found:
         near = nearest(method, sorted({row["method"] for row in rows}), cutoff=0.3)
         raise Rejected(Reason.METHOD_UNKNOWN, f"'{method}'" + (f" (near: {', '.join(near)})" if near else ""))

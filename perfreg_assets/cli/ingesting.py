@@ -21,6 +21,8 @@ from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
+    from perfreg_assets.assets.project import Project
+    from perfreg_assets.collection.run_folder import RunFolder
     from perfreg_assets.warehouse.connection import Warehouse
 
 DEMO_SIMILARITY = "0.6"
@@ -81,6 +83,19 @@ def _warehouse_of_demo(settings: Settings) -> Warehouse:
             settings_table.change(writer, name, DEMO_SIMILARITY, note, changed_by="perfreg demo")
         terminal.say(f"demo: paths {DEMO_SIMILARITY} similar or more are comparable in this warehouse (setting {name})")
     return warehouse
+
+
+def _damaged(runs: dict[str, RunFolder], project: Project) -> list[tuple[str, str, str]]:
+    """Takes those out of the runs by folder whose trace proved damaged when it was read: (name, code, reason)."""
+    from perfreg_assets.warehouse import runs as run_table
+
+    if not runs or not project.settings().published_warehouse.exists():
+        return []
+    with project.open().reading() as reader:
+        found = run_table.quarantined(reader, [run.run_id for run in runs.values()])
+    return [
+        (runs.pop(folder).folder.name, *found[run.run_id]) for folder, run in list(runs.items()) if run.run_id in found
+    ]
 
 
 def _require_demo_alone(warehouse: Warehouse) -> None:
@@ -168,6 +183,7 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
         is_lost = bool(done.failures) and not settings.published_warehouse.exists()
         upkeep = Upkeep() if is_lost else bring_up_to_date(defs, project, with_waiting=False, progress=show)
     done += upkeep.done
+    refused += _damaged(runs, project)
     for name, code, reason in refused:
         terminal.fail(f"quarantined {name} [{code}] {reason}")
     seconds = time.perf_counter() - begin

@@ -134,7 +134,7 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
         if row is not None:
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
-    trace_table.forget(writer, [one for one, row in rows.items() if one in before and _is_other(row, before[one])])
+    trace_table.forget(writer, [one for one, row in rows.items() if one in before and _is_read_again(row, before[one])])
     trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
     return registrations
@@ -259,6 +259,12 @@ def _conflict(one: Examined, run: run_table.RunRow, earlier: run_table.RunRow) -
     if not _is_of_same_trace(run, earlier):
         return what
     return f"{what}: the same trace with another run.json; `perfreg exclude {run.run_id}` lets it be corrected"
+
+
+def _is_read_again(row: run_table.RunRow, earlier: run_table.RunRow) -> bool:
+    """Whether what was found in the trace before is void: with another run.json it means something else, and a run
+    whose trace proved damaged is in quarantine only while that is so."""
+    return _is_other(row, earlier) or (earlier.is_quarantined and not row.is_quarantined)
 
 
 def _is_other(run: run_table.RunRow, earlier: run_table.RunRow) -> bool:

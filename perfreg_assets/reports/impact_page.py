@@ -19,7 +19,8 @@ def render_impact_page(asked: str, rows: Sequence[dict[str, Any]]) -> str:
 
     Args:
         asked: the name that was asked for.
-        rows: method (or slice), service (or screen), self_share, children_share, calls; `run_ids` where it is a screen.
+        rows: method (or slice, or thread), service (or screen), self_share, children_share, calls; `run_ids` where it
+            is a screen.
     """
     methods: dict[str, list[dict[str, Any]]] = {}
     services: dict[str, list[dict[str, Any]]] = {}

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.settings import Settings
+from perfreg_assets.settings import Settings, published_beside
 from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.holding import HELD, Holding
@@ -152,7 +152,7 @@ class Warehouse:
         self.data = DataFolder(data or self.path.with_name(f"{self.path.stem}.data"))
         self._publish_every_s = publish_every_s
         self._unpublished = self.path.with_name(f"{self.path.name}.unpublished")
-        self.published = self.path.with_name(f"{self.path.stem}.read{self.path.suffix}")
+        self.published = published_beside(self.path)
         self.lock_file = self.path.with_name(f"{self.path.name}.lock")
         self._lock_timeout_s = lock_timeout_s
 

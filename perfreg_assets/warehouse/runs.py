@@ -319,6 +319,13 @@ def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | 
     )
 
 
+def quarantined(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """run_id → (reason code, reason), of those of some runs that are in quarantine."""
+    of_runs = run_conditions.of(reader, run_ids)
+    found = reader.rows(f"SELECT run_id, reason_code, reason FROM core.runs WHERE is_quarantined AND {of_runs}")
+    return {run_id: (code, reason) for run_id, code, reason in found}
+
+
 def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> None:
     """Quarantines a registered run: its trace turned out to be damaged when it was read. What was measured of it before
     stays, and is not the latest any more: it has no current verdict."""

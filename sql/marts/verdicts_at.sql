@@ -2,7 +2,6 @@
 -- depends: chosen_detector, critical_omega, current_value, excess_ratio_at, is_anomalous_state, is_omega, threshold_at, verdict_explanation, verdict_state
 CREATE MACRO marts.verdicts_at(omega, detector := NULL) AS TABLE
 SELECT
-    judged.distance_id,
     judged.run_id,
     judged.run_no,
     runs.app,
@@ -44,7 +43,8 @@ SELECT
     judged.parameters_hash,
     judged.input_hash,
     judged.engine_version,
-    judged.code_version
+    judged.code_version,
+    judged.distance_id
 FROM (
     -- The planner drops the half that cannot be.
     SELECT measured.*, given.omega, given.state AS verdict_state, given.evaluated_at
@@ -76,4 +76,4 @@ LEFT JOIN (
     ON beside.run_no = judged.run_no AND beside.detector = judged.detector AND beside.parameters_hash = judged.parameters_hash
     AND judged.series = '*';
 
-COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts after distance_id; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';
+COMMENT ON MACRO TABLE marts.verdicts_at IS 'Verdicts recomputed at any ω from stored distances, columns as marts.verdicts; nothing is stored. SELECT * FROM marts.verdicts_at(0.5) WHERE is_latest. At NULL: the verdicts that were given, each at its own ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

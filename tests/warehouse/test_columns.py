@@ -98,3 +98,16 @@ def test_another_description_reaches_a_warehouse_that_is_there_already(sql: Path
     assert migrations.migrate(connection, folder=sql)
     told = connection.execute("SELECT DISTINCT comment FROM duckdb_columns() WHERE column_name = 'device'").fetchall()
     assert told == [("It's another text.",)]
+
+
+@pytest.mark.parametrize(
+    "name", ["verdicts", "axis_verdicts", "version_verdicts", "benchmark_verdicts", "false_alarm_rates"]
+)
+def test_at_any_omega_there_are_the_same_columns_in_the_same_order(sample: Warehouse, name: str) -> None:
+    """Who puts one above the other, or asks by position, gets the same of both."""
+    with sample.reading() as reader:
+        given, recomputed = (
+            [(column, kind) for column, kind, *_ in reader.rows(f"DESCRIBE FROM marts.{what}")]
+            for what in (name, f"{name}_at(0.5)")
+        )
+    assert recomputed == given
