@@ -231,7 +231,7 @@ class Reason(StrEnum):
 
     # ---- evaluation ------------------------------------------------------------------------------
     DATASET_UNREADABLE = "dataset_unreadable", "The data set is not a readable Parquet file; check the path."
-    DATASET_INVALID = "dataset_invalid", "The data set does not hold to contract 2; correct it."
+    DATASET_INVALID = "dataset_invalid", "The data set is not what an evaluation reads; correct it as said."
     DATASET_TOO_SMALL = (
         "dataset_too_small",
         "The data set has too few normal runs for this history; lower --history or add normal runs.",

@@ -67,7 +67,7 @@ class Settings:
     """Those that an argument or a variable named, whatever their value is."""
 
     # ---- places ----------------------------------------------------------------------------------
-    warehouse: Path = _parameter(Path("perfreg.duckdb"), unit="path", source="contract 4")
+    warehouse: Path = _parameter(Path("perfreg.duckdb"), unit="path", source="beside it the file that readers open")
     home: Path | None = _parameter(
         None, unit="path", source="default: .perfreg beside the warehouse; traces, reports, caches and Dagster's home"
     )

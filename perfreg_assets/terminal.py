@@ -69,8 +69,9 @@ def listed(shown: Sequence[object], count: int) -> str:
 
 
 def fail(text: str) -> None:
-    """One clear line on stderr."""
-    sys.stderr.write(f"perfreg: {printable(text.strip())}\n")
+    """One clear line on stderr, whatever was quoted in it."""
+    line = text.strip().replace("\n", " ")
+    sys.stderr.write(f"perfreg: {printable(line)}\n")
 
 
 def note(text: str) -> None:

@@ -155,6 +155,7 @@ def test_what_grew_in_three_runs_of_a_version(run):
     (first, *_) = told(run("causes", "--app-version", "2", "--format", "json"))
     assert (first["rank"], first["thread"], first["series"], first["scope"]) == (1, "a;b", "cpu_app", "app")
     assert (first["run_count"], first["run_ids"]) == (3, list(WORSE))
+    assert (first["start_s"], first["end_s"]) == (None, None)  # keys of every cause
     assert first["growth"] == pytest.approx(1.0, abs=0.1)
     assert f"{APP} · a;b" in run("causes", "--app-version", "2").stdout
     comment = run("verdicts", "--app-version", "2", "--by", "version", "--format", "markdown").stdout

@@ -24,6 +24,8 @@ def side_of(
     """
     from perfreg_assets.model import sides
     from perfreg_assets.reasons import Reason, Rejected
+    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import runs_like
 
     path = Path(name)
     if path.exists():
@@ -38,7 +40,9 @@ def side_of(
     except Rejected as rejected:
         if rejected.reason is not Reason.VERSION_UNKNOWN:
             raise
-        raise Rejected(rejected.reason, f"{neither}, nor a run; {rejected.detail}") from rejected
+        with Warehouse.of(settings).reading() as reader:
+            near = runs_like(reader, name)
+        raise Rejected(rejected.reason, f"{neither}, nor a run{near}; {rejected.detail}") from rejected
 
 
 def _traces(

@@ -69,9 +69,14 @@ def evaluate(
     from perfreg_assets.evaluation.reliability import plot_reliability
     from perfreg_assets.evaluation.show import print_tables
     from perfreg_assets.methods.jit import compilation_notice
+    from perfreg_assets.unwritable import refused_where_unwritable
     from perfreg_assets.warehouse import evaluations
     from perfreg_assets.warehouse.connection import Warehouse
 
+    for path in (out, picture):  # before the minutes that it takes
+        if path is not None:
+            with refused_where_unwritable(path.parent):
+                path.parent.mkdir(parents=True, exist_ok=True)
     report = _report(options["protocol"])
     if report is not None:
         if keep or picture is not None:

@@ -24,7 +24,7 @@ _CSV = (
     *("rank", "kind", "process", "thread", "name", "path", "growth", "growth_share", "before", "after", "z", "scope"),
     *("start_s", "end_s", "series", "perfetto"),
 )
-_VERSION_CSV = (*_CSV[:-4], "series", "run_count", "run_ids")
+_VERSION_CSV = (*_CSV[:-1], "run_count", "run_ids")
 
 
 def show_run(
@@ -335,6 +335,7 @@ def _version_row(rank: int, one: dict[str, Any]) -> dict[str, Any]:
         "after": one["after_median"],
         "z": one["z_median"],
         "scope": one["scope"],
+        **dict.fromkeys(("start_s", "end_s")),  # the windows of its runs lie elsewhere in each
         **{key: one[key] for key in ("series", "app", "version_name", "run_count", "run_ids")},
     }
 

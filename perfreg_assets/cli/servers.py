@@ -47,11 +47,11 @@ def ui(settings: Settings, port: int) -> None:
     terminal.note(f"starting; it will be at http://127.0.0.1:{port}")
     secret = entrance.new_secret()
     settings.stopping_file.unlink(missing_ok=True)
-    stopping = False
+    stopping: int | None = None
 
-    def stop(*_: object) -> None:
+    def stop(number: int, *_: object) -> None:
         nonlocal stopping
-        stopping = True
+        stopping = number
 
     # Before the start: what is caught here is at its default in the children. A shell's background jobs ignore SIGINT,
     # and Dagster takes its handler of SIGTERM from that of SIGINT: it could not be stopped then.
@@ -60,7 +60,7 @@ def ui(settings: Settings, port: int) -> None:
     with tempfile.TemporaryDirectory(prefix="perfreg-ui-") as folder:
         services = _Services(Path(folder), environment, port, secret)
         is_told = False
-        while not stopping and services.are_running():
+        while stopping is None and services.are_running():
             if not is_told and _listens(port):
                 way_in = entrance.address(port, secret)
                 terminal.say(f"{way_in}   inbox {settings.inbox_dir}   stop with Ctrl-C")
@@ -71,7 +71,10 @@ def ui(settings: Settings, port: int) -> None:
         time.sleep(_TICKS_END_S)
         services.end()
     settings.stopping_file.unlink(missing_ok=True)
-    sys.exit(0 if stopping else 1)
+    if stopping == signal.SIGINT:
+        terminal.fail("interrupted; what runs had stored is kept")
+        sys.exit(128 + signal.SIGINT)
+    sys.exit(0 if stopping else 1)  # whoever supervises a server ends it by SIGTERM: that is no failure of it
 
 
 def _listens(port: int) -> bool:

@@ -1,4 +1,4 @@
-"""run.json of a collected run: contract 1, and under `collection` how it came about."""
+"""run.json of a collected run, and in it under `collection` how it came about."""
 
 from __future__ import annotations
 

@@ -60,6 +60,12 @@ def require_scenario(reader: Reader, app: str | None, version_name: str, scenari
     raise Rejected(Reason.SCENARIO_UNKNOWN, f"scenario {scenario!r} of version {version_name}{told}")
 
 
+def runs_like(reader: Reader, name: str) -> str:
+    """` (did you mean a or b?)` of the runs whose ids are most like the name; empty where none is."""
+    alike = reader.rows(_ALIKE.format(column="run_id"), {"name": name, "app": None})
+    return did_you_mean(name, [run_id for (run_id,) in alike])
+
+
 def _require(reader: Reader, reason: Reason, what: str, column: str, name: str, app: str | None = None) -> None:
     if reader.value(_IS_THERE.format(column=column), {"name": name, "app": app}):
         return

@@ -85,8 +85,8 @@ class Ui:
             return None
         return found.st_ino, found.st_mtime_ns
 
-    def stop(self) -> int:
-        self._process.send_signal(signal.SIGTERM)
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self._process.send_signal(number)
         return self._process.wait(60)
 
 

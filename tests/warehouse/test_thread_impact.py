@@ -45,7 +45,8 @@ def test_a_threads_share_is_that_of_the_apps_seconds_on_the_screen(sample: Wareh
             run_id
             for (run_id,) in reader.rows(
                 "SELECT runs.run_id FROM marts.runs AS runs JOIN marts.thread_time_states AS states "
-                "ON states.run_no = runs.run_no WHERE runs.app = ? AND runs.version_name = ? AND states.has_thread_times",
+                "ON states.run_no = runs.run_no "
+                "WHERE runs.app = ? AND runs.version_name = ? AND states.has_thread_times",
                 [APP, newest],
             )
         ]
