@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Literal
 
 from perfreg_assets.detection import Way
@@ -85,7 +86,9 @@ class RunFacts:
 
     def is_recorded_like(self, other: RunFacts) -> bool:
         """Whether the two differ neither in configuration nor in the sources that change the load."""
-        return self.config_hash == other.config_hash and set(self.load_sources) == set(other.load_sources)
+        return self.config_hash == other.config_hash and (
+            self.load_sources == other.load_sources or set(self.load_sources) == set(other.load_sources)
+        )
 
     def is_comparable_with(self, other: RunFacts) -> bool:
         """Whether the two are recorded alike and of the same scenario."""
@@ -165,11 +168,11 @@ def select_history(
             `state_hashes` of the facts.
     """
     (new_path,) = paths([new])
-    candidates = sorted(
-        (run for run in others if run.app == new.app and run.place < new.place),
-        key=lambda run: run.place,
-        reverse=True,
-    )
+    # An app has thousands of runs: each says its place once.
+    place = new.place
+    placed = [(where, run) for run in others if run.app == new.app and (where := run.place) < place]
+    placed.sort(key=itemgetter(0), reverse=True)
+    candidates = [run for _, run in placed]
     accepted = max(
         (run.place for run in candidates if run.review == "accepted" and run.is_comparable_with(new)), default=None
     )
@@ -186,13 +189,13 @@ def select_history(
     counts: Counter[Reason] = Counter()
     for run in candidates:
         ratio, reason = outcomes[run.run_id]
-        place = places.get(run.run_id)
+        of_any = places.get(run.run_id)
         if reason is None:
-            members.append(Candidate(run.run_id, ratio, len(members) + 1, None, place))
+            members.append(Candidate(run.run_id, ratio, len(members) + 1, None, of_any))
             continue
         counts[reason] += 1
-        if place is not None or (reason not in _FAR_MISSES and len(near_misses) < NEAR_MISS_LIMIT):
-            near_misses.append(Candidate(run.run_id, ratio, None, reason, place))
+        if of_any is not None or (reason not in _FAR_MISSES and len(near_misses) < NEAR_MISS_LIMIT):
+            near_misses.append(Candidate(run.run_id, ratio, None, reason, of_any))
     excluded = {code: counts[code] for code in EXCLUDE_REASONS if counts[code]}
     is_ready = len(members) >= rules.minimum
     of_any_path = [one for one in (*members, *near_misses) if one.screens_rank is not None]
@@ -255,25 +258,31 @@ def _compare_paths(
     return outcomes
 
 
-def _reason_without_path(
+def _reason_without_path(  # noqa: PLR0911  (of thousands of runs: what comes after the first is not looked at)
     new: RunFacts, run: RunFacts, rules: HistoryRules, accepted: tuple[datetime, str] | None
 ) -> Reason | None:
     """The first reason that needs no comparison of paths."""
-    is_overruled = run.review in _NOT_A_REGRESSION
-    checks = (
-        (Reason.OTHER_CONFIGURATION, run.config_hash != new.config_hash),
-        (Reason.OTHER_RECORDING, not run.is_recorded_like(new)),
-        (Reason.OTHER_SCENARIO, not run.is_comparable_with(new)),
-        (Reason.INCOMPLETE_TRACE, not run.is_complete),
-        (Reason.FUNCTIONAL_PROBLEMS, run.has_functional_problems is True),
-        (Reason.FUNCTIONAL_PROBLEMS_UNKNOWN, run.has_functional_problems is None),
-        (Reason.EXCLUDED, run.is_excluded),
-        (Reason.SAME_VERSION, run.version_name == new.version_name and not rules.same_version),
-        (Reason.REVIEWED_OUT, run.review == "confirmed"),
-        (Reason.ANOMALOUS, rules.excludes_anomalous and run.is_anomalous is True and not is_overruled),
-        (Reason.BEFORE_ACCEPTED, accepted is not None and run.place < accepted),
-    )
-    return next((reason for reason, holds in checks if holds), None)
+    if run.config_hash != new.config_hash:
+        return Reason.OTHER_CONFIGURATION
+    if not run.is_recorded_like(new):
+        return Reason.OTHER_RECORDING
+    if run.scenario != new.scenario:
+        return Reason.OTHER_SCENARIO
+    if not run.is_complete:
+        return Reason.INCOMPLETE_TRACE
+    if run.has_functional_problems is not False:
+        return Reason.FUNCTIONAL_PROBLEMS if run.has_functional_problems else Reason.FUNCTIONAL_PROBLEMS_UNKNOWN
+    if run.is_excluded:
+        return Reason.EXCLUDED
+    if run.version_name == new.version_name and not rules.same_version:
+        return Reason.SAME_VERSION
+    if run.review == "confirmed":
+        return Reason.REVIEWED_OUT
+    if rules.excludes_anomalous and run.is_anomalous and run.review not in _NOT_A_REGRESSION:
+        return Reason.ANOMALOUS
+    if accepted is not None and run.place < accepted:
+        return Reason.BEFORE_ACCEPTED
+    return None
 
 
 def _explanation(

@@ -97,13 +97,17 @@ FROM (
                     WHEN parts.score IS NULL THEN 4
                     ELSE 3
                 END,
-                CASE
-                    WHEN marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega) THEN least(-parts.improvement, -parts.score)
-                    ELSE coalesce(-parts.score, 0)
-                END,
+                coalesce(-parts.score, 0),
                 parts.series
             )
-        ) AS decisive,
+        ) AS worst,
+        -- An improvement decides only where the state is one: beside another series that is over, that one is told.
+        CASE
+            WHEN state = 'improved' THEN arg_min(
+                {'series': parts.series, 'correlation': parts.repeat_correlation}, (coalesce(-parts.improvement, 0), parts.series)
+            )
+            ELSE worst
+        END AS decisive,
         -- Whose score is told: the one that decides has none where it is missing.
         CASE
             WHEN state = 'series_missing' THEN arg_min(

@@ -127,6 +127,17 @@ def test_less_load_in_all_runs_is_an_improvement(writer: Writer) -> None:
     assert _judged(writer, {"rss_app": [-2.0, -2.2, -1.9]})["all"]["state"] == "improved"
 
 
+def test_beside_an_improvement_that_does_not_decide_the_told_score_is_that_of_the_told_series(writer: Writer) -> None:
+    """Memory alone is over its limit, corrected for two series it is not: no improvement, and not CPU's score."""
+    found = _judged(writer, {"rss_app": [1.8], "cpu_app": [-4.0]})
+    whole = found["all"]
+    assert whole["state"] == "normal"
+    assert whole["improvement"] > whole["threshold"]  # CPU's
+    assert whole["series"] == "rss_app"
+    assert whole["score"] == found["memory"]["score"]
+    assert f"rss_app of 1 judged run together score {whole['score']:.4g}, not above" in whole["explanation"]
+
+
 def test_what_is_excluded_or_rejected_says_nothing_at_once(writer: Writer) -> None:
     assert _judged(writer, {"rss_app": [4.0, 4.0, 0.0]})["all"]["state"] == "anomalous"
     runs.exclude(writer, "a", "charging")
