@@ -497,6 +497,17 @@ def test_what_is_neither_file_nor_run_nor_version_is_told_as_that(filled, tmp_pa
     assert "befor is neither a file nor a folder, nor a run; version 'befor' of com.example.shop" in misspelt.stderr
 
 
+def test_inspect_knows_the_power_profiles_of_the_installation_and_its_hint_can_be_run_as_printed():
+    trace = DATA / "android-traces" / "pixel7pro_60s_sched_rss_cpufreq_rails.perfetto-trace.gz"
+    told = json.loads(run("inspect", trace, "--format", "json").stdout)
+    power = {row["series"]: row for row in told["series"] if row["series"] in ("power_cpu_app", "power_cpu_total")}
+    assert len(power) == 2
+    assert all(row["is_recorded"] and row["reason"] is None for row in power.values())
+    assert (
+        f"import it: perfreg import {trace} --app {told['app']} --app-version VERSION\n" in run("inspect", trace).stderr
+    )
+
+
 def test_inspect_of_what_is_not_there_says_so(tmp_path):
     gone = run("inspect", tmp_path / "gone.pftrace")
     assert (gone.exit_code, gone.stderr.count("\n")) == (1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,17 +31,19 @@ def inspect(settings: Settings, trace: Path, app: str | None, form: str) -> None
     for the others which data source to record. Needs no warehouse and stores nothing. Exit status: 0 it was read, 1 it
     could not be, or holds no process of --app (what it holds is shown all the same)."""
     from perfreg_assets.collection.bare_traces import require_trace
+    from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.traces.overview import look_over
 
     require_trace(trace)
     with terminal.progress("inspect") as show:
         show(f"reading {trace.name}")
-        found = look_over(trace, settings, app, with_series=True)
+        profiles = Shelf().for_trace(trace, settings)
+        found = look_over(trace, settings, app, with_series=True, profiles=profiles)
     told = told_of(found, settings)
     if form == "json":
         terminal.show_object(told)
     else:
-        _show(told)
+        _show(told, trace)
     if app is not None and not told["is_app_there"]:
         raise _not_there(found, app)
 
@@ -124,7 +127,7 @@ def _series(one: SeriesDefinition, series: tuple[Series, ...], settings: Setting
     }  # fmt: skip
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(told: dict[str, Any], trace: Path) -> None:
     from perfreg_assets.methods.explanation import readable_quantity
 
     app = told["app"] or "–"
@@ -170,4 +173,5 @@ def _show(told: dict[str, Any]) -> None:
         ],
         ("missing", "axis", "record", "why"),
     )
-    terminal.note(f"import it: perfreg import {told['trace']} --app {app} --app-version VERSION")
+    device = "" if told["device"] else " --device DEVICE"
+    terminal.note(f"import it: perfreg import {shlex.quote(str(trace))} --app {app} --app-version VERSION{device}")

@@ -77,10 +77,10 @@ def require_trace(path: Path) -> None:
     """One trace, named by its file; what is in it is not looked at.
 
     Raises:
-        Rejected: TRACE_FILE_MISSING, NO_TRACE_FOUND: it is a folder.
+        Rejected: TRACE_FILE_MISSING.
     """
     if path.is_dir():
-        raise Rejected(Reason.NO_TRACE_FOUND, f"{path} is a folder, where one trace is meant")
+        raise Rejected(Reason.TRACE_FILE_MISSING, f"{path} is a folder, where one trace is meant")
     if not path.exists():
         raise Rejected(Reason.TRACE_FILE_MISSING, f"{path} does not exist")
 

@@ -45,6 +45,10 @@ class Shelf:
             state_times=_state_times(told),
         )
 
+    def for_trace(self, trace: Path, settings: Settings) -> Profiles:
+        """What is chosen from of a trace that is no run's, or not yet: the one beside it is its device's, too."""
+        return self._of_folder(trace.parent, settings)
+
     def while_collected(self, folder: Path, settings: Settings) -> Profiles:
         """The same before there is a run.json: what lies in the folder was fetched from the run's device."""
         found = self._of_folder(folder, settings)

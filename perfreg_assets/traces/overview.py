@@ -17,6 +17,7 @@ from perfreg_assets.traces.engine import TraceSession, open_trace
 from perfreg_assets.traces.engines import Engines
 from perfreg_assets.traces.gate import FileFacts, TraceHealth, check_file, check_trace
 from perfreg_assets.traces.grid import Grid, Series
+from perfreg_assets.traces.profile_choice import Profiles
 from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.series import series_of
 from perfreg_assets.traces.statements import statement
@@ -84,6 +85,7 @@ def look_over(
     *,
     with_series: bool = False,
     engines: Engines | None = None,
+    profiles: Profiles | None = None,
 ) -> Overview:
     """Reads the trace once.
 
@@ -91,6 +93,7 @@ def look_over(
         app: application id; None: the likeliest candidate, if `with_series`, else none.
         with_series: the series of the app too.
         engines: of the batch that the trace belongs to.
+        profiles: power profiles to choose from; without, what the cores drew is not known.
 
     Raises:
         Rejected: TRACE_… for what is wrong with the file, ENGINE_…
@@ -108,7 +111,9 @@ def look_over(
                 session, facts, app=app, exploration=None, time_limit_s=0.0, settings=settings, contents=contents
             )
             if with_series and health.app_processes:
-                scope = Scope(session, contents, Grid.covering(*recorded, settings.interval_s), app)
+                scope = Scope(
+                    session, contents, Grid.covering(*recorded, settings.interval_s), app, profiles or Profiles()
+                )
                 series = series_of(scope, health.losses)
         return Overview(
             path=path,
