@@ -165,7 +165,7 @@ def _claims(history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Fac
         (r"the last (\d+) runs of any path", lambda m: int(m[1]) == len(facts["any_path"])),
         (r"(\d+) comparable earlier runs? of the (\d+) needed", lambda m: _needed(m, history)),
         (
-            r"Record (\d+) more comparable",
+            r"For a verdict on it (\d+) more comparable",
             lambda m: int(m[1]) == history["history_minimum"] - size if history else False,
         ),
         (r"(\d+) of (\d+) earlier runs? (?:is|are) comparable", lambda m: _of(m, history)),

@@ -37,10 +37,9 @@ def _too_few(history: History) -> str:
         return "There is no earlier run of this app to compare it with."
     left_out = sorted(history.excluded_counts.items(), key=lambda pair: (-pair[1], pair[0]))
     told = "; ".join(f"{count} {wording.EXCLUSION_LABELS.get(reason, reason)}" for reason, count in left_out if count)
-    are = "run is" if history.candidate_count == 1 else "runs are"
-    return (
-        f"{history.size} of {history.candidate_count} earlier {are} comparable{f'. Left out: {told}' if told else ''}."
-    )
+    runs, are = "run" if history.candidate_count == 1 else "runs", "is" if history.size == 1 else "are"
+    left = f". Left out: {told}" if told else ""
+    return f"{history.size} of {history.candidate_count} earlier {runs} {are} comparable{left}."
 
 
 def disturbance(detail: RunDetail) -> str | None:
@@ -75,7 +74,11 @@ def advice(detail: RunDetail) -> str:
     if state == "not_enough_history":
         missing = history.minimum - history.size if history is not None else 0
         more = how_many(missing, "more comparable run") if missing > 0 else "more comparable runs"
-        return f"Record {more}: of this app, with this configuration and on this path."
+        like = "of the same scenario" if detail.run.scenario else "on a similar path"
+        return (
+            f"Nothing needs to be done: later versions are compared with it. For a verdict on it {more} of other "
+            f"versions would have to lie before it, with this configuration and {like}."
+        )
     return _OF_VERDICT.get(state or "", _UNKNOWN)
 
 

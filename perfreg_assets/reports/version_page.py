@@ -133,8 +133,8 @@ _ADVICE = {
     "series_missing": "Record its runs with the data sources that its history has; perfreg inspect says what a trace "
     "lacks.",
     "incomplete_trace": "Record its runs again; each run's page says what is wrong with its trace.",
-    "not_enough_history": "Record more runs, of it and of versions before it, on the same paths; each run's page says "
-    "how many it takes.",
+    "not_enough_history": "Nothing needs to be done: later versions are compared with it. For a verdict on it runs of "
+    "versions before it would have to be there, on the same paths; each run's page says how many are missing.",
 }
 _TAKEN_OUT = "Record more runs of it; or take back what was said: perfreg include RUN, perfreg review RUN --withdraw."
 _UNKNOWN = "perfreg status says what is still to be computed, and why."

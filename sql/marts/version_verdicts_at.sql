@@ -28,9 +28,14 @@ SELECT
             WHEN 'improved' THEN ' is improved: '
             WHEN 'normal' THEN ' is normal: '
             ELSE concat(
-                ' is not judged: ', decided.decisive.series, CASE decided.state
-                    WHEN 'series_missing' THEN ' is missing in all runs'
-                    WHEN 'incomplete_trace' THEN ' has no whole trace in any run'
+                ' is not judged: ', decided.decisive.series, CASE
+                    WHEN len(decided.decisive.unjudged_states) > 1 THEN concat(' is judged in no run: ', array_to_string(list_transform(
+                        decided.decisive.unjudged_states, lambda one: CASE one
+                            WHEN 'series_missing' THEN 'it is missing' WHEN 'incomplete_trace' THEN 'no whole trace' ELSE 'too little history'
+                        END
+                    ), ', or '))
+                    WHEN decided.state = 'series_missing' THEN ' is missing in all runs'
+                    WHEN decided.state = 'incomplete_trace' THEN ' has no whole trace in any run'
                     ELSE ' has too little history in every run'
                 END, CASE WHEN decided.score IS NULL THEN '' ELSE '; of the rest ' END
             )
@@ -89,7 +94,7 @@ FROM (
         any_value(parts.q1) AS q1,
         any_value(parts.q3) AS q3,
         arg_min(
-            {'series': parts.series, 'correlation': parts.repeat_correlation},
+            {'series': parts.series, 'correlation': parts.repeat_correlation, 'unjudged_states': parts.unjudged_states},
             (
                 CASE
                     WHEN marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega) THEN 1
@@ -97,6 +102,7 @@ FROM (
                     WHEN parts.score IS NULL THEN 4
                     ELSE 3
                 END,
+                CASE WHEN parts.score IS NULL THEN parts.unjudged_state ELSE '' END,  -- of those, one that the state is told of
                 coalesce(-parts.score, 0),
                 parts.series
             )
@@ -104,14 +110,14 @@ FROM (
         -- An improvement decides only where the state is one: beside another series that is over, that one is told.
         CASE
             WHEN state = 'improved' THEN arg_min(
-                {'series': parts.series, 'correlation': parts.repeat_correlation}, (coalesce(-parts.improvement, 0), parts.series)
+                {'series': parts.series, 'correlation': parts.repeat_correlation, 'unjudged_states': parts.unjudged_states}, (coalesce(-parts.improvement, 0), parts.series)
             )
             ELSE worst
         END AS decisive,
         -- Whose score is told: the one that decides has none where it is missing.
         CASE
             WHEN state = 'series_missing' THEN arg_min(
-                {'series': parts.series, 'correlation': parts.repeat_correlation}, (-parts.score, parts.series)
+                {'series': parts.series, 'correlation': parts.repeat_correlation, 'unjudged_states': parts.unjudged_states}, (-parts.score, parts.series)
             ) FILTER (WHERE parts.score IS NOT NULL)
             ELSE decisive
         END AS told
@@ -162,6 +168,7 @@ FROM (
                     }) FILTER (WHERE entries.is_scored), []) AS singles,
                     bool_or(entries.is_lacking) AND NOT bool_or(entries.is_scored) AS is_lacking,
                     min(entries.state) FILTER (WHERE NOT entries.is_scored) AS unjudged_state,
+                    list_sort(list_distinct(list(entries.state) FILTER (WHERE NOT entries.is_scored))) AS unjudged_states,
                     CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q1) ELSE -1 END AS q1,
                     CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q3) ELSE 0 END AS q3,
                     -- More than half of the runs are above it: what a rule without a level can say of several.

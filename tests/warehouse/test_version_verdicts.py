@@ -181,6 +181,34 @@ def test_nothing_judged_says_why(writer: Writer) -> None:
     assert (found["state"], found["judged_count"], found["score"]) == ("not_enough_history", 0, None)
 
 
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (
+            {"cpu_app": ("series_missing", "series_missing"), "startup_ms": ("not_enough_history",) * 2},
+            "startup_ms has too little history in every run",
+        ),
+        (
+            {"cpu_app": ("incomplete_trace", "series_missing"), "rss_app": ("series_missing", "series_missing")},
+            "cpu_app is judged in no run: no whole trace, or it is missing",
+        ),
+    ],
+)
+def test_why_nothing_is_judged_is_said_of_a_series_of_which_it_is_true(
+    writer: Writer, states: dict[str, tuple[str, str]], told: str
+) -> None:
+    for name, of_runs in {"*": min(states.values()), **states}.items():
+        rows = [
+            distances.DistanceRow(run_id=run_id, series=name, detector="default", parameters_hash="p", state=state)
+            for run_id, state in zip("ab", of_runs, strict=True)
+        ]
+        distances.upsert(writer, rows)
+    verdicts.make_current(writer, omega=0.5, detector="default")
+    found = _current(writer)["all"]
+    assert found["state"] == min(state for of_runs in states.values() for state in of_runs)
+    assert found["explanation"].startswith(f"The version as a whole is not judged: {told}")
+
+
 @pytest.mark.parametrize(("worse", "state"), [(2, "normal"), (3, "anomalous")])
 def test_by_a_rule_without_a_level_more_than_half_of_the_runs_decide(writer: Writer, worse: int, state: str) -> None:
     for place, name in enumerate("abcd"):
