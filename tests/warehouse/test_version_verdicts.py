@@ -197,12 +197,12 @@ def test_nothing_judged_says_why(writer: Writer) -> None:
 def test_why_nothing_is_judged_is_said_of_a_series_of_which_it_is_true(
     writer: Writer, states: dict[str, tuple[str, str]], told: str
 ) -> None:
-    for name, of_runs in {"*": min(states.values()), **states}.items():
-        rows = [
-            distances.DistanceRow(run_id=run_id, series=name, detector="default", parameters_hash="p", state=state)
-            for run_id, state in zip("ab", of_runs, strict=True)
-        ]
-        distances.upsert(writer, rows)
+    rows = [
+        distances.DistanceRow(run_id=run_id, series=name, detector="default", parameters_hash="p", state=state)
+        for name, of_runs in {"*": min(states.values()), **states}.items()
+        for run_id, state in zip("ab", of_runs, strict=True)
+    ]
+    distances.upsert(writer, rows)
     verdicts.make_current(writer, omega=0.5, detector="default")
     found = _current(writer)["all"]
     assert found["state"] == min(state for of_runs in states.values() for state in of_runs)
