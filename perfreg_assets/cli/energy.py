@@ -163,7 +163,7 @@ def _told_by(found: Report) -> str:
     if found.calibrated_mj is not None:
         parts.append(f"calibrated {found.calibrated_mj:,.0f} mJ in place of {found.estimated_mj:,.0f}")
     elif not found.accuracy:
-        parts.append("not calibrated: good for comparing, 20 to 45 % low where devices measured")
+        parts.append("not calibrated: good for comparing, 22 to 42 % low where devices measured")
     return "; ".join(parts)
 
 
