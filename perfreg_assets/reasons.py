@@ -230,7 +230,7 @@ class Reason(StrEnum):
     LEFTOVER_ON_DEVICE = "leftover_on_device", "A file is still on the device; run `perfreg collect --sweep`."
 
     # ---- evaluation ------------------------------------------------------------------------------
-    DATASET_UNREADABLE = "dataset_unreadable", "The data set is not a readable Parquet file; check the path."
+    DATASET_UNREADABLE = "dataset_unreadable", "The data set cannot be read; check the path."
     DATASET_INVALID = "dataset_invalid", "The data set is not what an evaluation reads; correct it as said."
     DATASET_TOO_SMALL = (
         "dataset_too_small",

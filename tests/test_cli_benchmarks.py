@@ -85,6 +85,13 @@ def test_comparing_files_by_the_contract(tmp_path):
     assert len(csv.stdout.splitlines()) == 4
 
 
+def test_files_that_are_not_there_are_said_to_be_none(warehouse):
+    result = run("compare", "a.json", "b.json", warehouse=warehouse)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("perfreg: a.json and b.json are no files; ")
+    assert len(result.stderr.splitlines()) == 1
+
+
 def test_folders_are_compared_by_the_files_that_an_import_would_take(tmp_path):
     for name, minor in (("before", 6), ("after", 8)):
         folder = tmp_path / name
@@ -230,7 +237,9 @@ def test_a_suite_is_run_and_judged_like_imported_results(tmp_path):
 def test_variants_of_a_suite_are_compared(tmp_path):
     path = tmp_path / "p.duckdb"
     extra = ("--option", "adequacy_ms=0", "--variant", "a", "--variant", "b:launches=3")
-    run("run", SUITE, *RUN, "--app-version", "1", *extra, warehouse=path)
+    both = run("run", SUITE, *RUN, "--app-version", "1", *extra, warehouse=path).stdout.splitlines()
+    assert both[0].split()[0] == "variant"
+    assert {line.split()[0] for line in both[1:3]} == {"a", "b"}
     result = run("compare", "a", "b", "--app-version", "1", "--format", "json", warehouse=path)
     (one,) = json.loads(result.stdout)["tests"]
     assert (one["launches_a"], one["launches_b"], one["ratio"]) == (2, 3, pytest.approx(1))

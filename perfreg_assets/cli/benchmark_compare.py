@@ -91,7 +91,10 @@ def _sides(
     selection = sides.Selection(app, app_version, variant, device)
     with warehouse.reading_caught_up() as reader:
         minimum = settings_table.in_force(reader, settings).benchmark_change_minimum
-        first, second = sides.of_warehouse(reader, (a, b), selection, with_inadequate=include_inadequate)
+        try:
+            first, second = sides.of_warehouse(reader, (a, b), selection, with_inadequate=include_inadequate)
+        except Rejected as rejected:
+            raise Rejected(rejected.reason, f"{a} and {b} are no files; {rejected.detail}") from rejected
     return first, second, minimum
 
 

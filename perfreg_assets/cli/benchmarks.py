@@ -14,6 +14,7 @@ from perfreg_assets import terminal
 from perfreg_assets.cli.given import ANY_TEXT, MOMENT
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command, main
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def store(settings: Settings, found: list[Measured], show: Callable[[str], None]
         rows = _verdict_rows(reader, ids)
     each = {one.run.benchmark_run_id: len(one.scores) for one in found}  # a file that is given twice is one
     terminal.note(
-        f"{len(new)} of {len(ids)} files are new, {sum(each.values())} results, {len(measured)} "
-        f"measured, {len(written)} pages written, in {time.perf_counter() - begin:.1f} s"
+        f"{len(new)} of {len(ids)} files are new, {how_many(sum(each.values()), 'result')}, {len(measured)} "
+        f"measured, {how_many(len(written), 'page')} written, in {time.perf_counter() - begin:.1f} s"
     )
     return rows
 
@@ -127,8 +128,10 @@ def show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, str
         units: of time, per which the operations of a result are shown.
     """
     if form == "table":
+        variants = {row["variant"] for row in rows}
         shown = [
             {
+                "variant": row["variant"] or "–",
                 "area": row["area"] or "–",
                 "benchmark": row["result_name"],
                 "score": told_score(row, (units or {}).get(row["result_name"], "s")),
@@ -139,7 +142,7 @@ def show_verdicts(rows: list[dict[str, Any]], form: str, units: Mapping[str, str
             }
             for row in rows
         ]
-        terminal.table(shown, _VERDICT_COLUMNS)
+        terminal.table(shown, _VERDICT_COLUMNS if len(variants) < 2 else ("variant", *_VERDICT_COLUMNS))
     else:
         terminal.show(rows, _VERDICT_CSV, form)
     counts = Counter(row["state"] for row in rows)

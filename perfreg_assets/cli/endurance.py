@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perfreg_assets.collection.config import CollectionConfig
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-PAGE = "perfreg.reduction.html"
 _PLACES = "collections/endurance-places"
 
 
@@ -153,7 +152,7 @@ def _record(settings: Settings, record: Any) -> None:
 def _tell(settings: Settings, watch: Any) -> None:
     """The page, the rows of the warehouse, and a line."""
     from perfreg_assets.model.reduction_document import row_of
-    from perfreg_assets.reports.reduction_page import render_reduction_page
+    from perfreg_assets.reports.reduction_page import PAGE, render_reduction_page
     from perfreg_assets.warehouse import reductions
     from perfreg_assets.warehouse.connection import Warehouse
 

@@ -171,7 +171,14 @@ def _nothing_judged(versions: Sequence[Mapping[str, Any]], nameless: int) -> str
     """
     from perfreg_assets.warehouse.version_verdicts import WHOLE
 
-    why = [f"{row['version_name']}: {row['explanation']}" for row in versions if row["axis"] == WHOLE]
+    of_apps = len({row["app"] for row in versions}) > 1
+    why = [
+        f"{row['app']} {row['version_name']}: {row['explanation']}"
+        if of_apps
+        else f"{row['version_name']}: {row['explanation']}"
+        for row in versions
+        if row["axis"] == WHOLE
+    ]
     more = f" (and {len(why) - _REASONS_TOLD} versions more)" if len(why) > _REASONS_TOLD else ""
     refused = f'no folder was taken in, {nameless} refused: perfreg sql "FROM marts.data_quality" says why'
     none = refused if nameless else "there are no runs: perfreg import or perfreg ingest takes some in"

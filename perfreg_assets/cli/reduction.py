@@ -218,9 +218,9 @@ def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Sou
 
 def _write_page(made: Reduced, settings: Settings) -> None:
     from perfreg_assets.model.reduction_document import document
-    from perfreg_assets.reports.reduction_page import render_reduction_page
+    from perfreg_assets.reports.reduction_page import PAGE, render_reduction_page
 
-    page = made.path.with_name("perfreg.reduction.html")
+    page = made.path.with_name(PAGE)
     told = render_reduction_page(document(made), made.path.parent.name, server=settings.reports_address)
     page.write_text(told, "utf-8")
     terminal.note(f"page: {page}")

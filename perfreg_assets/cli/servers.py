@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -208,12 +209,29 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_o
     server.serve(
         settings,
         port,
-        on_ready=lambda address: terminal.say(f"{address}   stop with Ctrl-C"),
+        on_ready=lambda address: _tell_addresses(address, reduced_dir),
         fetch=fetch,
         reduced_dir=reduced_dir,
         compare=functools.partial(page_of_runs, settings),
         triage=_triage(settings, read_only=read_only),
     )
+
+
+_REDUCED_SHOWN = 10
+
+
+def _tell_addresses(address: str, reduced_dir: Path | None) -> None:
+    """Where the pages are, and those of reduced traces, which no other page leads to."""
+    terminal.say(f"{address}   stop with Ctrl-C")
+    if reduced_dir is None:
+        return
+    from perfreg_assets.reports.reduction_page import PAGE
+
+    pages, root = sorted(reduced_dir.rglob(PAGE)), address.partition("?")[0]
+    for page in pages[:_REDUCED_SHOWN]:
+        terminal.say(f"{root}reduced/{quote(str(page.relative_to(reduced_dir)))}")
+    if len(pages) > _REDUCED_SHOWN:
+        terminal.say(f"and {len(pages) - _REDUCED_SHOWN} more below {reduced_dir}")
 
 
 def _triage(settings: Settings, *, read_only: bool) -> Triage:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition, display_unit
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.calibration import predictive_score
 from perfreg_assets.methods.features import quantile_range, startup_samples, theil_sen_slope
 from perfreg_assets.methods.inputs import Floats
@@ -77,7 +78,7 @@ class Explainer:
             evidence[measure.name] = value
             evidence[f"{measure.name}_history_lowest"] = float(known.min())
             evidence[f"{measure.name}_history_highest"] = float(known.max())
-        aside = f"; {self._set_aside} disturbed ones set aside" if self._set_aside else ""
+        aside = f"; {how_many(self._set_aside, 'disturbed one')} set aside" if self._set_aside else ""
         return evidence, self._sentence(target, values, distance_ratio, evidence, is_higher) + aside
 
     def _sentence(
@@ -100,8 +101,7 @@ class Explainer:
         value, known, factor = values[told], self._known[told], self._measures[told].shown_factor
         sentence = self._measures[told].says.format(
             value=readable(value * factor),
-            low=readable(float(known.min()) * factor),
-            high=readable(float(known.max()) * factor),
+            usual=_span(readable(float(known.min()) * factor), readable(float(known.max()) * factor)),
             count=self._count,
             pattern=self._pattern(target, values, evidence),
         )
@@ -123,7 +123,7 @@ class Explainer:
         evidence["growth_since_onset_megabytes_per_s"] = found.rate / MEGABYTE
         rate, low, high = (readable(value / MEGABYTE) for value in (found.rate, found.low, found.high))
         since = f"from second {found.onset_s:.0f}"
-        return f"memory grows {rate} MB/s {since}; the {self._count} comparable runs grew {low} to {high}"
+        return f"memory grows {rate} MB/s {since}; the {self._count} comparable runs grew {_span(low, high)}"
 
     def _pattern(self, target: Floats, values: list[float], evidence: dict[str, float]) -> str:
         """How what is told runs over time, as a part of the sentence; empty where nothing is to be said."""
@@ -138,7 +138,7 @@ class Explainer:
             if bursts.period_s is not None:
                 evidence["burst_period_s"] = bursts.period_s
                 every = f" every {readable(bursts.period_s)} s"
-            few = f"{bursts.low} to {bursts.high}" if bursts.low < bursts.high else f"{bursts.low}"
+            few = _span(str(bursts.low), str(bursts.high))
             return f", in {bursts.count} bursts above {readable(bursts.level)} cores{every} (usually {few})"
         if self._measures is _MEMORY:
             height = values[1] * MEGABYTE  # what it ranges over
@@ -147,6 +147,10 @@ class Explainer:
             evidence["fall_count"], evidence["fall_count_history_highest"] = float(falls), float(usual)
             return f", falling back {falls} times" if falls > max(MANY_TIMES * usual, 1) else ""
         return ""
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _growth(values: Floats, interval_s: float) -> float:
@@ -177,30 +181,32 @@ _MEMORY = (
     _Measure(
         "growth_megabytes_per_s",
         _growth,
-        "memory grows {value} MB/s; the {count} comparable runs grew {low} to {high}",
+        "memory grows {value} MB/s; the {count} comparable runs grew {usual}",
         divisor=MEGABYTE,
     ),
     _Measure(
         "range_megabytes",
         _range,
-        "memory swings over {value} MB after start-up{pattern}; the {count} comparable runs over {low} to {high}",
+        "memory swings over {value} MB after start-up{pattern}; the {count} comparable runs over {usual}",
         divisor=MEGABYTE,
     ),
     _Measure(
         "high_megabytes",
         _high,
-        "memory reaches {value} MB{pattern}; the {count} comparable runs reached {low} to {high}",
+        "memory reaches {value} MB{pattern}; the {count} comparable runs reached {usual}",
         divisor=MEGABYTE,
     ),
 )
 _CORES = (
     _Measure(
-        "mean_cores", _mean, "uses {value} cores on average{pattern}; the {count} comparable runs used {low} to {high}"
+        "mean_cores",
+        _mean,
+        "uses {value} cores on average after start-up{pattern}; the {count} comparable runs used {usual}",
     ),
     _Measure(
         "busiest_cores",
         _busiest,
-        "uses {value} cores in its busiest 5 % of seconds{pattern}; the {count} comparable runs used {low} to {high}",
+        "uses {value} cores in its busiest 5 % of seconds{pattern}; the {count} comparable runs used {usual}",
     ),
 )
 
@@ -215,7 +221,7 @@ def _measures_of(series: SeriesDefinition) -> tuple[_Measure, ...]:
     label = series.label.replace("{", "{{").replace("}", "}}")  # another tool's data set may call a series anything
 
     def measure(key: str, of: Callable[[Floats, float], float], word: str, unit_name: str = name) -> _Measure:
-        says = f"{label}: {word} {{value}}{unit_name}; the {{count}} comparable runs {{low}} to {{high}}{unit_name}"
+        says = f"{label}: {word} {{value}}{unit_name}; the {{count}} comparable runs {{usual}}{unit_name}"
         return _Measure(key, of, says, shown_factor=unit.factor)
 
     if series.kind == "memory":

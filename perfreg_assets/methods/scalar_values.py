@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfreg_assets.catalogue import SeriesDefinition, Worse, display_unit
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.calibration import (
     DISTURBED_LOG,
     QUARTILE,
@@ -180,5 +181,5 @@ def _sentence(known: Floats, value: float, series: SeriesDefinition, *, set_asid
     is_now, were = ("takes", "took") if unit.axis in _TIMES else ("is", "were")
     told, low, high = (readable(one * unit.factor) for one in (value, float(known.min()), float(known.max())))
     name = f" {unit.axis}" if unit.axis else ""
-    aside = f"; {set_aside} disturbed ones set aside" if set_aside else ""
+    aside = f"; {how_many(set_aside, 'disturbed one')} set aside" if set_aside else ""
     return f"{is_now} {told}{name}; the {len(known)} comparable runs {were} {low} to {high}{name}{aside}"

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfreg_assets.catalogue import SeriesDefinition, display_unit
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.calibrated_detector import CalibratedDetector
 from perfreg_assets.methods.calibration import DISTURBED_LOG, SMALLEST_LOG_SD
@@ -151,7 +152,7 @@ class _Statistic:
         else:
             range_told = f"{readable(low * unit.factor)} to {readable(high * unit.factor)}{name} off"
         now, usual = (readable(mean * unit.factor) for mean in (float(values.mean()), expected.mean))
-        aside = f"; {len(own) - len(kept)} disturbed ones set aside" if len(kept) < len(own) else ""
+        aside = f"; {how_many(len(own) - len(kept), 'disturbed one')} set aside" if len(kept) < len(own) else ""
         if series.unit == "core-seconds/s":
             told = f"uses {now} cores on average, where {usual} are usual on the same screens"
         else:

@@ -15,6 +15,7 @@ import numpy as np
 
 from perfreg_assets.catalogue import SeriesDefinition, definition_of, judged_where_recorded
 from perfreg_assets.detection import DetectorDefinition, Way, way_of
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.samples import SHORTEST, Sample
 from perfreg_assets.methods.states import NO_PATH, UNKNOWN, StatePath, state_codes
 from perfreg_assets.model import measurements
@@ -310,7 +311,7 @@ def _missing(target: series_table.SeriesHash | None) -> tuple[str, str | None] |
     if target is None or not target.is_there or not target.sample_count:
         return "series_missing", (target.reason if target else None) or Reason.SERIES_MISSING.sentence
     if target.sample_count < SHORTEST:
-        have = f"The session has {target.sample_count} samples of {target.interval_s:g} s"
+        have = f"The session has {how_many(target.sample_count, 'sample')} of {target.interval_s:g} s"
         return "series_missing", f"{have}, {SHORTEST} are needed to judge; a smaller interval_s gives more."
     return None
 

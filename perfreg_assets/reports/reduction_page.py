@@ -13,6 +13,8 @@ from typing import Any
 from perfreg_assets.reports.links import DEFAULT_SERVER, reduced_link
 from perfreg_assets.reports.templating import ALONE_POLICY, render
 
+PAGE = "perfreg.reduction.html"
+"""Its file, beside the reduced trace."""
 WIDTH, HEIGHT = 1040, 130
 _COLUMNS = 1040
 

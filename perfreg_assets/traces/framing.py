@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
 
 _PACKET_TAG = 0x0A
@@ -112,7 +113,11 @@ class PacketFraming:
             raise Rejected(Reason.TRACE_EMPTY, self._name)
         if not self._pending and not self._skip:
             return
-        lacking = f"lacking {self._skip} bytes of its last packet" if self._skip else "inside the header of a packet"
+        lacking = (
+            f"lacking {how_many(self._skip, 'byte')} of its last packet"
+            if self._skip
+            else "inside the header of a packet"
+        )
         if self._skip and not self._is_first_packet_plausible():
             raise Rejected(Reason.TRACE_NOT_PERFETTO, f"{self._name}: {self._offset} bytes that are no trace packets")
         raise Rejected(Reason.TRACE_TRUNCATED, f"{self._name}: ends at byte {self._offset}, {lacking}")

@@ -113,7 +113,7 @@ def test_a_disturbed_value_in_the_history_does_not_blind():
     known = [1.0, 1.05, 0.95, 1.02, 0.98, 1.01, 0.99, 1.03, 0.97, 1.0, 1.04, 9.0]
     score = judged(known, 1.6)
     assert is_anomalous(score, 1.5)
-    assert score.sentence.endswith("the 11 comparable runs took 0.95 to 1.05 s; 1 disturbed ones set aside")
+    assert score.sentence.endswith("the 11 comparable runs took 0.95 to 1.05 s; 1 disturbed one set aside")
     assert score.history_distances[11] > 3
 
 
