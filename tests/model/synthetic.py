@@ -235,8 +235,8 @@ _TIMES = {
     *("reviewed_at", "seconds", "engine_seconds"),
 }
 
-_NUMBERS = {"run_no", "history_run_no"}
-"""In order of registration."""
+_NUMBERS = {"run_no", "history_run_no", "distance_id"}
+"""In order of registration, or of measuring."""
 
 
 def snapshot(reader: Reader) -> dict[str, list[tuple[Any, ...]]]:

@@ -33,7 +33,7 @@ def test_every_link_leads_to_an_entry_of_the_other_side():
 def test_screens_name_the_runs_that_show_them():
     runs = [f"run-{number:02d}" for number in range(SHOWN_RUNS + 3)]
     html = render_impact_page("draw", [row("draw", "feed", 0.2, run_ids=runs)])
-    assert "Slices (1)" in html
+    assert "Slices and threads (1)" in html
     assert "Screens (1)" in html
     assert "<bdi>run-00</bdi>" in html
     assert "and 3 more" in html
