@@ -46,7 +46,7 @@ PROMISED = {
 NUMBERS_WITHOUT_UNIT = re.compile(
     # counts, positions, and figures in the unit that another column names
     r".*(_count|_no|_index|_rank|_position|_ratio|_ns|_s|_bytes|_median|_mean|_minimum|_maximum|_max|_low|_high|_value|_omega|_size|_ms|_share|_per_s)$"
-    r"|omega|distance|uncorrected_distance|bytes|q1|q3|threshold|p_value|improvement|k|step|attempt|launch|score|version_code|level|value|mean|median|minimum|maximum"
+    r"|omega|distance|distance_id|uncorrected_distance|bytes|q1|q3|threshold|p_value|improvement|k|step|attempt|launch|score|version_code|level|value|mean|median|minimum|maximum"
     r"|.*(_mah|_ma|_mj|_mw|_khz|_v|_per_h)|correlation|cluster|percentile_95|inertia|seconds|engine_seconds|bytes_per_minute|confidence|lift|flagged_per_clean_run|growth_per_s"
     r"|kl|bytes_before|bytes_after|growth|history_mad|rank|z|rms|std|seed_score|calls|tp|tn|fp|fn|precision|recall|f1|false_positive_rate|mcc|roc_auc|average_precision|repeats|history|seed|omega_[ab]"
 )
