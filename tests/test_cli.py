@@ -353,6 +353,19 @@ def test_a_trace_that_proves_damaged_when_it_is_read_is_counted_told_and_stays_i
         assert told == [("damaged", "quarantined", "trace_corrupt", None)]
 
 
+def test_a_file_is_no_run_folder_and_leaves_no_trace_of_itself(tmp_path):
+    warehouse, file = tmp_path / "perfreg.duckdb", tmp_path / "run.json"
+    file.write_text("{}")
+    result = run("ingest", file, warehouse=warehouse)
+    assert result.exit_code == 1
+    assert (
+        f"{file} is a file; give the run folder that it lies in, or a bare trace to `perfreg import`" in result.stderr
+    )
+    assert result.stdout == "0 runs of 0 versions, 0 quarantined\n"
+    assert len(result.stderr.splitlines()) == 1
+    assert not warehouse.exists()
+
+
 def test_a_folder_that_is_not_there_is_told_last_and_the_others_are_taken_in(tmp_path, monkeypatch):
     monkeypatch.setattr(ingesting, "take_in", lambda *_given: {"notes-000"})
     monkeypatch.setattr(ingesting, "show_verdicts", lambda *_given: terminal.say("the verdicts"))

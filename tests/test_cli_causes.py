@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,14 @@ def test_causes_have_the_public_keys_and_the_slow_method_first():
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
     assert "2,304 of 49,553 lines are no calls, the first is 17: " in result.stderr
     assert "against 1 earlier log\n" in result.stderr
+
+
+def test_several_baselines_stand_behind_one_option_or_behind_one_each(tmp_path):
+    again = shutil.copy(NORMAL, tmp_path / "again.txt.gz")
+    behind_one = run("causes", "--log", SLOW, "--baseline", NORMAL, again, "--format", "json")
+    behind_each = run("causes", "--log", SLOW, "--baseline", NORMAL, "--baseline", again, "--format", "json")
+    assert told(behind_one) == told(behind_each)
+    assert "against 2 earlier logs\n" in behind_one.stderr
 
 
 def test_without_a_baseline_the_score_ranks_and_says_so():

@@ -24,7 +24,7 @@ from perfreg_assets.methods.thread_times import ThreadTimes
 
 KEYS = {
     *("rank", "kind", "process", "thread", "name", "path", "growth", "growth_share", "before", "after", "z", "scope"),
-    *("start_s", "end_s", "series", "perfetto"),
+    *("start_s", "end_s", "series", "source", "perfetto"),
 }
 WORSE = ("made-006", "made-008", "made-009")
 

@@ -50,8 +50,8 @@ _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls",
     "--baseline",
     "baselines",
     multiple=True,
-    metavar="FILE|NAME",
-    help="An earlier log: a file, or a stored log's name.",
+    metavar="FILE|NAME…",
+    help="Earlier logs: files, or names of stored logs.",
 )
 @click.option("--template", "template_text", type=PATTERN, metavar="T", help="What a line with a call looks like.")
 @click.option(

@@ -33,11 +33,16 @@ def comparison_markdown(told: Told) -> str:
     for source in told["sources"]:
         words, rows = GROWN_WORDS[source["source"]], told[source["source"]][:_GROWN_SHOWN]
         if rows:
-            grown = [f"{cell(row.get('name') or row['thread'])} {row['difference']:+.4f}" for row in rows]
+            grown = [f"{cell(_grown_name(row))} {row['difference']:+.4f}" for row in rows]
             lines += ["", f"{words.title}, {words.unit}: {', '.join(grown)}"]
         elif source["state"] != "compared":
             lines += ["", f"{words.title}: not compared, {cell(source['reason'])}"]
     return "\n".join(lines) + "\n"
+
+
+def _grown_name(row: Told) -> str:
+    """A slice or function; a thread with its process, as another process may have one of the same name."""
+    return str(row.get("name") or " · ".join(part for part in (row["process"], row["thread"]) if part))
 
 
 def comparison_github(told: Told) -> str:
@@ -72,6 +77,8 @@ def _table_row(row: Told, name: str, side: str, part: str, state: str) -> str:
     """The mean of a series, or its growth: `side` and `part` are what their keys begin with. `would show` is the
     difference that eight of ten such comparisons would find."""
     p_value, detectable, unit = row[f"{part}p_value"], row[f"{part}detectable"], row["unit"]
+    beside = row[f"{side}a"]
+    of_a = "" if detectable is None or part or not beside > 0 else f" ({detectable / beside:.0%})"
     told = (
         name,
         quantity(row[f"{side}a"], unit),
@@ -79,7 +86,7 @@ def _table_row(row: Told, name: str, side: str, part: str, state: str) -> str:
         signed(row[f"{part}difference"], unit),
         _interval(row, part),
         "–" if p_value is None else f"{p_value:.2g}",
-        "–" if detectable is None else quantity(detectable, unit),
+        "–" if detectable is None else quantity(detectable, unit) + of_a,
         state,
     )
     return f"| {' | '.join(cell(one) for one in told)} |"

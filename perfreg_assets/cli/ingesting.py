@@ -121,8 +121,13 @@ def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
     if not taken:
         sys.exit(1)
     show_verdicts(settings, taken)
-    if missing := [path for path in paths if not os.path.lexists(path)]:
+    if missing := [path for path in paths if not _may_hold_runs(path)]:
         tell_missing(missing)
+
+
+def _may_hold_runs(path: Path) -> bool:
+    """Whether it is there and no file, of which no run comes; a link that leads nowhere is refused as a folder is."""
+    return os.path.lexists(path) and not path.is_file()
 
 
 def tell_missing(missing: Sequence[Path]) -> None:
@@ -151,10 +156,15 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
 
     begin = time.perf_counter()
     done = Materialised()
-    there = [Path(os.path.abspath(path)) for path in paths if os.path.lexists(path)]
+    there = [Path(os.path.abspath(path)) for path in paths if _may_hold_runs(path)]
     for path in paths:
         if not os.path.lexists(path):
             terminal.fail(f"{path} does not exist; give run folders, or folders that hold them")
+        elif not _may_hold_runs(path):
+            terminal.fail(f"{path} is a file; give the run folder that it lies in, or a bare trace to `perfreg import`")
+    if not there:  # there may be no warehouse either, and none is made
+        terminal.say("0 runs of 0 versions, 0 quarantined")
+        return set()
     with terminal.progress("perfreg", lines=True) as show:
         show("loading")
         defs, project = project_of(settings)

@@ -164,6 +164,8 @@ def _show(told: dict[str, Any], trace: Path) -> None:
         )  # fmt: skip
         terminal.say()
     if not told["is_app_there"]:
+        if told["app"] is None:
+            terminal.note("no process looks like an app: perfreg inspect TRACE --app NAME looks for one of that name")
         return
     terminal.table(
         [

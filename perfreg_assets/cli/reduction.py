@@ -244,7 +244,7 @@ def _row(made: Reduced, form: str) -> dict[str, Any]:
     kept = sum(end - begin for begin, end in made.windows.stretches) / 1e9
     events = made.windows.events
     return {
-        "trace": made.path.name,
+        "trace": _name(made),
         "bytes_before": made.facts.file_bytes,
         "bytes_after": made.bytes_after,
         "reduction": round(made.facts.file_bytes / made.bytes_after, 1),
@@ -255,18 +255,23 @@ def _row(made: Reduced, form: str) -> dict[str, Any]:
     }
 
 
+def _name(made: Reduced) -> str:
+    """With its folder: traces of run folders are all called alike."""
+    return f"{made.path.parent.name}/{made.path.name}"
+
+
 def _tell(made: Reduced) -> None:
     """What deserves a word, on stderr."""
     windows, cut = made.windows, made.cut
     reference = windows.learned.reference
     terminal.note(
-        f"{made.path.name}: {int(windows.is_anomalous.sum())} of {len(windows.reason)} windows are unusual "
+        f"{_name(made)}: {int(windows.is_anomalous.sum())} of {len(windows.reason)} windows are unusual "
         f"(theta {reference.theta:.3g}, alpha {reference.alpha:.3g}, {reference.window_count} reference windows)"
     )
     if windows.learned.window_count >= len(windows.reason):
         seconds = len(windows.reason) * windows.learned.window_ns / 1e9
         terminal.note(
-            f"{made.path.name}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
+            f"{_name(made)}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
             "take a stored reference (`perfreg reference add`) or a smaller reduction_reference_s"
         )
     for count, said in (
@@ -276,4 +281,4 @@ def _tell(made: Reduced) -> None:
         (windows.events.broken_count, "bundles of kernel events are damaged and were not judged"),
     ):
         if count:
-            terminal.note(f"{made.path.name}: {count:,} {said}")
+            terminal.note(f"{_name(made)}: {count:,} {said}")

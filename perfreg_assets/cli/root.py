@@ -23,8 +23,8 @@ from perfreg_assets.settings import SettingError, Settings
 
 
 class _Command(click.Command):
-    """Takes several values after one repeatable option, `--omega 0 0.5 1`, as the public contract writes it; and SQL
-    that begins with a comment, which is no option."""
+    """Takes several values after one repeatable option, `--omega 0 0.5 1` and what has a metavar with `…`, as the
+    public contract writes it; and SQL that begins with a comment, which is no option."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -35,6 +35,11 @@ class _Command(click.Command):
         lists = {
             name for param in self.params if isinstance(param, click.Option) and param.multiple for name in param.opts
         }
+        any_text = {name for param in self.params if str(param.metavar).endswith("…") for name in param.opts} & lists
+
+        def is_value_of(option: str | None, text: str) -> bool:
+            return _is_number(text) or (option in any_text and not text.startswith("-"))
+
         taking = {
             name
             for param in self.params
@@ -44,11 +49,11 @@ class _Command(click.Command):
         spread: list[str] = []
         current: str | None = None
         for position, text in enumerate(args):
-            if current is not None and position and args[position - 1] != current and _is_number(text):
+            if current is not None and position and args[position - 1] != current and is_value_of(current, text):
                 spread.append(current)
             elif text in lists:
                 current = text
-            elif not _is_number(text):
+            elif not is_value_of(current, text):
                 current = None
             is_value = position and args[position - 1] in taking
             spread.append(f"\n{text}" if _COMMENT.match(text) and not is_value else text)

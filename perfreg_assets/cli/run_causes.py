@@ -22,8 +22,10 @@ SHOWN_ROWS = 10
 _COLUMNS = ("rank", "kind", "what", "growth", "before", "after", "share", "z")
 _CSV = (
     *("rank", "kind", "process", "thread", "name", "path", "growth", "growth_share", "before", "after", "z", "scope"),
-    *("start_s", "end_s", "series", "perfetto"),
+    *("start_s", "end_s", "series", "source", "perfetto"),
 )
+_GIVEN = ("kind", "process", "thread", "name", "path", "growth", "growth_share", "source")
+"""As a stored row has it."""
 _VERSION_CSV = (*_CSV[:-1], "run_count", "run_ids")
 
 
@@ -192,7 +194,11 @@ def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], nam
     return Window(name, start_s, first + round(start_s * 1e9), first + round(min(end_s, length) * 1e9))
 
 
-def _row(run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings) -> dict[str, Any]:
+def _row(
+    run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings, source: str | None = None
+) -> dict[str, Any]:
+    from perfreg_assets.warehouse.causes import MEMORY, SCHED, THREAD_STATE
+
     is_apart = cause in one.ranking.also_grew
     assert cause.rank is not None
     return {
@@ -208,6 +214,7 @@ def _row(run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings
         "after": cause.value,
         "z": cause.z,
         "scope": cause.scope,
+        "source": source or {"memory": MEMORY, "wait": THREAD_STATE}.get(cause.kind, SCHED),
         **_place(run, one.window, settings),
     }
 
@@ -249,9 +256,11 @@ def _detail_rows(
 ) -> list[dict[str, Any]]:
     """Rows behind those of their windows, source by source."""
     return [
-        {**_row(run, one, cause, settings), "rank": _behind(one) + place}
+        {**_row(run, one, cause, settings, source), "rank": _behind(one) + place}
         for one, detailed in zip(found, details.windows, strict=False)
-        for place, cause in enumerate((cause for rank in detailed.rankings.values() for cause in rank.listed), 1)
+        for place, (source, cause) in enumerate(
+            ((source, cause) for source, rank in detailed.rankings.items() for cause in rank.listed), 1
+        )
     ]
 
 
@@ -263,7 +272,7 @@ def _stored_rows(
     for one in found:
         own = [row for row in stored if (row["series"], row["start_ns"]) == (one.window.series, one.window.start_ns)]
         for place, row in enumerate(own, 1):
-            given = {key: row[key] for key in ("kind", "process", "thread", "name", "path", "growth", "growth_share")}
+            given = {key: row[key] for key in _GIVEN}
             rows.append(
                 {
                     "rank": _behind(one) + place,
@@ -336,7 +345,7 @@ def _version_row(rank: int, one: dict[str, Any]) -> dict[str, Any]:
         "z": one["z_median"],
         "scope": one["scope"],
         **dict.fromkeys(("start_s", "end_s")),  # the windows of its runs lie elsewhere in each
-        **{key: one[key] for key in ("series", "app", "version_name", "run_count", "run_ids")},
+        **{key: one[key] for key in ("series", "source", "app", "version_name", "run_count", "run_ids")},
     }
 
 
@@ -360,7 +369,7 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     """A row for people: one name, and numbers with their unit."""
     from perfreg_assets.reports.causes_wording import amount, cause_name, share
 
-    what = cause_name(row["kind"], row["process"], row["thread"], row["name"])
+    what = cause_name(row["kind"], row["process"], row["thread"], row["name"], row["source"])
     if row["scope"] == "other" and definition_of(row["series"]).is_of_app:
         what += " (also grew)"
     return {

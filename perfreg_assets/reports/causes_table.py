@@ -68,7 +68,7 @@ def _usual(cause: Cause) -> float:
 
 def _phrase(cause: Cause) -> str:
     return cause_phrase(
-        cause.kind, cause.process, cause.thread, cause.name, cause.growth, cause.growth_share, cause.value
+        cause.kind, cause.process, cause.thread, cause.name, cause.growth, cause.growth_share, cause.value, cause.source
     )
 
 
@@ -77,7 +77,7 @@ def _row(cause: Cause, largest: dict[str, float]) -> dict[str, Any]:
     usual = cause.history_median
     return {
         "rank": cause.rank,
-        "name": cause_name(cause.kind, cause.process, cause.thread, cause.name),
+        "name": cause_name(cause.kind, cause.process, cause.thread, cause.name, cause.source),
         "is_new": cause.is_new,
         "now": amount(cause.value, cause.kind),
         "usual": amount(usual, cause.kind),

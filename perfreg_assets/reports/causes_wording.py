@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfreg_assets.catalogue import display_unit
+from perfreg_assets.warehouse.causes import PROCESS_MEMORY
 
 _TIME = "s per s"
 _UNITS = {
@@ -28,14 +29,18 @@ REST = "*"
 """As a thread: those that are not told apart."""
 
 
-def cause_name(kind: str, process: str | None, thread: str | None, name: str) -> str:
-    """Process, thread and, of a wait or memory, what it is."""
+def cause_name(kind: str, process: str | None, thread: str | None, name: str, source: str | None = None) -> str:
+    """Process, thread and, of a wait or memory, what it is.
+
+    Args:
+        source: what it was made from, which tells memory of one process from that of the app.
+    """
     shown = "other threads" if thread == REST else thread
     where = "other processes" if process == REST else process
     if kind in _BEFORE_NAMES:
         parts = [where, shown, _BEFORE_NAMES[kind] + name]
     elif kind == "memory":
-        parts = [where, _MEMORY_KINDS.get(name, name)]
+        parts = [where, _MEMORY_KINDS.get(name, name) + (" of this process" if source == PROCESS_MEMORY else "")]
     elif kind == "wait":
         state, _, function = name.partition(":")
         parts = [where, shown, _WAITS.get(state, state) + (f" ({function})" if function else "")]
@@ -65,9 +70,10 @@ def cause_phrase(
     growth: float | None,
     part: float | None,
     value: float,
+    source: str | None = None,
 ) -> str:
     """A cause in a few words: what, how much, and how much of the growth it is."""
-    what = cause_name(kind, process, thread, name)
+    what = cause_name(kind, process, thread, name, source)
     if growth is None:
         return f"{what}: {amount(value, kind)}"
     return f"{what}: {amount(growth, kind, is_difference=True)}, {share(part)} of the growth"

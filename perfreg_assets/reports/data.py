@@ -166,6 +166,7 @@ class Cause:
     is_new: bool
     matched_count: int
     history_count: int
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

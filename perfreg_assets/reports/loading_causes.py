@@ -21,7 +21,7 @@ FROM marts.cause_windows WHERE {of} ORDER BY run_id, series, confidence DESC NUL
 """
 _GROWN = """
 SELECT is_cause, run_id, series, window_index, rank, kind, scope, process, thread, name, value, history_median, growth,
-       growth_share, z, is_new, matched_count, history_count
+       growth_share, z, is_new, matched_count, history_count, source
 FROM marts.grown WHERE {of} ORDER BY run_id, series, window_index, rank
 """
 
@@ -84,5 +84,6 @@ def _told_of_version(row: Mapping[str, Any]) -> str:
         row["growth_median"],
         row["growth_share_median"],
         row["after_median"],
+        row["source"],
     )
     return f"in {row['run_count']} runs of {row['version_name']}, {row['series']}: {phrase}"

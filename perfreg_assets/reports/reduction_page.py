@@ -77,6 +77,7 @@ def render_reduction_page(told: Mapping[str, Any], folder: str, *, server: str =
         {
             "content_policy": ALONE_POLICY,
             "told": told,
+            "name": f"{folder}/{told['trace']}",  # traces of run folders are all called alike
             "width": WIDTH,
             "height": HEIGHT,
             "duration_s": (end - start) / 1e9,

@@ -186,7 +186,7 @@ def _run(run: ListedRun, axes: Sequence[str]) -> dict[str, Any]:
 def _cause(row: Mapping[str, Any]) -> dict[str, Any]:
     kind = row["kind"]
     return {
-        "what": cause_name(kind, row["process"], row["thread"], row["name"]),
+        "what": cause_name(kind, row["process"], row["thread"], row["name"], row["source"]),
         "is_new": row["is_new"],
         "series": series_short(row["series"]),
         "run_ids": row["run_ids"],

@@ -90,6 +90,8 @@ def test_only_the_surest_window_is_open_and_what_is_not_ranked_says_why(page):
         (("wait", "a", "main", "uninterruptible:do_read"), "a · main · waiting in the kernel (do_read)"),
         (("wait", "a", "main", "runnable"), "a · main · waiting for a core"),
         (("memory", "a", None, "anon"), "a · anonymous memory"),
+        (("memory", "a", None, "anon", "memory"), "a · anonymous memory"),
+        (("memory", "a", None, "anon", "process_memory"), "a · anonymous memory of this process"),
         (("memory", "a", None, "gpu"), "a · gpu"),
     ],
 )

@@ -61,7 +61,7 @@ export function runTable(table, facts, compareButton) {
     // Whoever goes through the list by keys stays where they were.
     if (held) table.querySelector(`[data-run="${CSS.escape(held)}"] a`)?.focus({ preventScroll: true });
     document.querySelector("[data-count]").textContent = isWhole
-      ? `${count(total)} runs`
+      ? `${count(total)} ${total === 1 ? "run" : "runs"}`
       : `${count(total)} of ${count(all)} runs`;
     document.querySelector("[data-none]").hidden = total > 0;
     const page = offset / limit + 1;
