@@ -49,7 +49,9 @@ SELECT
             '.'
         )
     END AS explanation,
-    judged.detector = marts.current_value('detector') AND judged.omega = marts.current_value('omega')::DOUBLE AS is_current
+    judged.detector = marts.current_value('detector') AND judged.omega = marts.current_value('omega')::DOUBLE AS is_current,
+    judged.input_hash,
+    judged.code_version
 FROM (
     SELECT
         results.*,
@@ -69,6 +71,8 @@ FROM (
         measured.earlier_median,
         measured.earlier_high,
         measured.evidence_text,
+        inputs.input_hash,
+        inputs.code_version,
         marts.verdict_state(
             measured.state, measured.distance, measured.q1, measured.q3, measured.improvement, NULL, NULL, measured.is_recheck_passed,
             coalesce(omega::DOUBLE, marts.current_value('omega')::DOUBLE)
@@ -77,6 +81,7 @@ FROM (
     JOIN marts.benchmark_results AS results
         ON results.benchmark_run_id = measured.benchmark_run_id AND results.result_name = measured.result_name
     LEFT JOIN core.detectors AS known ON known.detector = measured.detector
+    LEFT JOIN core.benchmark_judged AS inputs ON inputs.benchmark_run_id = measured.benchmark_run_id
     WHERE (omega::DOUBLE IS NULL OR marts.is_omega(omega)) AND (detector::VARCHAR = 'all' OR measured.detector = marts.chosen_detector(detector))
 ) AS judged;
 

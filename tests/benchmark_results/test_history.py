@@ -46,6 +46,12 @@ def test_a_slower_version_is_anomalous_a_quicker_one_improved_and_the_first_ones
     slow = next(row for row in rows if row["benchmark"] == "com.x.Bench.sort")
     assert slow["is_anomalous"]
     assert slow["history_size"] == 8
+    with warehouse.reading() as reader:
+        made_from = reader.rows(
+            "SELECT input_hash, code_version FROM core.benchmark_judged WHERE benchmark_run_id = ?",
+            [slow["benchmark_run_id"]],
+        )
+    assert [(slow["input_hash"], slow["code_version"])] == made_from
     assert slow["score_change_ratio"] == pytest.approx(0.3, abs=0.02)
     assert " µs, +3" in slow["explanation"]
     assert "8 comparable earlier results" in slow["explanation"]
