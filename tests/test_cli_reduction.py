@@ -173,7 +173,7 @@ def test_a_trace_that_is_too_short_to_learn_from_is_refused_and_a_stored_referen
 
 def test_a_trace_that_is_all_its_own_reference_is_said_not_to_be_judged(tmp_path):
     result = run("reduce", SESSIONS / "notes-000", "--out", tmp_path / "kept", "--window", "0.1")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 4, result.output
     assert "nothing was judged: all of its 7" in result.stderr
     assert "reduction_reference_s" in result.stderr
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli.reading import NOTHING_JUDGED
 from perfreg_assets.cli.root import command, main
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
@@ -51,7 +52,8 @@ def reduce(
 
     PATH is a trace, a run folder or a folder of them. Each gets a folder below --out with the trace, which Perfetto
     opens, and perfreg.reduction.json: every window with its scores, and how often what happened in each second, dropped
-    ones as well. The originals stay as they are. Exit status 1 when one of them could not be reduced.
+    ones as well. The originals stay as they are. Exit status 1 when one of them could not be reduced, 4 when nothing of
+    any was judged.
     """
     from perfreg_assets.collection.bare_traces import require_trace
     from perfreg_assets.methods.jit import compilation_notice
@@ -88,6 +90,8 @@ def reduce(
         _tell(one)
     if refused:
         sys.exit(1)
+    if made and all(map(_is_all_learned_from, made)):
+        sys.exit(NOTHING_JUDGED)
 
 
 @command("archive", example="perfreg archive --days 90")
@@ -260,6 +264,11 @@ def _name(made: Reduced) -> str:
     return f"{made.path.parent.name}/{made.path.name}"
 
 
+def _is_all_learned_from(made: Reduced) -> bool:
+    """Whether no window is left to be judged by the others."""
+    return made.windows.learned.window_count >= len(made.windows.reason)
+
+
 def _tell(made: Reduced) -> None:
     """What deserves a word, on stderr."""
     windows, cut = made.windows, made.cut
@@ -268,7 +277,7 @@ def _tell(made: Reduced) -> None:
         f"{_name(made)}: {int(windows.is_anomalous.sum())} of {len(windows.reason)} windows are unusual "
         f"(theta {reference.theta:.3g}, alpha {reference.alpha:.3g}, {reference.window_count} reference windows)"
     )
-    if windows.learned.window_count >= len(windows.reason):
+    if _is_all_learned_from(made):
         seconds = len(windows.reason) * windows.learned.window_ns / 1e9
         terminal.note(
             f"{_name(made)}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
