@@ -488,7 +488,11 @@ def test_verdicts_of_nothing_exit_with_4(filled):
         unjudged = reader.value("SELECT version_name FROM marts.app_versions WHERE judged_run_count = 0 LIMIT 1")
     told = run("verdicts", "--app-version", unjudged, warehouse=filled)
     assert told.exit_code == 4
-    assert f"nothing could be judged; {unjudged}: The version as a whole is not judged: " in told.stderr
+    # Of two apps, each is named.
+    why = f"nothing could be judged; com.example.notes {unjudged}: The version as a whole is not judged: "
+    assert why in told.stderr
+    of_one = run("verdicts", "--app", "com.example.notes", "--app-version", unjudged, warehouse=filled)
+    assert f"nothing could be judged; {unjudged}: The version as a whole is not judged: " in of_one.stderr
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "github", "junit", "markdown"])

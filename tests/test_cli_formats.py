@@ -191,7 +191,7 @@ def compared(name="branch", verdict="anomalous"):
     return {
         "a": "main", "b": name, "verdict": verdict, "explanation": f"Worse in B: {name}",
         "series": [{**one, **interval, "state": verdict}, {**one, **interval, "is_judged": False, "state": verdict}],
-        "threads": [{"thread": name, "difference": 0.5}],
+        "threads": [{"process": name, "thread": name, "difference": 0.5}],
         "slices": [{"thread": "main", "name": name, "difference": 0.5}], "stacks": [],
         "sources": [
             {"source": "threads", "state": "compared", "reason": None},
