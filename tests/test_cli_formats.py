@@ -228,7 +228,7 @@ def leak():
 def test_what_grows_is_told_by_its_growth():
     table = [line for line in comparison_formats.comparison_markdown(leak()).splitlines() if line.startswith("| ")][1:]
     assert table == [
-        "| rss\\_app | 950 MB | 1.01 GB | +56 MB | -57 MB to +168 MB | 0.01 | 129 MB | normal |",
+        "| rss\\_app | 950 MB | 1.01 GB | +56 MB | -57 MB to +168 MB | 0.01 | 129 MB (14%) | normal |",
         "| growth of rss\\_app, per minute | 1 MB | 9 MB | +8 MB | +5 MB to +11 MB | 0.001 | 2 MB | anomalous |",
     ]
     _, case = ElementTree.fromstring(comparison_formats.comparison_junit(leak())).iter("testcase")
