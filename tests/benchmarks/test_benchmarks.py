@@ -101,7 +101,7 @@ def test_a_meter_counts_a_child_whose_parent_was_killed(bench, tmp_path):
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
     measured = meter.lap()
-    assert measured.children_cpu_s >= 0.2
+    assert measured.children_cpu_s > 0.19  # sums of ticks of 0.01 s
     assert measured.cpu_s >= measured.children_cpu_s
     assert measured.bytes_written >= 3_000_000
     assert measured.peak_bytes > 1_000_000
