@@ -405,6 +405,7 @@ LOSS_COUNTERS: tuple[LossCounter, ...] = (
 _UNKNOWN = LossCounter("", (EVERYTHING,), "not known, so nothing can be trusted")
 
 
+@cache
 def of_pattern(name: str) -> str:
     """A regular expression that the names meant by `name` match as a whole."""
     return re.escape(name).replace(re.escape(_NUMBER), "([0-9]+)").replace(re.escape(_NAME), _ANY_NAME)
@@ -451,6 +452,7 @@ def benchmark_definition(name: str, *, unit: str, worse: Worse) -> SeriesDefinit
     )  # fmt: skip
 
 
+@cache
 def is_known(name: str) -> bool:
     """Whether the catalogue has a series or metric of that name."""
     return any(re.fullmatch(one.pattern, name) for one in SERIES)

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +168,8 @@ class SiteState:
         self._folder.mkdir(exist_ok=True)
         for number in sorted(self._touched):
             shard, path = self._shards[number], self._path(number)
-            runs = {run_id: list(_values(entry)) for run_id, entry in sorted(shard.runs.items())}
-            versions = {name: list(_values(entry)) for name, entry in sorted(shard.versions.items())}
+            runs = {run_id: _values(entry) for run_id, entry in sorted(shard.runs.items())}
+            versions = {name: _values(entry) for name, entry in sorted(shard.versions.items())}
             content = {"format": FORMAT, "runs": runs, "versions": versions}
             write(path, json.dumps(content))
             self.head.sizes[path.name] = path.stat().st_size
@@ -246,8 +247,12 @@ def _read(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("format") == FORMAT else None
 
 
-def _values(entry: Entry | VersionEntry) -> Iterator[Any]:
-    return (getattr(entry, spec.name) for spec in fields(entry))
+def _values(entry: Entry | VersionEntry) -> list[Any]:
+    return list(_VALUES[type(entry)](entry))
+
+
+_VALUES = {kind: attrgetter(*(spec.name for spec in fields(kind))) for kind in (Entry, VersionEntry)}
+"""What reads all fields of an entry at once: a file has hundreds of entries."""
 
 
 def _version_name(app: str, version: str) -> str:
