@@ -74,7 +74,8 @@ def _known(out_dir: Path) -> dict[str, Any]:
         found = json.loads((out_dir / STATE).read_text("utf-8"))
     except (OSError, ValueError):
         return nothing
-    is_ours = isinstance(found, dict) and found.keys() == nothing.keys()
+    # Rows of another release may lack what this one shows.
+    is_ours = isinstance(found, dict) and found.keys() == nothing.keys() and found["code"] == code_hash()
     return found if is_ours and isinstance(found["stamps"], dict) and isinstance(found["rows"], dict) else nothing
 
 

@@ -61,6 +61,17 @@ def test_only_apps_whose_runs_changed_are_asked_for_again(own_sample, out, monke
     assert asked == [app]
 
 
+def test_rows_that_another_release_kept_are_asked_for_again(own_sample, out):
+    build(own_sample, out)
+    state = out / energy_site.STATE
+    kept = json.loads(state.read_text())
+    for row in (row for own in kept["rows"].values() for row in own):
+        del row["scenario"]  # which a release before did not have
+    state.write_text(json.dumps(kept | {"code": "of another release"}))
+    (out / "energy.html").unlink()
+    assert build(own_sample, out) == ["energy.html"]
+
+
 def test_damaged_state_is_made_anew_and_no_estimate_says_what_it_takes(own_sample, out):
     build(own_sample, out)
     (out / energy_site.STATE).write_text("{")
