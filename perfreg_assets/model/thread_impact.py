@@ -11,7 +11,7 @@ import numpy as np
 
 from perfreg_assets.methods.thread_times import REST, RUNNING
 from perfreg_assets.methods.window_causes import Recorded
-from perfreg_assets.warehouse import recorded, thread_times
+from perfreg_assets.warehouse import recorded, runs, thread_times
 from perfreg_assets.warehouse.connection import Reader
 
 _BLOCK_RUNS = 32  # of which all threads by second are in memory at once
@@ -26,7 +26,9 @@ def thread_impact(reader: Reader, app: str | None, version_name: str | None) -> 
         there), `self_ms` (of all runs) and `run_ids`; threads that are not told apart are in the shares alone.
     """
     found = []
-    for (one_app, version), run_ids in thread_times.runs_of_versions(reader, app, version_name).items():
+    for (one_app, version), run_ids in runs.of_newest_versions(
+        reader, thread_times.THREAD_TIMES.name, app, version_name
+    ).items():
         found += [{"app": one_app, "version_name": version, **row} for row in _rows(_loaded(reader, run_ids))]
     return found
 
@@ -37,11 +39,11 @@ def _loaded(reader: Reader, run_ids: Sequence[str]) -> Iterable[tuple[str, Recor
         yield from recorded.load(reader, block).items()
 
 
-def _rows(runs: Iterable[tuple[str, Recorded]]) -> list[dict[str, Any]]:
+def _rows(loaded: Iterable[tuple[str, Recorded]]) -> list[dict[str, Any]]:
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     ids: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for run_id, run in runs:
+    for run_id, run in loaded:
         for screen, threads in _by_screen(run).items():
             of_app = sum(threads.values())
             for thread, took in threads.items():

@@ -319,6 +319,31 @@ def _set_excluded(writer: Writer, run_id: str, is_excluded: bool, reason: str | 
     )
 
 
+_OF_NEWEST = """
+SELECT runs.app, runs.version_name, list(runs.run_id ORDER BY runs.started_at, runs.run_id)
+FROM {table} AS kept
+JOIN core.runs AS runs ON runs.run_no = kept.run_no
+WHERE NOT kept.is_missing AND NOT runs.is_quarantined AND ($app IS NULL OR runs.app = $app)
+    AND ($version IS NULL OR runs.version_name = $version)
+GROUP BY runs.app, runs.version_name
+QUALIFY row_number() OVER (PARTITION BY runs.app ORDER BY max(runs.started_at) DESC NULLS LAST, runs.version_name) = 1
+ORDER BY runs.app
+"""
+
+
+def of_newest_versions(
+    reader: Reader, table: str, app: str | None, version_name: str | None
+) -> dict[tuple[str, str], list[str]]:
+    """(app, version) → its runs of which something is kept in a table, oldest first; None: of all apps, of each the
+    newest version that has such a run.
+
+    Args:
+        table: with a row per run, which `is_missing` where there is nothing to keep.
+    """
+    found = reader.rows(_OF_NEWEST.format(table=table), {"app": app, "version": version_name})
+    return {(one_app, version): run_ids for one_app, version, run_ids in found}
+
+
 def quarantined(reader: Reader, run_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """run_id → (reason code, reason), of those of some runs that are in quarantine."""
     of_runs = run_conditions.of(reader, run_ids)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from perfreg_assets import __version__
 from perfreg_assets.methods.slice_uses import SliceUses
 from perfreg_assets.warehouse import run_conditions, value_files
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import values as large
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import OF_RUN, Table, delete_runs, load, now_utc
@@ -148,13 +149,6 @@ def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> NDArray[np.int64]:
     return np.array([row[name] for row in rows], np.int64)
 
 
-_LATEST = """
-SELECT runs.app, coalesce($version, arg_max(runs.version_name, runs.started_at)) AS version_name
-FROM core.slice_uses AS uses JOIN core.runs AS runs USING (run_no)
-WHERE NOT uses.is_missing AND NOT runs.is_quarantined AND ($app IS NULL OR runs.app = $app)
-    AND ($version IS NULL OR runs.version_name = $version)
-GROUP BY runs.app
-"""
 _IMPACT = """
 SELECT
     app, version_name, method, service, avg(self_share) AS self_share, avg(children_share) AS children_share,
@@ -170,12 +164,9 @@ ORDER BY app, service, method
 
 def impact(reader: Reader, app: str | None, version_name: str | None) -> list[dict[str, Any]]:
     """Slices on the screens of a version's runs, over its runs together; default: the newest version of each app."""
-    found = []
-    for one_app, version in reader.rows(_LATEST, {"app": app, "version": version_name}):
-        runs = reader.rows(
-            "SELECT runs.run_id FROM core.slice_uses JOIN core.runs AS runs USING (run_no) "
-            "WHERE NOT is_missing AND NOT is_quarantined AND app = ? AND version_name = ?",
-            [one_app, version],
-        )
-        found += reader.dicts(_IMPACT.format(of=run_conditions.of(reader, [run_id for (run_id,) in runs])))
-    return found
+    newest = run_table.of_newest_versions(reader, SLICE_USES.name, app, version_name)
+    return [
+        row
+        for run_ids in newest.values()
+        for row in reader.dicts(_IMPACT.format(of=run_conditions.of(reader, run_ids)))
+    ]

@@ -125,24 +125,6 @@ def find(reader: Reader, run_ids: Iterable[str]) -> dict[str, ThreadTimesRow]:
     return {row.run_id: row for row in rows}
 
 
-_OF_VERSIONS = """
-SELECT runs.app, runs.version_name, list(runs.run_id ORDER BY runs.started_at, runs.run_id)
-FROM core.thread_times AS times
-JOIN core.runs AS runs ON runs.run_no = times.run_no
-WHERE NOT times.is_missing AND NOT runs.is_quarantined AND ($app IS NULL OR runs.app = $app)
-    AND ($version IS NULL OR runs.version_name = $version)
-GROUP BY runs.app, runs.version_name
-QUALIFY row_number() OVER (PARTITION BY runs.app ORDER BY max(runs.started_at) DESC NULLS LAST, runs.version_name) = 1
-ORDER BY runs.app
-"""
-
-
-def runs_of_versions(reader: Reader, app: str | None, version_name: str | None) -> dict[tuple[str, str], list[str]]:
-    """(app, version) → its runs that have thread times; None: of all apps, of each the newest version that has some."""
-    found = reader.rows(_OF_VERSIONS, {"app": app, "version": version_name})
-    return {(one_app, version): run_ids for one_app, version, run_ids in found}
-
-
 def load(reader: Reader, run_ids: Iterable[str]) -> dict[str, ThreadTimes]:
     """run_id -> its thread times, for runs that have some.
 
