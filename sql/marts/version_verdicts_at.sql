@@ -87,14 +87,14 @@ FROM (
             WHEN bool_or(marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega))
                 AND NOT bool_or(coalesce(marts.is_over_threshold(parts.series_score, parts.q1, parts.q3, parts.omega), false)) THEN 'improved'
             WHEN bool_or(parts.score IS NOT NULL) THEN 'normal'
-            ELSE min(parts.unjudged_state)  -- their order by letter is that of a run's axis
+            ELSE min(parts.unjudged_states[1])  -- their order by letter is that of a run's axis
         END AS state,
         max(parts.score) AS score,
         max(parts.improvement) AS improvement,
         any_value(parts.q1) AS q1,
         any_value(parts.q3) AS q3,
         arg_min(
-            {'series': parts.series, 'correlation': parts.repeat_correlation, 'unjudged_states': parts.unjudged_states},
+            parts.naming,
             (
                 CASE
                     WHEN marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega) THEN 1
@@ -102,7 +102,7 @@ FROM (
                     WHEN parts.score IS NULL THEN 4
                     ELSE 3
                 END,
-                CASE WHEN parts.score IS NULL THEN parts.unjudged_state ELSE '' END,  -- of those, one that the state is told of
+                CASE WHEN parts.score IS NULL THEN parts.unjudged_states[1] ELSE '' END,  -- of those, one that the state is told of
                 coalesce(-parts.score, 0),
                 parts.series
             )
@@ -110,20 +110,21 @@ FROM (
         -- An improvement decides only where the state is one: beside another series that is over, that one is told.
         CASE
             WHEN state = 'improved' THEN arg_min(
-                {'series': parts.series, 'correlation': parts.repeat_correlation, 'unjudged_states': parts.unjudged_states}, (coalesce(-parts.improvement, 0), parts.series)
+                parts.naming, (coalesce(-parts.improvement, 0), parts.series)
             )
             ELSE worst
         END AS decisive,
         -- Whose score is told: the one that decides has none where it is missing.
         CASE
             WHEN state = 'series_missing' THEN arg_min(
-                {'series': parts.series, 'correlation': parts.repeat_correlation, 'unjudged_states': parts.unjudged_states}, (-parts.score, parts.series)
+                parts.naming, (-parts.score, parts.series)
             ) FILTER (WHERE parts.score IS NOT NULL)
             ELSE decisive
         END AS told
     FROM (
         SELECT
             combined.*,
+            {'series': combined.series, 'correlation': combined.repeat_correlation, 'unjudged_states': combined.unjudged_states} AS naming,
             CASE WHEN levels.is_whole THEN 'all' ELSE combined.own_axis END AS axis,
             chosen.omega,
             CASE combined.scale
@@ -167,7 +168,6 @@ FROM (
                         'run_id': entries.run_id, 'distance': entries.distance, 'q1': entries.q1, 'q3': entries.q3, 'is_recheck_passed': entries.is_recheck_passed
                     }) FILTER (WHERE entries.is_scored), []) AS singles,
                     bool_or(entries.is_lacking) AND NOT bool_or(entries.is_scored) AS is_lacking,
-                    min(entries.state) FILTER (WHERE NOT entries.is_scored) AS unjudged_state,
                     list_sort(list_distinct(list(entries.state) FILTER (WHERE NOT entries.is_scored))) AS unjudged_states,
                     CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q1) ELSE -1 END AS q1,
                     CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q3) ELSE 0 END AS q3,
