@@ -233,7 +233,7 @@ def _would_show(judged: Sequence[SeriesDifference]) -> str:
 
 
 def _size(one: SeriesDifference) -> str:
-    return f"{one.detectable / one.mean_a:.0%}" if one.mean_a > 0 else differences.quantity(one.detectable, one.unit)
+    return differences.share(one.detectable, one.mean_a) or differences.quantity(one.detectable, one.unit)
 
 
 def _why(one: SeriesDifference, level: float) -> str:
@@ -295,7 +295,7 @@ def _show_table(told: dict[str, Any]) -> None:
 def _detectable_cell(row: dict[str, Any]) -> str:
     if row["detectable"] is None:
         return "–"
-    return f"{row['detectable'] / row['mean_a']:.0%}" if row["mean_a"] > 0 else f"{row['detectable']:.3g}"
+    return differences.share(row["detectable"], row["mean_a"]) or f"{row['detectable']:.3g}"
 
 
 def _show_grown(source: dict[str, Any], rows: list[dict[str, Any]]) -> None:

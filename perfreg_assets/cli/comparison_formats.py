@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perfreg_assets.cli.differences import interval, quantity, signed
+from perfreg_assets.cli.differences import interval, quantity, share, signed
 from perfreg_assets.cli.markup import Case, annotation, cell, junit, sign
 from perfreg_assets.reports.grown_words import GROWN_WORDS
 
@@ -77,8 +77,7 @@ def _table_row(row: Told, name: str, side: str, part: str, state: str) -> str:
     """The mean of a series, or its growth: `side` and `part` are what their keys begin with. `would show` is the
     difference that eight of ten such comparisons would find."""
     p_value, detectable, unit = row[f"{part}p_value"], row[f"{part}detectable"], row["unit"]
-    beside = row[f"{side}a"]
-    of_a = "" if detectable is None or part or not beside > 0 else f" ({detectable / beside:.0%})"
+    of_a = None if detectable is None or part else share(detectable, row[f"{side}a"])
     told = (
         name,
         quantity(row[f"{side}a"], unit),
@@ -86,7 +85,7 @@ def _table_row(row: Told, name: str, side: str, part: str, state: str) -> str:
         signed(row[f"{part}difference"], unit),
         _interval(row, part),
         "–" if p_value is None else f"{p_value:.2g}",
-        "–" if detectable is None else quantity(detectable, unit) + of_a,
+        "–" if detectable is None else quantity(detectable, unit) + (f" ({of_a})" if of_a else ""),
         state,
     )
     return f"| {' | '.join(cell(one) for one in told)} |"

@@ -173,9 +173,7 @@ def _nothing_judged(versions: Sequence[Mapping[str, Any]], nameless: int) -> str
 
     of_apps = len({row["app"] for row in versions}) > 1
     why = [
-        f"{row['app']} {row['version_name']}: {row['explanation']}"
-        if of_apps
-        else f"{row['version_name']}: {row['explanation']}"
+        f"{row['app'] + ' ' if of_apps else ''}{row['version_name']}: {row['explanation']}"
         for row in versions
         if row["axis"] == WHOLE
     ]

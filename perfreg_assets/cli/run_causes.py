@@ -197,7 +197,7 @@ def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], nam
 def _row(
     run: dict[str, Any], one: Explanation, cause: Cause, settings: Settings, source: str | None = None
 ) -> dict[str, Any]:
-    from perfreg_assets.warehouse.causes import MEMORY, SCHED, THREAD_STATE
+    from perfreg_assets.model.explaining import SOURCE_OF
 
     is_apart = cause in one.ranking.also_grew
     assert cause.rank is not None
@@ -214,7 +214,7 @@ def _row(
         "after": cause.value,
         "z": cause.z,
         "scope": cause.scope,
-        "source": source or {"memory": MEMORY, "wait": THREAD_STATE}.get(cause.kind, SCHED),
+        "source": source or SOURCE_OF[cause.kind],
         **_place(run, one.window, settings),
     }
 

@@ -62,16 +62,19 @@ def require_scenario(reader: Reader, app: str | None, version_name: str, scenari
 
 def runs_like(reader: Reader, name: str) -> str:
     """` (did you mean a or b?)` of the runs whose ids are most like the name; empty where none is."""
-    alike = reader.rows(_ALIKE.format(column="run_id"), {"name": name, "app": None})
-    return did_you_mean(name, [run_id for (run_id,) in alike])
+    return _like(reader, "run_id", name, None)
+
+
+def _like(reader: Reader, column: str, name: str, app: str | None) -> str:
+    alike = reader.rows(_ALIKE.format(column=column), {"name": name, "app": app})
+    return did_you_mean(name, [one for (one,) in alike])
 
 
 def _require(reader: Reader, reason: Reason, what: str, column: str, name: str, app: str | None = None) -> None:
     if reader.value(_IS_THERE.format(column=column), {"name": name, "app": app}):
         return
     of_app = f" of {app}" if app else ""
-    alike = reader.rows(_ALIKE.format(column=column), {"name": name, "app": app})
-    told = did_you_mean(name, [one for (one,) in alike])
+    told = _like(reader, column, name, app)
     if not told:
         last = reader.rows(_LAST.format(column=column), {"app": app, "count": _SHOWN})
         told = f" (the latest {'are' if len(last) > 1 else 'is'} {', '.join(one for (one,) in last)})" if last else ""
