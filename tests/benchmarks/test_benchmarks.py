@@ -97,11 +97,11 @@ def test_a_meter_counts_a_child_whose_parent_was_killed(bench, tmp_path):
     )
     meter, before = cost.Meter(), cost.children_cpu_s()
     with subprocess.Popen([sys.executable, "-c", parent, work], start_new_session=True) as process:
-        while cost.children_cpu_s() - before < 0.2:  # the work is under way
+        while cost.children_cpu_s() - before < 0.25:  # the work is under way, some ticks past what is asked for
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
     measured = meter.lap()
-    assert measured.children_cpu_s > 0.19  # sums of ticks of 0.01 s
+    assert measured.children_cpu_s >= 0.2
     assert measured.cpu_s >= measured.children_cpu_s
     assert measured.bytes_written >= 3_000_000
     assert measured.peak_bytes > 1_000_000
