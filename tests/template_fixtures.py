@@ -34,10 +34,10 @@ def _copied_warehouses(tmp_path_factory):
             # Not by `writing`, of which a test may have put parts aside.
             warehouse = Warehouse(tmp_path_factory.mktemp("template") / "perfreg.duckdb", lock_timeout_s=10.0)
             create(warehouse)
-            connection = warehouse._open()
-            migrations.migrate(connection, data=warehouse.data)
-            connection.execute("CHECKPOINT")
-            connection.close()
+            opened = warehouse._open()
+            migrations.migrate(opened.connection, data=warehouse.data)
+            opened.connection.execute("CHECKPOINT")
+            opened.close()
             made.append(warehouse.path)
         return made[0]
 

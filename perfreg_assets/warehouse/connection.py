@@ -32,6 +32,7 @@ from perfreg_assets.warehouse.holding import HELD, Holding
 from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance, allow_attaching
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
+from perfreg_assets.warehouse.written_pages import Opened, Stamp, stamp
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ class State:
     """
 
     path: str
-    files: tuple[tuple[int, int, int] | None, ...]
+    files: tuple[Stamp | None, ...]
 
 
 class Reader:
@@ -355,25 +356,22 @@ class Warehouse:
         finally:
             holding.end()
 
-    def _migrated(self) -> duckdb.DuckDBPyConnection:
-        connection = self._open()
+    def _migrated(self) -> Opened:
+        opened = self._open()
         try:
-            migrations.migrate(connection, data=self.data)
+            migrations.migrate(opened.connection, data=self.data)
         except BaseException:
-            connection.close()
+            opened.close()
             raise
-        return connection
+        return opened
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
+    def _open(self) -> Opened:
         if recovering.is_lost(self.path) and not recovering.bring_back(self.path, self.published):
             self._create()
         deadline = time.monotonic() + self._lock_timeout_s
         while True:
             try:
-                connection = duckdb.connect(str(self.path), config=_WRITER_CONFIG)
-                # What is committed stays in the log until it is published: whole blocks are written, whatever changed
-                # in them. Closing would also swallow what goes wrong.
-                connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+                opened = Opened(self.path, _WRITER_CONFIG)
                 break
             except duckdb.IOException as error:
                 if "lock" not in str(error).lower():
@@ -387,15 +385,15 @@ class Warehouse:
                 time.sleep(_OPEN_PAUSE_S)
             except duckdb.Error as error:
                 raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
-        connection.execute("SET TimeZone = 'UTC'")
-        allow_attaching(connection, self.published)
-        _shut_in(connection, self.data)
-        return connection
+        opened.connection.execute("SET TimeZone = 'UTC'")
+        allow_attaching(opened.connection, self.published)
+        _shut_in(opened.connection, self.data)
+        return opened
 
     def _state(self) -> State:
         """Asked for under the lock: nobody writes meanwhile."""
         log = self.path.with_name(f"{self.path.name}.wal")
-        return State(str(self.path), tuple(_stamp(place) for place in (self.path, log)))
+        return State(str(self.path), tuple(stamp(place) for place in (self.path, log)))
 
     def _create(self) -> None:
         """An empty database, there as a whole or not at all: DuckDB refuses one whose creation was cut short."""
@@ -446,14 +444,6 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
     data.allow(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-
-
-def _stamp(place: Path) -> tuple[int, int, int] | None:
-    try:
-        found = place.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _first_line(error: Exception) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from perfreg_assets.warehouse.lock import POLL_S
+from perfreg_assets.warehouse.written_pages import Opened
 
 IDLE_S = 1.0
 MOST_S = 3.0
@@ -51,30 +52,30 @@ class Holding:
         self._path = path
         self._stack = ExitStack()
         self._stack.enter_context(lock)
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._opened: Opened | None = None
         self._file: _File | None = None
         self.since = time.monotonic()
         self.timer: threading.Timer | None = None
 
     @property
     def is_open(self) -> bool:
-        return self._connection is not None
+        return self._opened is not None
 
-    def connection(self, make: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection:
+    def connection(self, make: Callable[[], Opened]) -> duckdb.DuckDBPyConnection:
         """The open database; `make` opens it where it is not, and anew where its file was taken away or replaced: what
         the open one would write nobody would find."""
-        if self._connection is not None and _file_at(self._path) != self._file:
+        if self._opened is not None and _file_at(self._path) != self._file:
             self.close()
-        if self._connection is None:
-            self._connection = make()
+        if self._opened is None:
+            self._opened = make()
             self._file = _file_at(self._path)
-        return self._connection
+        return self._opened.connection
 
     def close(self) -> None:
         """Closes the database and keeps the lock; a transaction that is open is rolled back."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
 
     def end(self) -> None:
         """Closes the database and leaves the lock."""

@@ -3,30 +3,36 @@ the next one to open gets the new, and nobody sees half a file.
 
 Where the file system shares blocks between files a copy costs nothing. Elsewhere the published file before the current
 one is kept as a spare, and of it only the pages that differ from the written file are written: as much as changed
-since, whatever the size. A spare that anybody still has open is left alone, and the whole file is copied instead.
+since, whatever the size. Where it is known what was written since (`written_pages`) only that is compared, and besides
+it a part of the rest, another one each time: should anything differ there, everything is compared. A spare that
+anybody still has open is left alone, and the whole file is copied instead.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import shutil
 import signal
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.warehouse import written_pages
 from perfreg_assets.warehouse.data_folder import sync_directory
+from perfreg_assets.warehouse.written_pages import PAGE_BYTES, Record, Span, Stamp
 
+_LOG = logging.getLogger(__name__)
 _FICLONE = 0x40049409  # Linux ioctl: share the blocks (btrfs, xfs); instant whatever the size
 _HEADROOM_BYTES = 4 << 20  # what a small write plus its log takes at most, measured 1 to 2 MB
-_PAGE_BYTES = 4096  # DuckDB's headers are three of these, its blocks begin after them
 _COMPARED_BYTES = 1 << 20
+_PROBED_BYTES = 16 << 20  # compared in 5 ms, whoever wrote there; a small warehouse as a whole, then
 _SUFFIX_SPARE, _SUFFIX_FORMER = ".spare", ".former"
 
 
@@ -51,17 +57,20 @@ def publish(source: Path, target: Path) -> None:
         Rejected: WAREHOUSE_DISK_FULL; the old target stays as it was.
     """
     clear_leftovers(target)
+    known = written_pages.known(source)
     part = target.with_name(f"{target.name}.part-{os.getpid()}")
     spare = _beside(target, _SUFFIX_SPARE)
     try:
         if _clone(source, part):
             spare.unlink(missing_ok=True)
             _rename(part, target)
+            written_pages.forget(source)  # nothing is compared
         else:
-            if not _refresh(spare, part, source):
+            if not _refresh(spare, part, source, known):
                 spare.unlink(missing_ok=True)  # who has it open keeps it
                 _copy(source, part)
             _exchange(part, target, spare)
+            _note(source, target, spare, known)
         sync_directory(target.parent)
     except OSError as error:
         part.unlink(missing_ok=True)
@@ -96,7 +105,7 @@ def _clone(source: Path, part: Path) -> bool:
         return True
 
 
-def _refresh(spare: Path, part: Path, source: Path) -> bool:
+def _refresh(spare: Path, part: Path, source: Path, known: Record | None) -> bool:
     """Makes `part` of the spare by writing what differs; False, and nothing happened, where it cannot be had alone.
 
     From its renaming to that of the finished part the spare is nobody's: killed meanwhile, it is thrown away.
@@ -109,10 +118,15 @@ def _refresh(spare: Path, part: Path, source: Path) -> bool:
         with _alone(descriptor) as is_alone:
             if not is_alone:
                 return False
+            stamp = written_pages.stamp(descriptor)
+            written = known.since.get(stamp) if known and stamp else None
             _rename(spare, part)
             sync_directory(part.parent)  # or a loss of power could bring back the name of a file that was changed
             with source.open("rb") as reading:
-                _write_differences(reading.fileno(), descriptor)
+                if known is None or written is None:
+                    _write_differences(reading.fileno(), descriptor)
+                else:
+                    _write_what_is_known(reading.fileno(), descriptor, written, known.compared_to)
             os.fsync(descriptor)
             return True
     finally:
@@ -134,12 +148,44 @@ def _send(reading: int, writing: int, size: int) -> None:
         position += sent
 
 
-def _write_differences(reading: int, writing: int) -> None:
-    """Makes one open file equal to another."""
+def _write_what_is_known(reading: int, writing: int, written: Sequence[Span], compared_to: int) -> None:
+    """Makes one open file equal to another that was written to at these places alone, and sees whether that is so."""
+    size, there = os.fstat(reading).st_size, os.fstat(writing).st_size
+    grown = [(there // PAGE_BYTES * PAGE_BYTES, size)] if size > there else []
+    _write_differences(reading, writing, [*written, *grown])
+    if _write_differences(reading, writing, [_probe(size, compared_to)]):
+        _LOG.warning("%d bytes of the warehouse were compared as a whole: more was written than is known", size)
+        _write_differences(reading, writing)
+
+
+def _probe(size: int, compared_to: int) -> Span:
+    """What to compare of a file whatever is known of it: what comes after the part compared last, in the end all."""
+    start = compared_to if compared_to < size else 0
+    return start, min(size, start + _PROBED_BYTES)
+
+
+def _note(source: Path, target: Path, spare: Path, known: Record | None) -> None:
+    """Keeps what is known of the files as they are now: the target is equal to the source, the spare was before."""
+    size = source.stat().st_size
+    published, former = written_pages.stamp(target), written_pages.stamp(spare)
+    since: dict[Stamp, tuple[Span, ...]] = {}
+    if known is not None and former is not None and former in known.since:
+        since[former] = known.since[former]
+    if published is not None:
+        since[published] = ()
+    written_pages.note(source, Record(since, _probe(size, known.compared_to)[1] if known else 0))
+
+
+def _write_differences(reading: int, writing: int, spans: Sequence[Span] | None = None) -> int:
+    """Makes one open file equal to another where they differ; how many bytes that were.
+
+    Args:
+        spans: what is compared; default: everything.
+    """
     size, there = os.fstat(reading).st_size, os.fstat(writing).st_size
     wanted, found = bytearray(_COMPARED_BYTES), bytearray(_COMPARED_BYTES)
-    for start in range(0, size, _COMPARED_BYTES):
-        length = min(_COMPARED_BYTES, size - start)
+    written = 0
+    for start, length in _parts([(0, size)] if spans is None else spans, size):
         _fill(reading, memoryview(wanted)[:length], start)
         known = max(0, min(length, there - start))
         _fill(writing, memoryview(found)[:known], start)
@@ -148,18 +194,28 @@ def _write_differences(reading: int, writing: int) -> None:
             continue
         for first, last in _differences(wanted, found, length, known):
             _write(writing, memoryview(wanted)[first:last], start + first)
+            written += last - first
     os.ftruncate(writing, size)
+    return written
+
+
+def _parts(spans: Sequence[Span], size: int) -> Iterator[tuple[int, int]]:
+    """(first byte, number of bytes) of the spans, as far as the file goes and no longer than is compared at once."""
+    for first, last in spans:
+        end = min(last, size)
+        for start in range(first, end, _COMPARED_BYTES):
+            yield start, min(_COMPARED_BYTES, end - start)
 
 
 def _differences(wanted: bytearray, found: bytearray, length: int, known: int) -> Iterator[tuple[int, int]]:
     """Spans of whole pages in which two buffers differ, or which the second does not have beyond `known` bytes."""
-    pages = -(-length // _PAGE_BYTES)
-    left, right = (np.frombuffer(one, np.uint8)[: pages * _PAGE_BYTES].reshape(pages, -1) for one in (wanted, found))
+    pages = -(-length // PAGE_BYTES)
+    left, right = (np.frombuffer(one, np.uint8)[: pages * PAGE_BYTES].reshape(pages, -1) for one in (wanted, found))
     differs = np.concatenate([[False], (left != right).any(axis=1), [False]])
-    differs[1 + known // _PAGE_BYTES : -1] = True
+    differs[1 + known // PAGE_BYTES : -1] = True
     edges = np.flatnonzero(differs[1:] != differs[:-1])
     for first, last in edges.reshape(-1, 2).tolist():
-        yield first * _PAGE_BYTES, min(last * _PAGE_BYTES, length)
+        yield first * PAGE_BYTES, min(last * PAGE_BYTES, length)
 
 
 def _fill(descriptor: int, buffer: memoryview, start: int) -> None:

@@ -20,6 +20,7 @@ from perfreg_assets.warehouse import holding
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.holding import Holdings
 from perfreg_assets.warehouse.lock import file_lock
+from perfreg_assets.warehouse.written_pages import Opened
 from tests.warehouse.forbidden import FORBIDDEN
 from tests.warehouse.noted import note, notes
 
@@ -191,7 +192,7 @@ def test_a_fork_makes_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for pid in (1, 1, 2):
         monkeypatch.setattr(holding.os, "getpid", lambda pid=pid: pid)
         with held.one_for(str(tmp_path / "w"), "", lock) as one:
-            one.connection(duckdb.connect)
+            one.connection(lambda pid=pid: Opened(tmp_path / f"{pid}.duckdb", {}))
     held.end_all()
     assert entered == [1, 2]
 
