@@ -9,7 +9,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from perfreg_assets import detection
@@ -380,14 +379,6 @@ def load_axes(reader: Reader, series: Sequence[str]) -> dict[str, str]:
 
 
 # ---- ω page ----------------------------------------------------------------------------------------
-_COUNTS = """
-SELECT greatest(0, least($last + 1, ceil(critical_omega * $per_unit)))::INTEGER, count(*)
-FROM (
-    SELECT marts.critical_omega(distance, q1, q3, is_recheck_passed) AS critical_omega
-    FROM core.distances WHERE is_latest AND detector = $detector AND series = $whole
-) AS measured
-WHERE critical_omega IS NOT NULL GROUP BY ALL
-"""
 _ALARMS = """
 SELECT
     detector, omega, judged_count, flagged_count, confirmed_flagged_count, rejected_alarm_count,
@@ -402,20 +393,19 @@ ORDER BY detector, omega
 """
 
 
-def load_omega_overview(reader: Reader) -> OmegaOverview:
-    """All that the ω page shows at once."""
+def load_omega_overview(reader: Reader, anomalous: Sequence[int] = (), measured: int = 0) -> OmegaOverview:
+    """All that the ω page shows at once.
+
+    Args:
+        anomalous: how many runs are at each step of ω, from 0 (`run_list.anomalous_at`).
+        measured: how many runs have a distance.
+    """
     detector, omega = load_settings(reader)
-    # A run is anomalous at each step below its critical ω: as many steps as this, from 0.
-    last = OMEGA_STEPS * OMEGA_MAXIMUM
-    named = {"last": last, "per_unit": OMEGA_STEPS, "detector": detector, "whole": RUN_LEVEL}
-    of_steps = dict(reader.rows(_COUNTS, named))
-    measured = sum(of_steps.values())
-    below = list(accumulate(of_steps.get(step, 0) for step in range(last + 1)))
     return OmegaOverview(
         omega=omega,
         detector=detector,
         measured=measured,
-        counts=tuple(measured - passed for passed in below),
+        counts=tuple(anomalous),
         alarms=tuple(_alarms(*row) for row in reader.rows(_ALARMS, [RUN_LEVEL, detector])),
         quality=tuple(QualityRow(**row) for row in reader.dicts(_QUALITY)),
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from perfreg_assets.reports import shards
 from perfreg_assets.reports.data import ListedRun
 from perfreg_assets.reports.links import page_name
-from perfreg_assets.reports.loading_lists import load_listed
+from perfreg_assets.reports.loading_lists import OMEGA_MAXIMUM, OMEGA_STEPS, load_listed
 from perfreg_assets.reports.site_state import SiteState
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader
@@ -39,7 +41,7 @@ def packed(run: ListedRun) -> Row:
         None if run.ratio is None else float(f"{run.ratio:.4g}"),
         run.review,
         run.problems,
-        None if run.critical_omega is None else round(run.critical_omega, 4),
+        run.critical_omega,
         int(run.is_lacking),
         run.device,
         run.reason_code,
@@ -124,8 +126,9 @@ def _free_block(blocks: list[dict[str, Any]]) -> int:
 
 
 def facts(rows: Iterable[Row]) -> dict[str, Any]:
-    """What the index says of a block: `states`, `devices` and `reasons` count, `open` counts anomalous ones that
-    nobody reviewed, `axes` as in the rows, and which apps and series there are."""
+    """What index and ω page say of a block: `states`, `devices` and `reasons` count, `open` counts anomalous ones that
+    nobody reviewed, `omegas` those that are anomalous at so many steps of ω from 0, `axes` as in the rows, and which
+    apps and series there are."""
     rows = list(rows)
     starts = [row[3] for row in rows if row[3] is not None]
     return {
@@ -133,6 +136,7 @@ def facts(rows: Iterable[Row]) -> dict[str, Any]:
         "newest": max(starts, default=None),
         "states": dict(sorted(Counter(row[4] for row in rows).items())),
         "open": sum(row[4] == "anomalous" and row[8] is None for row in rows),
+        "omegas": dict(sorted(Counter(_steps(row[10]) for row in rows if row[10] is not None).items())),
         "axes": sorted({axis for row in rows for axis in row[5].split()}),
         "apps": sorted({row[1] for row in rows if row[1] is not None}),
         "nameless": any(row[1] is None for row in rows),
@@ -140,6 +144,25 @@ def facts(rows: Iterable[Row]) -> dict[str, Any]:
         "devices": dict(sorted(Counter(row[12] for row in rows if row[12] is not None).items())),
         "reasons": dict(sorted(Counter(row[13] for row in rows if row[13] is not None).items())),
     }
+
+
+def _steps(critical_omega: float) -> str:
+    """At how many steps of ω a run is anomalous: those below its critical ω. A text, as it is read back from a file."""
+    steps = math.ceil(critical_omega * OMEGA_STEPS)
+    # The product may have been rounded to a step beside it.
+    if (steps - 1) / OMEGA_STEPS >= critical_omega:
+        steps -= 1
+    elif steps / OMEGA_STEPS < critical_omega:
+        steps += 1
+    return str(max(0, min(OMEGA_STEPS * OMEGA_MAXIMUM + 1, steps)))
+
+
+def anomalous_at(blocks: Sequence[Mapping[str, Any]]) -> tuple[list[int], int]:
+    """(how many runs are anomalous at each step of ω, how many have a distance)."""
+    found = counts_of(blocks, "omegas")
+    measured = sum(found.values())
+    below = accumulate(found.get(str(step), 0) for step in range(OMEGA_STEPS * OMEGA_MAXIMUM + 1))
+    return [measured - passed for passed in below], measured
 
 
 def counts_of(blocks: Sequence[Mapping[str, Any]], name: str) -> dict[str, int]:

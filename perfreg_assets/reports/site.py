@@ -409,7 +409,9 @@ class _Build:
             drifts={app: [line for _, line in known.get("drifts", ())] for app, known in head.apps.items()},
         )
         self._write_overview("index.html", render_index(facts))
-        self._write_overview("omega.html", render_omega_page(loading_lists.load_omega_overview(reader), head.blocks))
+        anomalous, measured = run_list.anomalous_at(head.blocks)
+        overall = loading_lists.load_omega_overview(reader, anomalous, measured)
+        self._write_overview("omega.html", render_omega_page(overall, head.blocks))
         head.overview = overview
         return drifted
 

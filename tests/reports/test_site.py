@@ -418,3 +418,39 @@ def test_a_page_that_cannot_be_written_leaves_nothing_beside_it(tmp_path, monkey
         files.write(tmp_path / "page.html", "after")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     assert (tmp_path / "page.html").read_text() == "before"
+
+
+def test_the_omega_page_counts_at_every_step_what_the_marts_count(sample_site):
+    warehouse, out = sample_site
+    payload = json.loads(re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))[1])
+    with warehouse.reading() as reader:
+        found = [
+            count
+            for (count,) in reader.rows(
+                "SELECT (SELECT count(*) FROM marts.run_verdicts WHERE is_current AND critical_omega > step / 40.0) "
+                "FROM range(201) AS steps(step) ORDER BY step"
+            )
+        ]
+        measured = reader.value("SELECT count(critical_omega) FROM marts.run_verdicts WHERE is_current")
+    assert payload["counts"] == found
+    assert payload["measured"] == measured > found[0] > found[-1]
+
+
+@pytest.mark.parametrize(
+    ("critical", "steps"),
+    [
+        (-1.0, 0),
+        (0.0, 0),
+        (1e-9, 1),
+        (0.025, 1),
+        (0.175, 7),
+        (0.0250000001, 2),
+        (1.7750000000000001, 72),
+        (5.0, 200),
+        (1e9, 201),
+    ],
+)
+def test_a_run_is_anomalous_at_the_steps_below_its_critical_omega(critical, steps):
+    below = [step for step in range(run_list.OMEGA_STEPS * run_list.OMEGA_MAXIMUM + 1) if step / 40 < critical]
+    counts, measured = run_list.anomalous_at([{"omegas": {run_list._steps(critical): 1}}])
+    assert (sum(counts), measured) == (len(below), 1) == (steps, 1)
