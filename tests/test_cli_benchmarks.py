@@ -265,3 +265,21 @@ def test_help_is_text_without_the_sources_indentation():
     words = run("run", "--help").stdout.partition("Example:")[0].partition("\n\n")[2]
     assert all("  " not in line.strip() for line in words.splitlines())
     assert not any(line.startswith("   ") for line in words.splitlines())
+
+
+def test_benchmarks_with_too_few_iterations_for_a_verdict_are_told_and_their_mean_is_judged(tmp_path):
+    for name, factor in (("a", 1.0), ("b", 30.0)):
+        raw = [[factor, 1.01 * factor, 1.02 * factor, 1.03 * factor, 1.04 * factor]]
+        results = [
+            {
+                "benchmark": f"com.rig.B{number}", "mode": "avgt", "forks": 1, "threads": 1,
+                "primaryMetric": {"score": raw[0][2], "scoreUnit": "ms/op", "rawData": raw}, "secondaryMetrics": {},
+            }
+            for number in range(20)
+        ]  # fmt: skip
+        (tmp_path / f"{name}.json").write_text(json.dumps(results), "utf-8")
+    result = run("compare", tmp_path / "a.json", tmp_path / "b.json", "--include-inadequate", "--format", "json")
+    assert {one["verdict"] for one in json.loads(result.stdout)["tests"]} == {"unknown"}
+    assert "20 benchmarks with too few iterations for a verdict: 6 on each side would do" in result.stderr
+    # All of them on the same side is no accident.
+    assert (json.loads(result.stdout)["overall"]["verdict"], result.exit_code) == ("slower", 3)

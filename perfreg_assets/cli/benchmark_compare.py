@@ -15,6 +15,7 @@ from perfreg_assets.cli.benchmarks import bench
 from perfreg_assets.cli.given import ANY_TEXT
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -52,12 +53,19 @@ def bench_compare(
         _show_comparison(found)
     if found.has_single_launches:
         terminal.note("one launch: noise between launches is not in the intervals, so they are too narrow")
+    count, needed = found.too_few
+    if count:
+        terminal.note(
+            f"{how_many(count, 'benchmark')} with too few iterations for a verdict: {needed} on each side would do, "
+            "two launches tell more"
+        )
     if found.is_slower:
         sys.exit(SOME_ANOMALOUS)
     if not found.is_judged:
         is_repeated = all(min(one.launches_a, one.launches_b) > 1 for one in found.tests)
         why = "the launches of a side are equal to the last digit" if is_repeated else "measure more than once"
-        terminal.note(f"nothing tells the noise: {why}")
+        if not count:
+            terminal.note(f"nothing tells the noise: {why}")
         sys.exit(NOTHING_JUDGED)
 
 

@@ -54,6 +54,7 @@ class Paired:
     Attributes:
         score_a, score_b: geometric means over the launches, in `unit`.
         p_holm: two-sided p of no change, corrected for the number of tests; `p_rank`: Mann and Whitney's, uncorrected.
+        has_too_few: iterations for a verdict: however far apart the sides were, the corrected p would be no alarm.
         is_implausible: its ratio is far from those of the others.
     """
 
@@ -70,6 +71,7 @@ class Paired:
     p_rank: float
     modified_z: float
     is_implausible: bool
+    has_too_few: bool
     verdict: Verdict
 
 
@@ -121,6 +123,13 @@ class Comparison:
     def is_judged(self) -> bool:
         """Whether there is noise known of anything."""
         return self.overall.verdict != "unknown" or any(one.verdict != "unknown" for one in self.tests)
+
+    @property
+    def too_few(self) -> tuple[int, int]:
+        """(tests with too few iterations for a verdict, how many on each side so many tests take); (0, 0) of none."""
+        count = sum(one.has_too_few for one in self.tests)
+        known = sum(not math.isnan(one.change.p_value) for one in self.tests)
+        return (count, statistics.iterations_needed(known, LEVEL)) if count else (0, 0)
 
     @property
     def has_single_launches(self) -> bool:
@@ -197,7 +206,9 @@ def _why_not(one: Entry, other: Entry | None) -> str | None:
 def _tests(pairs: Sequence[tuple[Entry, Entry]], change_minimum: float) -> list[Paired]:
     random = np.random.default_rng(0)
     changes = [_change(one, other, random) for one, other in pairs]
-    p_holm = statistics.holm(np.array([change.p_value for change in changes]))
+    p_values = np.array([change.p_value for change in changes])
+    p_holm = statistics.holm(p_values)
+    least = statistics.holm(np.where(np.isnan(p_values), np.nan, [change.least_p for change in changes]))
     p_rank = statistics.rank_p_values(
         [_observed(one, one, other) for one, other in pairs], [_observed(other, one, other) for one, other in pairs]
     )
@@ -218,7 +229,8 @@ def _tests(pairs: Sequence[tuple[Entry, Entry]], change_minimum: float) -> list[
             p_rank=float(p_rank[place]),
             modified_z=float(distances[place]),
             is_implausible=bool(far[place]),
-            verdict=_verdict(change.log_ratio, float(p_holm[place]), change_minimum),
+            has_too_few=bool(least[place] > LEVEL),
+            verdict=_verdict(change.log_ratio, float(p_holm[place]), float(least[place]), change_minimum),
         )
         for place, ((one, other), change) in enumerate(zip(pairs, changes, strict=True))
     ]
@@ -261,12 +273,12 @@ def _mean(area: str | None, tests: Sequence[Paired], weights: Floats, change_min
         pairs=len(tests),
         mean_a=math.exp(float(np.sum(weights * logs_a))) if is_one_unit else None,
         mean_b=math.exp(float(np.sum(weights * logs_b))) if is_one_unit else None,
-        verdict=_verdict(change.log_ratio, change.p_value, change_minimum),
+        verdict=_verdict(change.log_ratio, change.p_value, change.least_p, change_minimum),
     )
 
 
-def _verdict(log_ratio: float, p_value: float, change_minimum: float) -> Verdict:
-    if math.isnan(p_value):
+def _verdict(log_ratio: float, p_value: float, least_p: float, change_minimum: float) -> Verdict:
+    if math.isnan(p_value) or least_p > LEVEL:
         return "unknown"
     if p_value > LEVEL or abs(log_ratio) < math.log1p(change_minimum):
         return "no change"

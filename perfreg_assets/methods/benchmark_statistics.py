@@ -11,6 +11,7 @@ Differences are logarithms of speed: above 0 the second side is quicker.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ class Change:
         p_value: two-sided, of no change; NaN likewise.
         terms: (t,) contributions to the variance, with `degrees` (t,) of freedom.
         draws: (DRAWS,) of the bootstrap; empty where it was not needed.
+        least_p: no p is below it of so few iterations, however far apart the sides are.
     """
 
     log_ratio: float
@@ -55,6 +57,7 @@ class Change:
     terms: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     degrees: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     draws: Floats = field(default_factory=lambda: _NO_DRAWS, repr=False)
+    least_p: float = 0.0
 
 
 def log_mean(scores: Floats) -> float:
@@ -110,7 +113,18 @@ def of_iterations(a: Floats, b: Floats, sign: int, random: np.random.Generator) 
     drawn_a = np.log(np.median(random.choice(a, (DRAWS, len(a))), axis=1))
     drawn_b = np.log(np.median(random.choice(b, (DRAWS, len(b))), axis=1))
     p_value = float(stats.mannwhitneyu(a, b).pvalue)
-    return _drawn(difference, sign * (drawn_b - drawn_a), p_value)
+    return _drawn(difference, sign * (drawn_b - drawn_a), p_value, least_p(len(a), len(b)))
+
+
+def least_p(a: int, b: int) -> float:
+    """Mann and Whitney's p, two-sided, of `a` and `b` values of which one side's are all above the other's: two orders
+    of the binomial(a + b, a) that are as likely where nothing differs."""
+    return 2 / math.comb(a + b, a)
+
+
+def iterations_needed(tests: int, level: float) -> int:
+    """Of how many iterations on each side so many tests can show at all, after Holm's correction, that they differ."""
+    return next(count for count in itertools.count(2) if least_p(count, count) * tests <= level)
 
 
 def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
@@ -128,7 +142,9 @@ def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
         drawn = sum((weight * one.draws for one, weight in zip(changes, weights, strict=True)), np.zeros(DRAWS))
         below = (1 + float(np.sum(drawn <= 0))) / (1 + DRAWS)
         above = (1 + float(np.sum(drawn >= 0))) / (1 + DRAWS)
-        return _drawn(difference, drawn, min(1.0, 2 * min(below, above)))
+        # As of one test, of several at once: each of them on the same side.
+        together = 2 * math.prod(one.least_p / 2 for one, weight in zip(changes, weights, strict=True) if weight)
+        return _drawn(difference, drawn, min(1.0, 2 * min(below, above)), together)
     terms = np.concatenate([weight**2 * one.terms for one, weight in zip(changes, weights, strict=True)])
     whole = welch(difference, terms, np.concatenate([one.degrees for one in changes]))
     if "iterations" not in bases:
@@ -196,9 +212,9 @@ def welch(difference: float, terms: Floats, degrees: Floats) -> Change:
     return Change(difference, difference - reach, difference + reach, p_value, "launches", terms, degrees)
 
 
-def _drawn(difference: float, draws: Floats, p_value: float) -> Change:
+def _drawn(difference: float, draws: Floats, p_value: float, least: float) -> Change:
     low, high = (float(one) for one in np.quantile(draws, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]))
     return Change(
         difference, low, high, p_value, "iterations",
-        np.array([float(np.var(draws, ddof=1))]), np.array([float(DRAWS)]), draws,
+        np.array([float(np.var(draws, ddof=1))]), np.array([float(DRAWS)]), draws, least,
     )  # fmt: skip

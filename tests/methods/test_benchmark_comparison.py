@@ -153,3 +153,37 @@ def test_order_of_the_entries_does_not_matter():
             for values in ([1, 2, 3], [1.1, 2.5, 2]))  # fmt: skip
     one, other = compare(a, b, change_minimum=0.05), compare(a[::-1], b[::-1], change_minimum=0.05)
     assert [replace(each, change=None) for each in one.tests] == [replace(each, change=None) for each in other.tests]
+
+
+@pytest.mark.parametrize(("tests", "iterations"), [(1, 3), (3, 4), (20, 5), (60, 6)])
+def test_what_so_few_iterations_cannot_show_however_far_apart_is_unknown_and_no_change_of_none(tests, iterations):
+    """Mann and Whitney's smallest p, after Holm's correction, is above the level: no p would be an alarm."""
+
+    def beside(count, factor):
+        random = np.random.default_rng(count)
+        first = [entry(f"t{i}", 1.0, iterations=random.uniform(1, 1.1, count)) for i in range(tests)]
+        second = [entry(f"t{i}", factor, iterations=factor * random.uniform(1, 1.1, count)) for i in range(tests)]
+        return compare(first, second, change_minimum=0.05)
+
+    for factor in (30.0, 1.0):
+        few = beside(iterations, factor)
+        assert {one.verdict for one in few.tests} == {"unknown"}
+        assert few.too_few == (tests, iterations + 1)
+    enough = beside(iterations + 1, 1 / 30)
+    assert enough.too_few == (0, 0)
+    assert {one.verdict for one in enough.tests} == {"slower"}
+
+
+def test_two_iterations_alone_are_no_mean_either_and_those_of_many_tests_are():
+    def beside(tests):
+        sides = [[entry(f"t{i}", s, iterations=[s, 1.01 * s]) for i in range(tests)] for s in (1.0, 0.5)]
+        return compare(*sides, change_minimum=0.05)
+
+    assert (beside(1).overall.verdict, beside(1).is_slower, beside(1).is_judged) == ("unknown", False, False)
+    # Six times of six on the same side.
+    assert beside(6).overall.verdict == "slower"
+
+
+def test_launches_need_no_such_number():
+    found = compare([entry("a", 1.0, 1.01)], [entry("a", 0.5, 0.505)], change_minimum=0.05)
+    assert (found.tests[0].verdict, found.too_few) == ("slower", (0, 0))

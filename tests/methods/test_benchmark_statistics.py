@@ -81,6 +81,18 @@ def test_one_launch_is_drawn_from_and_one_iteration_tells_no_noise():
     assert math.isnan(alone.low)
 
 
+@given(st.integers(2, 8), st.integers(2, 8))
+def test_the_least_p_is_that_of_sides_that_do_not_overlap(a, b):
+    apart = stats.mannwhitneyu(np.arange(a), 100 + np.arange(b), method="exact").pvalue
+    assert statistics.least_p(a, b) == pytest.approx(apart)
+
+
+@pytest.mark.parametrize("tests", [1, 2, 10, 100])
+def test_so_many_iterations_are_needed_and_one_less_is_too_few(tests):
+    needed = statistics.iterations_needed(tests, 0.05)
+    assert statistics.least_p(needed, needed) * tests <= 0.05 < statistics.least_p(needed - 1, needed - 1) * tests
+
+
 # ---- means ---------------------------------------------------------------------------------------
 def test_a_mean_is_the_weighted_sum_of_independent_parts():
     random = np.random.default_rng(3)
