@@ -266,6 +266,10 @@ class Reason(StrEnum):
     )
     BACKUP_UNREADABLE = "backup_unreadable", "It is no whole backup; take another one."
     BACKUP_NOT_A_FILE = "backup_not_a_file", "A backup takes the place of regular files only; name another file."
+    BACKUP_REPLACES_OTHER = (
+        "backup_replaces_other",
+        "A backup takes the place of an earlier one, and of no other file; name another file, or move that one away.",
+    )
     WAREHOUSE_LOST = (
         "warehouse_lost",
         "Restore the warehouse from a backup; or move both files away to begin anew.",

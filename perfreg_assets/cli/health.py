@@ -64,8 +64,12 @@ def tidy(settings: Settings) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.tidying import tidy as tidy_up
 
-    done = tidy_up(Warehouse.of(settings))
-    terminal.say(f"{done.joined} files joined, {done.deleted} deleted, {done.waiting} to be deleted later")
+    warehouse = Warehouse.of(settings)
+    if not warehouse.path.exists():
+        with warehouse.reading():  # says that there is none, and how to make one
+            pass
+    done = tidy_up(warehouse)
+    terminal.say(f"{how_many(done.joined, 'file')} joined, {done.deleted} deleted, {done.waiting} to be deleted later")
     if done.missing:
         terminal.fail(
             f"{len(done.missing)} files that the warehouse names are not in its data folder, such as "

@@ -45,7 +45,8 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
 
     Raises:
         Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the warehouse names is not there;
-            BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, …; FOLDER_UNWRITABLE.
+            BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, …; BACKUP_REPLACES_OTHER: a file that is no
+            backup; FOLDER_UNWRITABLE.
         OSError: the target cannot be written.
     """
     if not warehouse.published.is_file():
@@ -81,12 +82,25 @@ def _place_of(target: Path) -> Path:
     """Where the backup will lie: renaming to a link or a device would put the file in its place.
 
     Raises:
-        Rejected: BACKUP_NOT_A_FILE.
+        Rejected: BACKUP_NOT_A_FILE, BACKUP_REPLACES_OTHER.
         OSError: its links lead in a circle.
     """
     if target.exists() and not target.is_file():  # before it is resolved: /dev/stdout leads to no path
         raise Rejected(Reason.BACKUP_NOT_A_FILE, f"{target} is there and no regular file")
-    return resolved(target)
+    place = resolved(target)
+    if place.is_file() and place.stat().st_size and not _is_backup(place):
+        raise Rejected(Reason.BACKUP_REPLACES_OTHER, f"{target} is there and no backup")
+    return place
+
+
+def _is_backup(file: Path) -> bool:
+    """Whether it begins as one."""
+    try:
+        with tarfile.open(file, "r:") as archive:
+            first = archive.next()
+    except tarfile.TarError:
+        return False
+    return first is not None and first.name == _DATABASE
 
 
 def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -> Backup:

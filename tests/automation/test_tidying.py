@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
 
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.tidying import nightly_tidying, tidy_data_folder
+from perfreg_assets.cli import main
 from perfreg_assets.definitions import build_defs
+from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import tidying
 from perfreg_assets.warehouse.connection import Warehouse
@@ -35,6 +38,13 @@ def test_it_tidies_the_project_s_warehouse(settings, monkeypatch):
 def test_before_the_first_run_there_is_nothing_to_tidy(settings):
     assert run(settings).success
     assert not settings.warehouse.exists()
+
+
+def test_nor_does_the_command_make_a_warehouse(settings):
+    told = CliRunner().invoke(main, ["tidy", "--warehouse", str(settings.warehouse)])
+    assert told.exit_code == 1
+    assert Reason.WAREHOUSE_MISSING.sentence in told.stderr
+    assert list(settings.warehouse.parent.iterdir()) == []
 
 
 def test_missing_files_fail_the_run_and_are_named(settings, monkeypatch):

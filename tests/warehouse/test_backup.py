@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,6 +83,33 @@ def test_what_is_no_regular_file_is_not_replaced(sample, tmp_path, is_linked):
     assert str(target) in str(caught.value)
     assert pipe.is_fifo()
     assert set(tmp_path.iterdir()) == {pipe, target}
+
+
+@pytest.mark.parametrize("what", ["text", "tar of other files", "the warehouse", "its published file"])
+def test_a_file_that_is_no_backup_is_not_replaced(sample, tmp_path, what):
+    own = Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5)
+    shutil.copyfile(sample.path, own.path)
+    shutil.copyfile(sample.published, own.published)
+    shutil.copytree(sample.data.root, own.data.root)
+    target = {"the warehouse": own.path, "its published file": own.published}.get(what, tmp_path / "mine")
+    if what == "text":
+        target.write_text("notes of a year", "utf-8")
+    elif what == "tar of other files":
+        with tarfile.open(target, "w") as archive:
+            archive.add(sample.path, "photos/perfreg.duckdb")
+    before = target.read_bytes()
+    with pytest.raises(Rejected) as caught:
+        backup(own, target)
+    assert caught.value.reason is Reason.BACKUP_REPLACES_OTHER
+    assert str(target) in str(caught.value)
+    assert target.read_bytes() == before
+
+
+def test_an_empty_file_and_an_earlier_backup_are_replaced(sample, tmp_path):
+    target = tmp_path / "perfreg.tar"
+    target.touch()
+    for _ in range(2):
+        assert backup(sample, target).file_bytes == target.stat().st_size > 0
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(sample, tmp_path, monkeypatch):
