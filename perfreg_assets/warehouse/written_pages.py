@@ -9,6 +9,7 @@ files are compared. Call all of it under the writers' lock.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -23,7 +24,8 @@ from perfreg_assets.warehouse.kept_instances import NAME
 from perfreg_assets.warehouse.literals import literal
 
 PAGE_BYTES = 4096
-"""DuckDB's headers are three of these, its blocks begin after them."""
+"""DuckDB's headers have one each, its blocks begin after them."""
+_HEADERS = 3
 
 Stamp = tuple[int, int, int]
 """Inode, bytes and time of the last change: equal for a file that nobody wrote to."""
@@ -116,10 +118,13 @@ def _place(path: Path) -> Path:
     return path.with_name(f"{path.name}.written")
 
 
-def _identity(path: Path) -> list[int]:
-    """With the time of the last change of status, which nobody can set."""
+def _identity(path: Path) -> list[int | str]:
+    """With the time of the last change of status, which nobody can set, and a hash of DuckDB's headers, of which every
+    write that counts changes one: not all file systems tell times of less than a second."""
     found = path.stat()
-    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    with path.open("rb") as file:
+        headers = hashlib.sha256(file.read(_HEADERS * PAGE_BYTES)).hexdigest()
+    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, headers]
 
 
 def _maker() -> str:
@@ -165,7 +170,7 @@ class Opened:
             self.connection.close()
         if self._known is None:
             return
-        if spans is None or stamp(self._path) != seen:
+        if spans is None or seen is None or stamp(self._path) != seen:
             forget(self._path)
         elif spans:
             note(self._path, self._known.later(spans))

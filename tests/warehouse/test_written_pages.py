@@ -217,6 +217,15 @@ def test_what_the_log_of_writes_leaves_out_is_found_and_told(large, compared, mo
     assert _are_equal(large)
 
 
+def test_of_a_file_that_is_taken_away_while_it_is_open_nothing_is_noted(large) -> None:
+    opened = large._open()
+    opened.connection.execute("CREATE TABLE core.another AS SELECT 1 AS n")
+    opened.connection.execute("CHECKPOINT")
+    large.path.unlink()
+    opened.close()
+    assert not large.path.with_name(f"{large.path.name}.written").exists()
+
+
 def test_a_name_that_the_log_cannot_spell_is_compared_as_a_whole(new_warehouse: Warehouse, compared) -> None:
     warehouse = Warehouse(new_warehouse.path.with_name('a"b.duckdb'), lock_timeout_s=5)
     for i in range(4):
