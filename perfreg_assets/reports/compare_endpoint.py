@@ -9,10 +9,11 @@ import threading
 from collections.abc import Callable, Mapping
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports.list_endpoint import LONGEST_TEXT
+from perfreg_assets.reports.refusals import refusal
 
 Compare = Callable[[str, str, str | None], str]
 """(A, B, app or None) → the page as HTML text; raises Rejected. A and B are runs or versions of the warehouse."""
@@ -27,12 +28,12 @@ def compare_route(compare: Compare) -> Callable[[Request], Response]:
         try:
             a, b, app = parse(dict(request.query_params))
         except ValueError as error:
-            return PlainTextResponse(f"{error}\n", 400)
+            return refusal(request, str(error), 400)
         try:
             with free:
                 return HTMLResponse(compare(a, b, app).encode("utf-8", "replace"))
         except Rejected as rejected:
-            return PlainTextResponse(f"{rejected}\n", 404 if rejected.reason in _UNKNOWN else 409)
+            return refusal(request, str(rejected), 404 if rejected.reason in _UNKNOWN else 409)
 
     return answer
 

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp
 
 from perfreg_assets.bundled import docs_site
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports import refusals
 from perfreg_assets.reports.change_guard import TOKEN_HEADER, ChangeGuard, OwnPages, token_of
 from perfreg_assets.reports.compare_endpoint import Compare, compare_route
 from perfreg_assets.reports.docs_route import docs_routes
@@ -61,9 +62,6 @@ _REDUCED_POLICY = (
 _NEEDS_TOKEN = (
     "What changes something needs the token: open the address that perfreg serve printed, or send the header "
     f"{TOKEN_HEADER} with the content of the file `token` in perfreg's home (.perfreg)."
-)
-_NO_SITE = (
-    "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again.\n"
 )
 
 
@@ -194,7 +192,7 @@ def create_app(
 
     def not_found(request: Request, _error: Exception) -> Response:
         is_start = request.url.path in ("/", "/index.html") and not (reports_dir / "index.html").is_file()
-        return PlainTextResponse(_NO_SITE if is_start else "Not found.\n", 404)
+        return refusals.refusal(request, refusals.NO_SITE if is_start else refusals.missing(request.url.path), 404)
 
     def to_ui(_request: Request) -> Response:
         return RedirectResponse("/perfetto/", 308)

@@ -286,6 +286,35 @@ def test_without_a_site_the_start_page_says_what_to_do(tmp_path):
     assert b"perfreg ingest" in body
 
 
+_BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/runs/notes-9999.html", "no page of this run"),
+        ("/versions/none.html", "no page of this version"),
+        ("/nothing-here", "nothing at this address"),
+        ("/runs/<b>.html", "no page of this run"),
+        ("/compare?a=notes-0010&b=notes-9999", "notes-9999"),
+        ("/compare?a=%3Cscript%3E&b=notes-0016", "&lt;script&gt;"),
+        ("/compare", "two different runs or versions"),
+    ],
+)
+def test_a_browser_is_shown_a_page_with_the_way_on_and_a_program_a_line(lists, path, told):
+    status, headers, body = lists.site.ask(path, accept=_BROWSER)
+    assert status in (400, 404)
+    assert headers["content-type"].startswith("text/html")
+    page = body.decode()
+    assert told in page
+    assert 'href="/index.html"' in page
+    assert "<script>" not in page
+    assert "<b>" not in page
+    status, headers, body = lists.site.ask(path)
+    assert headers["content-type"] == "text/plain; charset=utf-8"
+    assert body.count(b"\n") == 1
+
+
 def test_a_taken_port_is_one_clear_sentence(tmp_path):
     with open_socket(0) as listener, pytest.raises(Rejected) as caught:
         serve(Settings(home=tmp_path), listener.getsockname()[1])
