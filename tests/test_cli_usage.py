@@ -18,6 +18,19 @@ WRONG = {
     ("review", "a", "--status", "no"): "perfreg: Invalid value for '--status': 'no' is not one of 'confirmed', "
     "'rejected', 'accepted'. See perfreg review --help",
     ("review",): "perfreg: Missing argument 'RUN_ID'. See perfreg review --help",
+    (
+        "settings",
+        "set",
+        "omega=0.5",
+        "x",
+    ): "perfreg: Invalid value for 'NAME': name and value are two words: omega 0.5. See perfreg settings set --help",
+    (
+        "settings",
+        "set",
+        "Omga",
+        "2",
+    ): "perfreg: Invalid value for 'NAME': 'Omga' is no setting that a warehouse keeps (did you "
+    "mean omega?); `perfreg settings list` names them. See perfreg settings set --help",
     ("verdicts", "--by"): "perfreg: Option '--by' requires an argument.",
 }
 

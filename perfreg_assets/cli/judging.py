@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from perfreg_assets.cli.root import command, main
 from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages
 from perfreg_assets.detection import detector_names
 from perfreg_assets.how_many import how_many
+from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.settings import Settings
 
 
@@ -110,8 +112,24 @@ def settings_list(settings: Settings, form: str) -> None:
         )
 
 
+class _KeptSetting(click.ParamType[str]):
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        known = Settings.kept_names()
+        name, is_pair, rest = str(value).partition("=")
+        if value in known:
+            return str(value)
+        if is_pair and name.strip() in known:
+            self.fail(f"name and value are two words: {name.strip()} {rest.strip()}", param, ctx)
+        near = did_you_mean(name.strip().lower(), known)
+        self.fail(
+            f"{value!r} is no setting that a warehouse keeps{near}; `perfreg settings list` names them", param, ctx
+        )
+
+
 @command("set", example='perfreg settings set omega 0.5 --note "fewer misses"', group=settings_group)
-@click.argument("name", type=click.Choice(Settings.kept_names()), metavar="NAME")
+@click.argument("name", type=_KeptSetting(), metavar="NAME")
 @click.argument("value", type=ANY_TEXT)
 @click.option("--note", type=ANY_TEXT, help="Why; kept with the change.")
 @click.option("--who", default=whoever_asks, help="Who; kept with the change. Default: the user who asks.")
