@@ -184,7 +184,8 @@ class _CompilationNotice:
         if self._is_announced:
             if self._is_terminal:
                 sys.stderr.write("\r\x1b[K")
-            self._line(f"perfreg: compiled {self._done} functions in {self._seconds:.1f} s")
+            functions = "function" if self._done == 1 else "functions"
+            self._line(f"perfreg: compiled {self._done} {functions} in {self._seconds:.1f} s")
 
     def _line(self, text: str) -> None:
         if self._write is not None:
