@@ -129,7 +129,7 @@ def test_a_log_gets_whole_lines():
     with jit.compilation_notice(lines.append):
         numba.njit(lambda x: x + 1)(1)
     assert len(lines) == 2
-    assert lines[1].startswith("perfreg: compiled 1 functions in ")
+    assert lines[1].startswith("perfreg: compiled 1 function in ")
     with jit.compilation_notice(lines.append):
         pass
     numba.njit(lambda x: x + 2)(1)
