@@ -60,8 +60,11 @@ _SOURCES: dict[str, _Source] = {
         "rows.run_no, rows.is_complete, rows.is_trace_gone, rows.reduced_sha256, rows.checked_at",
         "checked_at",
     ),
-    # Samples and distances by the moment of writing alone: each column more is a tenth of the whole scan.
-    "time_series": _Source("core.time_series", "rows.run_no, rows.series, rows.extracted_at", "extracted_at"),
+    # Samples and distances by the moment of writing and whether they are there: to read what they are is the most of
+    # a scan.
+    "time_series": _Source(
+        "core.time_series", "rows.run_no, rows.series, rows.is_missing, rows.extracted_at", "extracted_at"
+    ),
     "thread_times": _Source("core.thread_times", "rows.run_no, rows.extracted_at", "extracted_at"),
     "slice_uses": _Source("core.slice_uses", "rows.run_no, rows.extracted_at", "extracted_at"),
     "energies": _Source("core.energy_runs", "rows.run_no, rows.is_outdated, rows.extracted_at", "extracted_at"),
