@@ -192,6 +192,12 @@ class _Connection:
                 reached(name)
 
 
+def _watched(opened: Any) -> Any:
+    """A warehouse's file as it was opened for writing, whose transactions are watched."""
+    opened.connection = _Connection(opened.connection)
+    return opened
+
+
 def _wrapped(function: Callable[..., Any], name: str, when: str) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*arguments: Any, **named: Any) -> Any:
@@ -214,7 +220,7 @@ def _wrap(module: ModuleType) -> None:
         setattr(holder, last, _wrapped(getattr(holder, last), name, when))
     if module.__name__ == _CONNECTION:
         opening = module.Warehouse._open
-        module.Warehouse._open = lambda self, **named: _Connection(opening(self, **named))  # type: ignore[attr-defined]
+        module.Warehouse._open = lambda self: _watched(opening(self))  # type: ignore[attr-defined]
 
 
 class _Wrapping(Loader):
