@@ -384,6 +384,9 @@ class Warehouse:
                     raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from error
                 time.sleep(_OPEN_PAUSE_S)
             except duckdb.Error as error:
+                if "already attached" in str(error):  # by a connection of this process that is none of ours
+                    detail = f"{self.path} is open in this process; open {self.published} instead"
+                    raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from error
                 raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
         opened.connection.execute("SET TimeZone = 'UTC'")
         allow_attaching(opened.connection, self.published)

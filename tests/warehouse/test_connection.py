@@ -127,6 +127,16 @@ def test_waiting_in_vain_names_the_holder(warehouse: Warehouse) -> None:
     note(warehouse, "two")
 
 
+def test_a_file_that_this_process_has_open_otherwise_is_in_use_and_not_unreadable(warehouse):
+    with duckdb.connect(str(warehouse.path)):
+        with pytest.raises(Rejected) as caught, warehouse.writing():
+            pass
+        assert caught.value.reason is Reason.WAREHOUSE_LOCKED
+        assert str(warehouse.published) in str(caught.value)
+    note(warehouse, "afterwards")
+    assert notes(warehouse) == ["afterwards"]
+
+
 def test_a_killed_holder_leaves_no_lock(warehouse: Warehouse) -> None:
     note(warehouse, "one")
     holder = _in_other_process(HOLD_LOCK, warehouse.path)
