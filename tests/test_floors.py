@@ -20,6 +20,7 @@ FLOORS = (
         "catalogue",
         "detection",
         "figures",
+        "file_stamps",
         "how_many",
         "near_names",
         "objects",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from pathlib import Path
 
 from perfreg_assets.detection import detectors
+from perfreg_assets.file_stamps import stamp
 from perfreg_assets.model import benchmarks, freshness
 from perfreg_assets.model.benchmarks import DueBenchmark
 from perfreg_assets.model.freshness import Due, Stage
@@ -137,16 +137,8 @@ def witness(settings: Settings) -> str:
         settings.reports_dir / energy_site.PAGE,
         *(settings.reports_dir / page for page in site.OVERVIEW_PAGES),
     )
-    facts = (settings, detectors(), _code(), [_stamp(place) for place in places])
+    facts = (settings, detectors(), _code(), [stamp(place) for place in places])
     return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _stamp(place: Path) -> tuple[int, int, int] | None:
-    try:
-        found = place.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @cache

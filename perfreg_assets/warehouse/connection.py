@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings, published_beside
 from perfreg_assets.warehouse import data_folder, migrations, recovering
@@ -32,7 +33,7 @@ from perfreg_assets.warehouse.holding import HELD, Holding
 from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance, allow_attaching
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
-from perfreg_assets.warehouse.written_pages import Opened, Stamp, stamp
+from perfreg_assets.warehouse.written_pages import Opened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -373,21 +374,16 @@ class Warehouse:
             try:
                 opened = Opened(self.path, _WRITER_CONFIG)
                 break
-            except duckdb.IOException as error:
-                if "lock" not in str(error).lower():
+            except duckdb.Error as error:
+                if not _is_in_use(error):
                     raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
                 if time.monotonic() >= deadline:
                     detail = (
-                        f"{self.path} is open in another program ({_first_line(error)}); "
+                        f"{self.path} is open in another program or connection ({_first_line(error)}); "
                         f"let it open {self.published} instead"
                     )
                     raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from error
                 time.sleep(_OPEN_PAUSE_S)
-            except duckdb.Error as error:
-                if "already attached" in str(error):  # by a connection of this process that is none of ours
-                    detail = f"{self.path} is open in this process; open {self.published} instead"
-                    raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from error
-                raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
         opened.connection.execute("SET TimeZone = 'UTC'")
         allow_attaching(opened.connection, self.published)
         _shut_in(opened.connection, self.data)
@@ -451,6 +447,12 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, data: DataFolder) -> None:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0].strip() if str(error).strip() else type(error).__name__
+
+
+def _is_in_use(error: duckdb.Error) -> bool:
+    """By another process, or by a connection of this one that is none of ours."""
+    text = str(error).lower()
+    return (isinstance(error, duckdb.IOException) and "lock" in text) or "already attached" in text
 
 
 def _is_disk_full(error: duckdb.Error) -> bool:

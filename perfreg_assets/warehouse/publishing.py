@@ -23,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
+from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import written_pages
 from perfreg_assets.warehouse.data_folder import sync_directory
-from perfreg_assets.warehouse.written_pages import PAGE_BYTES, Record, Span, Stamp
+from perfreg_assets.warehouse.written_pages import PAGE_BYTES, Record, Span
 
 _LOG = logging.getLogger(__name__)
 _FICLONE = 0x40049409  # Linux ioctl: share the blocks (btrfs, xfs); instant whatever the size
@@ -118,8 +119,8 @@ def _refresh(spare: Path, part: Path, source: Path, known: Record | None) -> boo
         with _alone(descriptor) as is_alone:
             if not is_alone:
                 return False
-            stamp = written_pages.stamp(descriptor)
-            written = known.since.get(stamp) if known and stamp else None
+            seen = stamp(descriptor)
+            written = known.since.get(seen) if known and seen else None
             _rename(spare, part)
             sync_directory(part.parent)  # or a loss of power could bring back the name of a file that was changed
             with source.open("rb") as reading:
@@ -167,7 +168,7 @@ def _probe(size: int, compared_to: int) -> Span:
 def _note(source: Path, target: Path, spare: Path, known: Record | None) -> None:
     """Keeps what is known of the files as they are now: the target is equal to the source, the spare was before."""
     size = source.stat().st_size
-    published, former = written_pages.stamp(target), written_pages.stamp(spare)
+    published, former = stamp(target), stamp(spare)
     since: dict[Stamp, tuple[Span, ...]] = {}
     if known is not None and former is not None and former in known.since:
         since[former] = known.since[former]

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import duckdb
 
+from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.warehouse.kept_instances import NAME
 from perfreg_assets.warehouse.literals import literal
 
@@ -27,24 +28,12 @@ PAGE_BYTES = 4096
 """DuckDB's headers have one each, its blocks begin after them."""
 _HEADERS = 3
 
-Stamp = tuple[int, int, int]
-"""Inode, bytes and time of the last change: equal for a file that nobody wrote to."""
-
 Span = tuple[int, int]
 """Of bytes, from the first to the one behind the last; whole pages."""
 
 _MOST_SPANS = 1 << 14  # of a file that was written all over it is quicker to compare all
 _TICK_NS = 20_000_000  # of the clock by which Linux notes times of files: 1 to 10 ms
 _WRITTEN = "SELECT pos, bytes FROM duckdb_logs_parsed('FileSystem') WHERE op = 'WRITE' AND path = ?"
-
-
-def stamp(file: Path | int) -> Stamp | None:
-    """What the file system says of a file, or of an open one's descriptor; None where there is none."""
-    try:
-        found = os.stat(file)
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @dataclass(frozen=True)
@@ -151,7 +140,8 @@ class Opened:
         self._known = known(path)
         self.connection = duckdb.connect(config=dict(config))
         try:
-            self.connection.execute("CALL enable_logging('FileSystem', storage = 'memory')")
+            if self._known is not None:
+                self.connection.execute("CALL enable_logging('FileSystem', storage = 'memory')")
             self.connection.execute(f"ATTACH {literal(str(path))} AS {NAME}")
             self.connection.execute(f"USE {NAME}")
             # What is committed stays in the log until it is published: whole blocks are written, whatever changed

@@ -129,7 +129,7 @@ def test_waiting_in_vain_names_the_holder(warehouse: Warehouse) -> None:
 
 def test_a_file_that_this_process_has_open_otherwise_is_in_use_and_not_unreadable(warehouse):
     with duckdb.connect(str(warehouse.path)):
-        with pytest.raises(Rejected) as caught, warehouse.writing():
+        with pytest.raises(Rejected) as caught, Warehouse(warehouse.path, lock_timeout_s=0.2).writing():
             pass
         assert caught.value.reason is Reason.WAREHOUSE_LOCKED
         assert str(warehouse.published) in str(caught.value)

@@ -203,15 +203,13 @@ def test_what_the_log_of_writes_leaves_out_is_found_and_told(large, compared, mo
     def all_but_blocks(self):
         return [(start, end) for start, end in spans(self) if start < 3 * PAGE_BYTES]
 
-    monkeypatch.setattr(publishing, "_PROBED_BYTES", large.path.stat().st_size // 3 + PAGE_BYTES)
-    monkeypatch.setattr(written_pages.Opened, "_spans", all_but_blocks)
-    with caplog.at_level(logging.WARNING):
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
+        patched.setattr(publishing, "_PROBED_BYTES", large.path.stat().st_size // 3 + PAGE_BYTES)
+        patched.setattr(written_pages.Opened, "_spans", all_but_blocks)
         for i in range(4):
             _note(large, str(i))
     assert "more was written than is known" in caplog.text
     assert large.path.stat().st_size in compared
-    monkeypatch.undo()
-    monkeypatch.setattr(publishing, "_clone", lambda source, part: False)
     _by_another_program(large)
     _note(large, "last")
     assert _are_equal(large)
