@@ -363,12 +363,20 @@ def _overview(reader: Reader, out: Path) -> Iterator[str]:
         if told not in sums:
             yield f"index: {told} in the marts, {sums} on the page"
     yield from _listed(reader, out)
-    payload = json.loads(re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))[1])  # type: ignore[index]
+    payload = omega_payload(out)
     if payload["measured"]:
         omega = float(reader.value("SELECT \"value\" FROM marts.settings WHERE is_current AND name = 'omega'"))
         found = reader.value("SELECT count(*) FROM marts.run_verdicts WHERE is_current AND critical_omega > ?", [omega])
         if payload["counts"][round(omega * payload["steps"])] != found:
             yield f"ω page: {payload['counts'][round(omega * payload['steps'])]} anomalous runs, {found} in the marts"
+
+
+def omega_payload(out: Path) -> dict[str, Any]:
+    """What the ω page hands its script."""
+    found = re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))
+    assert found is not None
+    payload: dict[str, Any] = json.loads(found[1])
+    return payload
 
 
 def _listed(reader: Reader, out: Path) -> Iterator[str]:

@@ -61,12 +61,13 @@ def bench_compare(
         )
     if found.is_slower:
         sys.exit(SOME_ANOMALOUS)
-    if not found.is_judged:
+    if found.is_judged:
+        return
+    if not count:
         is_repeated = all(min(one.launches_a, one.launches_b) > 1 for one in found.tests)
         why = "the launches of a side are equal to the last digit" if is_repeated else "measure more than once"
-        if not count:
-            terminal.note(f"nothing tells the noise: {why}")
-        sys.exit(NOTHING_JUDGED)
+        terminal.note(f"nothing tells the noise: {why}")
+    sys.exit(NOTHING_JUDGED)
 
 
 def _sides(

@@ -62,13 +62,11 @@ def tidy(settings: Settings) -> None:
 
     `perfreg ui` does it every night."""
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_warehouse
     from perfreg_assets.warehouse.tidying import tidy as tidy_up
 
-    warehouse = Warehouse.of(settings)
-    if not warehouse.path.exists():
-        with warehouse.reading():  # says that there is none, and how to make one
-            pass
-    done = tidy_up(warehouse)
+    require_warehouse(settings)
+    done = tidy_up(Warehouse.of(settings))
     terminal.say(f"{how_many(done.joined, 'file')} joined, {done.deleted} deleted, {done.waiting} to be deleted later")
     if done.missing:
         terminal.fail(

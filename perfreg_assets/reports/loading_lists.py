@@ -393,7 +393,7 @@ ORDER BY detector, omega
 """
 
 
-def load_omega_overview(reader: Reader, anomalous: Sequence[int] = (), measured: int = 0) -> OmegaOverview:
+def load_omega_overview(reader: Reader, anomalous: Sequence[int], measured: int) -> OmegaOverview:
     """All that the ω page shows at once.
 
     Args:

@@ -7,7 +7,6 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from perfreg_assets.reports.templating import render
 
-NO_SITE = "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again."
 _NO_PAGE = {
     "runs": "There is no page of this run: its id is not known here, or its page waits to be written. `perfreg status` "
     "shows what is due, `perfreg catch-up` writes it.",

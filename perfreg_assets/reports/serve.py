@@ -63,6 +63,9 @@ _NEEDS_TOKEN = (
     "What changes something needs the token: open the address that perfreg serve printed, or send the header "
     f"{TOKEN_HEADER} with the content of the file `token` in perfreg's home (.perfreg)."
 )
+_NO_SITE = (
+    "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again.\n"
+)
 
 
 def perfetto_ui_dir() -> Path:
@@ -192,7 +195,9 @@ def create_app(
 
     def not_found(request: Request, _error: Exception) -> Response:
         is_start = request.url.path in ("/", "/index.html") and not (reports_dir / "index.html").is_file()
-        return refusals.refusal(request, refusals.NO_SITE if is_start else refusals.missing(request.url.path), 404)
+        if is_start:  # no page leads on from here, and none has its style sheet yet
+            return PlainTextResponse(_NO_SITE, 404)
+        return refusals.refusal(request, refusals.missing(request.url.path), 404)
 
     def to_ui(_request: Request) -> Response:
         return RedirectResponse("/perfetto/", 308)

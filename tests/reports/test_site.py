@@ -20,6 +20,7 @@ from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
+from tests.page_statements import omega_payload
 
 NOTES_1_1 = "versions/com.example.notes@1.1.0.html"
 """The page of the version of notes-0008 to notes-0015."""
@@ -97,7 +98,7 @@ def test_pages_say_what_the_marts_say(sample_site):
     assert windows
     for run_id, start_ns, end_ns in windows:
         assert f"visStart={start_ns}&amp;visEnd={end_ns}" in (out / "runs" / f"{run_id}.html").read_text("utf-8")
-    payload = json.loads(re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))[1])
+    payload = omega_payload(out)
     at = {omega: payload["counts"][round(omega * payload["steps"])] for omega in (0.5, 1.5)}
     assert at[0.5] - at[1.5] == flips[0][0], "the page's sliders flip what the SQL macro flips"
     turning = [row for row in _pieces(out, "runs").values() if row[10] is not None and 0.5 < row[10] <= 1.5]
@@ -422,7 +423,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing_beside_it(tmp_path, monkey
 
 def test_the_omega_page_counts_at_every_step_what_the_marts_count(sample_site):
     warehouse, out = sample_site
-    payload = json.loads(re.search(r'id="omega-data">(.*?)</script>', (out / "omega.html").read_text("utf-8"))[1])
+    payload = omega_payload(out)
     with warehouse.reading() as reader:
         found = [
             count
