@@ -6,16 +6,15 @@ of them together writes the one that names the others last.
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.whole_files import write_whole
 
 _TRIES = 5
 
@@ -90,16 +89,7 @@ class Objects:
             if not self._is_local:
                 self.filesystem.pipe_file(self._path(name), content)
                 return
-            target = Path(self._path(name))
-            part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-            try:
-                with _created(part) as out:
-                    out.write(content)
-                    out.flush()
-                    os.fsync(out.fileno())
-                os.replace(part, target)
-            finally:
-                part.unlink(missing_ok=True)
+            _put(Path(self._path(name)), content)
 
     def fetch(self, name: str, target: Path) -> None:
         """Copies an object to a local file.
@@ -170,13 +160,14 @@ class Objects:
             raise Rejected(self._unavailable, detail) from error
 
 
-def _created(path: Path) -> BinaryIO:
-    """A new file, its folder with it, which somebody else may be removing because it is empty."""
+def _put(path: Path, content: bytes) -> None:
+    """A file, its folder with it, which somebody else may be removing because it is empty."""
     for _ in range(_TRIES):
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            return path.open("wb")
-    return path.open("wb")
+            write_whole(path, content, is_durable=True)
+            return
+    write_whole(path, content, is_durable=True)
 
 
 def _stored(name: str, facts: dict[str, Any]) -> Stored:

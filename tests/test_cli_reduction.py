@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
-from perfreg_assets.model import reduction
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.inspection import inspect_trace
 from tests.traces.long_traces import START_NS, write_long_trace
@@ -216,7 +216,7 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(long_trace, tmp_path, m
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(reduction, "_sync", full)
+    monkeypatch.setattr(os, "fsync", full)
     result = run("reduce", long_trace, "--out", tmp_path)
     assert result.exit_code == 1
     assert "[host_no_space]" in result.stderr

@@ -36,6 +36,7 @@ FLOORS = (
         "unwritable",
         "run",
         "validation",
+        "whole_files",
     ),
     ("methods",),
     ("traces", "warehouse"),

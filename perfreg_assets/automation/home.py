@@ -12,6 +12,7 @@ from perfreg_assets.automation.home_storage import make_whole
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.unwritable import refused_where_unwritable
+from perfreg_assets.whole_files import write_whole
 
 _EARLIER = {
     "8b78ab21c88dc206fa038c4febbd857bd8cf66d55eff9450815e9680f016bd58",
@@ -47,9 +48,7 @@ def prepare_home(settings: Settings) -> Path:
     configuration = home / "dagster.yaml"
     with refused_where_unwritable(home):
         if not configuration.exists() or _is_of_earlier_release(configuration):
-            part = configuration.with_name(f"{configuration.name}.part-{os.getpid()}")
-            shutil.copyfile(bundled.dagster_yaml(), part)
-            os.replace(part, configuration)
+            write_whole(configuration, bundled.dagster_yaml().read_bytes(), is_durable=True)
         make_whole(home, timeout_s=settings.lock_timeout_s)
     os.environ["DAGSTER_HOME"] = str(home)
     return home

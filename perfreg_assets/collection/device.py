@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import re
 import shlex
 import socket
@@ -23,12 +22,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import adbutils
 from adbutils.errors import AdbError, AdbTimeout
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.whole_files import whole_file
 
 TOKEN_VARIABLE = "PERFREG_COLLECTION"
 SCRATCH_DIR = "/data/local/tmp"
@@ -519,7 +519,7 @@ class Device:
     def pull(
         self, path: str, target: Path, *, timeout_s: float, on_bytes: Callable[[int], None] | None = None
     ) -> tuple[int, str]:
-        """Copies a device file to `target` (by way of `<target>.part`, synced); returns (bytes, SHA-256).
+        """Copies a device file to `target` (whole and synced, or not at all); returns (bytes, SHA-256).
 
         Size and SHA-256 are taken on both sides; `target` appears only when they agree.
 
@@ -530,26 +530,23 @@ class Device:
         if expected_bytes is None:
             raise Rejected(Reason.TRANSFER_DAMAGED, f"{path} is not on {self.serial}")
         expected_sha256 = self.file_sha256(path, timeout_s=timeout_s)
-        part = target.with_name(target.name + ".part")
         try:
-            size, digest = self._pull_to(part, path, timeout_s, on_bytes)
-            if (size, digest) != (expected_bytes, expected_sha256):
-                raise Rejected(
-                    Reason.TRANSFER_DAMAGED, f"{path}: {expected_bytes:,} bytes on the device, {size:,} arrived"
-                )
-            part.replace(target)
+            with whole_file(target, is_durable=True) as out:
+                size, digest = self._pull_to(out, path, timeout_s, on_bytes)
+                if (size, digest) != (expected_bytes, expected_sha256):
+                    raise Rejected(
+                        Reason.TRANSFER_DAMAGED, f"{path}: {expected_bytes:,} bytes on the device, {size:,} arrived"
+                    )
         except OSError as error:
             raise _host_write_refusal(error, target) from error
-        finally:
-            part.unlink(missing_ok=True)
         return size, digest
 
     def _pull_to(
-        self, part: Path, path: str, timeout_s: float, on_bytes: Callable[[int], None] | None
+        self, out: BinaryIO, path: str, timeout_s: float, on_bytes: Callable[[int], None] | None
     ) -> tuple[int, str]:
         deadline = time.monotonic() + timeout_s
         digest, size = hashlib.sha256(), 0
-        with part.open("wb") as out, self._service("sync:", deadline, what="pull") as connection:
+        with self._service("sync:", deadline, what="pull") as connection:
             try:
                 _send_sync(connection, b"RECV", path.encode())
                 while True:
@@ -563,18 +560,13 @@ class Device:
                     try:
                         out.write(chunk)
                     except OSError as error:
-                        raise _host_write_refusal(error, part) from error
+                        raise _host_write_refusal(error, Path(out.name)) from error
                     digest.update(chunk)
                     size += len(chunk)
                     if on_bytes is not None:
                         on_bytes(size)
             except (TimeoutError, AdbTimeout) as error:
                 raise self._transfer_timeout(f"pull of {path}", timeout_s) from error
-            try:
-                out.flush()
-                os.fsync(out.fileno())
-            except OSError as error:
-                raise _host_write_refusal(error, part) from error
         return size, digest.hexdigest()
 
     def _refuse_transfer(self, message: str, what: str) -> NoReturn:

@@ -22,6 +22,7 @@ from typing import Any
 from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.salvage import salvage
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.whole_files import write_whole
 
 _SUFFIX = ".jsonl"
 
@@ -112,10 +113,14 @@ class Journal:
 
     def _write(self, line: dict[str, Any]) -> None:
         with self.path.open("ab") as out:
-            # Begins with the line feed: a torn last line of a killed writer does not swallow this one.
-            out.write(b"\n" + json.dumps(line).encode())
+            out.write(_encoded(line))
             out.flush()
             os.fsync(out.fileno())
+
+
+def _encoded(line: dict[str, Any]) -> bytes:
+    """Begins with the line feed: a torn last line of a killed writer does not swallow this one."""
+    return b"\n" + json.dumps(line).encode()
 
 
 _UNREACHABLE = frozenset(
@@ -228,9 +233,8 @@ def open_journal(directory: Path, collection_id: str, serial: str) -> Journal:
     """A new journal, on the disk."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{collection_id}{_SUFFIX}"
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    Journal(part, collection_id, serial)._write({"collection_id": collection_id, "serial": serial})
-    os.replace(part, path)  # with its first line or not at all: one without is nobody's, and is deleted
+    # With its first line or not at all: one without is nobody's, and is deleted.
+    write_whole(path, _encoded({"collection_id": collection_id, "serial": serial}), is_durable=True)
     return Journal(path, collection_id, serial)
 
 

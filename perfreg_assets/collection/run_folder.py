@@ -25,6 +25,7 @@ from perfreg_assets.run import Configuration, PathStep, Run
 from perfreg_assets.settings import Settings
 from perfreg_assets.storable_text import require_storable
 from perfreg_assets.traces import gate
+from perfreg_assets.whole_files import sync_directory
 
 RUN_JSON = "run.json"
 TRACE_SUFFIXES = (".perfetto-trace", ".pftrace", ".perfetto-trace.gz", ".pftrace.gz")
@@ -139,7 +140,7 @@ def write_run_folder(destination: Path, document: Mapping[str, Any], files: Mapp
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
-    _sync_directory(destination.parent)
+    sync_directory(destination.parent)
     return destination
 
 
@@ -222,11 +223,3 @@ def _is_same(path: Path, place: Path) -> bool:
         return resolved(path) == place
     except OSError:  # leads nowhere
         return False
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

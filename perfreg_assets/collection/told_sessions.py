@@ -23,6 +23,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import collections as table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.whole_files import write_whole
 
 _FOLDER = "told"
 _TIMES = ("started_at", "ended_at")
@@ -61,17 +62,8 @@ def keep(settings: Settings, record: CollectionRecord, run_folder: Path) -> None
     folder.mkdir(parents=True, exist_ok=True)
     times = {name: getattr(record, name).isoformat() for name in _TIMES}
     told = {"record": asdict(record) | times, "run_folder": str(run_folder), "pid": os.getpid()}
-    path = folder / f"{record.collection_id}.json"
-    part = path.with_suffix(".part")
-    try:
-        with part.open("w", encoding="utf-8") as out:
-            json.dump(told, out)
-            out.flush()
-            os.fsync(out.fileno())
-        part.rename(path)
-    except OSError:  # a full disk ends the session, and leaves nothing here
-        part.unlink(missing_ok=True)
-        raise
+    # A full disk ends the session, and leaves nothing here.
+    write_whole(folder / f"{record.collection_id}.json", json.dumps(told).encode(), is_durable=True)
 
 
 def orphans(settings: Settings) -> list[CollectionRecord]:

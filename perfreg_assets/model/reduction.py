@@ -9,10 +9,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import BinaryIO, cast
 
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.window_judging import Learned, Windows, judge_trace
@@ -21,6 +20,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces import reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.gate import FileFacts, check_file
+from perfreg_assets.whole_files import whole_file, write_whole
 
 
 def reduce_trace(
@@ -42,41 +42,25 @@ def reduce_trace(
         raise Rejected(Reason.REDUCTION_EXISTS, str(target))
     windows = judge_trace(path, settings, learned, app=app)
     folder.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
     try:
-        cut, digest = _write(part, path, facts, windows, settings)
-        made = Reduced(target, facts, windows, cut, digest, part.stat().st_size)
-        _write_text(folder / reduced.DOCUMENT, json.dumps(document(made), separators=(",", ":")))
-        part.rename(target)
+        with whole_file(target, is_durable=True) as file:
+            cut, digest = _write(file, path, facts, windows, settings)
+            made = Reduced(target, facts, windows, cut, digest, file.tell())
+            told = json.dumps(document(made), separators=(",", ":"))
+            write_whole(folder / reduced.DOCUMENT, told.encode(), is_durable=True)
     except OSError as error:
         raise Rejected(Reason.HOST_NO_SPACE, f"{target}: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
     return made
 
 
-def _write(part: Path, path: Path, facts: FileFacts, windows: Windows, settings: Settings) -> tuple[Cut, str]:
-    with part.open("wb") as file:
-        # No name and no time in the gzip header: the same trace gives the same bytes.
-        stream = gzip.GzipFile("", "wb", 6, file, 0) if facts.is_gzip else file
-        write = cast("Callable[[bytes], object]", stream.write)
-        write(reduced.mark())
-        cut = cut_trace(path, settings.trace_max_bytes, windows.stretches, windows.events.bundles, write)
-        if stream is not file:
-            stream.close()
-        _sync(file)
-    with part.open("rb") as file:
-        return cut, hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_text(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    with part.open("w", encoding="utf-8") as file:
-        file.write(text)
-        _sync(file)
-    part.rename(path)
-
-
-def _sync(file: IO[Any]) -> None:
+def _write(file: BinaryIO, path: Path, facts: FileFacts, windows: Windows, settings: Settings) -> tuple[Cut, str]:
+    # No name and no time in the gzip header: the same trace gives the same bytes.
+    stream = gzip.GzipFile("", "wb", 6, file, 0) if facts.is_gzip else file
+    write = cast("Callable[[bytes], object]", stream.write)
+    write(reduced.mark())
+    cut = cut_trace(path, settings.trace_max_bytes, windows.stretches, windows.events.bundles, write)
+    if stream is not file:
+        stream.close()
     file.flush()
-    os.fsync(file.fileno())
+    with open(file.name, "rb") as written:
+        return cut, hashlib.file_digest(written, "sha256").hexdigest()

@@ -16,13 +16,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import xor
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +34,7 @@ from perfreg_assets.warehouse import fingerprints, runs, stamps, states
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.fingerprints import Part
 from perfreg_assets.warehouse.lock import file_lock
+from perfreg_assets.whole_files import write_whole
 
 FILE, LOOK = "settled", "settled.json"
 LOCK_TIMEOUT_S = 60.0
@@ -192,7 +191,8 @@ class Memory:
         if look.keys is None or known is None or known.count > 2 * len(known.records) + _SPARE_RECORDS:
             records = _records(_keyed(stamps.of_runs(reader)), self._parts(reader, None))
             # In order, as they are looked up: sorted but for the records added since, they are read five times as fast.
-            _replace(self._path, self._head + records[np.argsort(records["run"])].tobytes())
+            ordered = self._head + records[np.argsort(records["run"])].tobytes()
+            write_whole(self._path, ordered, is_durable=False)
         elif look.changed:
             with self._path.open("r+b") as stream:
                 # What a killed process left of a record is overwritten.
@@ -201,13 +201,7 @@ class Memory:
         elif known.due == set(due):
             return
         text = json.dumps({"checksum": look.totals.checksum, "latest": look.totals.latest, "due": due})
-        _replace(self._look_path, text.encode())
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
+        write_whole(self._look_path, text.encode(), is_durable=False)
 
 
 def _records(stamped: Mapping[int, int], parts: Mapping[str, Part]) -> Records:

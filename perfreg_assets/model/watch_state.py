@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from perfreg_assets.methods.app_load import LoadLimits
 from perfreg_assets.methods.reduction import MODES
 from perfreg_assets.model.window_judging import Learned
 from perfreg_assets.traces.event_types import EventType
+from perfreg_assets.whole_files import write_whole
 
 FOLDER = ".judged"
 _LEARNED, _STATE = "learned.npz", "state.json"
@@ -63,18 +63,20 @@ class Judged:
             "name": learned.name, "window_count": learned.window_count, "mode": learned.reference.mode.name,
             "limits": limits, "settings": dict(settings),
         }  # fmt: skip
-        write_whole(self._folder / _LEARNED, _packed({"counts": learned.counts, "told": as_text(told)}))
+        write_whole(
+            self._folder / _LEARNED, _packed({"counts": learned.counts, "told": as_text(told)}), is_durable=True
+        )
 
     def step(self, arrays: Mapping[str, NDArray[Any]], told: Mapping[str, Any]) -> None:
         """What was judged since the last one; `told`: what holds now of the whole."""
         self._steps += 1
-        write_whole(self._folder / f"{self._steps:06d}.npz", _packed(arrays))
+        write_whole(self._folder / f"{self._steps:06d}.npz", _packed(arrays), is_durable=True)
         self.state(told)
 
     def state(self, told: Mapping[str, Any]) -> None:
         """What holds now, without anything judged."""
         if self._steps:
-            write_whole(self._folder / _STATE, json.dumps({**told, "steps": self._steps}).encode())
+            write_whole(self._folder / _STATE, json.dumps({**told, "steps": self._steps}).encode(), is_durable=True)
 
     def remove(self) -> None:
         """Nothing is to be taken up any more."""
@@ -116,16 +118,3 @@ def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 def _unpacked(path: Path) -> dict[str, NDArray[Any]]:
     with np.load(path, allow_pickle=False) as found:
         return {name: found[name] for name in found.files}
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """The file is there with all of it, or as it was, whatever is killed meanwhile."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
 from perfreg_assets.model import watch_state
 from perfreg_assets.model.recording_parts import MARGIN_NS, PartReader
 from perfreg_assets.model.reduction_document import Reduced, document
-from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text, write_whole
+from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -33,6 +32,7 @@ from perfreg_assets.traces.gate import FileFacts
 from perfreg_assets.traces.scope import Screens
 from perfreg_assets.traces.second_use import SecondUse
 from perfreg_assets.traces.spool import Spool, new_spool
+from perfreg_assets.whole_files import whole_file, write_whole
 
 COMPLETE, KILLED = "complete", "killed"
 _SETTINGS = (*("reduction_window_s", "reduction_reference_s", "reduction_rim_s", "reduction_gap_s", "reduction_mode"),)
@@ -333,7 +333,7 @@ class TraceWatch:
         told = {**document(made), "state": state, "files": [_file(one) for one in self.files]}
         told["unseen"] = [{"start_ns": begin, "end_ns": end} for begin, end in self._unseen]
         told["run"] = dict(run or {})
-        write_whole(self.folder / reduced.DOCUMENT, json.dumps(told, separators=(",", ":")).encode())
+        write_whole(self.folder / reduced.DOCUMENT, json.dumps(told, separators=(",", ":")).encode(), is_durable=True)
         self.finished = made, told
         return self.finished
 
@@ -348,7 +348,7 @@ class TraceWatch:
             "state": state, "read_bytes": self.read_bytes, "judged_until_ns": boundary,
             "is_learning": self._events is None, "files": [_file(one) for one in self.files],
         }  # fmt: skip
-        write_whole(self.folder / STATUS, json.dumps(told, indent=1).encode())
+        write_whole(self.folder / STATUS, json.dumps(told, indent=1).encode(), is_durable=True)
 
     # ---- judging -----------------------------------------------------------------------------------
     def _take_in(
@@ -455,23 +455,16 @@ class TraceWatch:
         if not stretches:
             return
         name = f"kept-{len(self.files) + 1:04d}.perfetto-trace"
-        part = self.folder / f".{name}.part"
         digest = hashlib.sha256()
-        try:
-            with part.open("wb") as file:
+        with whole_file(self.folder / name, is_durable=True) as file:
 
-                def write(data: bytes) -> None:
-                    file.write(data)
-                    digest.update(data)
+            def write(data: bytes) -> None:
+                file.write(data)
+                digest.update(data)
 
-                write(reduced.mark())
-                self._cuts.append(cut_trace(path, self._settings.trace_max_bytes, stretches, counted.bundles, write))
-                file.flush()
-                os.fsync(file.fileno())
-                size = file.tell()
-            part.rename(self.folder / name)
-        finally:
-            part.unlink(missing_ok=True)
+            write(reduced.mark())
+            self._cuts.append(cut_trace(path, self._settings.trace_max_bytes, stretches, counted.bundles, write))
+            size = file.tell()
         self.files.append(StoredFile(name, tuple(stretches), size, digest.hexdigest()))
         self._stored = _plus(self._stored, stretches)
 

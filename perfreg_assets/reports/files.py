@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from pathlib import Path
+
+from perfreg_assets.whole_files import write_whole
 
 
 def write(path: Path, text: str) -> None:
@@ -26,16 +26,4 @@ def digest(text: str) -> str:
 
 
 def _put(path: Path, content: bytes) -> None:
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=f".{os.getpid()}.part")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        _publish(Path(part), path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
-
-
-def _publish(part: Path, target: Path) -> None:
-    part.chmod(0o644)  # temporary files are private; a site may be put behind a web server
-    os.replace(part, target)
+    write_whole(path, content, is_durable=False, mode=0o644)  # a site may be put behind a web server

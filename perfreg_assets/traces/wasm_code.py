@@ -14,7 +14,6 @@ is against damage: whoever may write into the cache could always put other code 
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import zlib
@@ -23,6 +22,8 @@ from importlib import import_module
 from pathlib import Path
 
 import wasmtime
+
+from perfreg_assets.whole_files import write_whole
 
 _KNOWN_LINES = 20  # environments that share a cache folder
 
@@ -92,11 +93,9 @@ def _known(source: str, folders: Iterable[Path]) -> Iterator[Path]:
 def remember(source: str, code: Path, looks: str) -> None:
     """Notes that the compiled code, of that identity, was found in order; if its folder can be written."""
     note = code.with_suffix(".known")
-    temporary = note.with_name(f".{note.name}.{os.getpid()}")
     try:
         lines = note.read_text("ascii").splitlines() if note.exists() else []
         kept = [line for line in lines if not line.startswith(f"{source} ")][1 - _KNOWN_LINES :]
-        temporary.write_text("\n".join([*kept, f"{source} {looks}"]) + "\n", "ascii")
-        os.replace(temporary, note)
+        write_whole(note, "\n".join([*kept, f"{source} {looks}", ""]).encode("ascii"), is_durable=False)
     except (OSError, ValueError):
-        temporary.unlink(missing_ok=True)  # a folder that cannot be written: hashed again at the next start
+        pass  # a folder that cannot be written: hashed again at the next start

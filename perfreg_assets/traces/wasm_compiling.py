@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import platform
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 import wasmtime
 
 from perfreg_assets.traces.wasm_code import deserialized, identity, remember
+from perfreg_assets.whole_files import write_whole
 
 
 def verified_module(
@@ -83,17 +83,10 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _store(folder: Path, key: str, code: bytes) -> None:
-    """Whole or not at all: written beside, flushed, renamed."""
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{key}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(code)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, folder / _name(key, code))
+        write_whole(folder / _name(key, code), code, is_durable=True, mode=0o600)  # it is run as it lies there
     except OSError as error:
         sys.stderr.write(f"compiled engine could not be kept in {folder}: {error}\n")
-        Path(temporary).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import io
 import json
 import logging
 import os
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -35,6 +34,7 @@ from perfreg_assets.traces.profile_files import ProfileFile
 from perfreg_assets.traces.profiles import Owner, UnreadProfile, read_profiles
 from perfreg_assets.traces.slices import SLICE_SCHEMA, Range, frame_times, slice_times
 from perfreg_assets.traces.stacks import stack_times
+from perfreg_assets.whole_files import write_whole
 
 FOLDER = "window-details"
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -206,11 +206,9 @@ def _write(path: Path, details: WindowDetails) -> None:
         table = getattr(details, name).replace_schema_metadata(counts if name == _TABLES[0] else None)
         with pa.ipc.new_stream(out, table.schema, options=_PACKED) as writer:
             writer.write_table(table)
-    part = path.with_name(f".{path.name}.{threading.get_ident()}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(out.getvalue())
-        os.replace(part, path)
+        write_whole(path, out.getvalue(), is_durable=False)
         _sweep(path.parent)
     except OSError as error:
         _LOG.warning("%s cannot be written (%s): the trace is opened again next time", path, error)

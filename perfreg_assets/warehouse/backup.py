@@ -12,7 +12,7 @@ import os
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -23,8 +23,8 @@ from perfreg_assets.regular_file import resolved
 from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
-from perfreg_assets.warehouse.data_folder import sync_directory
 from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.whole_files import whole_file
 
 _DATABASE, _DATA = "perfreg.duckdb", "data"
 _COPIED_BYTES = 1 << 20
@@ -52,29 +52,22 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
     if not warehouse.published.is_file():
         raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
     target = _place_of(target)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    with refused_where_unwritable(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.touch()
-    try:
-        with _copied(warehouse.published, target.parent) as database, part.open("wb") as file:
-            run_count, names = _contents(database)
-            missing = [name for name in names if not warehouse.data.has(name)]
-            if missing:
-                raise Rejected(Reason.DATA_MISSING, f"{missing[0]}, and {len(missing) - 1} more, of {warehouse.path}")
-            with tarfile.open(fileobj=file, mode="w") as archive:
-                archive.add(database, _DATABASE)
-                for name in names:
-                    content = warehouse.data.read(name)
-                    entry = tarfile.TarInfo(f"{_DATA}/{name}")
-                    entry.size = len(content)
-                    archive.addfile(entry, io.BytesIO(content))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-        sync_directory(target.parent)
-    finally:
-        part.unlink(missing_ok=True)
+    with ExitStack() as stack:
+        with refused_where_unwritable(target.parent):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(whole_file(target, is_durable=True))
+        database = stack.enter_context(_copied(warehouse.published, target.parent))
+        run_count, names = _contents(database)
+        missing = [name for name in names if not warehouse.data.has(name)]
+        if missing:
+            raise Rejected(Reason.DATA_MISSING, f"{missing[0]}, and {len(missing) - 1} more, of {warehouse.path}")
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            archive.add(database, _DATABASE)
+            for name in names:
+                content = warehouse.data.read(name)
+                entry = tarfile.TarInfo(f"{_DATA}/{name}")
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
     return Backup(run_count, len(names), target.stat().st_size)
 
 

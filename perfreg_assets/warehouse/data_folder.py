@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.whole_files import sync_directory, write_whole
 
 if TYPE_CHECKING:
     import duckdb
@@ -136,28 +137,12 @@ def _literally(text: str) -> str:
 def _write(root: Path, name: str, content: bytes) -> None:
     target = root / name
     missing = [parent for parent in target.parents if not parent.exists()]
-    part = target.with_name(f"{target.name}.part-{os.getpid()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        write_whole(target, content, is_durable=True)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"writing {target}") from error
         raise
-    for folder in {target.parent, *(parent.parent for parent in missing)}:
-        sync_directory(folder)
-
-
-def sync_directory(path: Path) -> None:
-    """Makes the names in a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    for parent in missing:
+        sync_directory(parent.parent)

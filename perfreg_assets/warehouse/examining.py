@@ -14,10 +14,10 @@ import duckdb
 
 from perfreg_assets.warehouse import migrations, recovering
 from perfreg_assets.warehouse.connection import Reader, Warehouse
-from perfreg_assets.warehouse.data_folder import sync_directory
 from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.tidying import named_files
+from perfreg_assets.whole_files import sync_directory
 
 MISSING, EMPTY, UNREADABLE, SOUND = "missing", "empty", "unreadable", "sound"
 _NAME = "examined"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.connection import Reader
+from perfreg_assets.whole_files import whole_file
 
 _VIEWS = """
 SELECT view_name FROM duckdb_views() WHERE schema_name = 'marts' AND NOT internal ORDER BY view_name
@@ -91,15 +91,13 @@ def _write(reader: Reader, path: Path, of: str, query: str) -> Written:
     """Beside its place first, so that nobody reads half of it."""
     import pyarrow.parquet as pq  # noqa: PLC0415  (slow to load)
 
-    building = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        count = 0
-        batches = reader.batches(query)
-        with pq.ParquetWriter(building, batches.schema, compression="zstd", version="2.6") as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-                count += batch.num_rows
-        building.replace(path)
-    finally:
-        building.unlink(missing_ok=True)
+    count = 0
+    batches = reader.batches(query)
+    with (
+        whole_file(path, is_durable=False) as file,
+        pq.ParquetWriter(file, batches.schema, compression="zstd", version="2.6") as writer,
+    ):
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
     return Written(path, of, count)

@@ -16,8 +16,8 @@ import duckdb
 
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.warehouse.data_folder import sync_directory
 from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.whole_files import whole_file
 
 _LOG = logging.getLogger(__name__)
 _COUNT = "SELECT count(*) FROM {name}core.runs"
@@ -27,6 +27,9 @@ _PUBLISHED = "published_copy"
 def is_lost(path: Path) -> bool:
     """Whether there is no warehouse file, or an empty one."""
     return not path.exists() or path.stat().st_size == 0
+
+
+_COPIED_AT_ONCE = 8 << 20
 
 
 def bring_back(path: Path, published: Path) -> bool:
@@ -40,15 +43,11 @@ def bring_back(path: Path, published: Path) -> bool:
     if is_lost(published):
         return False
     count = _run_count(path, published)
-    part = path.with_name(f"{path.name}.new")
-    shutil.copyfile(published, part)
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    log = path.with_name(f"{path.name}.wal")
-    if log.exists():
-        os.replace(log, path.with_name(f"{log.name}.lost"))
-    os.replace(part, path)
-    sync_directory(path.parent)
+    with published.open("rb") as copied, whole_file(path, is_durable=True) as file:
+        shutil.copyfileobj(copied, file, _COPIED_AT_ONCE)
+        log = path.with_name(f"{path.name}.wal")
+        if log.exists():
+            os.replace(log, path.with_name(f"{log.name}.lost"))
     at = datetime.fromtimestamp(published.stat().st_mtime, UTC)
     _LOG.warning(
         "%s was gone or empty: brought back from %s, %d runs as published %s UTC; ingest again what came later",

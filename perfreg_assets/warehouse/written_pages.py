@@ -23,6 +23,7 @@ import duckdb
 from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.warehouse.kept_instances import NAME
 from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.whole_files import write_whole
 
 PAGE_BYTES = 4096
 """DuckDB's headers have one each, its blocks begin after them."""
@@ -88,13 +89,9 @@ def note(path: Path, record: Record) -> None:
         "since": [{"stamp": stamp, "spans": spans} for stamp, spans in record.since.items()],
         "compared_to": record.compared_to,
     }
-    place = _place(path)
-    part = place.with_name(f"{place.name}.part")
     try:
-        part.write_text(json.dumps(told), "utf-8")
-        os.replace(part, place)
+        write_whole(_place(path), json.dumps(told).encode(), is_durable=False)
     except OSError:
-        part.unlink(missing_ok=True)
         forget(path)
 
 

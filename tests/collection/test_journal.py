@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from perfreg_assets import whole_files
 from perfreg_assets.collection.journal import (
-    Journal,
     device_lock,
     open_journal,
     process_start_ticks,
@@ -147,13 +147,13 @@ def test_one_collection_per_device_and_the_lock_of_a_dead_one_is_free(tmp_path):
 def test_a_journal_is_there_with_its_first_line_or_not_at_all(tmp_path, monkeypatch):
     """Who looks at the journals of all devices deletes those without one."""
     seen = []
-    write = Journal._write
+    put = whole_files._into_place
 
-    def watched(journal, line):
+    def watched(part, path):
         seen.append([path.name for path in tmp_path.glob("*.jsonl")])
-        write(journal, line)
+        put(part, path)
 
-    monkeypatch.setattr(Journal, "_write", watched)
+    monkeypatch.setattr(whole_files, "_into_place", watched)
     journal = open_journal(tmp_path, "0011", "R5")
     assert seen == [[]]
     assert read_journal(journal.path).serial == "R5"

@@ -414,7 +414,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing_beside_it(tmp_path, monkey
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         files.write(tmp_path / "page.html", "after")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

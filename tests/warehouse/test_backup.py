@@ -113,11 +113,15 @@ def test_an_empty_file_and_an_earlier_backup_are_replaced(sample, tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(sample, tmp_path, monkeypatch):
-    def read_only(path, **_given):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+    opened = Path.open
+
+    def read_only(path, mode="r", *given, **named):
+        if mode == "xb":
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return opened(path, mode, *given, **named)
 
     (tmp_path / "file").touch()
-    monkeypatch.setattr(Path, "touch", read_only)
+    monkeypatch.setattr(Path, "open", read_only)
     for folder, why in ((tmp_path, "Read-only file system"), (tmp_path / "file" / "sub", "Not a directory")):
         with pytest.raises(Rejected) as caught:
             backup(sample, folder / "x.tar")

@@ -10,7 +10,6 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -233,11 +232,11 @@ def test_a_name_that_the_log_cannot_spell_is_compared_as_a_whole(new_warehouse: 
 
 
 def test_on_a_full_disk_nothing_is_known(large, monkeypatch) -> None:
-    def full(self: Path, *arguments: object) -> int:
+    def full(*arguments: object, **named: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
+        patched.setattr(written_pages, "write_whole", full)
         _note(large, "on a full disk")
     assert written_pages.known(large.path) is None
     assert not [path for path in large.path.parent.iterdir() if path.name.endswith(".part")]

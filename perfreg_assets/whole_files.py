@@ -1,0 +1,70 @@
+"""Files that are there with all that is in them, or as they were before: whoever reads one never meets half of it.
+
+A file is written beside its place and renamed. What a killed process leaves has a dotted name that ends in its pid
+and `.part`; the inbox, the doctor and stores of objects know such names for nobody's.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+_KEPT_OF_NAME = 40
+"""Characters of the name that the part shows: a name may be as long as the file system allows."""
+
+
+@contextmanager
+def whole_file(path: Path, *, is_durable: bool, mode: int | None = None) -> Iterator[BinaryIO]:
+    """Takes the place of `path` when the block ends; where it raises, nothing has happened.
+
+    Args:
+        is_durable: a loss of power right afterwards does not bring back what was there before. It costs two waits for
+            the disk; caches, and what is written anew when it is missing, do without.
+        mode: its permissions; None: what the process gives its files.
+
+    Raises:
+        OSError: it cannot be written; the folder has to be there.
+    """
+    part = path.with_name(f".{path.name[:_KEPT_OF_NAME]}.{secrets.token_hex(4)}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            yield file
+            file.flush()
+            if is_durable:
+                os.fsync(file.fileno())
+        _into_place(part, path)
+    except BaseException:
+        with suppress(OSError):  # it is not there, or the disk is gone: the reason is what is raised
+            part.unlink()
+        raise
+    if is_durable:
+        sync_directory(path.parent)
+
+
+def write_whole(path: Path, content: bytes, *, is_durable: bool, mode: int | None = None) -> None:
+    """`whole_file` of what is at hand.
+
+    Raises:
+        OSError: see there.
+    """
+    with whole_file(path, is_durable=is_durable, mode=mode) as file:
+        file.write(content)
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the names in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _into_place(part: Path, path: Path) -> None:
+    os.replace(part, path)
