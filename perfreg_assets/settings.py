@@ -485,10 +485,12 @@ class Settings:
         return ",".join(value) if isinstance(value, tuple) else str(value)
 
     def shown(self, name: str) -> Any:
-        """The value of a parameter as it may be shown to whoever looks over a shoulder: of a secret URL the host."""
+        """The value of a parameter as it may be shown to whoever looks over a shoulder: of a secret URL the host; of a
+        place that nobody named the one beside the warehouse that stands for it."""
         value = getattr(self, name)
-        spec = _spec(name)
-        if value is None or not spec.metadata["is_secret"]:
+        if value is None and name in _BESIDE:
+            return _BESIDE[name](self)
+        if value is None or not _spec(name).metadata["is_secret"]:
             return value
         place = urlsplit(value)
         return f"{place.scheme}://{place.hostname or ''}/… (set)"
@@ -507,6 +509,19 @@ class Settings:
             }
             for spec in fields(cls)
         ]
+
+
+_BESIDE: dict[str, Callable[[Settings], Path]] = {
+    "home": lambda settings: settings.home_dir,
+    "inbox": lambda settings: settings.inbox_dir,
+    "builds": lambda settings: settings.builds_dir,
+    "data": lambda settings: data_beside(settings.warehouse.absolute()),
+}
+
+
+def data_beside(warehouse: Path) -> Path:
+    """The folder of large values of a warehouse whose settings name no other."""
+    return warehouse.with_name(f"{warehouse.stem}.data")
 
 
 def published_beside(warehouse: Path) -> Path:

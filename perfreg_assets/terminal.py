@@ -188,7 +188,8 @@ def _csv_value(value: Any) -> Any:
     """Of a CSV; what has parts is JSON in it."""
     if isinstance(value, datetime):
         return _plain(value)
-    return json.dumps(_finite(value), default=_plain, ensure_ascii=False) if isinstance(value, dict | list) else value
+    has_parts = isinstance(value, dict | list | tuple)
+    return json.dumps(_finite(value), default=_plain, ensure_ascii=False) if has_parts else value
 
 
 def _plain(value: Any) -> Any:
@@ -208,4 +209,6 @@ def _cell(value: Any) -> str:
         return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, tuple):
+        return ", ".join(map(_cell, value)) or "–"
     return printable(" ".join(str(value).split()))

@@ -677,6 +677,27 @@ def test_settings_are_listed_with_where_each_is_from_and_who_set_it(warehouse, m
     assert "ada" in run("settings", "list", warehouse=warehouse).stdout
 
 
+def test_settings_list_shows_places_and_lists_as_they_count(warehouse, monkeypatch, tmp_path):
+    monkeypatch.delenv("PERFREG_HOME", raising=False)
+    monkeypatch.setenv("PERFREG_BUILDS", str(tmp_path / "apks"))
+    rows = {
+        row["name"]: row for row in json.loads(run("settings", "list", "--format", "json", warehouse=warehouse).stdout)
+    }
+    at = warehouse.absolute()
+    places = {name: rows[name]["value"] for name in ("home", "inbox", "data", "builds")}
+    assert places == {
+        "home": str(at.parent / ".perfreg"),
+        "inbox": str(at.parent / "inbox"),
+        "data": str(Warehouse(at, lock_timeout_s=1).data.root),
+        "builds": str(tmp_path / "apks"),
+    }
+    assert {name: rows[name]["from"] for name in ("inbox", "builds")} == {"inbox": "default", "builds": "variable"}
+    as_csv = run("settings", "list", "--format", "csv", warehouse=warehouse).stdout
+    (judged,) = [row for row in csv.DictReader(io.StringIO(as_csv)) if row["name"] == "judged_series"]
+    assert json.loads(judged["value"]) == ["cpu_app", "cpu_total", "rss_app"]
+    assert "cpu_app, cpu_total, rss_app" in run("settings", "list", warehouse=warehouse).stdout
+
+
 def test_settings_list_keeps_a_secret(warehouse, monkeypatch):
     monkeypatch.setenv("PERFREG_WEBHOOK_URL", "https://user:pass@hooks.example/services/T0/B0/s3cret?key=also")
     told = run("settings", "list", warehouse=warehouse)

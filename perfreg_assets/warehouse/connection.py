@@ -26,7 +26,7 @@ import duckdb
 
 from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.settings import Settings, published_beside
+from perfreg_assets.settings import Settings, data_beside, published_beside
 from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.holding import HELD, Holding
@@ -151,7 +151,7 @@ class Warehouse:
         self, path: Path, *, lock_timeout_s: float, publish_every_s: float = 0.0, data: str | None = None
     ) -> None:
         self.path = Path(path).absolute()
-        self.data = DataFolder(data or self.path.with_name(f"{self.path.stem}.data"))
+        self.data = DataFolder(data or data_beside(self.path))
         self._publish_every_s = publish_every_s
         self._unpublished = self.path.with_name(f"{self.path.name}.unpublished")
         self.published = published_beside(self.path)
