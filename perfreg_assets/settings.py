@@ -376,6 +376,12 @@ class Settings:
             value = getattr(self, spec.name)
             if value is not spec.default:  # those of the release are checked by its tests
                 object.__setattr__(self, spec.name, _checked(spec, value))
+        if self.warehouse.name.endswith(_PUBLISHED):
+            own = self.warehouse.with_name(f"{self.warehouse.name.removesuffix(_PUBLISHED)}.duckdb")
+            raise SettingError(
+                f"warehouse = {self.warehouse}: this is the copy that readers open, and is not written to; "
+                f"name {own}, of which perfreg reads the copy beside it"
+            )
         if self.history_minimum > self.history_size:
             raise SettingError(
                 f"history_minimum ({self.history_minimum}) must not be larger than history_size ({self.history_size})"
@@ -511,6 +517,8 @@ class Settings:
         ]
 
 
+_PUBLISHED = ".read.duckdb"
+
 _BESIDE: dict[str, Callable[[Settings], Path]] = {
     "home": lambda settings: settings.home_dir,
     "inbox": lambda settings: settings.inbox_dir,
@@ -526,7 +534,7 @@ def data_beside(warehouse: Path) -> Path:
 
 def published_beside(warehouse: Path) -> Path:
     """The file that readers open: `<name>.read.duckdb` beside the one being written, whatever that one's suffix."""
-    return warehouse.with_name(f"{warehouse.stem}.read.duckdb")
+    return warehouse.with_name(f"{warehouse.stem}{_PUBLISHED}")
 
 
 def _spec(name: str) -> Field[Any]:

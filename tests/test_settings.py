@@ -114,3 +114,11 @@ def test_settings_that_nobody_gave_cost_no_validation_library():
         "Settings.from_environment({'PERFREG_HOME': '/x'}, warehouse=Path('x')); sys.exit('pydantic' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_copy_that_readers_open_is_no_warehouse(tmp_path):
+    with pytest.raises(SettingError, match=r"app\.read\.duckdb: this is the copy .* name .*app\.duckdb"):
+        Settings(warehouse=tmp_path / "app.read.duckdb")
+    with pytest.raises(SettingError, match="this is the copy"):
+        Settings.from_environment({"PERFREG_WAREHOUSE": "perfreg.read.duckdb"})
+    assert Settings(warehouse=tmp_path / "read.duckdb").published_warehouse.name == "read.read.duckdb"

@@ -13,7 +13,7 @@ from typing import Any
 from perfreg_assets.benchmarks import google_benchmark, jetpack, jmh, pyperf
 from perfreg_assets.benchmarks.results import Gathering, ResultFile
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.storable_text import require_storable, storable
+from perfreg_assets.storable_text import require_shallow, require_storable, storable
 
 FILE_BYTES_MAX = 256 << 20
 """Unpacked. The largest of public results are some MB."""
@@ -36,6 +36,7 @@ def read_result_file(path: Path) -> ResultFile:
         is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         text = raw.decode("utf-16" if is_utf16 else "utf-8-sig")
         content: Any = json.loads(text)
+        require_shallow(content, Reason.BENCHMARK_FILE_UNREADABLE, str(path))
         if _HALF.search(text):
             require_storable(content, Reason.BENCHMARK_FILE_UNREADABLE, str(path))
     except (UnicodeDecodeError, ValueError, RecursionError) as error:

@@ -15,13 +15,20 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeVar
 
 from perfreg_assets.collection.attachments import Findings, find_attachments
-from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES, RunFolder, place_file, read_run_folder
+from perfreg_assets.collection.run_folder import (
+    RUN_JSON,
+    TRACE_SUFFIXES,
+    RunFolder,
+    id_of_trace,
+    place_file,
+    read_run_folder,
+)
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.regular_file import read_regular, resolved
+from perfreg_assets.regular_file import open_regular, read_regular, resolved
 from perfreg_assets.run import RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.storable_text import storable
@@ -339,8 +346,9 @@ def _quarantine(
 ) -> tuple[Registration, run_table.RunRow | None]:
     run_id = one.claims.get("run_id")
     holder = known.get(run_id or "")
-    # A good run keeps its id and its verdicts, whatever is wrong with another folder of the same name.
-    if run_id is None or (holder and not holder.is_quarantined):
+    # A good run keeps its id and its verdicts, whatever is wrong with another folder of the same name; a refused one
+    # its reason.
+    if run_id is None or (holder and not (holder.is_quarantined and _is_of_same_folder(one, holder))):
         run_id = _quarantine_id(one)
     app, version_name = one.claims.get("app"), one.claims.get("version_name")
     row = run_table.RunRow(
@@ -359,6 +367,11 @@ def _quarantine(
     return Registration(one.place, run_id, app, version_name, rejected, is_new), row if is_new else None
 
 
+def _is_of_same_folder(one: Examined, row: run_table.RunRow) -> bool:
+    """Whether that row tells of this folder: by its name, as it is now or was, or by what is in it."""
+    return row.folder_name == one.folder_name or row.content_hash == one.fingerprint
+
+
 def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
     path = folder / RUN_JSON
@@ -370,13 +383,26 @@ def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     if not isinstance(document, dict):
         return {}
     claims = {
-        key: document[key]
+        key: document[key].strip()
         for key in ("run_id", "app", "version_name")
         if isinstance(document.get(key), str) and document[key].strip()
     }
     if not RUN_ID.fullmatch(claims.get("run_id", "")):
         claims.pop("run_id", None)
+    if not document.get("run_id") and (of_trace := _id_of_trace(folder, document.get("trace"))):
+        claims["run_id"] = of_trace
     return claims
+
+
+def _id_of_trace(folder: Path, name: Any) -> str | None:
+    """The id of a run that states none: mended and given again it takes its own place, and no second one."""
+    if not isinstance(name, str) or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        return None
+    try:
+        with open_regular(folder / name) as file:
+            return id_of_trace(hashlib.file_digest(file, "sha256").hexdigest())
+    except (OSError, ValueError):  # not there, or no name of a file: it has no id before it is
+        return None
 
 
 def _fingerprint(folder: Path, settings: Settings) -> str:

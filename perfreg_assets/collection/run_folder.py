@@ -23,7 +23,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import read_regular, resolved
 from perfreg_assets.run import Configuration, PathStep, Run
 from perfreg_assets.settings import Settings
-from perfreg_assets.storable_text import require_storable
+from perfreg_assets.storable_text import MOST_LEVELS, require_shallow, require_storable
 from perfreg_assets.traces import gate
 from perfreg_assets.whole_files import sync_directory
 
@@ -70,12 +70,17 @@ class RunFolder(Run):
     @property
     def run_id(self) -> str:
         """As stated, else the first 16 hex digits of the trace's SHA-256."""
-        return self.stated_run_id or self.trace.sha256[:16]
+        return self.stated_run_id or id_of_trace(self.trace.sha256)
 
     @property
     def content_hash(self) -> str:
         """SHA-256 over run.json and the trace: what makes it the same run, whatever the folder is called."""
         return hashlib.sha256(self.text + self.trace.sha256.encode()).hexdigest()
+
+
+def id_of_trace(sha256: str) -> str:
+    """The id of a run that states none."""
+    return sha256[:16]
 
 
 def read_run_folder(folder: Path, settings: Settings) -> RunFolder:
@@ -186,11 +191,13 @@ def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise Rejected(Reason.RUN_JSON_NOT_UTF8, f"{where}, byte {error.start}") from error
     except RecursionError as error:
-        raise Rejected(Reason.RUN_JSON_NOT_JSON, f"{where} is nested too deeply") from error
+        detail = f"{where} is nested more than {MOST_LEVELS} levels deep"
+        raise Rejected(Reason.RUN_JSON_NOT_JSON, detail) from error
     except ValueError as error:
         raise Rejected(Reason.RUN_JSON_NOT_JSON, f"{where}: {error}") from error
     if not isinstance(document, dict):
         raise Rejected(Reason.WRONG_TYPE, f"{where} is not a JSON object")
+    require_shallow(document, Reason.RUN_JSON_NOT_JSON, where)
     require_storable(document, Reason.RUN_JSON_NOT_UTF8, where)
     return document
 

@@ -32,6 +32,8 @@ def of_any_path(own: SeriesRow, known: Sequence[SeriesRow], screens: Sequence[Ti
     Args:
         screens: of the run and of the others, in their order.
     """
+    if len(known) < MINIMUM:
+        return None
     values = [row.values for row in (own, *known) if row.values is not None]
     paths = [
         NO_PATH if row.start_ns is None else StatePath.since(row.start_ns, *shown)

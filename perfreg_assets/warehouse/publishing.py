@@ -84,6 +84,8 @@ def clear_leftovers(target: Path) -> None:
     """Removes what writers that were killed left half done; call it under the writers' lock."""
     for leftover in target.parent.glob(f"{_escape(target.name)}.part-*"):
         leftover.unlink(missing_ok=True)
+    # Of somebody who opened the copy to write: beside another one every reader would stumble over it.
+    target.with_name(f"{target.name}.wal").unlink(missing_ok=True)
     former, spare = _beside(target, _SUFFIX_FORMER), _beside(target, _SUFFIX_SPARE)
     if former.exists():
         if former.samefile(target) or spare.exists():

@@ -163,8 +163,9 @@ def whole_of_version(reader: Reader, version_name: str, app: str | None, scenari
 
 
 def nameless_count(reader: Reader) -> int:
-    """How many folders were refused before the version of their run was known."""
-    return int(reader.value("SELECT count(*) FROM core.runs WHERE is_quarantined AND version_name IS NULL"))
+    """How many folders were refused before app and version of their run were known."""
+    nameless = "is_quarantined AND (app IS NULL OR version_name IS NULL)"
+    return int(reader.value(f"SELECT count(*) FROM core.runs WHERE {nameless}"))
 
 
 def time_limits(reader: Reader, app: str) -> list[tuple[str, str, str | None, float]]:

@@ -72,6 +72,15 @@ def run_json_that_is_a_folder(folder: Path) -> None:
     (folder / "run.json").mkdir()
 
 
+def run_json_as_deep_as_a_parser_takes(folder: Path) -> None:
+    text = (folder / "run.json").read_text()
+    (folder / "run.json").write_text(text.replace("{", '{"extra": ' + "[" * 700 + "]" * 700 + ", ", 1))
+
+
+def run_json_deeper_than_a_parser_takes(folder: Path) -> None:
+    (folder / "run.json").write_text("[" * 100_000)
+
+
 def huge_run_json(folder: Path) -> None:
     with (folder / "run.json").open("wb") as file:
         file.truncate(1 << 40)  # a hole: no byte of it is on the disk
@@ -85,6 +94,8 @@ TRAPS = {
     run_json_that_leads_to_an_endless_device: Reason.RUN_JSON_MISSING,
     run_json_that_leads_in_a_circle: Reason.RUN_JSON_MISSING,
     run_json_that_is_a_folder: Reason.FOLDER_UNREADABLE,
+    run_json_as_deep_as_a_parser_takes: Reason.RUN_JSON_NOT_JSON,
+    run_json_deeper_than_a_parser_takes: Reason.RUN_JSON_NOT_JSON,
     huge_run_json: Reason.RUN_JSON_TOO_LARGE,
 }
 
@@ -107,6 +118,74 @@ def test_a_trap_is_refused_and_the_others_are_taken_in(tmp_path, settings, trap)
     assert "fine" in [run.folder.name for runs in by_key.values() for run in runs]
     again = registry.register(folders, settings, Warehouse.of(settings), to_key)
     assert [outcome.is_new for outcome in again] == [False, False]
+
+
+@pytest.mark.parametrize("levels", [1, 98, 99])
+def test_an_unknown_key_within_the_levels_is_kept(tmp_path, settings, levels):
+    folder = good(tmp_path / "fine", "fine")
+    nested = "[" * levels + "]" * levels
+    (folder / "run.json").write_text(json.dumps({**DOCUMENT, "run_id": "fine"})[:-1] + f', "extra": {nested}}}')
+    (outcome,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert outcome.rejected is None
+    with Warehouse.of(settings).reading() as reader:
+        assert json.loads(reader.value("SELECT extra FROM core.runs")) == {"extra": json.loads(nested)}
+
+
+def refused_rows(settings):
+    with Warehouse.of(settings).reading() as reader:
+        found = reader.rows("SELECT folder_name, run_id, reason_code FROM core.runs WHERE is_quarantined ORDER BY 1")
+    return {folder: (run_id, reason) for folder, run_id, reason in found}
+
+
+def test_refused_folders_that_state_the_same_id_keep_a_reason_each(tmp_path, settings):
+    folders = [good(tmp_path / name, "same") for name in ("a", "b", "c")]
+    for folder, key in zip(folders, ("app", "version_name", "started_at"), strict=True):
+        (folder / "run.json").write_text(json.dumps({**DOCUMENT, "run_id": "same", key: 7}))
+    registry.register(folders, settings, Warehouse.of(settings), to_key)
+    found = refused_rows(settings)
+    assert found.keys() == {"a", "b", "c"}
+    assert found["a"][0] == "same"
+    assert len({run_id for run_id, _ in found.values()}) == 3
+    again = registry.register(folders, settings, Warehouse.of(settings), to_key)
+    assert [one.is_new for one in again] == [False, False, False]
+    good_now = tmp_path / "b"
+    (good_now / "run.json").write_text(json.dumps({**DOCUMENT, "run_id": "same"}))
+    registry.register([good_now], settings, Warehouse.of(settings), to_key)
+    assert refused_rows(settings).keys() >= {"c"}
+
+
+@pytest.mark.parametrize("stated", [{}, {"run_id": ""}, {"run_id": "own"}])
+def test_a_mended_folder_takes_the_place_of_the_refused_one(tmp_path, settings, stated):
+    folder = good(tmp_path / "x", "own")
+    document = {key: value for key, value in {**DOCUMENT, **stated}.items() if key != "run_id" or stated}
+    (folder / "run.json").write_text(json.dumps({**document, "started_at": "2026-11-20T09:12:00"}))
+    (refused,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert refused.rejected.reason is Reason.TIME_WITHOUT_ZONE
+    (folder / "run.json").write_text(json.dumps(document))
+    (taken,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert (taken.rejected, taken.run_id) == (None, refused.run_id)
+    with Warehouse.of(settings).reading() as reader:
+        assert reader.rows("SELECT run_id, is_quarantined, reason_code FROM core.runs") == [(taken.run_id, False, None)]
+
+
+@pytest.mark.parametrize("name", ["../other.pftrace", "/etc/passwd", "none", "sub\0", 7, None])
+def test_the_id_of_a_refused_folder_is_of_no_file_outside(tmp_path, settings, name):
+    (tmp_path / "other.pftrace").write_bytes(b"secret")
+    folder = good(tmp_path / "x", "x")
+    (folder / "run.json").write_text(json.dumps({**DOCUMENT, "trace": name}))
+    (refused,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert refused.run_id.startswith("quarantined-")
+
+
+def test_blanks_around_a_name_are_nobodys(tmp_path, settings):
+    folder = good(tmp_path / "x", "x")
+    config = {**DOCUMENT["config"], "device": " Pixel ", "unit": " R5 "}
+    named = {"app": " com.rig.shop", "version_name": " 1.5.0 ", "scenario": "  ", "config": config}
+    (folder / "run.json").write_text(json.dumps({**DOCUMENT, **named, "run_id": "x"}))
+    registry.register([folder], settings, Warehouse.of(settings), to_key)
+    with Warehouse.of(settings).reading() as reader:
+        found = reader.rows("SELECT app, version_name, scenario, device, device_unit, partition_key FROM core.runs")
+    assert found == [("com.rig.shop", "1.5.0", None, "Pixel", "R5", "com.rig.shop@1.5.0")]
 
 
 def test_a_name_that_is_not_utf8_is_cleaned_and_the_others_are_taken_in(tmp_path, settings):

@@ -382,6 +382,18 @@ def test_band_quantiles_are_numpys_and_know_gaps():
     assert np.isnan(found[:, 5]).all()
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_runs_of_any_path_have_no_band_where_too_few_have_the_series(count):
+    own = series.SeriesRow(
+        run_id="own", series="rss_app", unit="bytes", interval_s=1.0, start_ns=0, is_missing=False,
+        values=np.arange(5.0),
+    )  # fmt: skip
+    known = [replace(own, run_id=str(number)) for number in range(count)]
+    screens = [([(10**9, "main")], "main")] * (count + 1)
+    found = bands.of_any_path(own, known, screens)
+    assert (found is not None) == (count >= bands.MINIMUM)
+
+
 def test_similarities_that_the_warehouse_knows_are_not_computed_again(sample_site, monkeypatch):
     warehouse, _ = sample_site
     asked: list[int] = []

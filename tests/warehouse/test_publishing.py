@@ -97,6 +97,30 @@ def test_a_file_that_grew_or_shrank_comes_out_equal(files: tuple[Path, Path], si
     }  # fmt: skip
 
 
+def test_what_somebody_wrote_beside_the_copy_is_no_part_of_the_next(warehouse: Warehouse) -> None:
+    note = "INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', '1')"
+    with warehouse.writing() as writer:
+        writer.execute(note)
+    foreign = (
+        "import duckdb, os, sys\nfile = duckdb.connect(sys.argv[1])\n"
+        "file.execute(\"SET checkpoint_threshold = '1GB'\")\nfile.execute('CREATE TABLE mine (x INT)')\nos._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", foreign, str(warehouse.published)], check=True)
+    log = warehouse.published.with_name(f"{warehouse.published.name}.wal")
+    assert log.exists()
+    for number in range(3):
+        with warehouse.writing() as writer:
+            writer.execute(
+                "INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', ?)", [str(number)]
+            )
+        assert not log.exists()
+        with duckdb.connect(str(warehouse.published), read_only=True) as reader:
+            assert reader.execute("SELECT count(*) FROM core.settings WHERE name = 'note'").fetchall() == [
+                (2 + number,)
+            ]
+        assert filecmp.cmp(warehouse.path, warehouse.published, shallow=False)
+
+
 def _in_this_process(path: Path) -> Iterator[int]:
     connection = duckdb.connect()
     connection.execute(f"ATTACH '{path}' AS it (READ_ONLY)")
