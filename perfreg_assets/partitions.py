@@ -11,6 +11,9 @@ from urllib.parse import quote, unquote
 DIMENSION = "app_versions"
 """The dimension's name, as Dagster stores it."""
 
+RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+"""Tags of a Dagster run that is for all partitions between two, in the order in which they came."""
+
 _SAFE = "+"  # besides letters, digits and _.-~ , which quote() never escapes
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from perfreg_assets.partitions import RANGE_END, RANGE_START
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
 
@@ -50,7 +51,20 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
 
         Raises:
             Rejected: see `Warehouse`.
+            dagster.Failure: the run is for a range of versions in which there is none.
         """
+        _require_versions(context)
         if LAST_STEP not in context.job_def.asset_layer.executable_asset_keys:
             return self.open()
         return Warehouse.of(self.settings(), publish_every_s=PUBLISH_EVERY_S)
+
+
+def _require_versions(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> None:
+    """To Dagster a range whose end comes before its beginning is one of no partition, and a step of none is done."""
+    ends = [context.run.tags.get(tag) for tag in (RANGE_START, RANGE_END)]
+    if isinstance(context, dg.AssetExecutionContext) and all(ends) and not context.partition_keys:
+        told = (
+            f"there is no version from {ends[0]} to {ends[1]}: they have the order in which they came first, as the "
+            f"asset's page lists them, and {ends[1]} came before; turn the range round, or name the versions one by one"
+        )
+        raise dg.Failure(told, allow_retries=False)

@@ -17,8 +17,7 @@ from pathlib import Path
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
-from perfreg_assets.partitions import DIMENSION
+from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START
 
 JOB = "forget_old_runs"
 _AT_ONCE = 500

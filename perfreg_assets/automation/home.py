@@ -9,9 +9,12 @@ from pathlib import Path
 
 from perfreg_assets import bundled
 from perfreg_assets.automation.home_storage import make_whole
+from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.unwritable import refused_where_unwritable
+from perfreg_assets.warehouse import states
+from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.whole_files import write_whole
 
 _EARLIER = {
@@ -49,9 +52,22 @@ def prepare_home(settings: Settings) -> Path:
     with refused_where_unwritable(home):
         if not configuration.exists() or _is_of_earlier_release(configuration):
             write_whole(configuration, bundled.dagster_yaml().read_bytes(), is_durable=True)
-        make_whole(home, timeout_s=settings.lock_timeout_s)
+        is_new = bool(make_whole(home, timeout_s=settings.lock_timeout_s))
     os.environ["DAGSTER_HOME"] = str(home)
+    if is_new and settings.published_warehouse.exists():
+        _name_versions(settings, home)
     return home
+
+
+def _name_versions(settings: Settings, home: Path) -> None:
+    """A home that was lost knows no version of the warehouse any more: "all partitions" would be those that come."""
+    from dagster import DagsterInstance  # noqa: PLC0415  (once in the life of a home)
+
+    with Warehouse.of(settings).reading() as reader:
+        keys = states.partitions(reader)
+    if keys:
+        with DagsterInstance.from_config(str(home)) as instance:
+            instance.add_dynamic_partitions(DIMENSION, keys)
 
 
 def _is_of_earlier_release(configuration: Path) -> bool:

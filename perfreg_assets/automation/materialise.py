@@ -19,12 +19,10 @@ from perfreg_assets.automation.progress import NAME as PROGRESS
 from perfreg_assets.automation.progress import Progress, planned
 from perfreg_assets.automation.run_launcher import host_tags
 from perfreg_assets.how_many import how_many
-from perfreg_assets.partitions import DIMENSION
+from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
-
-RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 
 COUNTED = {
     "selected_now": True,

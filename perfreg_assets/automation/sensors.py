@@ -23,7 +23,7 @@ from perfreg_assets.assets.taking_in_benchmarks import is_benchmark_folder
 from perfreg_assets.automation import asking, inbox, spreading
 from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.automation.jobs import import_benchmarks, ingest_runs, judge_versions
-from perfreg_assets.automation.materialise import RANGE_END, RANGE_START, range_tags, ranges
+from perfreg_assets.automation.materialise import range_tags, ranges
 from perfreg_assets.automation.quarantine import quarantine_folders
 from perfreg_assets.automation.unfinished import (
     FUTURE_S,
@@ -39,9 +39,10 @@ from perfreg_assets.automation.waiting import patience, wait_for
 from perfreg_assets.benchmarks.taking_in import read_document
 from perfreg_assets.collection.inbox import Sighting, look
 from perfreg_assets.collection.run_folder import read_run_folder
-from perfreg_assets.partitions import DIMENSION, to_key
+from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START, to_key
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import states
 from perfreg_assets.warehouse.connection import Warehouse
 
 PARTITION = "dagster/partition"
@@ -245,14 +246,21 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
     warehouse.catch_up()
     before = witness(settings)
     with warehouse.reading() as reader:
-        found = outstanding(reader, settings)
+        found, there = outstanding(reader, settings), states.partitions(reader)
         if settings.exchange:  # what lies there is read by workers
             found = found.without({row.run_id for row in spreading.read_elsewhere(reader, settings, found.due)})
-    if not found.keys:
-        return dg.SensorResult(cursor=_cursor(Seen(before)), skip_reason=dg.SkipReason("nothing is due"))
     order = list(context.instance.get_dynamic_partitions(DIMENSION))
-    unknown = sorted(set(found.keys) - set(order))
+    # Also those of which nothing is due, and that somebody deleted: whoever asks for all means the whole history.
+    known = set(order)
+    unknown = [key for key in dict.fromkeys([*there, *sorted(found.keys)]) if key not in known]
     order += unknown
+    added = [app_versions.build_add_request(unknown)] if unknown else []
+    if not found.keys:
+        return dg.SensorResult(
+            cursor=_cursor(Seen(before)),
+            dynamic_partitions_requests=added,
+            skip_reason=dg.SkipReason("nothing is due"),
+        )
     records = unfinished(context.instance, judge_versions.name)
     busy = under_way(records, order)
     if records:  # each ends by writing pages; those that wait still are asked for afterwards
@@ -263,7 +271,7 @@ def upkeep(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRe
         run_requests=requests,
         # After requests there is another look: what they make busy is not known yet.
         cursor=_cursor(Seen(before, "asked" if requests else _hash_of(records), again_at)),
-        dynamic_partitions_requests=[app_versions.build_add_request(unknown)] if unknown else [],
+        dynamic_partitions_requests=added,
         skip_reason=None if requests else dg.SkipReason(_why_idle(found, busy)),
     )
 

@@ -69,6 +69,17 @@ def partitions_of(reader: Reader, run_ids: Iterable[str]) -> dict[str, str]:
     return dict(found)
 
 
+def partitions(reader: Reader) -> list[str]:
+    """The partitions that have runs or results of benchmarks, in the order in which their versions first ran."""
+    found = reader.rows(
+        "SELECT partition_key FROM ("
+        "SELECT partition_key, started_at FROM core.runs WHERE NOT is_quarantined "
+        "UNION ALL SELECT partition_key, started_at FROM core.benchmark_runs"
+        ") WHERE partition_key IS NOT NULL GROUP BY partition_key ORDER BY min(started_at), partition_key"
+    )
+    return [key for (key,) in found]
+
+
 def latest_partition(reader: Reader) -> str | None:
     """The partition of the run that started last; None where there is no run."""
     key: str | None = reader.value(

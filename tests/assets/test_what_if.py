@@ -128,3 +128,21 @@ def test_a_what_if_is_stored_and_makes_nothing_due(instance, project):
         assert reader.value("SELECT count(*) FROM marts.verdicts WHERE omega = 0.25 AND is_current") == 0
         assert reader.value("SELECT value FROM marts.settings WHERE name = 'omega' AND is_current") == "1.5"
     assert due() == before
+
+
+def test_a_range_that_holds_no_version_fails_and_says_why(project, instance):
+    keys = keys_of(project)
+    instance.add_dynamic_partitions(DIMENSION, keys[::-1])
+    job = build_defs(resources={"project": project}).resolve_job_def(EVERYTHING_JOB)
+    done = job.execute_in_process(
+        instance=instance,
+        run_config={"ops": {"verdicts": {"config": WHAT_IF}}},
+        tags=range_tags(keys[0], keys[-1]),
+        asset_selection=[dg.AssetKey("verdicts")],
+        raise_on_error=False,
+    )
+    assert not done.success
+    (failed,) = [event for event in done.all_events if event.is_step_failure]
+    told = failed.step_failure_data.user_failure_data or failed.step_failure_data.error.cause
+    assert f"there is no version from {keys[0]} to {keys[-1]}" in str(told)
+    assert latest(instance, "verdicts") is None

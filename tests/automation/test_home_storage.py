@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,8 +18,14 @@ from dagster import DagsterInstance
 
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.home_storage import DATABASES, make_whole
+from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse.connection import Warehouse
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
+
+import sample_warehouse
 
 CREATE = """
 import sys
@@ -134,3 +141,16 @@ def test_killed_at_any_moment_the_next_command_finds_or_makes_a_whole_home(setti
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
     works(settings)
+
+
+def test_a_home_that_was_lost_knows_the_warehouses_versions_in_their_order(settings):
+    sample_warehouse.build(settings.warehouse, runs=6)
+    with Warehouse.of(settings).reading() as reader:
+        first = "SELECT partition_key FROM core.runs WHERE NOT is_quarantined GROUP BY ALL ORDER BY min(started_at)"
+        keys = [key for (key,) in reader.rows(first)]
+    assert len(keys) > 1
+    for _ in range(2):
+        home = prepare_home(settings)
+        with DagsterInstance.from_config(str(home)) as instance:
+            assert list(instance.get_dynamic_partitions(DIMENSION)) == keys
+        shutil.rmtree(home)

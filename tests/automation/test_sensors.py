@@ -22,7 +22,7 @@ from perfreg_assets.collection import inbox as inbox_folders
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import migrations
+from perfreg_assets.warehouse import migrations, states
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
@@ -206,6 +206,23 @@ def test_nothing_is_looked_at_until_something_changes(instance, settings, monkey
     assert len(looks) == 4
     tick(sensors.upkeep, instance, settings, pages.cursor)
     assert len(looks) == 4
+
+
+def test_versions_that_somebody_deleted_in_dagster_come_back_though_nothing_is_due(instance, settings, monkeypatch):
+    sample_warehouse.build(settings.warehouse, runs=6, samples=10)
+    monkeypatch.setattr(sensors, "outstanding", lambda reader, settings: Outstanding((), {}))
+    with Warehouse(settings.warehouse, lock_timeout_s=9).reading() as reader:
+        keys = states.partitions(reader)
+    result = tick(sensors.upkeep, instance, settings)
+    (request,) = result.dynamic_partitions_requests
+    assert (list(request.partition_keys), result.run_requests) == (keys, [])
+    instance.add_dynamic_partitions(DIMENSION, keys)
+    os.utime(settings.published_warehouse, (1, 1))
+    assert not tick(sensors.upkeep, instance, settings, result.cursor).dynamic_partitions_requests
+    instance.delete_dynamic_partition(DIMENSION, keys[0])
+    os.utime(settings.published_warehouse, (2, 2))
+    (request,) = tick(sensors.upkeep, instance, settings, result.cursor).dynamic_partitions_requests
+    assert list(request.partition_keys) == keys[:1]
 
 
 def test_a_warehouse_of_an_earlier_release_is_brought_to_this_ones_schema(instance, settings):
