@@ -34,6 +34,8 @@ class Run(run.Run):
     review_note: str | None = None
     reviewer: str | None = None
     reviewed_at: datetime | None = None
+    is_excluded: bool = False
+    exclude_reason: str | None = None
     has_trace: bool = False
     is_trace_reduced: bool = False
     duration_s: float | None = None
@@ -477,6 +479,7 @@ class ListedRun:
         flagged: its anomalous series.
         ratio: the largest distance of its series in multiples of the limit.
         critical_omega: at every smaller ω the run is anomalous; -1 at none, 1e9 at all; None where it was not measured.
+        review: what a person said: the status of a review, or that it is `excluded`.
         is_lacking: a series of its history is missing, so that it is not judged where it is not anomalous.
         reason_code: why it was not taken in, or why its trace cannot be judged.
     """

@@ -149,7 +149,7 @@ def _payload(facts: IndexFacts, axes: Sequence[str]) -> dict[str, Any]:
             for name in order
         ],
         "states": {state: [label, wording.STATE_SYMBOLS[state]] for state, label in wording.STATE_LABELS.items()},
-        "reviews": wording.REVIEW_LABELS,
+        "reviews": wording.SAID_LABELS,
         "reasons": {code: wording.reason_sentence(code) for code in run_list.counts_of(facts.blocks, "reasons")},
         "effects": wording.REVIEW_EFFECTS,
         "unknown": UNKNOWN,

@@ -49,8 +49,8 @@ def load_settings(reader: Reader) -> tuple[str | None, float | None]:
 
 # ---- runs ------------------------------------------------------------------------------------------
 _RUNS = """
-SELECT run_id, app, version_name, started_at, state, run_verdict, axis_states, review_status, functional_problem_count,
-    device, reason_code
+SELECT run_id, app, version_name, started_at, state, run_verdict, axis_states, functional_problem_count, device,
+    reason_code, coalesce(review_status, CASE WHEN is_excluded THEN 'excluded' END) AS said
 FROM marts.runs WHERE {of}
 """
 _FLAGGED = """
@@ -85,7 +85,7 @@ def _listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
                 axes=row["axis_states"] or {},
                 flagged=tuple(flagged or ()),
                 ratio=ratio,
-                review=row["review_status"],
+                review=row["said"],
                 problems=row["functional_problem_count"] or 0,
                 critical_omega=None if omega is None else min(max(omega, NEVER), ALWAYS),
                 is_lacking=is_lacking,
@@ -104,7 +104,7 @@ def _state(state: str, verdict: str | None) -> str:
 class ListQuery:
     """Which runs, in which order: `axis` and `axis_state` belong together; omegas: critical ω above and up to.
 
-    `state`: what stands on the badge. `is_open`: anomalous, and nobody reviewed it.
+    `state`: what stands on the badge. `is_open`: anomalous, and nobody reviewed or excluded it.
     """
 
     app: str | None = None
@@ -202,7 +202,7 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
     if query.part:
         add("contains(lower(runs.run_id), lower(?))", query.part)
     if query.is_open:
-        add("runs.review_status IS NULL")
+        add("runs.review_status IS NULL AND NOT runs.is_excluded")
     if query.is_anomalous or query.is_open:
         add("runs.state NOT IN ('quarantined', 'incomplete_trace', 'reduced') AND runs.run_verdict = 'anomalous'")
     if query.omega_above is not None:

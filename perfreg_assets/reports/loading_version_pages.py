@@ -134,12 +134,16 @@ def _by_version(rows: Rows) -> dict[str, list[Mapping[str, Any]]]:
     return found
 
 
+_SAY_NOTHING = ("rejected", "excluded")
+"""Of their version: as in marts.counted_runs."""
+
+
 def _worst_first(runs: Sequence[ListedRun]) -> tuple[ListedRun, ...]:
-    """Anomalous ones first, those that people called false alarms after the others; each group by distance, then by
-    time, the latest first."""
+    """Anomalous ones first, those that people called false alarms or left out after the others; each group by distance,
+    then by time, the latest first."""
     latest = sorted(runs, key=lambda run: (run.started_at is not None, run.started_at, run.run_id), reverse=True)
     return tuple(
-        sorted(latest, key=lambda run: (run.state != "anomalous", run.review == "rejected", -(run.ratio or -1.0)))
+        sorted(latest, key=lambda run: (run.state != "anomalous", run.review in _SAY_NOTHING, -(run.ratio or -1.0)))
     )
 
 

@@ -40,7 +40,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
                     "counts": overview.counts,
                     "steps": OMEGA_STEPS,
                     "expected": expected,
-                    "reviews": wording.REVIEW_LABELS,
+                    "reviews": wording.SAID_LABELS,
                     "blocks": list_blocks(blocks),
                 }
             ),

@@ -152,7 +152,7 @@ def _environment() -> jinja2.Environment:
         how_many=how_many,
         state_label=lambda state: wording.STATE_LABELS.get(state or "not_judged", state),
         state_symbol=lambda state: wording.STATE_SYMBOLS.get(state or "not_judged", "○"),
-        review_label=lambda status: wording.REVIEW_LABELS.get(status, status),
+        review_label=lambda status: wording.SAID_LABELS.get(status, status),
         exclusion_label=lambda reason: wording.EXCLUSION_LABELS.get(reason, reason),
     )
     return environment

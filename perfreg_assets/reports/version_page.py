@@ -153,7 +153,7 @@ def _look(worst: Worst, server: str) -> dict[str, Any]:
     return {
         "run_id": run.run_id,
         "is_anomalous": bool(verdict and verdict.is_anomalous),
-        "is_reviewed": run.review_status is not None,
+        "is_reviewed": run.review_status is not None or run.is_excluded,
         "series": series_short(verdict.series) if verdict else None,
         "beside_limit": verdict_beside_limit(verdict),
         "window": window,

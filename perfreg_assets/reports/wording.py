@@ -62,6 +62,8 @@ REVIEW_LABELS = {
     "rejected": "False alarm",
     "accepted": "Accepted as the new normal",
 }
+SAID_LABELS = {**REVIEW_LABELS, "excluded": "Excluded"}
+"""Of what a person said of a run, in lists."""
 REVIEW_EFFECTS = {
     "confirmed": "A regression: the run stays out of the histories of later runs.",
     "rejected": "A false alarm: it counts in the rate of false alarms, says nothing about its version any more, and "

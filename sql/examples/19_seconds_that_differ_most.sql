@@ -1,6 +1,6 @@
 -- At which seconds does the worst run's CPU differ most from the run's barycenter, sample by sample?
-WITH worst AS (
-    SELECT run_id, series FROM marts.verdicts
+WITH worst AS (  -- of those that have one: a run that is judged by runs of any path has none
+    SELECT run_id, series FROM marts.verdicts SEMI JOIN marts.barycenters USING (run_id, series)
     WHERE is_current AND series = 'cpu_app' AND is_anomalous ORDER BY excess_ratio DESC LIMIT 1
 ), samples AS (  -- of arrays, because through these DuckDB opens the files of the one run alone
     SELECT run_id, interval_s, start_ns, unnest("values") AS value, unnest(range(len("values"))) AS position

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import time
+from collections import defaultdict
 from dataclasses import replace
 from html import unescape
 
@@ -15,6 +16,7 @@ from perfreg_assets.reports import site, version_site
 from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.changes import SETTLED_NS
 from perfreg_assets.reports.links import page_name, version_page
+from perfreg_assets.reports.loading_lists import ListQuery, find_listed
 from perfreg_assets.reports.loading_version_pages import load_version_views
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.site_state import SiteState, VersionEntry
@@ -84,6 +86,31 @@ def test_there_is_a_page_per_version_and_it_says_what_the_marts_say(sample_site)
     assert measured
     for app, version, *family in measured:
         assert f'href="../{family_page(app, *family)}"' in _text(out, app, version)
+
+
+def test_a_run_that_was_excluded_is_not_the_one_to_look_at_first_and_says_so(own_sample, built):
+    copy, out = own_sample, built
+    anomalous = (
+        "SELECT run_id, app, version_name FROM marts.runs WHERE run_verdict = 'anomalous' AND review_status IS NULL "
+        "AND NOT is_excluded ORDER BY app, version_name, run_id"
+    )
+    with copy.reading() as reader:
+        of_version = defaultdict(list)
+        for run_id, app, version in reader.rows(anomalous):
+            of_version[app, version].append(run_id)
+        opened = find_listed(reader, ListQuery(is_open=True))[0]
+    app, version = next(one for one, ids in of_version.items() if len(ids) > 1)
+    lead = re.compile(r'run <a href="../runs/([^"]+)\.html">')
+    first = lead.search(_text(out, app, version))[1]
+    with copy.writing() as writer:
+        runs.exclude(writer, first, "charging")
+    with copy.reading() as reader:
+        site.build_site(reader, out)
+        assert find_listed(reader, ListQuery(is_open=True))[0] == opened - 1
+    assert lead.search(_text(out, app, version))[1] != first
+    page = (out / "runs" / f"{first}.html").read_text()
+    assert "Excluded by hand" in page
+    assert "charging" in page
 
 
 def test_the_change_to_the_version_before_and_the_slow_one_are_those_of_the_trends(sample_site):
