@@ -292,10 +292,11 @@ def _of_run(reader: Reader, mart: str, run_id: str, order: str) -> list[dict[str
 
 
 _STAMPS = """
-SELECT runs.app, bit_xor(hash(costs.run_no, costs.extracted_at, sets.selected_at))::VARCHAR
+SELECT runs.app, bit_xor(hash(costs.run_no, costs.extracted_at, sets.selected_at, counted.run_no IS NULL))::VARCHAR
 FROM core.energy_runs AS costs
 JOIN core.runs AS runs ON runs.run_no = costs.run_no
 LEFT JOIN core.history_sets AS sets ON sets.run_no = costs.run_no
+LEFT JOIN marts.counted_runs AS counted ON counted.run_no = costs.run_no
 WHERE costs.profile_id IS NOT NULL AND NOT runs.is_quarantined AND {of}
 GROUP BY runs.app
 ORDER BY runs.app
@@ -331,6 +332,7 @@ SELECT
     median(spent.total_change_ratio) AS total_change_ratio
 FROM marts.energy_by_run AS spent
 JOIN core.energy_runs AS states ON states.run_no = spent.run_no
+JOIN marts.counted_runs AS counted ON counted.run_no = spent.run_no
 WHERE {of}
 GROUP BY spent.device, spent.profile_id, spent.scenario, spent.version_name
 ORDER BY spent.device, spent.profile_id, spent.scenario NULLS FIRST, min(spent.started_at), spent.version_name

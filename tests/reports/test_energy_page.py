@@ -13,6 +13,7 @@ from perfreg_assets.reports import energy_site
 from perfreg_assets.reports.energy_drawing import draw_power, draw_versions
 from perfreg_assets.reports.loading import load_details
 from perfreg_assets.reports.run_page import render_run_page
+from perfreg_assets.warehouse import runs
 
 
 def build(warehouse, out):
@@ -43,6 +44,28 @@ def test_the_page_says_what_the_mart_says_and_is_written_once(own_sample, out):
     assert sorted(tuple(map(repr, (row[key] for key in keys))) for row in kept) == sorted(
         tuple(map(repr, (row[key] for key in keys))) for row in rows
     )
+
+
+def test_a_run_that_is_left_out_costs_its_version_nothing(own_sample, out):
+    build(own_sample, out)
+    with own_sample.reading() as reader:
+        (run_id, app, version), *_ = reader.rows(
+            "SELECT run_id, app, version_name FROM marts.energy_by_run SEMI JOIN marts.counted_runs "
+            "USING (run_no) ORDER BY run_id DESC"
+        )
+    ask = (
+        "SELECT (SELECT sum(run_count) FROM marts.energy_by_version WHERE app = $app AND version_name = $version), "
+        "(SELECT count(*) FROM marts.energy_by_run WHERE app = $app AND version_name = $version AND run_id <> $run)"
+    )
+    for said in (lambda writer: runs.exclude(writer, run_id, "charging"), lambda writer: runs.include(writer, run_id)):
+        with own_sample.writing() as writer:
+            said(writer)
+        with own_sample.reading() as reader:
+            ((counted, others),) = reader.rows(ask, {"app": app, "version": version, "run": run_id})
+            is_left_out = run_id not in {one for (one,) in reader.rows("SELECT run_id FROM marts.counted_runs")}
+            assert (counted or 0) == others + (not is_left_out)
+            assert energy_site.is_due(reader, out)
+        assert build(own_sample, out) == ["energy.html"]
 
 
 def test_only_apps_whose_runs_changed_are_asked_for_again(own_sample, out, monkeypatch):

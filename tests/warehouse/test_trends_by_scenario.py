@@ -100,7 +100,8 @@ def test_charge_of_two_scenarios_of_a_version_are_two_rows(sample_copy: Warehous
         moved = _move_to_scenario(writer, "cold-start")
         spent = {
             run_id: rest for run_id, *rest in writer.rows(
-                "SELECT run_id, scenario, app_mah_per_h FROM marts.energy_by_run WHERE app = ? AND version_name = ?",
+                "SELECT run_id, scenario, app_mah_per_h FROM marts.energy_by_run "
+                "SEMI JOIN marts.counted_runs USING (run_no) WHERE app = ? AND version_name = ?",
                 [APP, VERSION],
             )
         }  # fmt: skip
