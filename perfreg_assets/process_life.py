@@ -1,4 +1,4 @@
-"""Is the process that signed something still the one with this number?"""
+"""Which processes run: is the one that signed something still the one with this number, who is in a group?"""
 
 from __future__ import annotations
 
@@ -31,6 +31,21 @@ def is_alive(pid: int, *, since: float | None = None) -> bool:
             return False
         return since is None or started_at <= since + _SLACK_S
     return True
+
+
+def members(group: int) -> set[int] | None:
+    """The processes of a group that have not ended; None where the machine does not tell (no Linux)."""
+    found = set()
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return None
+    for name in names:
+        with suppress(OSError, ValueError, IndexError):  # ended meanwhile
+            parts = Path(f"/proc/{name}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
+            if int(parts[2]) == group and parts[0] not in _GONE:
+                found.add(int(name))
+    return found
 
 
 def _told(pid: int) -> tuple[str, int, float]:

@@ -16,6 +16,8 @@ from perfreg_assets.settings import Settings
 LONGEST_S = 40.0
 """Dagster gives a tick 60 s, and what follows the waiting takes some of them."""
 STEP_S = 1.0
+_HEARS_S = 0.1
+"""Within this time a waiting sensor sees that `perfreg ui` stops."""
 
 
 def patience(context: dg.SensorEvaluationContext) -> float:
@@ -27,7 +29,11 @@ def wait_for(is_different: Callable[[], bool], settings: Settings, *, seconds: f
     """Whether something was different within that time; looked at least once. Ends early when `perfreg ui` stops."""
     until = time.monotonic() + seconds
     while not is_different():
-        if time.monotonic() + STEP_S > until or settings.stopping_file.exists():
+        next_look = time.monotonic() + STEP_S
+        if next_look > until:
             return False
-        time.sleep(STEP_S)
+        while (left_s := next_look - time.monotonic()) > 0:
+            if settings.stopping_file.exists():
+                return False
+            time.sleep(min(_HEARS_S, left_s))
     return True

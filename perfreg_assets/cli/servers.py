@@ -18,6 +18,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.root import command
+from perfreg_assets.process_life import members
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _CODE_WORKERS = 16
 """Threads of the code server: sensors that wait in a tick each hold one."""
 _START_S = 180.0
 _STOP_S = 10.0
-_TICKS_END_S = 2.0
+_LOOK_S = 0.1
+_TICKS_END_S = 0.3
 """Within this time sensors that wait in a tick see that it is over, and end it in order."""
 
 
@@ -67,7 +69,7 @@ def ui(settings: Settings, port: int) -> None:
                 terminal.say(f"{way_in}   inbox {settings.inbox_dir}   stop with Ctrl-C")
                 terminal.note(f"its links to pages lead to {settings.reports_address}, where perfreg serve shows them")
                 is_told = True
-            time.sleep(0.5)
+            time.sleep(_LOOK_S)
         settings.stopping_file.touch()
         time.sleep(_TICKS_END_S)
         services.end()
@@ -128,7 +130,7 @@ class _Services:
 
     def end(self) -> None:
         """The daemon first, which has ticks to end; then the whole group with its runs. Whoever has not ended is
-        killed."""
+        killed, and the code server as soon as it is alone: it keeps nothing, and is two seconds in ending."""
         for process in reversed(self._others):
             process.terminate()
         for process in self._others:
@@ -136,7 +138,7 @@ class _Services:
                 process.wait(_STOP_S)
             except subprocess.TimeoutExpired:
                 continue  # the group's signals follow
-        _end_group(self._group, [self._code, *self._others])
+        _end_group(self._group, self._code, self._others)
 
     def _start_code(self) -> subprocess.Popen[bytes]:
         where = ("--socket", str(self._socket), "--location-name", _DEFINITIONS, "--max-workers", str(_CODE_WORKERS))
@@ -157,16 +159,18 @@ class _Services:
         return process
 
 
-def _end_group(group: int, processes: list[subprocess.Popen[bytes]]) -> None:
+def _end_group(group: int, code: subprocess.Popen[bytes], others: list[subprocess.Popen[bytes]]) -> None:
     """Webserver, daemon, code server and runs; whoever has not ended after 10 s is killed."""
     for number, patience_s in ((signal.SIGTERM, _STOP_S), (signal.SIGKILL, 2.0)):
         deadline = time.monotonic() + patience_s
         try:
             os.killpg(group, number)
             while time.monotonic() < deadline:
-                for process in processes:
+                for process in (code, *others):
                     process.poll()  # an ended child counts as a member of its group until it was asked
-                time.sleep(0.1)
+                if members(group) == {code.pid}:
+                    code.kill()
+                time.sleep(_LOOK_S / 2)
                 os.killpg(group, 0)
         except ProcessLookupError:
             return
