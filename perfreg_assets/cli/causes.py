@@ -332,7 +332,8 @@ def impact(
     """Which services use a method, and how much of their time is its own and below it: what to test again.
 
     METHOD is a whole name or a part of one. Of runs it is a slice of the app, where their traces have slices, or one of
-    its threads, and the screens on which it ran are the services.
+    its threads, and the screens on which it ran are the services; shares are means over the runs with the screen, one
+    in which it did not run there counts as 0.
     """
     rows = _impact_of_file(log, template_text) if log is not None else _impact_stored(settings, app, app_version)
     chosen = _chosen(rows, method)

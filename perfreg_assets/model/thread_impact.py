@@ -22,8 +22,9 @@ def thread_impact(reader: Reader, app: str | None, version_name: str | None) -> 
 
     Returns:
         rows with `app`, `version_name`, `method` (the thread, with `#` for numbers), `service` (the screen, empty where
-        the path does not tell), `self_share` (mean over the runs of the thread's share of what the app's threads ran
-        there), `self_ms` (of all runs) and `run_ids`; threads that are not told apart are in the shares alone.
+        the path does not tell), `self_share` (of what the app's threads ran there; mean over the runs in which the app
+        ran there, 0 for one in which this thread did not), `self_ms` (of all runs) and `run_ids` of the runs that it
+        ran in; threads that are not told apart are in the shares alone.
     """
     found = []
     for (one_app, version), run_ids in runs.of_newest_versions(
@@ -40,22 +41,24 @@ def _loaded(reader: Reader, run_ids: Sequence[str]) -> Iterable[tuple[str, Recor
 
 
 def _rows(loaded: Iterable[tuple[str, Recorded]]) -> list[dict[str, Any]]:
-    shares: dict[tuple[str, str], list[float]] = defaultdict(list)
+    shown: dict[str, int] = defaultdict(int)
+    shares: dict[tuple[str, str], float] = defaultdict(float)
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     ids: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run_id, run in loaded:
         for screen, threads in _by_screen(run).items():
             of_app = sum(threads.values())
+            shown[screen] += of_app > 0
             for thread, took in threads.items():
                 if thread != REST and took > 0:
-                    shares[screen, thread].append(took / of_app)
+                    shares[screen, thread] += took / of_app
                     seconds[screen, thread] += took
                     ids[screen, thread].append(run_id)
     return [
         {
             "method": thread,
             "service": screen,
-            "self_share": float(np.mean(shares[screen, thread])),
+            "self_share": shares[screen, thread] / shown[screen],
             "children_share": 0.0,
             "calls": None,
             "self_ms": 1000 * seconds[screen, thread],

@@ -149,21 +149,43 @@ def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> NDArray[np.int64]:
     return np.array([row[name] for row in rows], np.int64)
 
 
+# A run in which a slice did not run on a screen has a share of 0 there: the mean is over all runs with the screen.
 _IMPACT = """
+WITH of_slice AS (
+    SELECT
+        app, version_name, run_id, method, service, sum(self_share) AS self_share,
+        sum(children_share) AS children_share, sum(calls) AS calls, sum(self_ms) AS self_ms,
+        sum(children_ms) AS children_ms, sum(mean_ms * calls) AS called_ms, max(max_ms) AS max_ms
+    FROM marts.change_impact
+    WHERE {of}
+    GROUP BY app, version_name, run_id, method, service
+),
+of_screen AS (
+    SELECT app, version_name, service, count(DISTINCT run_id) AS run_count
+    FROM of_slice
+    GROUP BY app, version_name, service
+)
 SELECT
-    app, version_name, method, service, avg(self_share) AS self_share, avg(children_share) AS children_share,
-    sum(calls)::BIGINT AS calls, sum(self_ms) AS self_ms, sum(children_ms) AS children_ms,
-    sum(mean_ms * calls) / nullif(sum(calls), 0) AS mean_ms, max(max_ms) AS max_ms,
-    list(DISTINCT run_id ORDER BY run_id) AS run_ids
-FROM marts.change_impact
-WHERE {of}
+    app, version_name, method, service, sum(self_share) / any_value(run_count) AS self_share,
+    sum(children_share) / any_value(run_count) AS children_share, sum(calls)::BIGINT AS calls,
+    sum(self_ms) AS self_ms, sum(children_ms) AS children_ms, sum(called_ms) / nullif(sum(calls), 0) AS mean_ms,
+    max(max_ms) AS max_ms, list(run_id ORDER BY run_id) AS run_ids
+FROM of_slice
+JOIN of_screen USING (app, version_name, service)
 GROUP BY app, version_name, method, service
 ORDER BY app, service, method
 """
 
 
 def impact(reader: Reader, app: str | None, version_name: str | None) -> list[dict[str, Any]]:
-    """Slices on the screens of a version's runs, over its runs together; default: the newest version of each app."""
+    """Slices on the screens of a version's runs, over its runs together; default: the newest version of each app.
+
+    Returns:
+        rows with `app`, `version_name`, `method` (the slice), `service` (the screen, empty where the path does not
+        tell), `self_share` and `children_share` (of all threads that it ran on; mean over the runs with slices on the
+        screen, 0 for one without this slice there), `calls`, `self_ms` and `children_ms` (of all runs), `mean_ms` and
+        `max_ms` of a call, and `run_ids` of the runs that it ran in.
+    """
     newest = run_table.of_newest_versions(reader, SLICE_USES.name, app, version_name)
     return [
         row

@@ -1,4 +1,4 @@
--- A row is a method in a service of a call log, or a slice on a screen of a run, with its share of the time there: what to test again when it changes.
+-- A row is a method in a service of a call log, or a slice of a thread on a screen of a run, with its share of the time there: what to test again when it changes.
 CREATE VIEW marts.change_impact AS
 SELECT
     logs.call_log_id,
@@ -43,4 +43,4 @@ FROM core.slice_uses AS uses
 JOIN core.runs AS runs ON runs.run_no = uses.run_no
 JOIN core.slice_use_values AS stored ON stored.values_file = uses.values_file AND stored.run_id = uses.run_id;
 
-COMMENT ON VIEW marts.change_impact IS 'A row is a method in a service of a call log (run_id NULL), or a slice of the app''s threads on a screen of a run (call_log_id NULL; the screen is the service), with its share of the time there: what to test again when it changes.';
+COMMENT ON VIEW marts.change_impact IS 'A row is a method in a service of a call log (run_id NULL), or a slice of one of the app''s threads on a screen of a run (call_log_id NULL; the screen is the service; add the shares of its threads), with its share of the time there: what to test again when it changes.';

@@ -15,12 +15,12 @@ START = datetime(2026, 3, 5, tzinfo=UTC)
 MS = 1_000_000
 
 
-def uses_of(*rows: tuple[str, str, int, int, int]) -> SliceUses:
-    """(screen, slice, calls, own ms, ms with everything below)."""
+def uses_of(*rows: tuple[str, str, int, int, int], threads: tuple[str, ...] = ()) -> SliceUses:
+    """(screen, slice, calls, own ms, ms with everything below), all of one thread or each of its own."""
     calls, own, total = (np.array([row[k] for row in rows], dtype=np.int64) for k in (2, 3, 4))
     whole = {screen: sum(row[3] for row in rows if row[0] == screen) for screen, *_ in rows}
     return SliceUses(
-        screen=tuple(row[0] for row in rows), process=("app",) * len(rows), thread=("main",) * len(rows),
+        screen=tuple(row[0] for row in rows), process=("app",) * len(rows), thread=threads or ("main",) * len(rows),
         slice=tuple(row[1] for row in rows), call_count=calls, called_ns=total * MS, max_ns=total * MS // calls,
         self_ns=own * MS, total_ns=total * MS,
         screen_ns=np.array([whole[row[0]] for row in rows], dtype=np.int64) * MS,
@@ -78,7 +78,23 @@ def test_runs_of_the_newest_version_are_put_together(warehouse: Warehouse) -> No
     assert (both["version_name"], both["run_ids"], both["calls"]) == ("2", ["run-1", "run-2"], 4)
     assert (both["self_share"], both["self_ms"], both["children_ms"]) == (0.75, 20.0, 20.0)
     assert (both["mean_ms"], both["max_ms"]) == (10.0, 30.0)
+    assert found["app", "list", "x"]["self_share"] == 0.25, "a run with the screen and without the slice counts as 0"
+    assert sum(row["self_share"] for key, row in found.items() if key[:2] == ("app", "list")) == 1
     assert [row["method"] for row in older] == ["old"]
+
+
+def test_a_slice_has_the_shares_of_all_its_threads(warehouse: Warehouse) -> None:
+    of_three = uses_of(
+        ("list", "bind", 1, 20, 30), ("list", "bind", 1, 10, 30), ("list", "draw", 2, 70, 70), threads=("a", "b", "a")
+    )
+    with warehouse.writing() as writer:
+        store(writer, 0, of_three)
+        store(writer, 1, uses_of(("list", "bind", 1, 50, 50), ("list", "draw", 1, 50, 50)))
+    with warehouse.reading() as reader:
+        bind, draw = slice_uses.impact(reader, None, None)
+    assert (bind["self_share"], bind["children_share"]) == pytest.approx(((0.3 + 0.5) / 2, 0.3 / 2))
+    assert (bind["self_ms"], bind["children_ms"], bind["calls"]) == (80.0, 30.0, 3)
+    assert (bind["run_ids"], draw["self_share"]) == (["run-0", "run-1"], pytest.approx(0.6))
 
 
 def test_another_number_is_another_hash() -> None:

@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
-from perfreg_assets.model.thread_impact import thread_impact
+from perfreg_assets.methods.thread_times import REST, RUNNING, ThreadTimes
+from perfreg_assets.methods.window_causes import Recorded
+from perfreg_assets.model.thread_impact import _rows, thread_impact
 from perfreg_assets.warehouse import recorded
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 
@@ -19,7 +21,7 @@ APP = "com.example.notes"
 
 def _expected(reader: Reader, run_ids: list[str]) -> dict[tuple[str, str], tuple[float, float, list[str]]]:
     """(thread, screen) → (mean share, ms, runs), a second at a time."""
-    shares, took_ms, ids = defaultdict(list), defaultdict(float), defaultdict(list)
+    shares, took_ms, ids, shown = defaultdict(list), defaultdict(float), defaultdict(list), defaultdict(list)
     for run_id, run in recorded.load(reader, run_ids).items():
         times = run.times
         on = defaultdict(lambda: defaultdict(float))
@@ -28,12 +30,13 @@ def _expected(reader: Reader, run_ids: list[str]) -> dict[tuple[str, str], tuple
                 if is_app and state == "running":
                     on[str(screen)][thread] += times.seconds[entity, second]
         for screen, threads in on.items():
+            shown[screen] += [run_id] * any(threads.values())
             for thread, seconds in threads.items():
                 if thread != "*" and seconds > 0:
                     shares[thread, screen].append(seconds / sum(threads.values()))
                     took_ms[thread, screen] += 1000 * seconds
                     ids[thread, screen].append(run_id)
-    return {key: (float(np.mean(own)), took_ms[key], sorted(ids[key])) for key, own in shares.items()}
+    return {key: (sum(own) / len(shown[key[1]]), took_ms[key], sorted(ids[key])) for key, own in shares.items()}
 
 
 def test_a_threads_share_is_that_of_the_apps_seconds_on_the_screen(sample: Warehouse) -> None:
@@ -61,6 +64,23 @@ def test_a_threads_share_is_that_of_the_apps_seconds_on_the_screen(sample: Wareh
         assert told[key]["self_share"] == pytest.approx(share)
         assert told[key]["self_ms"] == pytest.approx(took_ms)
         assert told[key]["run_ids"] == ids
+
+
+def test_a_run_with_the_screen_and_without_the_thread_counts_as_0() -> None:
+    def run(*seconds: list[float]) -> Recorded:
+        names = ("main", "rare", REST)
+        times = ThreadTimes(0, ("app",) * 3, names, (RUNNING,) * 3, np.ones(3, np.bool_), np.array(seconds))
+        return Recorded(times, np.array(["list", "note"]), {})
+
+    of_all = run([0.5, 0.2], [0.25, 0.0], [0.25, 0.0])
+    without = run([0.75, 0.0], [0.0, 0.0], [0.25, 0.0])  # nothing of the app ran on the screen note
+    rows = _rows([("run-0", of_all), ("run-1", without)])
+    told = {(row["service"], row["method"]): (row["self_share"], row["run_ids"]) for row in rows}
+    assert told == {
+        ("list", "main"): (0.625, ["run-0", "run-1"]),
+        ("list", "rare"): (0.125, ["run-0"]),
+        ("note", "main"): (1.0, ["run-0"]),
+    }
 
 
 def test_the_command_finds_threads_and_names_the_nearest_app_and_version(sample: Warehouse) -> None:
