@@ -19,8 +19,11 @@ sys.path.insert(0, str(Path(__file__).parent / "model"))
 
 from synthetic import APP, SAMPLES, Project, reader_of, row
 
-from perfreg_assets.cli import main
+from perfreg_assets.cli import main, run_causes
 from perfreg_assets.methods.thread_times import ThreadTimes
+from perfreg_assets.methods.window_causes import Cause, Ranking
+from perfreg_assets.model.cause_details import Detailed
+from perfreg_assets.model.windows import Window, united
 
 KEYS = {
     *("rank", "kind", "process", "thread", "name", "path", "growth", "growth_share", "before", "after", "z", "scope"),
@@ -105,6 +108,69 @@ def test_csv_and_folded_stacks(run):
     stacks = {stack: tuple(map(int, counts)) for line in lines for stack, *counts in [line.rsplit(" ", 2)]}
     assert stacks[f"{APP};a:b"] == pytest.approx((0.2 * length_us, 1.2 * length_us), rel=1e-3)
     assert f"{APP};main" in stacks, "what did not grow is in it too, or its widths would say nothing"
+
+
+def folded(result):
+    return {
+        stack: tuple(map(int, counts))
+        for line in result.stdout.splitlines()
+        for stack, *counts in [line.rsplit(" ", 2)]
+    }
+
+
+def windows_of(*places):
+    return [Window(series, start_s, int(start_s * 1e9), int(end_s * 1e9)) for series, start_s, end_s in places]
+
+
+def test_a_second_is_in_the_stacks_once_whatever_windows_it_is_in(run, monkeypatch):
+    def stacks_of(*places):
+        monkeypatch.setattr(run_causes, "_asked", lambda *_: windows_of(*places))
+        result = run("causes", "made-008", "--format", "folded")
+        assert result.exit_code == 0, result.output
+        return folded(result)
+
+    one = stacks_of(("cpu_app", 20, 35))
+    assert one[f"{APP};main"] == (1_500_000, 1_500_000)
+    assert stacks_of(("cpu_app", 20, 35), ("cpu_total", 20, 35)) == one
+    assert stacks_of(("cpu_total", 22, 30), ("cpu_app", 20, 35), ("rss_app", 0, 40)) == one
+    assert stacks_of(("cpu_app", 20, 30), ("cpu_total", 25, 35)) == one
+    assert stacks_of(("cpu_app", 20, 25), ("cpu_total", 30, 35))[f"{APP};main"] == (1_000_000, 1_000_000)
+
+
+def test_windows_that_overlap_are_one():
+    found = united(
+        windows_of(
+            ("cpu_total", 30, 40), ("cpu_app", 5, 10), ("cpu_app", 35, 50), ("rss_app", 0, 60), ("cpu_app", 10, 12)
+        )
+    )
+    assert [(one.series, one.start_s, one.end_s) for one in found] == [
+        ("cpu_app", 5, 10), ("cpu_app", 10, 12), ("cpu_total", 30, 50),
+    ]  # fmt: skip
+
+
+def test_kept_stacks_of_windows_that_overlap_are_those_of_the_longest(capsys):
+    def stack(source, value):
+        return {
+            "source": source, "process": APP, "thread": "main", "stack": ["draw"], "value": value,
+            "history_median": None,
+        }  # fmt: skip
+
+    windows = windows_of(("cpu_app", 20, 30), ("cpu_total", 20, 40), ("cpu_app", 38, 45), ("cpu_app", 50, 51))
+    kept = {place: [stack("slices", 0.5)] for place in range(4)}
+    kept[0].append(stack("call_stacks", 0.25))  # no other window tells of these
+    told = run_causes._stored_stacks(windows, kept)
+    assert told == {(APP, "main", "draw"): [0.0, pytest.approx(0.5e6 * (20 + 1) + 0.25e6 * 10)]}
+    assert capsys.readouterr().err.splitlines() == [
+        "cpu_app, 38–45 s: not in the stacks, as longer windows overlap it; --details adds the seconds that are its own"
+    ]
+
+
+def test_told_stacks_are_those_of_windows_that_do_not_overlap():
+    cause = Cause(
+        1, "slice", "app", APP, "main", "draw", 0.5, 0.25, None, None, None, None, False, 4, 4, ("draw",)
+    )  # fmt: skip
+    told = [Detailed(one, {"slices": Ranking((cause,), (), True)}) for one in windows_of(("cpu_app", 20, 40))]
+    assert run_causes._told_stacks(told) == {(APP, "main", "draw"): [5e6, 10e6]}
 
 
 def test_any_window_of_any_run_can_be_ranked(run):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfreg_assets import terminal
@@ -13,7 +13,7 @@ from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.methods.window_causes import Cause
-    from perfreg_assets.model.cause_details import Details
+    from perfreg_assets.model.cause_details import Detailed, Details
     from perfreg_assets.model.causes import Explanation
     from perfreg_assets.model.windows import Window
     from perfreg_assets.warehouse.connection import Reader
@@ -45,17 +45,20 @@ def show_run(
         Rejected: RUN_UNKNOWN, DATA_MISSING.
         ValueError: the window is none, or lies outside the run.
     """
+    from perfreg_assets.model.windows import united
     from perfreg_assets.warehouse import causes as cause_table
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).reading_caught_up() as reader:
         run = _run(reader, run_id)
-        found = _explained(reader, settings, run, window, series)
-        details = _details(reader, settings, run, found) if with_details and found else None
+        asked = _asked(reader, settings, run, window, series)
+        apart = united(asked) if form == "folded" else []
+        explained = _explained(reader, settings, run_id, [*asked, *apart])
+        found, over_all = explained[: len(asked)], explained[len(asked) :]
+        details = _details(reader, settings, run, [*asked, *apart]) if with_details and found else None
         stored = cause_table.from_traces(reader, run_id) if found and not with_details and window is None else []
         is_kept = form == "folded" and found and not with_details and window is None
-        windows = cause_table.windows(reader, run_id) if is_kept else {}
-        stacks = cause_table.stacks(reader, [run_id]) if windows else {}
+        stacks = _kept_stacks(reader, run_id, asked) if is_kept else {}
     rows = [
         _row(run, one, cause, settings)
         for one in found
@@ -65,9 +68,8 @@ def show_run(
         _stored_rows(run, found, stored, settings) if details is None else _detail_rows(run, found, details, settings)
     )
     if form == "folded":
-        told = _told_stacks(details) if details is not None else _stored_stacks(found, windows, stacks)
-        lines = _lines(told) if told else _folded(found)
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        told = _stored_stacks(asked, stacks) if details is None else _told_stacks(details.windows[len(asked) :])
+        sys.stdout.writelines(f"{line}\n" for line in _lines(told or _thread_stacks(over_all)))
     elif form == "table":
         _tables(rows, SHOWN_ROWS if limit is None else limit)
     else:
@@ -134,11 +136,11 @@ def _run(reader: Reader, run_id: str) -> dict[str, Any]:
     return found
 
 
-def _explained(
+def _asked(
     reader: Reader, settings: Settings, run: dict[str, Any], window: tuple[float, float] | None, series: str | None
-) -> list[Explanation]:
-    """What grew in each window, the surest first."""
-    from perfreg_assets.model import causes, freshness
+) -> list[Window]:
+    """The windows to explain, the surest first."""
+    from perfreg_assets.model import freshness
     from perfreg_assets.model.windows import window_of
     from perfreg_assets.warehouse import causes as cause_table
     from perfreg_assets.warehouse import settings_table, states
@@ -171,9 +173,33 @@ def _explained(
         terminal.note(
             f"{run['run_id']} is {verdict} and has no suspicious window{of_series}{elsewhere}; --window A B ranks any"
         )
+    return windows
+
+
+def _explained(reader: Reader, settings: Settings, run_id: str, windows: Sequence[Window]) -> list[Explanation]:
+    """What grew in each window."""
+    from perfreg_assets.model import causes
+    from perfreg_assets.warehouse import settings_table
+
+    if not windows:
         return []
-    explainer = causes.explainers(reader, [run["run_id"]], in_force)[run["run_id"]]
+    explainer = causes.explainers(reader, [run_id], settings_table.in_force(reader, settings))[run_id]
     return [explainer.explain(one) for one in windows]
+
+
+def _kept_stacks(reader: Reader, run_id: str, windows: Sequence[Window]) -> dict[int, list[dict[str, Any]]]:
+    """Place of a window -> its stacks, as they were kept when the run was explained."""
+    from perfreg_assets.warehouse import causes as cause_table
+
+    known = cause_table.windows(reader, run_id)
+    stacks = cause_table.stacks(reader, [run_id]) if known else {}
+    places = {(one.series, one.start_ns, one.end_ns): place for place, one in enumerate(windows)}
+    found = {}
+    for (_, series, index), (start_ns, end_ns) in known.items():
+        place = places.get((series, start_ns, end_ns))
+        if place is not None:
+            found[place] = stacks.get((run_id, series, index), [])
+    return found
 
 
 def _given(reader: Reader, run: dict[str, Any], window: tuple[float, float], name: str) -> Window:
@@ -232,14 +258,14 @@ def _place(run: dict[str, Any], window: Window, settings: Settings) -> dict[str,
     }
 
 
-def _details(reader: Reader, settings: Settings, run: dict[str, Any], found: Sequence[Explanation]) -> Details:
+def _details(reader: Reader, settings: Settings, run: dict[str, Any], windows: Sequence[Window]) -> Details:
     """What the traces tell of the windows; what they do not is said."""
     from perfreg_assets.model.cause_details import explain_details
     from perfreg_assets.warehouse import settings_table
 
     in_force = settings_table.in_force(reader, settings)
     with terminal.progress("causes") as show:
-        details = explain_details(reader, in_force, run["run_id"], [one.window for one in found], progress=show)
+        details = explain_details(reader, in_force, run["run_id"], windows, progress=show)
     for one in details.left_out:
         what = one.file_name if one.is_profile else "the trace"
         terminal.note(f"{what} of {one.run_id} cannot be read: {one.why}")
@@ -296,39 +322,57 @@ Stacks = dict[tuple[str, ...], list[float]]
 """process, thread, names from the outermost on → before and after, microseconds"""
 
 
-def _told_stacks(details: Details) -> Stacks:
-    """Of slices, call stacks and methods, over all windows."""
+def _told_stacks(windows: Sequence[Detailed]) -> Stacks:
+    """Of slices, call stacks and methods, over windows that do not overlap."""
     from perfreg_assets.warehouse.causes import STACKS_OF_TIME
 
     stacks: Stacks = {}
-    for one in details.windows:
-        length_us = (one.window.end_ns - one.window.start_ns) / 1e3
+    for one in windows:
         for ranking in (one.rankings[source] for source in STACKS_OF_TIME if source in one.rankings):
             for cause in ranking.causes:
                 path = (cause.process, cause.thread or "", *cause.path)
-                _add(stacks, path, cause.history_median, cause.value, length_us)
+                _add(stacks, path, cause.history_median, cause.value, one.window)
     return stacks
 
 
-def _stored_stacks(
-    found: Sequence[Explanation],
-    windows: Mapping[tuple[str, str, int], tuple[int, int]],
-    stacks: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]],
-) -> Stacks:
-    """The same from what was kept when the run was explained."""
+def _stored_stacks(windows: Sequence[Window], stacks: Mapping[int, Sequence[Mapping[str, Any]]]) -> Stacks:
+    """The same from what was kept of windows when the run was explained: place of a window → its stacks.
+
+    Kept is what a window took as a whole. Of windows that overlap the longest ones are taken, and what lies outside
+    them is said: of it nobody knows what it took without the trace.
+    """
     from perfreg_assets.warehouse.causes import STACKS_OF_TIME
 
-    shown = {(one.window.series, one.window.start_ns) for one in found}
     told: Stacks = {}
-    for (run_id, series, index), (start_ns, end_ns) in windows.items():
-        for row in stacks.get((run_id, series, index), ()) if (series, start_ns) in shown else ():
-            if row["source"] in STACKS_OF_TIME:
-                path = (row["process"], row["thread"] or "", *row["stack"])
-                _add(told, path, row["history_median"], row["value"], (end_ns - start_ns) / 1e3)
+    left_out: dict[int, Window] = {}
+    for source in STACKS_OF_TIME:
+        own = {place: [row for row in rows if row["source"] == source] for place, rows in stacks.items()}
+        having = [place for place, rows in own.items() if rows]
+        taken: list[Window] = []
+        for place in sorted(having, key=lambda place: (windows[place].start_ns - windows[place].end_ns, place)):
+            window = windows[place]
+            if not any(one.start_ns < window.end_ns and window.start_ns < one.end_ns for one in taken):
+                taken.append(window)
+                for row in own[place]:
+                    path = (row["process"], row["thread"] or "", *row["stack"])
+                    _add(told, path, row["history_median"], row["value"], window)
+        left_out |= {place: windows[place] for place in having if not _is_covered(windows[place], taken)}
+    for _, window in sorted(left_out.items()):
+        terminal.note(
+            f"{window.series}, {window.start_s:.0f}–{window.end_s:.0f} s: not in the stacks, as longer windows overlap "
+            "it; --details adds the seconds that are its own"
+        )
     return told
 
 
-def _add(stacks: Stacks, path: tuple[str, ...], before: float | None, after: float, length_us: float) -> None:
+def _is_covered(window: Window, taken: Sequence[Window]) -> bool:
+    """Whether every moment of a window is in one of some that do not overlap."""
+    inside = (min(one.end_ns, window.end_ns) - max(one.start_ns, window.start_ns) for one in taken)
+    return sum(max(length_ns, 0) for length_ns in inside) == window.end_ns - window.start_ns
+
+
+def _add(stacks: Stacks, path: tuple[str, ...], before: float | None, after: float, window: Window) -> None:
+    length_us = (window.end_ns - window.start_ns) / 1e3
     counts = stacks.setdefault(path, [0.0, 0.0])
     counts[0] += (before or 0.0) * length_us
     counts[1] += after * length_us
@@ -381,17 +425,14 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _folded(explained: Sequence[Explanation]) -> Iterable[str]:
-    """`process;thread before after` over all windows of load, in whole microseconds of time on a core."""
-    stacks: dict[tuple[str, ...], list[float]] = {}
+def _thread_stacks(explained: Sequence[Explanation]) -> Stacks:
+    """Process and thread alone, over windows that do not overlap."""
+    stacks: Stacks = {}
     for one in explained:
-        length_us = (one.window.end_ns - one.window.start_ns) / 1e3
         for cause in (*one.ranking.causes, *one.ranking.also_grew):
             if cause.kind == "thread":
-                counts = stacks.setdefault((cause.process, cause.thread or ""), [0.0, 0.0])
-                counts[0] += (cause.history_median or 0.0) * length_us
-                counts[1] += cause.value * length_us
-    return _lines(stacks)
+                _add(stacks, (cause.process, cause.thread or ""), cause.history_median, cause.value, one.window)
+    return stacks
 
 
 def _lines(stacks: Mapping[tuple[str, ...], Sequence[float]]) -> Iterator[str]:
