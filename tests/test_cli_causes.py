@@ -82,6 +82,25 @@ def test_more_is_shown_on_request(what, count, keys):
     assert keys <= set(rows[0])
 
 
+@pytest.mark.parametrize(
+    ("times", "calls", "said"),
+    [
+        (["2020-01-01 00:00:00", "2020-01-01 00:00:30", ""], [2], "1 calls whose line has no time that can be read"),
+        (["2020-01-01 00:00:00", "2020-01-01 00:00:30", "1970-01-01 00:00:00"], [2], "1 calls whose time is so far"),
+        (["", ""], [], "2 calls whose line has no time that can be read"),
+        (["01.01.2020 00:00:00"], [], "no windows: no call of a service has a time that can be read"),
+    ],
+)
+def test_calls_that_no_window_counts_are_said(tmp_path, times, calls, said):
+    log = tmp_path / "calls.txt"
+    log.write_text(
+        "".join(f"{at} x PERF tx={number} svc=A 1 f elapsed=5ms\n" for number, at in enumerate(times)), encoding="utf-8"
+    )
+    result = run("causes", "--log", log, "--show", "windows", "--format", "json")
+    assert [row["call_count"] for row in told(result)] == calls
+    assert said in result.stderr
+
+
 def test_folded_stacks_end_in_two_whole_numbers():
     result = run("causes", "--log", SLOW, "--baseline", NORMAL, "--format", "folded")
     lines = result.stdout.splitlines()

@@ -166,6 +166,8 @@ def _of_log(
         sys.stdout.writelines(f"{line}\n" for line in folded_lines(found.trees, list(profiles.values())))
         return
     rows, hidden = _rows(found, what, minimum_ms)
+    if what == "windows" and not rows:
+        terminal.note("no windows: no call of a service has a time that can be read, as 2014-11-03 10:15:23.123")
     if hidden:
         terminal.note(f"{hidden} methods whose mean or longest call is below {minimum_ms:g} ms are not shown")
     limit = (SHOWN_ROWS if form == "table" else 0) if limit is None else limit
@@ -228,6 +230,12 @@ def _tell(found: Analysis) -> None:
         (trees.split_transaction_count, "transaction ids that were used twice and told apart by time"),
         (trees.refused_call_count, "calls refused (call_log_label_twice): a label stands twice in their transaction"),
         (trees.parallel_count, "calls whose children ran at the same time: their self time is 0"),
+        (counts.no_time_count, "calls whose line has no time that can be read: no window counts them"),
+        (
+            found.outside_count,
+            "calls whose time is so far from the others that no window counts them: it is wrong, or --window-s is too "
+            "short for a log as long",
+        ),
     ):
         if count:
             terminal.note(f"{count:,} {said}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets.methods.call_trees import CallTrees
 from perfreg_assets.methods.line_fields import NO_TIME
@@ -78,54 +79,90 @@ class TimeWindow:
 
     Attributes:
         start_ms: since 1970, as the log's clock showed it.
-        calls_per_s: throughput.
+        calls_per_s: throughput over the time that the log covers of the window; None where it covers none, or where
+            all calls in it end the log.
     """
 
     service: str
     window_index: int
     start_ms: int
     call_count: int
-    calls_per_s: float
+    calls_per_s: float | None
     mean_ms: float | None
     max_ms: float | None
 
 
-def time_windows(trees: CallTrees, window_s: float = WINDOW_S) -> list[TimeWindow]:
+@dataclass(frozen=True)
+class TimeWindows:
+    """Attributes:
+    windows: by service, then by time.
+    outside_count: calls of services whose time is so far from that of the others that no window counts them.
+    """
+
+    windows: list[TimeWindow]
+    outside_count: int
+
+
+def time_windows(trees: CallTrees, window_s: float = WINDOW_S) -> TimeWindows:
     """Response time and throughput of every service by window, counted from the log's first call.
 
-    A call counts where its line's time lies. Nothing without times, or when they would make more than MAX_WINDOWS.
+    A call counts where its line's time lies. Where they would make more than MAX_WINDOWS, the stretch of time that
+    holds the most calls and makes no more is told. The log ends with its last call, so that the last window covers the
+    time up to it, and its rate is that of the calls before it.
 
     Raises:
         ValueError: a window of no length.
     """
     if not window_s > 0:
         raise ValueError(f"a window is longer than 0 s, not {window_s:g} s")
-    is_timed = ~trees.trees.is_orphan & (trees.trees.time_ms != NO_TIME)
-    if not is_timed.any():
-        return []
-    times, services = trees.trees.time_ms[is_timed], trees.trees.service[is_timed]
-    elapsed = trees.trees.elapsed_ms[is_timed]
-    start, width = int(times.min()), window_s * 1000.0
+    is_timed = trees.trees.time_ms != NO_TIME
+    is_told = ~trees.trees.is_orphan & is_timed
+    if not is_told.any():
+        return TimeWindows([], 0)
+    width = window_s * 1000.0
+    reach = width * max(MAX_WINDOWS // len(trees.services), 1)
+    start = _fullest_start(trees.trees.time_ms[is_told], reach)
+    is_inside = is_timed & (trees.trees.time_ms >= start) & (trees.trees.time_ms < start + reach)
+    last = int(trees.trees.time_ms[is_inside].max())
+    outside_count = int(np.count_nonzero(is_told & ~is_inside))
+    is_told &= is_inside
+    times, services = trees.trees.time_ms[is_told], trees.trees.service[is_told]
+    elapsed = trees.trees.elapsed_ms[is_told]
     index = ((times - start) // width).astype(np.int64)
     count = int(index.max()) + 1
-    if count * len(trees.services) > MAX_WINDOWS:
-        return []
     cell = services.astype(np.int64) * count + index
     cells = len(trees.services) * count
     calls = np.bincount(cell, minlength=cells)
+    before_last = np.bincount(cell[times < last], minlength=cells)
     sums = np.bincount(cell, weights=elapsed, minlength=cells)
     largest = np.zeros(cells)
     np.maximum.at(largest, cell, elapsed)
-    return [
+    covered_s = np.clip((last - start) / 1000.0 - np.arange(count) * window_s, 0.0, window_s)
+    windows = [
         TimeWindow(
             trees.services[at // count],
             at % count,
             start + round(at % count * width),
             int(calls[at]),
-            float(calls[at] / window_s),
+            _rate(int(calls[at]), int(before_last[at]), float(covered_s[at % count])),
             float(sums[at] / calls[at]) if calls[at] else None,
             float(largest[at]) if calls[at] else None,
         )
         for at in range(cells)
         if calls[at - at % count : at - at % count + count].any()
     ]
+    return TimeWindows(windows, outside_count)
+
+
+def _rate(calls: int, before_last: int, covered_s: float) -> float | None:
+    """Calls per second; not known of no time, and of calls that all end the log: no time is known that follows them."""
+    if covered_s == 0 or (calls and not before_last):
+        return None
+    return before_last / covered_s
+
+
+def _fullest_start(times: NDArray[np.int64], reach: float) -> int:
+    """The first of the times (n,) from which on `reach` holds the most of them; of equal ones the earliest."""
+    ordered = np.sort(times)
+    held = np.searchsorted(ordered, ordered + reach) - np.arange(len(ordered))
+    return int(ordered[np.argmax(held)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +42,7 @@ class Analysis:
         first_unfit, first_refused: see `traces.call_log.CallLog`.
         span_ms: time of the first and the last call, since 1970; None without times.
         reason: CALL_LOG_INCOMPLETE when too much of it has no parent or was refused.
+        outside_count: calls of services that no window counts, see `methods.service_times.TimeWindows`.
         causes: every method beside its baselines, listed ones first; empty without baselines.
         baselines: what it was compared with, by name.
     """
@@ -60,6 +62,7 @@ class Analysis:
     services: list[ServiceTimes]
     slowest: list[SlowCall]
     windows: list[TimeWindow]
+    outside_count: int
     window_s: float
     causes: list[MethodCause]
     baselines: dict[str, Profile]
@@ -87,6 +90,7 @@ def analyse(
     span_ms = _span(log.calls.time_ms)
     trees = build_trees(log.calls)
     uses = method_uses(trees)
+    windows = time_windows(trees, window_s)
     ratio = incomplete_ratio(trees.counts, sum(log.counts.refused.values()))
     return Analysis(
         path=path,
@@ -103,7 +107,8 @@ def analyse(
         scores=method_scores(uses),
         services=service_times(trees),
         slowest=slowest_calls(trees),
-        windows=time_windows(trees, window_s),
+        windows=windows.windows,
+        outside_count=windows.outside_count,
         window_s=window_s,
         causes=rank_methods(profile_of(trees), list((baselines or {}).values())),
         baselines=baselines or {},
@@ -287,7 +292,7 @@ def _rows(analysis: Analysis, key: str) -> dict[Table[Any], list[Any]]:
                 window_at=of_epoch_us(1000 * window.start_ms),
                 window_s=analysis.window_s,
                 call_count=window.call_count,
-                calls_per_s=window.calls_per_s,
+                calls_per_s=math.nan if window.calls_per_s is None else window.calls_per_s,
                 mean_ms=window.mean_ms,
                 max_ms=window.max_ms,
             )

@@ -138,7 +138,7 @@ class SlowCallRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowRow:
-    """A row of core.service_windows."""
+    """A row of core.service_windows; `calls_per_s` is NaN where it is not known."""
 
     call_log_id: str
     service: str

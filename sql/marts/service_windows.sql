@@ -10,7 +10,7 @@ SELECT
     windows.window_at,
     windows.window_s,
     windows.call_count,
-    windows.calls_per_s,
+    CASE WHEN NOT isnan(windows.calls_per_s) THEN windows.calls_per_s END AS calls_per_s,
     windows.mean_ms,
     windows.max_ms
 FROM core.service_windows AS windows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from perfreg_assets.methods.call_trees import build_trees
 from perfreg_assets.methods.causes import growth, rank_methods
 from perfreg_assets.methods.folded import folded_lines
 from perfreg_assets.methods.method_uses import Profile, method_scores, method_uses, profile_of
-from perfreg_assets.methods.service_times import service_times, slowest_calls, time_windows
+from perfreg_assets.methods.service_times import MAX_WINDOWS, TimeWindows, service_times, slowest_calls, time_windows
 
 
 def _beside(name):
@@ -133,17 +134,53 @@ def test_the_slowest_calls_come_one_by_one(trees):
 
 
 def test_windows_hold_throughput_and_response_time_and_empty_ones_a_zero(trees):
-    found = [(one.service, one.window_index, one.call_count, one.mean_ms) for one in time_windows(trees, 60.0)]
+    found = [(one.service, one.window_index, one.call_count, one.mean_ms) for one in time_windows(trees, 60.0).windows]
     assert found == [
         ("S", 0, 1, 10.0), ("S", 1, 1, 30.0), ("S", 2, 0, None), ("S", 3, 0, None),
         ("T", 0, 0, None), ("T", 1, 0, None), ("T", 2, 0, None), ("T", 3, 1, 4.0),
     ]  # fmt: skip
-    assert time_windows(trees, 60.0)[1].calls_per_s == pytest.approx(1 / 60)
-    assert time_windows(trees, 60.0)[1].start_ms == 60_000
-    assert time_windows(trees, 1e-5) == [], "a time that is years off does not fill the memory"
-    assert time_windows(build_trees(columns([row[:5] for row in ROWS])), 60.0) == []
+    assert time_windows(trees, 60.0).windows[1].calls_per_s == pytest.approx(1 / 60)
+    assert time_windows(trees, 60.0).windows[1].start_ms == 60_000
+    assert time_windows(build_trees(columns([row[:5] for row in ROWS])), 60.0) == TimeWindows([], 0)
     with pytest.raises(ValueError, match="longer than 0"):
         time_windows(trees, 0)
+
+
+def windows_at(*times_ms, window_s=60.0, services="S"):
+    rows = [
+        (f"t{number}", service, "1", "a", 5.0, at)
+        for number, (at, service) in enumerate(zip(times_ms, itertools.cycle(services), strict=False))
+    ]
+    return time_windows(build_trees(columns(rows)), window_s)
+
+
+def rates(found):
+    return [(one.service, one.call_count, one.calls_per_s) for one in found.windows]
+
+
+def test_the_rate_of_the_last_window_is_by_the_time_up_to_the_last_call():
+    assert rates(windows_at(*range(0, 400_000, 1000))) == [("S", 60, 1.0)] * 6 + [("S", 40, 1.0)]
+    assert rates(windows_at(0, 2500, 5000, 7500, 10_000)) == [("S", 5, 0.4)]
+    assert rates(windows_at(*range(0, 10_500, 500), services="ST")) == [("S", 11, 1.0), ("T", 10, 1.0)]
+
+
+def test_the_rate_of_a_window_with_no_call_before_the_last_is_not_known():
+    assert rates(windows_at(0, 30_000, 60_000)) == [("S", 2, 2 / 60), ("S", 1, None)]
+    assert rates(windows_at(5000)) == [("S", 1, None)]
+    assert rates(windows_at(0, 1000, 60_000, services="SST"))[1:] == [("S", 0, None), ("T", 0, 0.0), ("T", 1, None)]
+    assert rates(windows_at(0, 61_000)) == [("S", 1, 1 / 60), ("S", 1, None)], "a call is not a rate of 0"
+
+
+def test_a_time_that_is_wrong_by_years_neither_fills_the_memory_nor_hides_the_others():
+    year = 365 * 86_400_000
+    usual = range(50 * year, 50 * year + 300_000, 10_000)
+    right = windows_at(*usual)
+    for wrong in (0, 80 * year):
+        found = windows_at(*usual, wrong)
+        assert (found.windows, found.outside_count) == (right.windows, 1)
+    assert right.outside_count == 0
+    found = windows_at(*range(MAX_WINDOWS + 7), window_s=1e-3)
+    assert (len(found.windows), found.outside_count) == (MAX_WINDOWS, 7), "a long log, and windows too short for it"
 
 
 def test_folded_stacks_have_before_and_after_in_microseconds_per_call(trees):
