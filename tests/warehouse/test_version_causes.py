@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import pytest
@@ -64,3 +65,37 @@ def test_of_all_apps(many: Warehouse) -> None:
     with many.reading() as reader:
         version = next(version for version, rows in causes.of_versions(reader, APP, _versions(reader)).items() if rows)
         assert {row["app"] for row in causes.of_version(reader, None, version)} >= {APP}
+
+
+_MORE_WINDOWS = tuple(
+    f"INSERT INTO {table} SELECT * REPLACE (window_index + {more} AS window_index) FROM {table} "
+    f"WHERE window_index = 0 AND run_no % 3 < {more}"
+    for table in ("core.cause_windows", "core.causes")
+    for more in (1, 2)
+)
+_UNEVEN = """
+UPDATE core.causes SET history_median = ((run_no * 7 + window_index) % 5 - 2) * 1e6,
+    growth = ((run_no * 3 + window_index * 5) % 11 + 1) * 1e6, z = (run_no + window_index) % 6 + 3
+"""
+
+
+def test_a_run_counts_once_and_what_is_told_adds_up(many: Warehouse) -> None:
+    with many.writing() as writer:
+        for statement in (*_MORE_WINDOWS, _UNEVEN):
+            writer.execute(statement)
+    with many.reading() as reader:
+        rows = reader.dicts("SELECT * FROM marts.causes_by_version ORDER BY ALL")
+        windows = reader.dicts("SELECT * FROM marts.causes WHERE z IS NOT NULL")
+    assert rows
+    assert len(windows) > len({(one["run_id"], one["series"], one["name"]) for one in windows})
+    names = ("app", "version_name", "series", "kind", "scope", "process", "thread", "name", "path", "source")
+    for row in rows:
+        most: dict[str, dict[str, Any]] = {}
+        for one in windows:
+            if all(one[name] == row[name] for name in names):
+                most[one["run_id"]] = max(most.get(one["run_id"], one), one, key=lambda each: each["growth"])
+        assert row["run_ids"] == sorted(most)
+        assert row["run_count"] == len(most)
+        of_runs = {name: median(one[name] for one in most.values()) for name in ("growth", "history_median", "z")}
+        assert (row["growth_median"], row["before_median"], row["z_median"]) == pytest.approx(tuple(of_runs.values()))
+        assert row["after_median"] == pytest.approx(row["before_median"] + row["growth_median"])
