@@ -95,7 +95,8 @@ def judge_stream(stream: Stream, mode: Mode, *, rim_s: float = 1.0, gap_s: float
     found = Judge(reference, rim_windows=round(rim_s * WINDOWS_PER_S)).judge(stream.counts, scores_all=True)
     flagged = found.is_anomalous
     if mode.has_votes:
-        flagged = reduction.voted(flagged, reduction.excess_of(found.score, reference.alpha, found.is_silent))
+        above = reduction.excess_of(found.score, reference.alpha, found.is_silent)
+        flagged = reduction.voted(flagged, above, found.is_silent)
     kept = kept_windows(flagged, WINDOW_S, rim_s, gap_s)
     return Judged(stream, found.score, reference.alpha, reference.theta, found.kl, flagged, kept)
 
@@ -353,9 +354,11 @@ def _judged_sessions(
                 for label in (one.label, "all") if injected.any() else ():
                     scores.setdefault((label, name), []).append(values[injected])
             for factor in _ALPHAS:
-                found = judgement.is_anomalous if factor == 1.0 else (judgement.kl > theta) & (score >= factor * alpha)
+                found = judgement.is_anomalous
+                if factor != 1.0:
+                    found = (judgement.kl > theta) & (score >= factor * alpha) | judgement.is_silent
                 above = reduction.excess_of(score, factor * alpha, judgement.is_silent)
-                flagged = reduction.voted(found, above) if mode.has_votes else found
+                flagged = reduction.voted(found, above, judgement.is_silent) if mode.has_votes else found
                 kept = kept_windows(
                     flagged | (excess > factor), width_s, settings.reduction_rim_s, settings.reduction_gap_s
                 )

@@ -51,7 +51,8 @@ class Mode:
         is_root: √p is compared instead of p.
         is_floored: no distance counts as less than one event.
         alpha: anomalous from this score on; None: calibrated.
-        has_votes: a window counts only where VOTES of OF_WINDOWS consecutive ones are anomalous, and far enough.
+        has_votes: a window with events counts only where VOTES of OF_WINDOWS consecutive ones are anomalous, and far
+            enough.
         has_load: a window counts as well where the app uses more than in the reference (`app_load`).
     """
 
@@ -205,12 +206,14 @@ class Judge:
         return Judgement(kl, score, anomalous | silent, silent)
 
 
-def voted(is_anomalous: Bools, excess: Floats) -> Bools:
+def voted(is_anomalous: Bools, excess: Floats, is_silent: Bools) -> Bools:
     """(m,) Those anomalous windows that lie among 12 consecutive ones of which 3 are, and these far enough: single ones
-    go, and those that are hardly above the threshold.
+    go, and those that are hardly above the threshold. What is silent needs no votes: that a window is without an event
+    where none of the reference's is has no noise that others could confirm, and a hang may be of one window.
 
     Args:
         excess: see `excess_of`.
+        is_silent: (m,) these are anomalous as well.
     """
     flags = np.asarray(is_anomalous, np.int64)
     if len(flags) == 0:
@@ -219,12 +222,12 @@ def voted(is_anomalous: Bools, excess: Floats) -> Bools:
     above = np.convolve(np.where(flags > 0, excess, 0.0), width, mode="valid") >= LEAST_EXCESS
     together = (np.convolve(flags, width, mode="valid") >= VOTES) & above
     near = np.convolve(together.astype(np.int64), width, mode="full") > 0
-    return near & (flags > 0)
+    return (near & (flags > 0)) | is_silent
 
 
 def excess_of(score: Floats, alpha: float, is_silent: Bools) -> Floats:
     """(m,) By how many times the threshold windows are above it; 0 of those below and of those without a score. Three
-    that are silent are enough."""
+    that are silent are enough for what is beside them."""
     above = np.maximum(np.nan_to_num(score, nan=0.0, posinf=np.finfo(np.float64).max) / alpha - 1.0, 0.0)
     found: Floats = np.where(is_silent, LEAST_EXCESS / VOTES, np.minimum(above, LEAST_EXCESS))
     return found

@@ -261,9 +261,10 @@ class TraceWatch:
         counted = self._take_in(path, 0, set(), is_last=True, is_behind=False)
         if counted is not None and self._events is not None:
             begin = event_types.survey(path, self._settings.trace_max_bytes).start_ns
-            if before is not None and begin > before + _SECOND_NS:
-                self._unseen.append((before, begin))
+            if before is not None and begin > before:
                 self._forgive_silence(before, begin)
+                if begin > before + _SECOND_NS:
+                    self._unseen.append((before, begin))
             within = _until(self._kept(), counted.end_ns + 1)
             ready = [(max(a, begin), b) for a, b in _minus(within, self._stored) if b > begin]
             self._store(path, ready, counted)

@@ -189,7 +189,7 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
     unusual, silent = scores.unusual, scores.silent & ~events.is_suspended
     voted = unusual | silent
     if learned.reference.mode.has_votes:
-        voted = reduction.voted(voted, reduction.excess_of(scores.score, learned.reference.alpha, silent))
+        voted = reduction.voted(voted, reduction.excess_of(scores.score, learned.reference.alpha, silent), silent)
     is_heavy = excess_of(events, learned) > 1.0
     is_heavy[:first] = False
     is_anomalous = voted | is_heavy | events.is_lossy | scores.unasked
@@ -204,7 +204,7 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
     empty = events.counts.sum(axis=1) == 0
     told = (
         (REFERENCE, np.arange(count) < first), (SUSPENDED, events.is_suspended), (EMPTY, empty & ~silent),
-        (SINGLE, unusual | silent), (LOAD, is_heavy), (SILENT, silent & voted), (UNUSUAL, unusual & voted),
+        (SINGLE, unusual), (LOAD, is_heavy), (SILENT, silent), (UNUSUAL, unusual & voted),
         (DATA_LOSS, events.is_lossy), (NOT_JUDGED, scores.unasked),
     )  # fmt: skip
     reason = np.full(count, None, object)

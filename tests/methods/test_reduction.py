@@ -144,9 +144,10 @@ def test_a_short_reference_is_refused():
         learn(np.vstack([stream(12, 499), np.zeros((21, 6))]), MODES["default"])
 
 
-@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 1.0, 2.0, 6.0])), max_size=40))
-def test_votes_equal_their_definition(windows):
-    flags, excess = [flag for flag, _ in windows], [above for _, above in windows]
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 1.0, 2.0, 6.0]), st.booleans()), max_size=40))
+def test_votes_equal_their_definition_and_what_is_silent_needs_none(windows):
+    silent = [flag and hung for flag, _, hung in windows]
+    flags, excess = [flag for flag, _, _ in windows], [above for _, above, _ in windows]
     n = len(flags)
     width = min(12, n)
 
@@ -154,8 +155,11 @@ def test_votes_equal_their_definition(windows):
         here = range(first, first + width)
         return sum(flags[k] for k in here) >= 3 and sum(excess[k] for k in here if flags[k]) >= 6
 
-    slow = [flags[i] and any(counts(a) for a in range(max(0, i - width + 1), min(i, n - width) + 1)) for i in range(n)]
-    assert voted(np.array(flags, bool), np.array(excess)).tolist() == slow
+    slow = [
+        silent[i] or (flags[i] and any(counts(a) for a in range(max(0, i - width + 1), min(i, n - width) + 1)))
+        for i in range(n)
+    ]
+    assert voted(np.array(flags, bool), np.array(excess), np.array(silent, bool)).tolist() == slow
 
 
 def test_what_is_hardly_above_the_threshold_counts_only_where_it_stays_so():
@@ -166,8 +170,10 @@ def test_what_is_hardly_above_the_threshold_counts_only_where_it_stays_so():
     score[160] = np.inf
     is_silent = np.zeros(200, bool)
     is_silent[180:183] = True
-    found = voted((score >= 1) | is_silent, excess_of(score, 1.0, is_silent))
-    assert np.flatnonzero(found).tolist() == [60, 61, 62, *range(100, 140), 180, 181, 182]
+    score[184] = 1.1  # votes with what is silent beside it
+    is_silent[198] = True
+    found = voted((score >= 1) | is_silent, excess_of(score, 1.0, is_silent), is_silent)
+    assert np.flatnonzero(found).tolist() == [60, 61, 62, *range(100, 140), 180, 181, 182, 184, 198]
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 9)), max_size=12), st.integers(0, 12), st.integers(0, 20))

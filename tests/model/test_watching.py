@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
@@ -16,7 +17,7 @@ from perfreg_assets.traces.packets import framed
 from perfreg_assets.traces.reduced import DOCUMENT
 from tests.model.judged_as_whole import assert_judged_as_whole
 from tests.traces.cut_comparison import found_in
-from tests.traces.long_traces import START_NS, write_long_trace
+from tests.traces.long_traces import BUNDLE_NS, START_NS, USUAL, bundle, head, write_long_trace
 
 SECOND = 1_000_000_000
 
@@ -88,6 +89,23 @@ def test_what_was_not_recorded_between_two_recordings_is_told_and_is_no_hang(rec
     assert (end - START_NS) // SECOND == 180
     assert "silent" not in {window["reason"] for window in told["windows"]}
     assert told["stretches"] == []
+
+
+def test_a_gap_too_short_to_be_told_is_no_hang_either(recording, quick, tmp_path):
+    packets = timed_packets(recording.read_bytes())
+    first = tmp_path / "1"
+    first.write_bytes(b"".join(c for t, c in packets if t is None or t < START_NS + 170 * SECOND))
+    rng = np.random.default_rng(3)
+    begin = START_NS + 170 * SECOND + 7 * SECOND // 10
+    later = [bundle(rng, core, begin + n * BUNDLE_NS, 400, USUAL) for n in range(10) for core in range(2)]
+    second = tmp_path / "2"
+    second.write_bytes(b"".join(framed(packet.SerializeToString()) for packet in [*head(), *later]))
+    watch = TraceWatch(tmp_path / "a", quick, None, lag_s=4.0)
+    watch.take_file(first)
+    watch.take_file(second)
+    _, told = watch.finish("complete", source="here")
+    assert [w["reason"] for w in told["windows"] if w["events"] == 0] == ["empty"] * 2
+    assert (told["unseen"], told["stretches"]) == ([], [])
 
 
 def test_the_spool_holds_no_more_than_what_is_not_decided(recording, quick, tmp_path):
