@@ -26,12 +26,13 @@ from perfreg_assets.evaluation.cases import Progress
 from perfreg_assets.evaluation.endurance_stream import WINDOW_S, WINDOWS_PER_S, Stream, simulate
 from perfreg_assets.evaluation.recorded_causes import NORMAL, TRUTH
 from perfreg_assets.methods import reduction
-from perfreg_assets.methods.app_load import LoadLimits, limits_of
+from perfreg_assets.methods.app_load import limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Mode, learn
+from perfreg_assets.model.window_judging import load_excess
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
-from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
+from perfreg_assets.traces.event_types import EventType, Survey
 
 STREAMS = "streams"
 """In place of a data set: simulated streams."""
@@ -343,7 +344,7 @@ def _judged_sessions(
             judgement = judge.judge(own.counts.astype(np.float64), scores_all=True)
             alpha, theta = judge.reference.alpha, judge.reference.theta
             score = np.nan_to_num(judgement.score, nan=0.0)  # no event at all
-            excess = _excess(whole[number], own, limits.get(one.app)) if mode.has_load else np.zeros(len(score))
+            excess = load_excess(limits.get(one.app) if mode.has_load else None, own)
             starts = own.starts_ns()
             injected = np.zeros(len(score), np.bool_)
             for begin, end in one.intervals:
@@ -367,15 +368,6 @@ def _judged_sessions(
                     key = label, mode.name, factor
                     sums[key] = sums.get(key, np.zeros(4)) + np.array(parts) * width_s
     return sums
-
-
-def _excess(whole: EventWindows, own: EventWindows, limits: LoadLimits | None) -> NDArray[np.float64]:
-    """By what factor the app uses more than in the reference, of the windows `own` of a recording."""
-    if limits is None:
-        return np.zeros(len(own.counts))
-    excess = limits.excess(whole.use.load(limits.app))
-    found: NDArray[np.float64] = excess[(own.starts_ns() - whole.start_ns) // 1_000_000_000]
-    return found
 
 
 def print_report(result: Mapping[str, Any], file: IO[str] | None = None) -> None:

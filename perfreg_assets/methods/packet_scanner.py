@@ -29,6 +29,7 @@ PRINT_KIND, SYSCALL_KIND, TRACK_KIND, PACKET_KIND = 1 << 12, 1 << 13, 1 << 14, 1
 """Kinds of events beyond the numbers of kernel events: PRINT_KIND + first letter, SYSCALL_KIND + its number,
 TRACK_KIND + type, PACKET_KIND + payload."""
 MAX_TID = 1 << 22
+SECOND_NS = 1_000_000_000
 
 _FNV_BASIS, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _HASH = np.uint64(ord("#"))
@@ -493,8 +494,11 @@ def bundle_starts(data: NDArray[np.uint8], packets: NDArray[np.int64]) -> NDArra
 
 
 @njit(cache=True, nogil=True)
-def _count(times: Any, keys: Any, known: Any, columns: Any, start: int, width: int, counts: Any, mask: int) -> int:
-    """Adds events to windows; how many lie outside."""
+def _count(
+    times: Any, keys: Any, known: Any, columns: Any, start: int, width: int, counts: Any, second_start: int,
+    seconds: Any, mask: int,
+) -> int:  # fmt: skip
+    """Adds events to windows and seconds; how many lie outside."""
     outside = 0
     other = counts.shape[1] - 1
     limit = np.iinfo(np.uint16).max
@@ -512,22 +516,28 @@ def _count(times: Any, keys: Any, known: Any, columns: Any, start: int, width: i
         column = columns[at] if columns[at] >= 0 else other
         if counts[window, column] < limit:
             counts[window, column] += 1
+        seconds[(times[i] - second_start) // SECOND_NS, column] += 1
     return outside
 
 
 class WindowCounter:
-    """Counts events of known types by window.
+    """Counts events of known types by window, and by second: windows need not fit into seconds, nor seconds into them.
 
     Attributes:
         counts: (windows, types + 1) uint16, the last column for all other types.
+        seconds: (seconds, types + 1) uint32, the same.
     """
 
-    def __init__(self, keys: NDArray[np.uint64], start_ns: int, window_ns: int) -> None:
+    def __init__(
+        self, keys: NDArray[np.uint64], start_ns: int, window_ns: int, second_start_ns: int | None = None
+    ) -> None:
         """
         Args:
             keys: (n,) of the types, see `event_key`.
+            second_start_ns: of the first second, which may have begun before the first window; None: with it.
         """
         self._start, self._width = start_ns, window_ns
+        self._second_start = start_ns if second_start_ns is None else second_start_ns
         size = 256
         while size < 4 * len(keys):
             size *= 2
@@ -539,16 +549,29 @@ class WindowCounter:
                 at = (at + 1) & self._mask
             self._known[at], self._columns[at] = key, column
         self.counts = np.zeros((0, len(keys) + 1), np.uint16)
+        self.seconds = np.zeros((0, len(keys) + 1), np.uint32)
         self.window_count = 0
 
     def add(self, times: NDArray[np.int64], keys: NDArray[np.uint64]) -> int:
         """Events, (n,) times and keys in any order; how many lie before the start."""
         if not len(times):
             return 0
-        needed = int((times.max() - self._start) // self._width) + 1
-        if needed > len(self.counts):
-            grown = np.zeros((max(needed, len(self.counts) * 3 // 2, 1024), self.counts.shape[1]), np.uint16)
-            grown[: len(self.counts)] = self.counts
-            self.counts = grown
+        last = int(times.max())
+        needed = (last - self._start) // self._width + 1
+        self.counts = _grown(self.counts, needed, 1024)
+        self.seconds = _grown(self.seconds, (last - self._second_start) // SECOND_NS + 1, 256)
         self.window_count = max(self.window_count, needed)
-        return int(_count(times, keys, self._known, self._columns, self._start, self._width, self.counts, self._mask))
+        outside = _count(
+            times, keys, self._known, self._columns, self._start, self._width, self.counts, self._second_start,
+            self.seconds, self._mask,
+        )  # fmt: skip
+        return int(outside)
+
+
+def _grown(rows: NDArray[Any], needed: int, fewest: int) -> NDArray[Any]:
+    """The same with room for `needed` rows, and more where it had to grow."""
+    if needed <= len(rows):
+        return rows
+    grown = np.zeros((max(needed, len(rows) * 3 // 2, fewest), rows.shape[1]), rows.dtype)
+    grown[: len(rows)] = rows
+    return grown

@@ -14,10 +14,10 @@ from perfreg_assets.model.window_judging import Windows
 from perfreg_assets.traces import event_types, reduced
 from perfreg_assets.traces.cutting import Cut
 from perfreg_assets.traces.gate import FileFacts
+from perfreg_assets.traces.second_use import SECOND_NS
 from perfreg_assets.warehouse.reductions import ReductionRow
 
 SCHEMA_VERSION = 2
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -86,24 +86,24 @@ def document(made: Reduced) -> dict[str, Any]:
 
 
 def per_second(windows: Windows) -> list[dict[str, Any]]:
-    """Of each second of the trace, dropped ones as well: start_ns, is_kept (any of it), counts (type, by its number →
-    events), running_s (process → seconds that its threads ran) and rss_bytes (process → resident memory when it was
-    polled last in that second)."""
-    events, width = windows.events, windows.learned.window_ns
-    second = (np.arange(len(events.counts)) * width) // _SECOND_NS
-    firsts = np.flatnonzero(np.diff(second, prepend=-1))
-    sums = np.add.reduceat(events.counts, firsts, axis=0, dtype=np.int64)
-    kept = np.logical_or.reduceat(windows.is_kept, firsts)
-    running, memory = dict(enumerate(events.use.running_s)), dict(enumerate(events.use.rss_bytes))
+    """Of each second of the trace, dropped ones as well, whatever the length of windows: start_ns, is_kept (any of it),
+    counts (type, by its number → events), running_s (process → seconds that its threads ran) and rss_bytes (process →
+    resident memory when it was polled last in that second)."""
+    use = windows.events.use
+    kept = np.zeros(len(use), np.bool_)
+    for begin, end in windows.stretches:
+        kept[(begin - use.start_ns) // SECOND_NS : -(-(end - use.start_ns) // SECOND_NS)] = True
     return [
         {
-            "start_ns": events.start_ns + int(second[first]) * _SECOND_NS,
+            "start_ns": use.start_ns + number * SECOND_NS,
             "is_kept": bool(is_kept),
             "counts": {str(column): int(counts[column]) for column in np.flatnonzero(counts).tolist()},
-            "running_s": running.get(int(second[first]), {}),
-            "rss_bytes": memory.get(int(second[first]), {}),
+            "running_s": running_s,
+            "rss_bytes": rss_bytes,
         }
-        for first, is_kept, counts in zip(firsts, kept, sums, strict=True)
+        for number, (is_kept, counts, running_s, rss_bytes) in enumerate(
+            zip(kept, use.counts, use.running_s, use.rss_bytes, strict=True)
+        )
     ]
 
 

@@ -130,7 +130,8 @@ class TraceWatch:
         self._judge = judge_of(saved.learned, self._settings)
         for step in saved.steps:
             fresh = _events_of(step, saved.learned)
-            self._events = fresh if self._events is None else _joined(self._events, fresh)
+            # Of a second that began in the step before, the later one says all.
+            self._events = fresh if self._events is None else _joined(_before(self._events, fresh), fresh)
             parts = (step["kl"], step["score"], step["unusual"], step["silent"], step["unasked"])
             both = zip(self._scores.parts(), parts, strict=True)
             self._scores = Scores(*(np.concatenate([own, more]) for own, more in both))
@@ -158,14 +159,16 @@ class TraceWatch:
             own = {name: getattr(self._settings, name) for name in _SETTINGS}
             self._judged.learned(self._learned, own)
         events = self._events
-        seconds = first * events.window_ns // _SECOND_NS
-        use = [list(one[seconds:]) for one in (events.use.running_s, events.use.rss_bytes, events.use.rise_bytes)]
+        begin = events.start_ns + first * events.window_ns
+        use = events.use.within((begin - events.use.start_ns) // _SECOND_NS, len(events.use))
+        named = [list(one) for one in (use.running_s, use.rss_bytes, use.rise_bytes)]
         kl, score, unusual, silent, unasked = (one[first:] for one in self._scores.parts())
         self._judged.step(
             {
-                "span": np.array([events.start_ns + first * events.window_ns, events.end_ns]),
+                "span": np.array([begin, events.end_ns]), "seconds_from": np.array([use.start_ns]),
+                "seconds": use.counts,
                 "counts": events.counts[first:], "is_lossy": events.is_lossy[first:],
-                "is_suspended": events.is_suspended[first:], "use": as_text(use), "kl": kl, "score": score,
+                "is_suspended": events.is_suspended[first:], "use": as_text(named), "kl": kl, "score": score,
                 "unusual": unusual, "silent": silent, "unasked": unasked, "past": self._judge.past,
                 "held": np.array([self._judge.held]),
             },
@@ -370,8 +373,9 @@ class TraceWatch:
         learned = self._learned
         start = self._boundary() or found.start_ns
         counted = event_types.count_events(
-            path, limit, replace(found, start_ns=start), learned.types, learned.window_ns, sequences
-        )
+            path, limit, replace(found, start_ns=start), learned.types, learned.window_ns, sequences,
+            seconds_from_ns=self._events.start_ns if self._events is not None else None,
+        )  # fmt: skip
         self._add(counted, is_last=is_last, is_behind=is_behind)
         self._note_late(counted, known_bundles, start)
         assert self._events is not None
@@ -394,16 +398,18 @@ class TraceWatch:
         if self._judge is None:
             self._judge = judge_of(learned, self._settings)
         width = learned.window_ns
-        # Whole seconds and whole windows, so that what is appended fits.
-        unit = math.lcm(width, _SECOND_NS)
-        complete = max(0, counted.end_ns - self._lag_ns - counted.start_ns) // unit * (unit // width)
-        count = len(counted.counts) if is_last else min(complete, len(counted.counts))
         before = len(self._scores.kl)
-        seconds = -(-count * width // _SECOND_NS)
-        until = counted.end_ns if is_last else counted.start_ns + count * width - 1
+        begin = counted.start_ns - before * width
+        # Until a whole second and a whole window: what of a second is counted already is not told apart.
+        unit = math.lcm(width, _SECOND_NS)
+        complete = max(0, counted.end_ns - self._lag_ns - begin) // unit * (unit // width) - before
+        count = len(counted.counts) if is_last else max(0, min(complete, len(counted.counts)))
+        boundary = counted.start_ns + count * width
+        seconds = -(-(boundary - counted.use.start_ns) // _SECOND_NS) if count else 0
+        until = counted.end_ns if is_last else boundary - 1
         fresh = replace(
             counted, counts=counted.counts[:count], is_lossy=counted.is_lossy[:count],
-            is_suspended=counted.is_suspended[:count], end_ns=until, use=counted.use.first(seconds),
+            is_suspended=counted.is_suspended[:count], end_ns=until, use=counted.use.within(0, seconds),
         )  # fmt: skip
         self._events = fresh if self._events is None else _joined(self._events, fresh)
         self._scores = self._scores.longer(count)
@@ -444,7 +450,7 @@ class TraceWatch:
         assert self._events is not None
         reach = OF_WINDOWS * self._events.window_ns
         if self._learned is not None and self._learned.limits is not None:
-            reach = max(reach, (REACH_S + 1) * _SECOND_NS)
+            reach = max(reach, (REACH_S + 1) * _SECOND_NS + self._events.window_ns)
         return boundary - reach - round((settings.reduction_rim_s + settings.reduction_gap_s) * 1e9)
 
     def _kept(self) -> Spans:
@@ -482,7 +488,7 @@ class TraceWatch:
 
 def _events_of(step: Mapping[str, Any], learned: Learned) -> EventWindows:
     start_ns, end_ns = step["span"].tolist()
-    use = SecondUse(*(tuple(one) for one in as_json(step["use"])))
+    use = SecondUse(int(step["seconds_from"][0]), step["seconds"], *(tuple(one) for one in as_json(step["use"])))
     return EventWindows(
         start_ns, learned.window_ns, end_ns, learned.types, step["counts"], step["is_lossy"], step["is_suspended"],
         np.empty((0, 5), np.int64), 0, 0, use,
@@ -492,6 +498,11 @@ def _events_of(step: Mapping[str, Any], learned: Learned) -> EventWindows:
 def _stored(told: Mapping[str, Any]) -> StoredFile:
     stretches = tuple((one["start_ns"], one["end_ns"]) for one in told["stretches"])
     return StoredFile(told["name"], stretches, told["bytes"], told["sha256"])
+
+
+def _before(events: EventWindows, other: EventWindows) -> EventWindows:
+    """Without the seconds from those of another on."""
+    return replace(events, use=events.use.within(0, (other.use.start_ns - events.use.start_ns) // _SECOND_NS))
 
 
 def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
@@ -504,7 +515,7 @@ def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
         bundles=fresh.bundles,
         unplaced_count=0,  # those before the boundary, which were counted before
         broken_count=max(before.broken_count, fresh.broken_count),
-        use=before.use + fresh.use,
+        use=before.use.followed_by(fresh.use),
     )
 
 

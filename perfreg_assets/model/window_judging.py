@@ -16,6 +16,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
 from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
+from perfreg_assets.traces.second_use import SECOND_NS
 
 REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGED = (
     *("reference", "empty", "suspended", "unusual", "single", "load", "silent", "data_loss", "not_judged"),
@@ -24,7 +25,6 @@ REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGE
 the device slept; unlike the reference; the same, but one of few, which is not kept; the app used more than there;
 without events, which the reference has never; the recording lost events; it was kept without being judged."""
 _BLOCK_WINDOWS = 4096
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def learn_from(
     mode = MODES[settings.reduction_mode]
     counts = events.counts[:count][usable]
     own = learn(counts, mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
-    seconds = count * width // _SECOND_NS
+    seconds = count * width // SECOND_NS
     limits = limits_of(app, [events.use.load(app).within(0, seconds)]) if app is not None else None
     return Learned(own, types, width, window_count=count, limits=limits, counts=counts), events
 
@@ -214,14 +214,24 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
 
 
 def excess_of(events: EventWindows, learned: Learned) -> NDArray[np.float64]:
-    """(windows,) By what factor the app uses more than in the reference, in the second that a window begins in; 0 where
-    the mode does not ask, or no limit is known."""
-    count = len(events.counts)
-    if learned.limits is None or not learned.reference.mode.has_load or not count:
-        return np.zeros(count)
-    excess = learned.limits.excess(events.use.load(learned.limits.app))
-    second = np.arange(count) * learned.window_ns // _SECOND_NS
-    return np.append(excess, 0.0)[np.minimum(second, len(excess))]
+    """(windows,) By what factor the app uses more than in the reference; 0 where the mode does not ask, or no limit is
+    known."""
+    return load_excess(learned.limits if learned.reference.mode.has_load else None, events)
+
+
+def load_excess(limits: LoadLimits | None, events: EventWindows) -> NDArray[np.float64]:
+    """(windows,) By what factor an app uses more than the limits: the most of the seconds that a window is in, a part
+    of it or all; 0 behind the last second, and without limits."""
+    if limits is None:
+        return np.zeros(len(events.counts))
+    excess = limits.excess(events.use.load(limits.app))
+    begins = events.starts_ns() - events.use.start_ns
+    first, last = begins // SECOND_NS, (begins + events.window_ns - 1) // SECOND_NS
+    found = np.zeros(len(begins))
+    padded = np.append(excess, 0.0)
+    for offset in range(int((last - first).max(initial=-1)) + 1):
+        found = np.maximum(found, padded[np.minimum(np.minimum(first + offset, last), len(excess))])
+    return found
 
 
 def combined(counts: Sequence[EventWindows]) -> NDArray[np.uint16]:

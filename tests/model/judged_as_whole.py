@@ -27,4 +27,13 @@ def assert_judged_as_whole(told: dict[str, Any], recording: Path, settings: Sett
     assert told["stretches"] == [{"start_ns": a, "end_ns": b} for a, b in whole.stretches]
     running = [second["running_s"] for second in told["seconds"]]
     assert running == [dict(one) for one in whole.events.use.running_s[: len(running)]]
+    assert_seconds_add_up(told)
     return whole
+
+
+def assert_seconds_add_up(told: dict[str, Any]) -> None:
+    """Each second is told once, and what is told of all of them is what is told of all windows."""
+    begin, seconds = told["windows"][0]["start_ns"], told["seconds"]
+    assert [second["start_ns"] for second in seconds] == [begin + number * 10**9 for number in range(len(seconds))]
+    counted = sum(count for second in seconds for count in second["counts"].values())
+    assert counted == sum(window["events"] for window in told["windows"])

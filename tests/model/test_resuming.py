@@ -15,7 +15,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces.packets import framed
 from perfreg_assets.traces.reduced import DOCUMENT
 from perfreg_assets.traces.spool import Spool, find_spool
-from tests.model.judged_as_whole import assert_judged_as_whole
+from tests.model.judged_as_whole import assert_judged_as_whole, assert_seconds_add_up
 from tests.traces.long_traces import START_NS, write_long_trace
 
 SECOND = 1_000_000_000
@@ -116,6 +116,7 @@ def test_recordings_of_their_own_are_taken_up_in_their_order(recording, tmp_path
     kept = [((one["start_ns"] - START_NS) // SECOND, (one["end_ns"] - START_NS) // SECOND) for one in told["stretches"]]
     assert any(a <= 250 and b >= 252 for a, b in kept)
     assert found.finished is not None
+    assert_seconds_add_up(told)
 
 
 def write_part(content, path, first, last):

@@ -15,7 +15,7 @@ from perfreg_assets.traces import spool as spool_module
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.packets import framed
 from perfreg_assets.traces.reduced import DOCUMENT
-from tests.model.judged_as_whole import assert_judged_as_whole
+from tests.model.judged_as_whole import assert_judged_as_whole, assert_seconds_add_up
 from tests.traces.cut_comparison import found_in
 from tests.traces.long_traces import BUNDLE_NS, START_NS, USUAL, bundle, head, write_long_trace
 
@@ -89,6 +89,26 @@ def test_what_was_not_recorded_between_two_recordings_is_told_and_is_no_hang(rec
     assert (end - START_NS) // SECOND == 180
     assert "silent" not in {window["reason"] for window in told["windows"]}
     assert told["stretches"] == []
+
+
+def test_seconds_are_whole_though_recordings_of_their_own_end_within_them(recording, quick, tmp_path):
+    """Each begins before the one before has ended, and ends where its last window does: a quarter past a second."""
+    packets = timed_packets(recording.read_bytes())
+    rng = np.random.default_rng(4)
+    watch = TraceWatch(tmp_path / "a", quick.with_values(reduction_window_s=0.25), None, lag_s=4.0)
+    ends = [0]
+    for number in range(4):
+        made = [c for t, c in packets if t is None or t < START_NS + 170 * SECOND] if number == 0 else []
+        begin = START_NS + (170 + 10 * number) * SECOND + SECOND // 5 * number
+        parts = [bundle(rng, core, begin + n * BUNDLE_NS, 400, USUAL) for n in range(5) for core in range(2)]
+        path = tmp_path / f"{number}"
+        path.write_bytes(b"".join([*made, *(framed(one.SerializeToString()) for one in [*head(), *parts])]))
+        watch.take_file(path)
+        ends.append(watch._boundary() - watch._events.start_ns)
+    assert any(end % SECOND for end in ends)
+    _, told = watch.finish("complete", source="here")
+    assert_seconds_add_up(told)
+    assert len(told["seconds"]) == -(-ends[-1] // SECOND)
 
 
 def test_a_gap_too_short_to_be_told_is_no_hang_either(recording, quick, tmp_path):
