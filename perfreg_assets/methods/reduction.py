@@ -6,7 +6,7 @@ opens the gate or does not; similar windows are merged into the past (so slow dr
 against the windows of a reference. In the document the score is LOF with K = 20 and a window is anomalous from 1.2 on:
 mode `seed`. The other modes differ where that breaks (`local_outlier` says why): they compare √p, whose Euclidean
 distance is √2 times Hellinger's and of one noise whatever the type; no distance counts as less than one event; and
-the threshold is the .999 quantile of the scores of reference windows that were not fitted.
+the threshold is just above the .999 quantile of the scores of reference windows that were not fitted.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ GATE_QUANTILE = 0.99
 # Not at a loose gate: at the .999 quantile a weight of .1 learns the anomaly and passes half of all windows (measured).
 MERGE_WEIGHT = 0.001
 ALPHA_QUANTILE = 0.999
+# The threshold is above the quantile by more than rounding: windows of a very regular reference all have one score.
+_ABOVE = 1.0 + 1e-9
 HELD_OUT = 3  # one in three reference windows is not fitted
 FEWEST_WINDOWS = 500
 VOTES, OF_WINDOWS = 3, 12
@@ -147,7 +149,7 @@ def learn(counts: Floats, mode: Mode) -> Reference:
     else:
         held_out = points[fitted:]
         found = around.outlier_factors(held_out) if mode.is_factor else around.mean_distances(held_out)
-        alpha = float(np.quantile(found, ALPHA_QUANTILE))
+        alpha = float(np.quantile(found, ALPHA_QUANTILE)) * _ABOVE
     past = smoothed(used).mean(axis=0)
     theta = float(np.quantile(divergences(used, past), GATE_QUANTILE))
     return Reference(mode, around, past, theta, alpha, bool((sizes == 0).any()), len(used))

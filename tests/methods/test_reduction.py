@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import pairwise
 
@@ -137,6 +138,16 @@ def test_windows_without_events_are_a_hang_unless_the_reference_has_them():
     sometimes = Judge(learn(np.vstack([stream(11, 600), empty]), MODES["default"])).judge(empty)
     assert not sometimes.is_silent.any()
     assert not sometimes.is_anomalous.any()
+
+
+@pytest.mark.parametrize("mode", ["default", "knn"])
+def test_what_is_like_all_of_a_regular_reference_is_usual(mode):
+    """Its held-out windows have one score all, so that the quantile is no higher than any of them."""
+    kinds = np.array([[20, 10, 5, 0], [19, 11, 5, 0], [20, 9, 6, 0]], float)
+    regular = np.tile(kinds, (300, 1))
+    known = dataclasses.replace(learn(regular, MODES[mode]), theta=-1.0)  # every window is scored
+    assert not Judge(known).judge(regular).is_anomalous.any()
+    assert Judge(known).judge(np.array([[20.0, 0, 5, 10]])).is_anomalous.all()
 
 
 def test_a_short_reference_is_refused():
