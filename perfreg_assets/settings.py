@@ -22,6 +22,7 @@ from perfreg_assets import catalogue, detection, validation
 from perfreg_assets.near_names import nearest
 
 ENVIRONMENT_PREFIX = "PERFREG_"
+_NOT_COUNTED = ("ratio", "factor", "quantile", "port")  # units that do not stand behind an amount
 
 
 class SettingError(ValueError):
@@ -581,7 +582,7 @@ def _checked(spec: Field[Any], value: Any) -> Any:
         value = validation.check(_kind(spec.name), value)
     except ValidationError as error:
         problem = validation.problems(error)[0]
-        raise SettingError(f"{spec.name} = {value!r}{_unit(spec)}: {_what_holds(spec, problem)}") from error
+        raise SettingError(f"{spec.name} = {value!r}: {_what_holds(spec, problem)}") from error
     choices = _choices(spec)
     for one in value if isinstance(value, tuple) else (value,):
         if choices and not any(_is_choice(one, choice) for choice in choices):
@@ -602,16 +603,16 @@ def _parse(spec: Field[Any], text: str, named: str) -> Any:
     try:
         return validation.parse(_kind(spec.name), text.strip())
     except ValidationError as error:
-        what = _what_holds(spec, validation.problems(error)[0])
-        raise SettingError(f"{named} = {text[:60]!r}{_unit(spec)}: {what}") from error
+        problem = validation.problems(error)[0]
+        given = text.strip()[:60] if problem.kind == "range" else repr(text[:60])  # one out of its range is a number
+        raise SettingError(f"{named} = {given}: {_what_holds(spec, problem)}") from error
 
 
 def _what_holds(spec: Field[Any], problem: validation.Problem) -> str:
-    return f"allowed is {_allowed(spec)}" if problem.kind == "range" else f"expected {problem.expected}"
-
-
-def _unit(spec: Field[Any]) -> str:
-    return f" {spec.metadata['unit']}" if type(spec.default) in (int, float) else ""
+    unit = spec.metadata["unit"] if type(spec.default) in (int, float) else ""
+    if problem.kind == "range":
+        return f"allowed is {_allowed(spec)}{f' {unit}' if unit not in ('', *_NOT_COUNTED) else ''}"
+    return f"expected {problem.expected}{f' ({unit})' if unit else ''}"
 
 
 def _is_choice(value: str, choice: str) -> bool:

@@ -602,9 +602,11 @@ def test_what_is_no_omega_is_refused_wherever_one_is_given(filled, command, valu
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("omega", "nan", "omega = 'nan' IQRs: allowed is 0 to 100"),
-        ("omega", "abc", "omega = 'abc' IQRs: expected a number"),
-        ("history_minimum", "2", "history_minimum = '2' runs: allowed is 3 to 1000"),
+        ("omega", "101", "omega = 101: allowed is 0 to 100 IQRs\n"),
+        ("omega", "nan", "omega = nan: allowed is 0 to 100 IQRs\n"),
+        ("omega", "abc", "omega = 'abc': expected a number (IQRs)\n"),
+        ("history_minimum", "2", "history_minimum = 2: allowed is 3 to 1000 runs\n"),
+        ("path_similarity_minimum", "2", "path_similarity_minimum = 2: allowed is 0 to 1\n"),
         ("history_minimum", "900", "history_minimum (900) must not be larger than history_size"),
     ],
 )
