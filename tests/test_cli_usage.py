@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import click
 import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
+
+
+def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command and group."""
+    for name, one in group.commands.items():
+        yield (*path, name)
+        if isinstance(one, click.Group):
+            yield from commands(one, (*path, name))
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_every_command_and_group_has_an_example_of_it(words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(main, [*words, "--help"], prog_name="perfreg").stdout
+    assert f"\n  Example:\n    perfreg {' '.join(words)}" in told
+
 
 WRONG = {
     ("verdictz",): "perfreg: No such command 'verdictz'. Did you mean 'verdicts'? See perfreg --help",

@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -167,6 +168,15 @@ def place(tmp_path_factory):
     shutil.copytree(ROOT / "sql" / "examples", folder / "sql" / "examples")
     shutil.copy(DATA / "power-profiles" / "power_profile_pixel3a.xml", folder / "power_profile.xml")
     return folder
+
+
+@pytest.mark.parametrize("name", [name for name, one in main.commands.items() if isinstance(one, click.Group)])
+def test_the_example_of_a_group_runs_as_it_is_printed(place, tmp_path, monkeypatch, name):
+    shutil.copytree(place, tmp_path / "place")
+    monkeypatch.chdir(tmp_path / "place")
+    (line,) = re.findall(r"Example:\n +perfreg (.*)", CliRunner().invoke(main, [name, "--help"]).stdout)
+    done = CliRunner().invoke(main, shlex.split(line))
+    assert (done.exit_code, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _, words in SHOWN if isinstance(HOW.get(row_of(words)), Here)}))

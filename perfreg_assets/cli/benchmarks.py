@@ -13,7 +13,7 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.cli.given import ANY_TEXT, MOMENT
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
-from perfreg_assets.cli.root import command, main
+from perfreg_assets.cli.root import command, group
 from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
@@ -30,7 +30,7 @@ _VERDICT_CSV = (
 )
 
 
-@main.group("bench")
+@group("bench", example="perfreg bench suite my-suite")
 def bench() -> None:
     """Results of benchmarks: imported from other tools, judged against earlier versions, compared."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfreg_assets import terminal
-from perfreg_assets.cli.root import command, main
+from perfreg_assets.cli.root import command, group
 from perfreg_assets.cli.upkeep import bring_up_to_date
 from perfreg_assets.settings import Settings
 
@@ -233,7 +233,7 @@ def energy_import(
     terminal.note(f"{path.name} is kept as {row.method_log_id}; upper bounds: all cores are paid for, busy or not")
 
 
-@main.group()
+@group("profiles", example="perfreg profiles list")
 def profiles() -> None:
     """Power profiles: what the cores of a device draw at each frequency."""
 

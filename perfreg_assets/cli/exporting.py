@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from perfreg_assets import terminal
-from perfreg_assets.cli.root import command, main
+from perfreg_assets.cli.root import command, group
 from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
@@ -25,7 +25,7 @@ class _Export(click.Group):
         return super().parse_args(ctx, args)
 
 
-@main.group("export", cls=_Export)
+@group("export", example="perfreg export parquet marts/", cls=_Export)
 def export() -> None:
     """Copies of what the warehouse holds: Parquet files of the marts, or figures per version for Apache Otava."""
 

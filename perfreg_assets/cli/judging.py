@@ -11,7 +11,7 @@ from perfreg_assets import terminal
 from perfreg_assets.cli.given import ANY_TEXT
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.person import whoever_asks
-from perfreg_assets.cli.root import command, main
+from perfreg_assets.cli.root import command, group
 from perfreg_assets.cli.upkeep import bring_up_to_date, refresh_pages
 from perfreg_assets.detection import detector_names
 from perfreg_assets.how_many import how_many
@@ -68,7 +68,7 @@ def reevaluate(
         refresh_pages(settings)
 
 
-@main.group("settings")
+@group("settings", example="perfreg settings list")
 def settings_group() -> None:
     """The current ω and detector, kept in the warehouse; and every parameter with its source."""
 

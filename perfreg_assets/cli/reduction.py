@@ -11,7 +11,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.cli.reading import NOTHING_JUDGED
-from perfreg_assets.cli.root import command, main
+from perfreg_assets.cli.root import command, group
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -123,7 +123,7 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
         terminal.note(f"{how_many(len(dropped), 'trace')} deleted that keep_traces does not keep, {freed:,} bytes")
 
 
-@main.group("reference")
+@group("reference", example="perfreg reference list")
 def reference() -> None:
     """What long traces are judged by: the windows of correct runs, under a name."""
 

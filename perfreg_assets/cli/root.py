@@ -116,10 +116,25 @@ def command(
                 terminal.fail(_told(error, settings) or defect)
                 sys.exit(1)
 
-        run.__doc__ = f"{inspect.cleandoc(body.__doc__ or '')}\n\n\b\nExample:\n  {example}"
+        run.__doc__ = _help(body, example)
         return (group or main).command(name, cls=_Command)(run)
 
     return decorate
+
+
+def group(
+    name: str, *, example: str, cls: type[click.Group] = click.Group
+) -> Callable[[Callable[[], None]], click.Group]:
+    """A command with subcommands, one of which is its example."""
+
+    def decorate(body: Callable[[], None]) -> click.Group:
+        return main.group(name, cls=cls, help=_help(body, example))(body)
+
+    return decorate
+
+
+def _help(body: Callable[..., Any], example: str) -> str:
+    return f"{inspect.cleandoc(body.__doc__ or '')}\n\n\b\nExample:\n  {example}"
 
 
 def _told(error: Exception, settings: Settings | None) -> str | None:
