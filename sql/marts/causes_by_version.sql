@@ -1,5 +1,5 @@
--- A row is what grew in suspicious windows of at least three runs of a version.
--- depends: causes
+-- A row is what grew in suspicious windows of at least three runs of a version, of those that count for it.
+-- depends: causes, counted_runs
 CREATE VIEW marts.causes_by_version AS
 WITH of_run AS (
     SELECT
@@ -22,6 +22,7 @@ WITH of_run AS (
         min(rank) AS best_rank,
         bool_and(is_new) AS is_new
     FROM marts.causes
+    SEMI JOIN marts.counted_runs USING (run_no)
     WHERE z IS NOT NULL
     GROUP BY app, version_name, series, kind, scope, process, thread, name, path, source, run_id
 )
@@ -49,4 +50,4 @@ FROM of_run
 GROUP BY app, version_name, series, kind, scope, process, thread, name, path, source
 HAVING count(*) >= 3;
 
-COMMENT ON VIEW marts.causes_by_version IS 'A row is what grew in suspicious windows of at least three runs of a version; of each run the window in which it grew most counts.';
+COMMENT ON VIEW marts.causes_by_version IS 'A row is what grew in suspicious windows of at least three runs of a version, of those that count for it (marts.counted_runs); of each run the window in which it grew most.';

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perfreg_assets.reports.loading_causes import told_version_causes
-from perfreg_assets.warehouse import causes
+from perfreg_assets.warehouse import causes, runs
 from perfreg_assets.warehouse.connection import Parameters, Reader, Warehouse
 
 APP = "com.example.notes"
@@ -99,3 +99,19 @@ def test_a_run_counts_once_and_what_is_told_adds_up(many: Warehouse) -> None:
         of_runs = {name: median(one[name] for one in most.values()) for name in ("growth", "history_median", "z")}
         assert (row["growth_median"], row["before_median"], row["z_median"]) == pytest.approx(tuple(of_runs.values()))
         assert row["after_median"] == pytest.approx(row["before_median"] + row["growth_median"])
+
+
+def test_a_run_that_is_left_out_is_no_run_of_it(sample_copy: Warehouse) -> None:
+    ask = "SELECT app, version_name, series, kind, name, run_ids FROM marts.causes_by_version ORDER BY ALL"
+    with sample_copy.writing() as writer:
+        before = writer.rows(ask)
+        left_out = before[0][-1][0]
+        runs.exclude(writer, left_out, "charging")
+        after = writer.rows(ask)
+        assert after == [
+            (*row, ids)
+            for *row, ids in ((*one[:-1], [run for run in one[-1] if run != left_out]) for one in before)
+            if len(ids) >= causes.SEVERAL_RUNS
+        ]
+        runs.include(writer, left_out)
+        assert writer.rows(ask) == before
