@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
@@ -195,20 +196,23 @@ def _csv_value(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Decimal):  # as which Arrow has DuckDB's sums of whole numbers, too
+        return float(value) if value.as_tuple().exponent else int(value)
     if hasattr(value, "tolist"):
         return _finite(value.tolist())
     return str(value)
 
 
 def _cell(value: Any) -> str:
-    if value is None:
+    if value is None or value == ():
         return "–"
+    if isinstance(value, list | tuple):
+        told = ", ".join(map(_cell, value))
+        return told if isinstance(value, tuple) else f"[{told}]"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
-    if isinstance(value, tuple):
-        return ", ".join(map(_cell, value)) or "–"
     return printable(" ".join(str(value).split()))

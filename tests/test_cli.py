@@ -267,6 +267,35 @@ def test_json_has_no_number_that_json_does_not_know(filled):
     ]
 
 
+def test_sql_tells_every_kind_of_value(filled):
+    query = (
+        "SELECT sum(x) AS whole, sum(x)::DECIMAL(10, 2) AS part, NULL::DECIMAL(9, 1) AS none, 2::UHUGEINT AS large, "
+        "[sum(x)] AS list, INTERVAL 5 MONTH AS months, INTERVAL 90 MINUTE + INTERVAL 1 MILLISECOND AS seconds, "
+        "INTERVAL (-2) DAY AS days, INTERVAL 0 DAY AS nothing, 'a\\xAA'::BLOB AS bytes, DATE '9999-12-31' AS day "
+        "FROM range(3) AS given(x)"
+    )
+    told = run("sql", query, "--format", "json", warehouse=filled)
+    assert json.loads(told.stdout) == [
+        {
+            "whole": 3, "part": 3.0, "none": None, "large": 2, "list": [3], "months": "P5M", "seconds": "PT5400.001S",
+            "days": "P-2D", "nothing": "PT0S", "bytes": "61aa", "day": "9999-12-31",
+        }
+    ]  # fmt: skip
+    as_csv = run("sql", query, "--format", "csv", warehouse=filled).stdout.splitlines()[1]
+    assert as_csv == "3,3.00,,2,[3],P5M,PT5400.001S,P-2D,PT0S,61aa,9999-12-31"
+    shown = run("sql", query, warehouse=filled).stdout
+    assert "[3]" in shown
+    assert "Decimal" not in shown
+
+
+@pytest.mark.parametrize("value", ["TIMESTAMPTZ 'infinity'", "DATE '-infinity'", "{'at': TIMESTAMP '20000-01-01'}"])
+def test_sql_says_which_times_it_cannot_show(filled, value):
+    told = run("sql", f"SELECT {value} AS at", warehouse=filled)
+    assert told.exit_code == 1
+    assert "outside of the years 1 to 9999; cast it to text" in told.stderr
+    assert run("sql", f"SELECT {value}::VARCHAR AS at", warehouse=filled).exit_code == 0
+
+
 def test_sql_answers_and_refuses_in_one_line(filled):
     result = run("sql", "SELECT 24 AS runs, NULL AS none FROM marts.runs LIMIT 1", "--format", "json", warehouse=filled)
     assert json.loads(result.stdout) == [{"runs": 24, "none": None}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -45,7 +46,26 @@ def run_query(reader: Reader, sql: str) -> tuple[list[dict[str, Any]], list[str]
             raise
         raise ValueError(f"the query was refused: {' '.join(str(error).split())[:500]}") from error
     names = _told_apart(table.column_names)
-    return table.rename_columns(names).to_pylist(), names
+    try:
+        rows = table.rename_columns(names).to_pylist()
+    except OverflowError as error:  # Python's dates end there, DuckDB's do not
+        raise ValueError(
+            "the query was refused: a time or date in its result lies outside of the years 1 to 9999; "
+            "cast it to text (the_column::VARCHAR)"
+        ) from error
+    return [{name: _as_text(value) for name, value in row.items()} for row in rows], names
+
+
+def _as_text(value: Any) -> Any:
+    """Durations and bytes are nothing in JSON and CSV: they are told in ISO 8601 (P5M2DT1.5S) and in hexadecimal."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if type(value).__name__ != "MonthDayNano":
+        return value
+    months, days, ns = value
+    seconds = f"{Decimal(ns).scaleb(-9).normalize():f}"
+    date = (f"{months}M" if months else "") + (f"{days}D" if days else "")
+    return f"P{date}{f'T{seconds}S' if ns or not date else ''}"
 
 
 def _is_damage(error: duckdb.Error) -> bool:
