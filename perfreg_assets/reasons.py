@@ -506,6 +506,7 @@ class Reason(StrEnum):
     DEBUGGABLE = "debuggable", "The app was debuggable, so it ran other code than users get; measure a release build."
     VALIDATING = "validating", "Results were checked while they were measured; switch validation off to measure."
     UNEQUAL_LOAD = "unequal_load", "Not all threads were loaded while the others were measured; measure for longer."
+    NO_DIRECTION = "no_direction", "More of it is neither better nor worse, so it is kept and not judged."
     CONDITIONS_POOR = "conditions_poor", "The benchmark library itself warns about the device's state; see the detail."
 
     # ---- energy ----------------------------------------------------------------------------------

@@ -46,6 +46,34 @@ def test_a_version_that_starts_more_slowly_is_told_with_status_3(warehouse):
     assert "535 ms" in again.stdout
 
 
+def test_a_quicker_build_is_no_regression_for_what_its_profiler_tells_per_second(tmp_path):
+    def file(version, speed):
+        def metric(unit, level):
+            forks = [[level * (1 + 0.002 * ((fork + place + version) % 4)) for place in range(5)] for fork in range(3)]
+            return {"score": level, "scoreUnit": unit, "rawData": forks}
+
+        profiled = {
+            "·gc.alloc.rate": metric("MB/sec", speed * 0.024), "·gc.alloc.rate.norm": metric("B/op", 24.0),
+            "·gc.count": metric("counts", speed / 1000),
+        }  # fmt: skip
+        result = {"jmhVersion": "1.37", "benchmark": "com.x.Foo.bar", "mode": "thrpt",
+                  "primaryMetric": metric("ops/ms", speed), "secondaryMetrics": profiled}  # fmt: skip
+        path = tmp_path / f"{version}.json"
+        path.write_text(json.dumps([result]))
+        return path
+
+    for version, speed in enumerate([10_000.0] * 6 + [13_000.0], 1):
+        at = f"2026-01-0{version}T00:00:00Z"
+        origin = ("--app", "a", "--app-version", version, "--device", "d", "--started-at", at)
+        result = run("import", file(version, speed), *origin, "--format", "json", warehouse=tmp_path / "p.duckdb")
+    assert result.exit_code == 0, result.output
+    assert {row["metric"]: row["state"] for row in json.loads(result.stdout)} == {
+        "thrpt": "improved", "·gc.alloc.rate": "inadequate", "·gc.alloc.rate.norm": "normal", "·gc.count": "inadequate",
+    }  # fmt: skip
+    (told,) = [row for row in json.loads(result.stdout) if row["metric"] == "·gc.count"]
+    assert (told["warnings"], told["score"]) == (["no_direction"], pytest.approx(13, rel=0.01))
+
+
 def test_without_a_history_nothing_is_judged(tmp_path):
     origin = ("--app", "a", "--app-version", "1")
     result = run("import", DATA / "jmh_ojalgo.json.gz", *origin, warehouse=tmp_path / "p.duckdb")

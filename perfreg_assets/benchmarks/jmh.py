@@ -9,10 +9,12 @@ import numpy as np
 
 from perfreg_assets.benchmarks.results import NS_PER, RATE, TIME, Gathering, Launch, Result, name_in, numbers
 from perfreg_assets.catalogue import Worse
+from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.reasons import Reason, Rejected
 
 TOOL = "jmh"
+_NOT_JUDGED = (Caveat(Reason.NO_DIRECTION, "not per operation: a build that is quicker has more of it"),)
 
 
 def is_it(content: object) -> bool:
@@ -44,7 +46,7 @@ def read(content: Sequence[Mapping[str, Any]], found: Gathering) -> None:
             found.add(
                 Result(
                     benchmark=benchmark, params=params, area=area, metric=str(metric), unit=unit, worse=worse,
-                    is_primary=place == 0,
+                    is_primary=place == 0, warnings=_NOT_JUDGED if worse == "either" else (),
                     launches=tuple(Launch(number, fork) for number, fork in enumerate(values)),
                 )
             )  # fmt: skip
@@ -80,6 +82,7 @@ def _quantity(unit: str) -> tuple[str, float, Worse]:
         return RATE, 1e9 / NS_PER[below], "less"
     if below == "op" and above in NS_PER:
         return TIME, NS_PER[above], "more"
-    if above in ("B", "MB", "counts", "#") or below == "op":  # of profilers: allocation rates and the like
+    if below == "op":  # of profilers: bytes, cycles, cache misses of an operation
         return unit, 1.0, "more"
+    # Collections, bytes and milliseconds of an iteration or a second grow with the operations that are done in it.
     return unit, 1.0, "either"

@@ -26,7 +26,9 @@ ITERATION_NS = 200_000_000
 """Document 001: an iteration of less is not adequate."""
 LOADED_RATIO = 0.9
 
-INADEQUATE = frozenset({Reason.ITERATION_SHORT, Reason.NOT_WARM, Reason.EMULATOR, Reason.VALIDATING})
+INADEQUATE = frozenset(
+    {Reason.ITERATION_SHORT, Reason.NOT_WARM, Reason.EMULATOR, Reason.VALIDATING, Reason.NO_DIRECTION}
+)
 """Warnings that keep a result out of comparisons."""
 
 

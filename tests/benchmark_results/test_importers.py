@@ -83,6 +83,31 @@ def test_jmh_threads_and_what_profilers_add(tmp_path):
     assert not found["org.x.Sorting.merge(threads=4) ·gc.alloc"].is_primary
 
 
+@pytest.mark.parametrize(
+    ("metric", "unit", "worse"),
+    [
+        ("gc.alloc.rate.norm", "B/op", "more"),
+        ("L1-dcache-load-misses", "#/op", "more"),
+        ("gc.alloc.rate", "MB/sec", "either"),
+        ("gc.churn.G1_Eden_Space", "MB/sec", "either"),
+        ("gc.count", "counts", "either"),
+        ("gc.time", "ms", "either"),
+        ("mempool.Metaspace.used", "KB", "either"),
+        ("events", "#", "either"),
+    ],
+)
+def test_jmh_what_a_profiler_tells_has_a_direction_where_it_is_per_operation(tmp_path, metric, unit, worse):
+    """A build that does more operations a second allocates and collects more in it."""
+    second = {"score": 1, "scoreUnit": unit, "rawData": [[64.0] * 5] * 3}
+    (one,) = [
+        one
+        for one in read_result_file(written(tmp_path, [jmh(secondaryMetrics={metric: second})])).results
+        if not one.is_primary
+    ]
+    assert (one.unit, one.worse) == (unit, worse)
+    assert (Reason.NO_DIRECTION in codes(one)) == (worse == "either") == (not one.is_adequate)
+
+
 # ---- Google Benchmark ------------------------------------------------------------------------------
 def test_google_benchmark_aggregates_are_left_out_and_repetitions_are_iterations():
     found = by_name(read("google_benchmark_test3_run0"))
