@@ -183,6 +183,34 @@ def test_a_single_measurement_tells_no_noise(tmp_path):
     assert "measure more than once" in result.stderr
 
 
+def test_the_status_is_that_of_what_the_table_says(tmp_path):
+    """Eighteen tests that are each too noisy to tell, a tenth slower, in three areas; one in an area of its own is as
+    much faster as they are slower: of areas nothing differs, of tests something does."""
+    noise = [(0.84, 1.0, 1.19), (0.82, 1.01, 1.2), (0.86, 0.99, 1.17)]
+    slow = {f"x.Area{number % 3}.t{number}": [1.1 * one for one in noise[number % 3]] for number in range(18)}
+    before = {name: noise[(place + 1) % 3] for place, name in enumerate(slow)} | {"x.Z.t": (1.0, 1.001, 0.999)}
+    after = slow | {"x.Z.t": [0.75, 0.751, 0.749]}
+
+    def side(name, values):
+        results = [
+            {
+                "benchmark": test,
+                "mode": "avgt",
+                "primaryMetric": {"scoreUnit": "ms/op", "rawData": [[v] for v in forks]},
+            }
+            for test, forks in values.items()
+        ]
+        (tmp_path / name).write_text(json.dumps(results))
+        return tmp_path / name
+
+    files = (side("a.json", before), side("b.json", after))
+    told = run("compare", *files, "--format", "json", warehouse=tmp_path / "p.duckdb")
+    document = json.loads(told.stdout)
+    means = (*document["areas"], document["overall"], document["over_tests"])
+    assert [one["verdict"] for one in means] == [*["no change"] * 3, "faster", "no change", "slower"]
+    assert (told.exit_code, document["is_slower"]) == (3, True)
+
+
 def test_launches_that_are_equal_tell_no_noise_however_often_it_was_measured(tmp_path):
     """Of five fifties the logarithms' mean is another than theirs in its last digit: that was taken for noise."""
 

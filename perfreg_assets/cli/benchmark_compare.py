@@ -201,6 +201,8 @@ def _show_comparison(found: Comparison) -> None:
     implausible = [one.key for one in found.tests if one.is_implausible]
     means = [(one.area, one) for one in found.areas] + [("all areas", found.overall), ("all tests", found.over_tests)]
     if implausible:
+        touched = {one.area for one in found.tests if one.is_implausible}
+        means += [(f"{one.area}, plausible", one) for one in found.plausible_areas if one.area in touched]
         means += [
             ("all areas, plausible", found.plausible_overall),
             ("all tests, plausible", found.plausible_over_tests),

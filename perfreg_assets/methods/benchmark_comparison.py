@@ -115,14 +115,21 @@ class Comparison:
 
     @property
     def is_slower(self) -> bool:
-        """Whether anything is: a test, an area or all."""
-        means = (*self.areas, self.overall, self.plausible_overall)
-        return "slower" in {one.verdict for one in self.tests} | {one.verdict for one in means}
+        """Whether anything is that is told: a test, an area, or all, with the implausible tests or without them."""
+        return "slower" in self._verdicts
 
     @property
     def is_judged(self) -> bool:
         """Whether there is noise known of anything."""
-        return self.overall.verdict != "unknown" or any(one.verdict != "unknown" for one in self.tests)
+        return self._verdicts != {"unknown"}
+
+    @property
+    def _verdicts(self) -> set[Verdict]:
+        means = (
+            *(*self.areas, self.overall, self.over_tests),
+            *(*self.plausible_areas, self.plausible_overall, self.plausible_over_tests),
+        )
+        return {one.verdict for one in (*self.tests, *means)}
 
     @property
     def too_few(self) -> tuple[int, int]:

@@ -128,6 +128,18 @@ def test_a_sure_but_small_change_is_none_and_a_large_unsure_one_neither():
     assert [one.is_slower for one in (small, unsure, sure)] == [False, False, True]
 
 
+def test_slower_is_whatever_is_told_so():
+    """Of the tests, and of each mean that the table or JSON shows."""
+    found = compare([entry("a", 100, 100.1)], [entry("a", 100, 100.1)], change_minimum=0.05)
+    assert (found.is_slower, found.is_judged) == (False, True)
+    slower = replace(found.overall, verdict="slower")
+    for name in ("overall", "over_tests", "plausible_overall", "plausible_over_tests"):
+        assert replace(found, **{name: slower}).is_slower, name
+    for name in ("areas", "plausible_areas"):
+        assert replace(found, **{name: (slower,)}).is_slower, name
+    assert replace(found, tests=(replace(found.tests[0], verdict="slower"),)).is_slower
+
+
 def test_without_noise_nothing_is_judged():
     found = compare([entry("a", 1)], [entry("a", 2)], change_minimum=0.05)
     assert found.overall.verdict == "unknown"
