@@ -154,9 +154,11 @@ def _areas(html: str, trends: list[Row], states: dict[tuple[str, str], str], ver
         expected = []
         for version in versions:
             rows = [row for row in primary if (row["area"] or "") == area and row["version_name"] == version]
-            speeds = [_speed(row) for row in rows if row["earlier_median"] and row["worse"] != "either"]
+            levels = [row for row in rows if row["score"] is not None]
+            speeds = [_speed(row) for row in levels if row["earlier_median"] and row["worse"] != "either"]
             anomalous = sum(states[version, row["result_name"]] == "anomalous" for row in rows)
-            text = _signed(math.expm1(fmean(speeds))) if speeds else "no history" if rows else "–"
+            without = "no history" if levels else "inadequate" if rows else "–"
+            text = _signed(math.expm1(fmean(speeds))) if speeds else without
             expected.append(f"{text} ▲ {anomalous} of {len(rows)}" if anomalous else text)
         if told.get(area or "–") != expected:
             yield f"area {area}: {told.get(area or '–')} on the page, {expected} in the marts"
@@ -180,8 +182,9 @@ def _results(html: str, trends: list[Row], states: dict[tuple[str, str], str]) -
     for name, row in last.items():
         told = named.get(name, "")
         cells = _cells(told)
-        change = None if not row["earlier_median"] else row["score"] / row["earlier_median"] - 1
-        level = readable_quantity(row["score"], row["unit"])
+        is_told, is_compared = row["score"] is not None, row["score"] is not None and row["earlier_median"]
+        change = row["score"] / row["earlier_median"] - 1 if is_compared else None
+        level = readable_quantity(row["score"], row["unit"]) if is_told else "–"
         if not cells or not cells[1].startswith(level) or cells[2] != _signed(change):
             yield f"{name}: {cells} on the page, {level} and {_signed(change)} in the marts"
         state = states[row["version_name"], name]

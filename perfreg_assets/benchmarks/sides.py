@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,12 @@ class OfFiles:
 
 def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
     """Entries of files, or of folders of them; what stands in several files is measured in as many launches, and a file
-    that is there twice, packed perhaps, in one.
+    that is there twice, packed perhaps, in one. Of a benchmark the adequate files count, see `adequacy.counted`.
 
     Raises:
         Rejected: BENCHMARK_FILE_UNREADABLE, BENCHMARK_FORMAT_UNKNOWN, BENCHMARK_JSON_INVALID.
     """
-    joined: dict[str, Result] = {}
+    parts: dict[str, list[Result]] = {}
     known: dict[str, Path] = {}
     copies = []
     for path in paths:
@@ -61,12 +62,13 @@ def of_files(paths: Sequence[Path], *, with_inadequate: bool) -> OfFiles:
                 copies.append((file, first))
                 continue
             for one in in_area(read.results, origin):
-                joined[one.name] = joined[one.name].joined(one) if one.name in joined else one
-    return OfFiles([_entry(one, with_inadequate) for one in joined.values()], known, copies)
+                parts.setdefault(one.name, []).append(one)
+    return OfFiles([_entry(of_one, with_inadequate) for of_one in parts.values()], known, copies)
 
 
-def _entry(one: Result, with_inadequate: bool) -> Entry:
-    codes = [caveat.code.code for caveat in one.warnings if caveat.code in adequacy.INADEQUATE]
+def _entry(parts: Sequence[Result], with_inadequate: bool) -> Entry:
+    taken, left = adequacy.counted(parts, lambda part: with_inadequate or part.is_adequate)
+    one = reduce(Result.joined, taken)
     return Entry(
         key=one.name,
         area=one.area,
@@ -75,8 +77,13 @@ def _entry(one: Result, with_inadequate: bool) -> Entry:
         scores=one.scores,
         iterations=one.iterations,
         is_primary=one.is_primary,
-        why_left_out=None if with_inadequate or not codes else ", ".join(codes),
+        why_left_out=None if with_inadequate or one.is_adequate else _why(one),
+        files_left_out=tuple(_why(part) for part in left),
     )
+
+
+def _why(one: Result) -> str:
+    return adequacy.why_inadequate(caveat.code.code for caveat in one.warnings)
 
 
 def of_warehouse(
@@ -117,32 +124,46 @@ def of_warehouse(
 def _entries(
     reader: Reader, rows: list[dict[str, Any]], is_variants: bool, *, is_placed: bool, with_inadequate: bool
 ) -> list[Entry]:
-    doubtful = {run_id for row in rows if not row["is_adequate"] for run_id in row["run_ids"]}
-    caveats = table.warnings_of(reader, doubtful)
-    single: dict[str, list[str]] = {}
+    parts: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        if len(row["scores"]) == 1:
-            single.setdefault(row["run_ids"][0], []).append(row["result_name"])
+        same = tuple(row[name] for name in ("device", "variant", "runner", "result_name", "unit", "worse"))
+        parts.setdefault(same, []).append(row)
+    counted = [
+        adequacy.counted(of_one, lambda row: with_inadequate or bool(row["is_adequate"])) for of_one in parts.values()
+    ]
+    doubtful = {row["benchmark_run_id"] for row in rows if not row["is_adequate"]}
+    caveats = table.warnings_of(reader, doubtful)
+
+    def why(some: Iterable[dict[str, Any]]) -> str:
+        codes = [caveats.get((row["benchmark_run_id"], row["result_name"]), ()) for row in some]
+        return adequacy.why_inadequate(code for own in codes for code in own)
+
+    single: dict[str, list[str]] = {}
+    for taken, _ in counted:
+        if sum(len(row["launch_scores"]) for row in taken) == 1:
+            single.setdefault(taken[0]["benchmark_run_id"], []).append(taken[0]["result_name"])
     values = {
         (run_id, name): found
         for run_id, names in single.items()
         for name, found in table.iterations(reader, run_id, names).items()
     }
     entries = []
-    for row in rows:
+    for taken, left in counted:
+        row = taken[0]
         place = f" [{_place(row, is_variants)}]" if is_placed else ""
-        codes = sorted({code for run_id in row["run_ids"] for code in caveats.get((run_id, row["result_name"]), ())}
-                       & {code.code for code in adequacy.INADEQUATE})  # fmt: skip
+        scores = np.concatenate([one["launch_scores"] for one in taken])
+        is_adequate = with_inadequate or all(one["is_adequate"] for one in taken)
         entries.append(
             Entry(
                 key=f"{row['result_name']}{place}",
                 area=row["area"],
                 unit=row["unit"],
                 worse=row["worse"],
-                scores=np.array(row["scores"]),
-                iterations=np.array(values.get((row["run_ids"][0], row["result_name"]), row["scores"])),
-                is_primary=row["is_primary"],
-                why_left_out=None if with_inadequate or row["is_adequate"] else ", ".join(codes),
+                scores=scores,
+                iterations=np.array(values.get((row["benchmark_run_id"], row["result_name"]), scores)),
+                is_primary=any(one["is_primary"] for one in taken),
+                why_left_out=None if is_adequate else why(taken),
+                files_left_out=tuple(why([one]) for one in left),
             )
         )
     return entries

@@ -169,6 +169,7 @@ def _comparison_json(found: Comparison) -> str:
         "overall": {**_mean_row(found, found.overall), "plausible": _mean_row(found, found.plausible_overall)},
         "over_tests": {**_mean_row(found, found.over_tests), "plausible": _mean_row(found, found.plausible_over_tests)},
         "excluded": [{"benchmark": name, "reason": reason} for name, reason in found.excluded],
+        "files_excluded": [{"benchmark": name, "reason": reason} for name, reason in found.files_excluded],
         "implausible": [one.key for one in found.tests if one.is_implausible],
         "tests": [_test_row(found, one) for one in found.tests],
         "worse": found.worse,
@@ -227,3 +228,5 @@ def _show_comparison(found: Comparison) -> None:
     reasons = Counter(reason for _, reason in found.excluded)
     for reason, count in reasons.most_common():
         terminal.note(f"{count} left out: {reason}")
+    for reason, count in Counter(reason for _, reason in found.files_excluded).most_common():
+        terminal.note(f"{how_many(count, 'file')} of a benchmark left out, others are adequate: {reason}")

@@ -6,14 +6,17 @@ clocks, an emulator) its importer adds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.reasons import Reason
+
+T = TypeVar("T")
 
 ITERATIONS_MINIMUM = 5
 ITERATIONS_FOR_RANKS = 9
@@ -43,6 +46,20 @@ class Caveat:
 def is_adequate(warnings: Sequence[Caveat]) -> bool:
     """Whether none of them keeps the result out of comparisons."""
     return not any(one.code in INADEQUATE for one in warnings)
+
+
+def counted(parts: Sequence[T], is_part_adequate: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """Of what several files say of one benchmark on one side: (what counts, what is left out).
+
+    The adequate ones count. Where there is none all are taken, so that the whole is inadequate.
+    """
+    adequate = [one for one in parts if is_part_adequate(one)]
+    return (adequate, [one for one in parts if not is_part_adequate(one)]) if adequate else (list(parts), [])
+
+
+def why_inadequate(codes: Iterable[str]) -> str:
+    """Those among codes of warnings that keep a result out of comparisons, as text."""
+    return ", ".join(sorted(set(codes) & {one.code for one in INADEQUATE}))
 
 
 def warnings_of(launches: Sequence[Sequence[Floats]], worse: Worse) -> list[Caveat]:

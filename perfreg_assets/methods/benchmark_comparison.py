@@ -21,6 +21,7 @@ from perfreg_assets.reasons import Reason, Rejected
 
 LEVEL = 0.05
 """Of alarms, after Holm's correction for the number of tests."""
+_SIDES = ("first", "second")
 _SHOWN_LOG = 700.0  # beyond it a double has no exponential
 
 Verdict = Literal["slower", "faster", "no change", "unknown"]
@@ -35,6 +36,7 @@ class Entry:
         scores: (r,) of the launches.
         iterations: (n,) of all launches; needed where there is only one.
         why_left_out: a sentence, where it is not to be compared.
+        files_left_out: why, of each file that says something of it and does not count.
     """
 
     key: str
@@ -45,6 +47,7 @@ class Entry:
     iterations: Floats
     is_primary: bool = True
     why_left_out: str | None = None
+    files_left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,7 @@ class Comparison:
     plausible_areas, plausible_overall, plausible_over_tests: without the implausible tests; the same where there is
         none.
     excluded: (key, reason) of what is in no mean.
+    files_excluded: (key, reason) of each file of a test that does not count, because others of its side are adequate.
     """
 
     worse: Worse
@@ -112,6 +116,7 @@ class Comparison:
     plausible_overall: Mean
     plausible_over_tests: Mean
     excluded: tuple[tuple[str, str], ...]
+    files_excluded: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_slower(self) -> bool:
@@ -129,7 +134,7 @@ class Comparison:
             *(*self.areas, self.overall, self.over_tests),
             *(*self.plausible_areas, self.plausible_overall, self.plausible_over_tests),
         )
-        return {one.verdict for one in (*self.tests, *means)}
+        return {one.verdict for one in self.tests} | {one.verdict for one in means}
 
     @property
     def too_few(self) -> tuple[int, int]:
@@ -191,6 +196,12 @@ def compare(a: Sequence[Entry], b: Sequence[Entry], *, change_minimum: float) ->
         plausible_overall=without[1],
         plausible_over_tests=without[2],
         excluded=tuple(sorted(excluded)),
+        files_excluded=tuple(
+            (entry.key, f"on the {side} side: {why}")
+            for pair in pairs
+            for side, entry in zip(_SIDES, pair, strict=True)
+            for why in entry.files_left_out
+        ),
     )
 
 
@@ -204,7 +215,7 @@ def _why_not(one: Entry, other: Entry | None) -> str | None:
         return f"measured in {one.unit or 'no unit'} on the first side, in {other.unit or 'no unit'} on the second"
     told = [
         f"on the {side} side: {entry.why_left_out}"
-        for side, entry in (("first", one), ("second", other))
+        for side, entry in zip(_SIDES, (one, other), strict=True)
         if entry.why_left_out is not None
     ]
     return "; ".join(told) or None

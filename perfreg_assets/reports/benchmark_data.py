@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from perfreg_assets.methods import adequacy
 from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, compare
 from perfreg_assets.methods.explanation import readable_quantity
 from perfreg_assets.reasons import Rejected
@@ -26,18 +27,21 @@ class Point:
     """The level of a benchmark in a version.
 
     Attributes:
+        score: of the files that are adequate; None where there is none.
         low, middle, high: of the earlier results that it was compared with; None without.
         state: the worst of the version's results.
+        left_out: why, of each file that is no part of the level because others are adequate.
     """
 
     version_name: str
-    score: float
+    score: float | None
     low: float | None
     middle: float | None
     high: float | None
     state: str
     explanation: str | None
     warnings: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,13 @@ class Trend:
 
     @property
     def told(self) -> str:
-        return readable_quantity(self.latest.score, self.unit)
+        return "–" if self.latest.score is None else readable_quantity(self.latest.score, self.unit)
 
     @property
     def change(self) -> float | None:
         """Of the latest level against the median of the earlier ones, a ratio − 1."""
         last = self.latest
-        return None if not last.middle else last.score / last.middle - 1
+        return None if not last.middle or last.score is None else last.score / last.middle - 1
 
     @property
     def speed_change(self) -> float:
@@ -74,10 +78,15 @@ class Trend:
 
 @dataclass(frozen=True)
 class Cell:
-    """An area in a version: geometric mean of its benchmarks' speeds over the earlier results', as a ratio − 1."""
+    """An area in a version: geometric mean of its benchmarks' speeds over the earlier results', as a ratio − 1.
+
+    Attributes:
+        count: benchmarks that were measured, `adequate` ones of them with a level.
+    """
 
     change: float | None
     count: int
+    adequate: int
     anomalous: int
 
 
@@ -136,16 +145,19 @@ def _trend(name: str, of_version: dict[str, list[dict[str, Any]]], versions: Seq
         rows = of_version[version]
         worst = min(rows, key=lambda row: _WORST.index(row["state"]))
         known = [row for row in rows if row["earlier_median"] is not None]
+        counted, left = adequacy.counted(rows, _is_adequate)
+        scores = [row["score"] for row in counted if _is_adequate(row)]
         points.append(
             Point(
                 version_name=version,
-                score=math.exp(float(np.mean(np.log([row["score"] for row in rows])))),
+                score=math.exp(float(np.mean(np.log(scores)))) if scores else None,
                 low=min((row["earlier_low"] for row in known), default=None),
                 middle=float(np.median([row["earlier_median"] for row in known])) if known else None,
                 high=max((row["earlier_high"] for row in known), default=None),
                 state=worst["state"],
                 explanation=worst["explanation"],
-                warnings=tuple(sorted({code for row in rows for code in row["warnings"] or ()})),
+                warnings=tuple(sorted({code for row in counted for code in row["warnings"] or ()})),
+                left_out=tuple(adequacy.why_inadequate(row["warnings"] or ()) for row in left),
             )
         )
     places = tuple(place for place, version in enumerate(versions) if version in of_version)
@@ -155,7 +167,7 @@ def _trend(name: str, of_version: dict[str, list[dict[str, Any]]], versions: Seq
 
 def _speed(point: Point, worse: str) -> float | None:
     """Logarithm of the speed over that of the earlier results, above 0 is quicker."""
-    if not point.middle or worse == "either":
+    if point.score is None or not point.middle or worse == "either":
         return None
     change = math.log(point.score / point.middle)
     return -change if worse == "more" else change
@@ -174,7 +186,9 @@ def _cells(trends: Sequence[Trend], versions: Sequence[str]) -> dict[str, list[C
             speeds = [_speed(point, one.worse) for one, point in points]
             known = [speed for speed in speeds if speed is not None]
             change = math.expm1(float(np.mean(known))) if known else None
-            cells.append(Cell(change, len(points), sum(point.state == "anomalous" for _, point in points)))
+            adequate = sum(point.score is not None for _, point in points)
+            anomalous = sum(point.state == "anomalous" for _, point in points)
+            cells.append(Cell(change, len(points), adequate, anomalous))
         found[area] = cells
     return found
 
@@ -191,22 +205,30 @@ def _comparison(rows: Sequence[dict[str, Any]], versions: Sequence[str], change_
 
 def _entries(rows: Sequence[dict[str, Any]]) -> list[Entry]:
     """Entries of one version; where it was launched once its iterations are not looked at here: no interval then."""
-    scores: dict[str, list[float]] = {}
-    last: dict[str, dict[str, Any]] = {}
+    parts: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["launch_scores"]:
-            scores.setdefault(row["result_name"], []).extend(row["launch_scores"])
-            last[row["result_name"]] = row
-    return [
-        Entry(
-            key=name,
-            area=row["area"],
-            unit=row["unit"],
-            worse=row["worse"],
-            scores=np.array(scores[name]),
-            iterations=np.array(scores[name]),
-            is_primary=row["is_primary"],
-            why_left_out="not adequate" if row["state"] == "inadequate" else None,
+            parts.setdefault(row["result_name"], []).append(row)
+    entries = []
+    for name, of_one in parts.items():
+        taken, left = adequacy.counted(of_one, _is_adequate)
+        last, codes = taken[-1], [code for row in taken for code in row["warnings"] or ()]
+        scores = np.concatenate([row["launch_scores"] for row in taken])
+        entries.append(
+            Entry(
+                key=name,
+                area=last["area"],
+                unit=last["unit"],
+                worse=last["worse"],
+                scores=scores,
+                iterations=scores,
+                is_primary=last["is_primary"],
+                why_left_out=None if _is_adequate(last) else adequacy.why_inadequate(codes),
+                files_left_out=tuple(adequacy.why_inadequate(row["warnings"] or ()) for row in left),
+            )
         )
-        for name, row in last.items()
-    ]
+    return entries
+
+
+def _is_adequate(row: dict[str, Any]) -> bool:
+    return bool(row["state"] != "inadequate")

@@ -119,6 +119,7 @@ def _family_page(view: FamilyView) -> str:
             "forest": drawing.draw_forest(comparison) if comparison is not None else None,
             "implausible": [one.key for one in comparison.tests if one.is_implausible] if comparison else [],
             "excluded": Counter(reason for _, reason in comparison.excluded) if comparison else {},
+            "files_excluded": Counter(reason for _, reason in comparison.files_excluded) if comparison else {},
             "forest_hidden": max(0, len(comparison.tests) - drawing.FOREST_TESTS) if comparison else 0,
         },
     )

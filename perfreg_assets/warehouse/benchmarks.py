@@ -286,24 +286,22 @@ def verdicts_of(reader: Reader, run_ids: Iterable[str]) -> list[dict[str, Any]]:
 # ---- sides of a comparison -------------------------------------------------------------------------
 _SIDE = """
 SELECT
-    runs.device, runs.variant, runs.runner, results.result_name, any_value(results.area) AS area, measured.unit,
-    measured.worse, bool_or(results.is_primary) AS is_primary, bool_and(results.is_adequate) AS is_adequate,
-    flatten(list(results.launch_scores ORDER BY runs.started_at, runs.benchmark_run_id)) AS scores,
-    list(runs.benchmark_run_id ORDER BY runs.started_at, runs.benchmark_run_id) AS run_ids
+    runs.device, runs.variant, runs.runner, results.result_name, results.area, measured.unit, measured.worse,
+    results.is_primary, results.is_adequate, results.launch_scores, runs.benchmark_run_id
 FROM core.benchmark_runs AS runs
 JOIN core.benchmark_results AS results ON results.benchmark_run_id = runs.benchmark_run_id
 JOIN core.measurements AS measured ON measured.subject_kind = 'benchmark_run'
     AND measured.subject_id = runs.benchmark_run_id AND measured.metric = results.result_name
 WHERE runs.app = $app AND runs.version_name = $version AND ($variant IS NULL OR runs.variant = $variant)
     AND ($device IS NULL OR runs.device = $device)
-GROUP BY runs.device, runs.variant, runs.runner, results.result_name, measured.unit, measured.worse
+ORDER BY runs.started_at, runs.benchmark_run_id, results.result_name
 """
 
 
 def side(
     reader: Reader, app: str, version_name: str, *, variant: str | None = None, device: str | None = None
 ) -> list[dict[str, Any]]:
-    """Results of a version: the launches of all its runs, by device, variant, runner and name."""
+    """Results of a version, file by file, the earliest first."""
     return reader.dicts(_SIDE, {"app": app, "version": version_name, "variant": variant, "device": device})
 
 
