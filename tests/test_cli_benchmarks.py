@@ -232,6 +232,26 @@ def test_launches_that_are_equal_tell_no_noise_however_often_it_was_measured(tmp
     assert {one["verdict"] for one in (*told["tests"], told["overall"])} == {"unknown"}
 
 
+def test_a_test_whose_noise_nothing_tells_makes_no_mean_slower(tmp_path):
+    def side(name, *tests):
+        results = [
+            {"benchmark": f"a.B.t{number}", "mode": "avgt",
+             "primaryMetric": {"scoreUnit": "ms/op", "rawData": [[value] for value in values]}}
+            for number, values in enumerate(tests)
+        ]  # fmt: skip
+        (tmp_path / name).write_text(json.dumps(results))
+        return tmp_path / name
+
+    a, b = side("a.json", [10, 10, 10], [10, 10.01, 9.99]), side("b.json", [12, 12, 12], [10.005, 9.995, 10])
+    result = run("compare", a, b, "--format", "json", warehouse=tmp_path / "p.duckdb")
+    told = json.loads(result.stdout)
+    assert [one["verdict"] for one in told["tests"]] == ["unknown", "no change"]
+    for mean in (*told["areas"], told["overall"], told["over_tests"]):
+        assert (mean["verdict"], mean["low"], mean["high"]) == ("unknown", None, None)
+    assert (result.exit_code, told["is_slower"]) == (0, False)
+    assert "nothing tells the noise of 1 benchmark, nor that of the means with such a one" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

@@ -59,6 +59,9 @@ def bench_compare(
             f"{how_many(count, 'benchmark')} with too few iterations for a verdict: {needed} on each side would do, "
             "two launches tell more"
         )
+    if found.without_noise and found.is_judged:
+        blind = how_many(found.without_noise, "benchmark")
+        terminal.note(f"nothing tells the noise of {blind}, nor that of the means with such a one")
     if found.is_slower:
         sys.exit(SOME_ANOMALOUS)
     if found.is_judged:

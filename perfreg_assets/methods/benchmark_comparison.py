@@ -137,10 +137,15 @@ class Comparison:
         return {one.verdict for one in self.tests} | {one.verdict for one in means}
 
     @property
+    def without_noise(self) -> int:
+        """How many tests nothing tells the noise of; the means that they are in are unknown for it."""
+        return sum(math.isnan(one.change.p_value) for one in self.tests)
+
+    @property
     def too_few(self) -> tuple[int, int]:
         """(tests with too few iterations for a verdict, how many on each side so many tests take); (0, 0) of none."""
         count = sum(one.has_too_few for one in self.tests)
-        known = sum(not math.isnan(one.change.p_value) for one in self.tests)
+        known = len(self.tests) - self.without_noise
         return (count, statistics.iterations_needed(known, LEVEL)) if count else (0, 0)
 
     @property

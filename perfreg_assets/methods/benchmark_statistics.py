@@ -130,13 +130,16 @@ def iterations_needed(tests: int, level: float) -> int:
 def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
     """The weighted mean of changes: of their logarithms, hence the geometric mean of the ratios.
 
+    Where nothing tells the noise of one of them, nothing tells that of the mean.
+
     Args:
         changes: of tests that are independent of each other.
         weights: (t,), adding up to 1.
     """
     difference = float(sum(weight * one.log_ratio for one, weight in zip(changes, weights, strict=True)))
     bases = {one.basis for one in changes}
-    if "none" in bases:
+    # A test without visible noise is not known exactly: beside others it would count as if it were.
+    if any(math.isnan(one.p_value) for one in changes):
         return Change(difference, math.nan, math.nan, math.nan, "none")
     if bases == {"iterations"}:
         drawn = sum((weight * one.draws for one, weight in zip(changes, weights, strict=True)), np.zeros(DRAWS))

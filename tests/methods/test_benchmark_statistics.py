@@ -120,6 +120,16 @@ def test_a_mean_with_a_test_without_noise_has_no_interval():
     assert math.isnan(found.high)
 
 
+@pytest.mark.parametrize("launches", [2, 3])
+def test_a_mean_with_equal_launches_is_not_known_as_if_they_had_no_noise(launches):
+    random = np.random.default_rng(launches)
+    known = statistics.of_launches(*np.exp(random.normal(0, 0.001, (2, launches))), 1)
+    equal = statistics.of_launches(np.full(launches, 10.0), np.full(launches, 12.0), 1)
+    found = statistics.mean_change([known, equal], np.array([0.5, 0.5]))
+    assert found.log_ratio == pytest.approx((known.log_ratio + math.log(1.2)) / 2)
+    assert (found.basis, math.isnan(found.low), math.isnan(found.p_value)) == ("none", True, True)
+
+
 @pytest.mark.parametrize("launches", [2, 3, 5, 10])
 def test_intervals_cover_what_they_promise(launches):
     """The mean over ten tests with noise between launches; the truth is no change."""
