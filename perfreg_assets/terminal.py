@@ -204,11 +204,11 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: Any) -> str:
-    if value is None or value == ():
+    if value is None:
         return "–"
     if isinstance(value, list | tuple):
         told = ", ".join(map(_cell, value))
-        return told if isinstance(value, tuple) else f"[{told}]"
+        return (told or "–") if isinstance(value, tuple) else f"[{told}]"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

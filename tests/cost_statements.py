@@ -134,6 +134,26 @@ def _benchmarks(reader: Reader, out: Path) -> Iterator[str]:
             yield f"{family}: {len(versions)} versions in the marts, not on the page"
         yield from (f"{family}: {one}" for one in _areas(html, trends, states, versions))
         yield from (f"{family}: {one}" for one in _results(html, trends, states))
+        yield from (f"{family}: {one}" for one in _files_left_out(reader, html, family, versions[-2:]))
+
+
+# Of what is compared, the inadequate files beside which the same version has an adequate one.
+_FILES = """
+SELECT version_name, result_name, count(*) FILTER (NOT is_adequate) AS left_out
+FROM marts.benchmark_results
+WHERE (app, device, variant, runner) = (?, ?, ?, ?) AND list_contains(?::VARCHAR[], version_name)
+    AND is_primary AND worse <> 'either'
+GROUP BY ALL HAVING bool_or(is_adequate)
+"""
+
+
+def _files_left_out(reader: Reader, html: str, family: tuple[str, ...], versions: list[str]) -> Iterator[str]:
+    rows = reader.dicts(_FILES, [*family, versions])
+    sides = Counter(row["result_name"] for row in rows)
+    expected = sum(row["left_out"] for row in rows if sides[row["result_name"]] == 2)
+    told = sum(int(count) for count in re.findall(r"(\d+) files? of a benchmark left out", _shown(html)))
+    if told != expected:
+        yield f"{told} files left out of the comparison on the page, {expected} in the marts"
 
 
 def _overview(told: str, trends: list[Row], states: dict[tuple[str, str], str], latest: str) -> Iterator[str]:

@@ -108,7 +108,7 @@ def of_iterations(a: Floats, b: Floats, sign: int, random: np.random.Generator) 
         sign: 1 where more is quicker, -1 where less is.
     """
     difference = sign * float(np.log(np.median(b)) - np.log(np.median(a)))
-    if min(len(a), len(b)) < 2:
+    if min(len(a), len(b)) < 2 or np.ptp(a) == np.ptp(b) == 0:  # the latter is no proof of none
         return Change(difference, math.nan, math.nan, math.nan, "none")
     drawn_a = np.log(np.median(random.choice(a, (DRAWS, len(a))), axis=1))
     drawn_b = np.log(np.median(random.choice(b, (DRAWS, len(b))), axis=1))
@@ -130,7 +130,7 @@ def iterations_needed(tests: int, level: float) -> int:
 def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
     """The weighted mean of changes: of their logarithms, hence the geometric mean of the ratios.
 
-    Where nothing tells the noise of one of them, nothing tells that of the mean.
+    Where nothing tells the noise of one of them, nothing tells that of the mean; the mean of one change is that change.
 
     Args:
         changes: of tests that are independent of each other.
@@ -141,6 +141,8 @@ def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
     # A test without visible noise is not known exactly: beside others it would count as if it were.
     if any(math.isnan(one.p_value) for one in changes):
         return Change(difference, math.nan, math.nan, math.nan, "none")
+    if len(changes) == 1:  # its p is of ranks, that of the draws another one
+        return changes[0]
     if bases == {"iterations"}:
         drawn = sum((weight * one.draws for one, weight in zip(changes, weights, strict=True)), np.zeros(DRAWS))
         below = (1 + float(np.sum(drawn <= 0))) / (1 + DRAWS)

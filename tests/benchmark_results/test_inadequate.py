@@ -98,6 +98,10 @@ def test_page_marts_and_comparison_take_the_same_file(mixed, warehouse, settings
     text = page.read_text()
     assert "a file left out: not warm" in text
     assert "1 file of a benchmark left out, others are adequate: on the second side: not_warm" in text
+    page.write_text(text.replace("1 file of a benchmark", "2 files of a benchmark"))
+    with warehouse.reading() as reader:
+        (found,) = cost_contradictions(reader, settings.reports_dir, only="benchmarks")
+    assert "2 files left out of the comparison on the page, 1 in the marts" in found
 
 
 def test_asked_for_what_is_inadequate_counts_as_well(mixed, warehouse):

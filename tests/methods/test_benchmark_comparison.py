@@ -196,6 +196,21 @@ def test_two_iterations_alone_are_no_mean_either_and_those_of_many_tests_are():
     assert beside(6).overall.verdict == "slower"
 
 
+def test_one_test_alone_is_as_its_area_and_all_of_them():
+    """Whatever the test says: its p is of ranks, and a mean of the draws said otherwise in a tenth of cases."""
+    verdicts = set()
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        a, b = np.exp(random.normal(0, 0.12, 12)), np.exp(random.normal(0.1, 0.12, 12))
+        sides = [[entry("t", float(np.median(one)), iterations=one, worse="more", unit="ns")] for one in (a, b)]
+        found = compare(*sides, change_minimum=0.05)
+        (one,) = found.tests
+        verdicts.add(one.verdict)
+        for mean in (*found.areas, found.overall, found.over_tests):
+            assert (mean.verdict, found.interval(mean.change)) == (one.verdict, found.interval(one.change))
+    assert verdicts >= {"slower", "no change"}
+
+
 def test_launches_need_no_such_number():
     found = compare([entry("a", 1.0, 1.01)], [entry("a", 0.5, 0.505)], change_minimum=0.05)
     assert (found.tests[0].verdict, found.too_few) == ("slower", (0, 0))

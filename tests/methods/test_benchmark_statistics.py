@@ -81,6 +81,11 @@ def test_one_launch_is_drawn_from_and_one_iteration_tells_no_noise():
     assert math.isnan(alone.low)
 
 
+ITERATIONS = st.lists(st.one_of(st.integers(20, 26), st.floats(20, 26)), min_size=2, max_size=14).map(
+    lambda values: np.array(values, dtype=float)
+)
+
+
 @given(st.integers(2, 8), st.integers(2, 8))
 def test_the_least_p_is_that_of_sides_that_do_not_overlap(a, b):
     apart = stats.mannwhitneyu(np.arange(a), 100 + np.arange(b), method="exact").pvalue
@@ -118,6 +123,21 @@ def test_a_mean_with_a_test_without_noise_has_no_interval():
     found = statistics.mean_change([known, blind], np.array([0.5, 0.5]))
     assert found.log_ratio == pytest.approx((known.log_ratio + math.log(2)) / 2)
     assert math.isnan(found.high)
+
+
+@given(ITERATIONS, ITERATIONS)
+def test_a_mean_over_one_test_is_that_test(a, b):
+    by_iterations = statistics.of_iterations(a, b, 1, np.random.default_rng(0))
+    for one in (by_iterations, statistics.of_launches(a, b, 1)):
+        found = statistics.mean_change([one], np.ones(1))
+        told = (found.log_ratio, found.low, found.high, found.p_value, found.least_p)
+        assert told == pytest.approx((one.log_ratio, one.low, one.high, one.p_value, one.least_p), nan_ok=True)
+
+
+def test_equal_iterations_tell_no_noise():
+    found = statistics.of_iterations(np.full(9, 10.0), np.full(9, 12.0), -1, np.random.default_rng(0))
+    assert found.log_ratio == pytest.approx(-math.log(1.2))
+    assert (found.basis, math.isnan(found.p_value), math.isnan(found.low)) == ("none", True, True)
 
 
 @pytest.mark.parametrize("launches", [2, 3])
