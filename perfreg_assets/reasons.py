@@ -535,7 +535,8 @@ class Reason(StrEnum):
     )
     RAILS_MISSING = (
         "rails_missing",
-        "There is no run with an estimate and measured rails of its cores to calibrate by; collect some with power_rails.",
+        "There are no runs, or too few, with an estimate and measured rails of their cores to calibrate by; collect some "
+        "with power_rails.",
     )
     STATE_TIMES_DISAGREE = (
         "state_times_disagree",

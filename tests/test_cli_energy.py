@@ -148,7 +148,7 @@ def test_calibrated_on_halves_and_told_by_the_command(ingested):
     measured_mj = told["series"]["power_rail_cpu"]["mean"] * 59
     assert told["calibrated_mj"] == pytest.approx(measured_mj, rel=0.05)
     result = run("energy-calibrate", "--device", "nobody", warehouse=ingested, status=1)
-    assert "no run with an estimate and measured rails" in result.stderr
+    assert "no runs, or too few, with an estimate and measured rails" in result.stderr
 
 
 def test_an_added_profile_is_put_on_the_devices_runs(ingested, tmp_path):

@@ -25,6 +25,16 @@ _PART_COLUMNS = {
     "total_mah": ("screen", "duration_s", "mAh", "app mAh"),
     "method_self_mah": ("thread", "method", "call_count", "mAh", "with calls"),
 }
+_CALIBRATION_COLUMNS = (
+    "device_name",
+    "profile_id",
+    "scale_ratio",
+    "floor_mw",
+    "run_count",
+    "interval_count",
+    "energy_ratio",
+    "mape_ratio",
+)
 _LOG_KEYS = (
     "method_log_id",
     "app",
@@ -177,10 +187,11 @@ def energy_calibrate(settings: Settings, device: str) -> None:
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).writing() as writer:
-        rows = calibrations(writer, device)
-        power_calibrations.store(writer, rows)
-    names = ("device_name", "scale_ratio", "floor_mw", "run_count", "interval_count", "energy_ratio", "mape_ratio")
-    terminal.table([vars(row) for row in rows], names)
+        found = calibrations(writer, device)
+        power_calibrations.store(writer, found.rows)
+    terminal.table([{**vars(row), "profile_id": row.profile_id[:12]} for row in found.rows], _CALIBRATION_COLUMNS)
+    for one in found.not_fitted:
+        terminal.note(f"{device}: not calibrated by profile {one.profile_id[:12]}: {one.reason}")
 
 
 @command("energy-import", example="perfreg energy-import logs.json --app com.rig.shop --app-version 1.5 --device flame")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -34,7 +34,7 @@ _CALIBRATIONS = Table(
 )
 
 
-def store(writer: Writer, rows: list[CalibrationRow]) -> None:
+def store(writer: Writer, rows: Sequence[CalibrationRow]) -> None:
     """In place of those of the same devices and profiles."""
     replace(writer, _CALIBRATIONS, rows)
 
