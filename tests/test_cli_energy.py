@@ -12,6 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
+from perfreg_assets.traces.power_profile import read_profile
+from perfreg_assets.warehouse import power_profiles
+from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
 
@@ -19,6 +22,15 @@ import sample_warehouse
 
 DATA = Path(__file__).parent / "data"
 PIXEL = "pixel7pro_60s_sched_rss_cpufreq_rails.perfetto-trace.gz"
+
+GIVEN = """<device name="Android">
+<array name="cpu.clusters.cores"><value>1</value><value>1</value></array>
+<item name="cpu.active">12</item><item name="cpu.idle">3</item>
+<array name="cpu.core_speeds.cluster0"><value>300000</value><value>{small}</value></array>
+<array name="cpu.core_power.cluster0"><value>10</value><value>20</value></array>
+<array name="cpu.core_speeds.cluster1"><value>1000000</value><value>1500000</value></array>
+<array name="cpu.core_power.cluster1"><value>80</value><value>200</value></array>
+</device>"""
 
 
 def run(*arguments, warehouse, status=0):
@@ -101,6 +113,52 @@ def test_a_profile_of_other_clusters_is_refused(sample):
     other = DATA / "power-profiles" / "power_profile_pixel3a.xml"
     result = run("energy", "shop-0000", "--profile", other, warehouse=sample, status=1)
     assert "the profile's clusters begin at the cores (0, 6), those of shop-0000 at (0, 1)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("small", "fit", "share"), [(600000, 1.0, None), (610000, 0.5, "50%")], ids=["fits", "another chip's"]
+)
+def test_a_profile_that_is_given_is_told_to_be_of_another_chip_as_the_mart_says(sample, tmp_path, small, fit, share):
+    given = tmp_path / "given.xml"
+    given.write_text(GIVEN.format(small=small))
+    result = run("energy", "shop-0000", "--profile", given, "--format", "json", warehouse=sample)
+    told = json.loads(result.stdout)
+    assert told["profile"]["fit_ratio"] == pytest.approx(fit)
+    assert told["profile"]["is_foreign"] is (share is not None)
+    assert result.stderr.startswith("estimated by given.xml (given)")
+    assert ("of another device, no more than a guess" in result.stderr) is (share is not None)
+    if share:
+        assert f"its tables have {share} of the cores' frequencies" in result.stderr
+    with Warehouse(sample, lock_timeout_s=5).writing() as writer:
+        profile, content = read_profile(given, nominal_voltage_v=3.85)
+        power_profiles.keep(
+            writer,
+            [
+                power_profiles.described(
+                    profile, name=given.name, device="given", origin=power_profiles.ADDED, content=content
+                )
+            ],
+        )
+    query = (
+        "SELECT component, scope, charge_mah, is_foreign_profile, fit_ratio "
+        f"FROM marts.energies_at('{told['profile']['profile_id']}') WHERE run_id = 'shop-0000'"
+    )
+    rows = json.loads(run("sql", query, "--format", "json", warehouse=sample).stdout)
+    assert {row["is_foreign_profile"] for row in rows} == {told["profile"]["is_foreign"]}
+    assert [row["fit_ratio"] for row in rows] == pytest.approx([told["profile"]["fit_ratio"]] * len(rows))
+    charges = {(one["component"], one["scope"]): one["charge_mah"] for one in told["components"]}
+    priced = {(row["component"], row["scope"]): row["charge_mah"] for row in rows}
+    assert priced == pytest.approx({key: charges[key] for key in priced})
+    assert priced.keys() >= {("cpu_core", "app"), ("cpu_active", "others")}
+
+
+def test_a_profile_given_for_a_run_without_times_in_state_says_what_the_trace_lacks(sample, tmp_path):
+    given = tmp_path / "given.xml"
+    given.write_text(GIVEN.format(small=600000))
+    result = run("energy", "notes-0004", "--profile", given, "--format", "json", warehouse=sample)
+    told = json.loads(result.stdout)
+    assert (told["components"], told["reason_code"], told["profile"]["is_foreign"]) == ([], "series_missing", None)
+    assert "notes-0004: no estimate: the trace has no CPU frequencies" in result.stderr
 
 
 def test_profiles_are_listed_with_those_of_the_installation_and_copies_are_named(sample):

@@ -88,12 +88,12 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
         terminal.show(rows, _CSV, form)
     else:
         _tables(rows, found)
-    if other is None and found.state.reason:
+    if _has_no_estimate(found, other):
         terminal.note(f"{run_id}: no estimate: {found.state.reason}")
         if any(one.source == "time_in_state" for one in found.costs):
             terminal.note(f"{run_id}: cpu_core is an upper bound: all cores at their frequencies, busy or not")
-    elif other is None:
-        terminal.note(_told_by(found))
+    else:
+        terminal.note(_told_by(found, profile_path.name if profile_path else None))
 
 
 def _read(path: Path, volts: float) -> PowerProfile:
@@ -102,8 +102,15 @@ def _read(path: Path, volts: float) -> PowerProfile:
     return read_profile(path, nominal_voltage_v=volts)[0]
 
 
+def _has_no_estimate(found: Report, other: PowerProfile | None) -> bool:
+    """Whether the state's reason holds: another profile may do where the run's did not, unless there is nothing to put
+    it on."""
+    return found.state.reason is not None and (other is None or found.fit is None)
+
+
 def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: PowerProfile | None) -> dict[str, Any]:
-    state = found.state
+    state, fit = found.state, found.fit
+    has_none = _has_no_estimate(found, other)
     return {
         "run_id": run_id,
         "components": [{name: value for name, value in row.items() if name != "run_id"} for row in rows],
@@ -112,12 +119,13 @@ def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: Po
             "profile_id": other.profile_id if other else state.profile_id,
             "name": None if other else state.profile_name,
             "origin": "given" if other else state.profile_origin,
-            "is_foreign": None if other else state.is_foreign_profile,
-            "fit_ratio": None if other else state.fit_ratio,
+            "is_foreign": (fit.is_foreign if fit else None) if other else state.is_foreign_profile,
+            "fit_ratio": (fit.fit_ratio if fit else None) if other else state.fit_ratio,
+            "outside_ratio": (fit.outside_ratio if fit else None) if other else state.outside_ratio,
             "doubt": None if other else state.profile_doubt,
         },
-        "reason_code": None if other else state.reason_code,
-        "reason": None if other else state.reason,
+        "reason_code": state.reason_code if has_none else None,
+        "reason": state.reason if has_none else None,
         "run": found.whole,
         "threads": list(found.threads),
         "screens": list(found.screens),
@@ -155,13 +163,15 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told_by(found: Report) -> str:
-    """One line: by what it was estimated and how good that is."""
-    state, parts = found.state, []
-    parts.append(f"estimated by {state.profile_name} ({state.profile_origin})")
-    if state.is_foreign_profile:
+def _told_by(found: Report, given: str | None) -> str:
+    """One line: by what it was estimated, the profile of the given file or the run's own, and how good that is."""
+    state, fit = found.state, found.fit
+    is_foreign, fit_ratio = (fit.is_foreign, fit.fit_ratio) if fit else (state.is_foreign_profile, state.fit_ratio)
+    parts = [f"estimated by {given or state.profile_name} ({'given' if given else state.profile_origin})"]
+    if is_foreign:
         parts.append("of another device, no more than a guess")
-    if state.profile_doubt:
+        parts += [f"its tables have {fit_ratio:.0%} of the cores' frequencies"] if fit_ratio is not None else []
+    if state.profile_doubt and not given:
         parts.append(f"perhaps another chip's: {state.profile_doubt}")
     if not state.has_idle_states:
         parts.append("without idle states, so what cores took awake without a thread is missing")

@@ -135,6 +135,22 @@ def fit_ratio(profile: PowerProfile, clusters: ArrayLike, khz: ArrayLike, counts
     return float(weights[is_known].sum() / weights.sum()) if weights.sum() > 0 else 0.0
 
 
+def outside_ratio(profile: PowerProfile, clusters: ArrayLike, khz: ArrayLike, weights: ArrayLike) -> float:
+    """Share of the weights at frequencies beyond the tables of their clusters, where their ends hold, 0 to 1.
+
+    Args:
+        clusters: (n,) number of the cluster of each frequency, all of which the profile has.
+        khz: (n,) frequencies.
+        weights: (n,) of each, as the time at it.
+    """
+    amounts = np.asarray(weights, np.float64)
+    is_outside = np.zeros(len(amounts), bool)
+    for place, (number, value) in enumerate(zip(np.asarray(clusters).tolist(), np.asarray(khz), strict=True)):
+        table = profile.cluster(number).khz
+        is_outside[place] = table is None or not table[0] <= value <= table[-1]
+    return float(amounts[is_outside].sum() / amounts.sum()) if amounts.sum() > 0 else 0.0
+
+
 def same_frequencies(one: PowerProfile, other: PowerProfile) -> bool:
     """Whether two profiles with frequencies have the same ones, cluster by cluster."""
     return len(one.clusters) == len(other.clusters) and all(

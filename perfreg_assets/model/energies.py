@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.methods.power_profile import MAS_PER_MAH, PowerProfile, layout
+from perfreg_assets.methods.power_profile import (
+    FIT_MINIMUM,
+    MAS_PER_MAH,
+    PowerProfile,
+    fit_ratio,
+    layout,
+    outside_ratio,
+)
 from perfreg_assets.methods.power_states import PARTS, SCOPES, States, levels
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import energies as table
@@ -36,10 +43,28 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Fit:
+    """How another profile fits what the run's cores did, as marts.energies_at says it.
+
+    Attributes:
+        fit_ratio: share of the busy time at frequencies that its tables have.
+        outside_ratio: share of it beyond its tables.
+    """
+
+    fit_ratio: float
+    outside_ratio: float
+
+    @property
+    def is_foreign(self) -> bool:
+        return self.fit_ratio < FIT_MINIMUM
+
+
+@dataclass(frozen=True)
 class Report:
     """Attributes:
     state: by what it was estimated, or why it was not.
     costs: empty where nothing is known.
+    fit: of another profile; None by the run's own, and where no times are known that one could be put on.
     series: name → mean, highest value and unit of the power series that the run has.
     whole: the run beside its history, a row of marts.energy_by_run; None by another profile.
     threads, screens, methods: rows of the marts, those that cost most first; none by another profile.
@@ -49,6 +74,7 @@ class Report:
 
     state: table.EnergyRunRow
     costs: tuple[Cost, ...]
+    fit: Fit | None
     series: dict[str, dict[str, Any]]
     whole: dict[str, Any] | None
     threads: tuple[dict[str, Any], ...]
@@ -85,7 +111,11 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
     if state is None:
         raise ValueError(f"{run_id}: no trace was read for what it cost; `perfreg status` says what is due")
     is_stored = profile is None
-    rows = table.charges_of(reader, run_id) if profile is None else _of_another(reader, state, profile)
+    fit: Fit | None = None
+    if profile is None:
+        rows = table.charges_of(reader, run_id)
+    else:
+        rows, fit = _of_another(reader, state, profile)
     whole = sum(row.charge_mah for row in rows if _is_of_cores(row))
     before = table.usual(reader, state) if is_stored else {}
     costs = [
@@ -105,6 +135,7 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
     return Report(
         state,
         tuple(costs),
+        fit,
         _series(reader, run_id),
         table.whole(reader, run_id) if is_stored else None,
         tuple(table.threads(reader, run_id)) if is_stored else (),
@@ -120,8 +151,13 @@ def _is_of_cores(one: Cost | table.EnergyRow) -> bool:
     return one.component in PARTS and one.scope in SCOPES
 
 
-def _of_another(reader: Reader, state: table.EnergyRunRow, profile: PowerProfile) -> list[table.EnergyRow]:
-    """By a profile that is not the run's, from its times in state."""
+def _of_another(
+    reader: Reader, state: table.EnergyRunRow, profile: PowerProfile
+) -> tuple[list[table.EnergyRow], Fit | None]:
+    """By a profile that is not the run's, from its times in state; nothing where the run has none."""
+    times = table.times_of(reader, state.run_id)
+    if not times:
+        return [], None
     seen = state.first_cores or ()
     if layout(profile, (), seen) != seen:
         raise Rejected(
@@ -130,7 +166,6 @@ def _of_another(reader: Reader, state: table.EnergyRunRow, profile: PowerProfile
         )
     if not profile.has_frequencies:
         raise Rejected(Reason.PROFILE_MISFIT, "the profile has steps without frequencies")
-    times = table.times_of(reader, state.run_id)
     states = States(np.array([one.cluster for one in times], np.int64), np.array([one.frequency_khz for one in times]))
     spent = np.array([[one.busy_s, one.cluster_share_s, one.active_share_s] for one in times]).reshape(-1, 3)
     charges = spent * levels(profile, states)
@@ -141,7 +176,8 @@ def _of_another(reader: Reader, state: table.EnergyRunRow, profile: PowerProfile
             found.append(_row(state, component, scope, profile, float(charges[own, part].sum())))
     if profile.base_ma:
         found.append(_row(state, "base", "device", profile, sum(profile.base_ma.values()) * state.duration_s))
-    return found if times else []
+    busy = (states.cluster, states.khz, spent[:, 0])
+    return found, Fit(fit_ratio(profile, *busy), outside_ratio(profile, *busy))
 
 
 def _row(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.power_profile import outside_ratio
 from perfreg_assets.methods.power_states import CORE, PARTS, SCOPES, StateTimes
 from perfreg_assets.methods.thread_times import REST
 from perfreg_assets.reasons import Reason, Rejected
@@ -216,12 +217,8 @@ def _rail_charges(scope: Scope) -> tuple[Charge, ...]:
 def _outside_ratio(found: Drawn) -> float:
     assert found.chosen is not None
     busy = found.times.seconds()[..., 0].sum(axis=(0, 2))
-    tables = [found.chosen.profile.cluster(number).khz for number in found.times.states.cluster.tolist()]
-    is_outside = [
-        table is None or not table[0] <= khz <= table[-1]
-        for table, khz in zip(tables, found.times.states.khz, strict=True)
-    ]
-    return float(busy[is_outside].sum() / busy.sum()) if busy.sum() > 0 else 0.0
+    states = found.times.states
+    return outside_ratio(found.chosen.profile, states.cluster, states.khz, busy)
 
 
 def _thread_charges(scope: Scope, found: Drawn) -> tuple[ThreadCharge, ...]:
