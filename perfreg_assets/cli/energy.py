@@ -179,7 +179,11 @@ def _told_by(found: Report, given: str | None) -> str:
         told = found.accuracy
         parts.append(f"{told['energy_ratio']:.2f} of what the rails of the cores measured")
         parts += [f"r = {told['correlation']:.3f}"] if told["correlation"] is not None else []
-        parts += [f"MAPE {told['mape_ratio']:.2f}"] if told["mape_ratio"] is not None else []
+        parts += (
+            [f"MAPE {told['mape_ratio']:.2f}"]
+            if told["mape_ratio"] is not None
+            else ["the rails did not vary, so neither r nor MAPE is known"]
+        )
     if found.calibrated_mj is not None:
         parts.append(f"calibrated {found.calibrated_mj:,.0f} mJ in place of {found.estimated_mj:,.0f}")
     elif not found.accuracy:

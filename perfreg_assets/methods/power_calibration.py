@@ -15,6 +15,9 @@ from perfreg_assets.methods.inputs import Floats
 
 LEAST_INTERVALS = 10
 """Fewer intervals tell no floor from a scale."""
+LEAST_SPREAD = 1e-6
+"""Of the mean: what spreads no more does not vary. A rail that was sampled twice is a straight line, whose power per
+interval differs by rounding alone (up to 1e-7 of it where its counter is high). marts.energy_accuracy has the same."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class Accuracy:
     """Attributes:
     energy_ratio: estimated over measured energy.
     correlation: Pearson's, NaN where one of the two does not vary.
-    mape_ratio: mean absolute difference over the measurement, of intervals with one above 0.
+    mape_ratio: mean absolute difference over the measurement, of intervals with one above 0; NaN where the measurement
+        does not vary: it tells no interval from another.
     """
 
     energy_ratio: float
@@ -57,26 +61,33 @@ def accuracy(estimated: Floats, measured: Floats) -> Accuracy:
     """
     if not measured.size or not measured.sum() > 0:
         raise ValueError("nothing was measured")
-    varies = estimated.size > 1 and np.ptp(estimated) > 0 and np.ptp(measured) > 0
+    is_told = _varies(measured)
     positive = measured > 0
     return Accuracy(
         energy_ratio=float(estimated.sum() / measured.sum()),
-        correlation=float(np.corrcoef(estimated, measured)[0, 1]) if varies else float("nan"),
-        mape_ratio=float(np.mean(np.abs(estimated - measured)[positive] / measured[positive])),
+        correlation=float(np.corrcoef(estimated, measured)[0, 1]) if is_told and _varies(estimated) else float("nan"),
+        mape_ratio=float(np.mean(np.abs(estimated - measured)[positive] / measured[positive]))
+        if is_told
+        else float("nan"),
     )
+
+
+def _varies(values: Floats) -> bool:
+    return bool(np.ptp(values) > LEAST_SPREAD * abs(values.mean()))
 
 
 def calibrate(estimated: Floats, measured: Floats) -> Calibration:
     """Least squares with scale and floor not negative, over intervals (n,) of any number of runs.
 
     Raises:
-        ValueError: fewer than 10 intervals, or estimates that do not vary.
+        ValueError: fewer than 10 intervals, or estimates or measurements that do not vary.
     """
     if estimated.size < LEAST_INTERVALS:
         raise ValueError(f"{estimated.size} intervals with estimate and measurement, {LEAST_INTERVALS} are needed")
     spread = estimated - estimated.mean()
-    if not np.ptp(estimated) > 0:
-        raise ValueError("the estimates do not vary, which tells no floor from a scale")
+    for values, name in ((estimated, "estimates"), (measured, "measurements")):
+        if not _varies(values):
+            raise ValueError(f"the {name} do not vary, which tells no floor from a scale")
     scale = float(spread @ measured / (spread @ spread))
     floor = float(measured.mean() - scale * estimated.mean())
     # With two unknowns the constrained optimum is on the border that the free one crosses.

@@ -10,22 +10,30 @@ SELECT
     len(compared.pairs) AS interval_count,
     list_sum(list_transform(compared.pairs, lambda pair: pair.estimated))
         / nullif(list_sum(list_transform(compared.pairs, lambda pair: pair.measured)), 0) AS energy_ratio,
-    list_sum(list_transform(compared.pairs, lambda pair: (pair.estimated - compared.means.estimated) * (pair.measured - compared.means.measured)))
-        / nullif(
-            sqrt(
-                list_sum(list_transform(compared.pairs, lambda pair: (pair.estimated - compared.means.estimated) ** 2))
-                * list_sum(list_transform(compared.pairs, lambda pair: (pair.measured - compared.means.measured) ** 2))
-            ),
-            0
-        ) AS correlation,
-    list_avg(list_transform(compared.pairs, lambda pair: abs(pair.estimated - pair.measured) / nullif(pair.measured, 0))) AS mape_ratio
+    CASE
+        WHEN compared.spreads.estimated > 1e-6 * abs(compared.means.estimated) AND compared.spreads.measured > 1e-6 * abs(compared.means.measured)
+            THEN list_sum(list_transform(compared.pairs, lambda pair: (pair.estimated - compared.means.estimated) * (pair.measured - compared.means.measured)))
+                / sqrt(
+                    list_sum(list_transform(compared.pairs, lambda pair: (pair.estimated - compared.means.estimated) ** 2))
+                    * list_sum(list_transform(compared.pairs, lambda pair: (pair.measured - compared.means.measured) ** 2))
+                )
+    END AS correlation,
+    CASE
+        WHEN compared.spreads.measured > 1e-6 * abs(compared.means.measured)
+            THEN list_avg(list_transform(compared.pairs, lambda pair: abs(pair.estimated - pair.measured) / nullif(pair.measured, 0)))
+    END AS mape_ratio
 FROM (
     SELECT
         both_known.*,
         {
             'estimated': list_avg(list_transform(both_known.pairs, lambda pair: pair.estimated)),
             'measured': list_avg(list_transform(both_known.pairs, lambda pair: pair.measured))
-        } AS means
+        } AS means,
+        -- A rail that was sampled twice is a straight line: its power per interval differs by rounding alone, which is no variation.
+        {
+            'estimated': list_max(list_transform(both_known.pairs, lambda pair: pair.estimated)) - list_min(list_transform(both_known.pairs, lambda pair: pair.estimated)),
+            'measured': list_max(list_transform(both_known.pairs, lambda pair: pair.measured)) - list_min(list_transform(both_known.pairs, lambda pair: pair.measured))
+        } AS spreads
     FROM (
         SELECT
             estimated.run_id,
@@ -56,4 +64,4 @@ FROM (
 ) AS compared
 WHERE len(compared.pairs) > 0;
 
-COMMENT ON VIEW marts.energy_accuracy IS 'A row is a run whose device measured the rails of its cores, and how the estimate compares with them interval by interval of the grid: ratio of the sums, correlation, and mean absolute share by which it is off.';
+COMMENT ON VIEW marts.energy_accuracy IS 'A row is a run whose device measured the rails of its cores, and how the estimate compares with them interval by interval of the grid: ratio of the sums, correlation, and mean absolute share by which it is off. Where the measurement does not vary, as of a rail that was sampled twice, it tells no interval from another: correlation and mape_ratio are NULL.';

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from perfreg_assets.methods.power_calibration import accuracy, calibrate, compared
+from perfreg_assets.traces.rail_series import Rail
 
 
 @given(st.integers(0, 10**6), st.floats(-2, 3), st.floats(-200, 200))
@@ -35,6 +36,21 @@ def test_accuracy_by_its_definition():
     found = accuracy(np.array([1.0, 2.0, 0.5]), np.array([2.0, 2.0, 0.0]))
     assert (found.energy_ratio, found.mape_ratio) == (3.5 / 4, 0.25)  # a rail at 0 has no share
     assert np.isnan(accuracy(np.ones(3), np.array([1.0, 2.0, 3.0])).correlation)
+
+
+@pytest.mark.parametrize("start_uj", [7.0, 2.6e12], ids=["fresh counter", "counter of 30 days"])
+def test_a_rail_that_was_sampled_twice_does_not_vary(start_uj):
+    """Its power per second is a straight line's, which differs by rounding alone."""
+    rail = Rail(np.array([10**15, 10**15 + 20 * 10**9]), np.array([start_uj, start_uj + 20 * 333_333.3]))
+    energy, _ = rail.energy_mj(10**15 + 10**9 * np.arange(1, 20))
+    estimated = np.random.default_rng(1).uniform(100, 500, len(energy))
+    assert np.ptp(energy) > 0
+    told = accuracy(estimated, energy)
+    assert told.energy_ratio == pytest.approx(estimated.sum() / energy.sum())
+    assert np.isnan(told.correlation)
+    assert np.isnan(told.mape_ratio)
+    with pytest.raises(ValueError, match="the measurements do not vary"):
+        calibrate(estimated, energy)
 
 
 def test_what_is_not_known_is_left_out():

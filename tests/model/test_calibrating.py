@@ -30,7 +30,7 @@ def of(monkeypatch, *runs):
         (FEW, "8 intervals with estimate and measurement, 4 of them in one half of the runs; 10 in each half"),
         (HALVES, "12 intervals with estimate and measurement, 6 of them in one half of the runs; 10 in each half"),
         (FLAT, "the estimates do not vary"),
-        (("e" * 64, "off", ENOUGH, np.zeros(300)), "nothing was measured"),
+        (("e" * 64, "off", ENOUGH, np.zeros(300)), "the measurements do not vary"),
     ],
     ids=["few", "halves", "flat", "off"],
 )

@@ -43,6 +43,9 @@ def test_how_near_to_the_rails_methods_and_doubts_are_told(detail):
     page = render_run_page(replace(detail("anomalous"), energy=told))
     assert "the estimate is 0.73 of the energy, r = 0.959, MAPE 0.28" in page
     assert "no profile of raven is known" in page
+    assert "neither r nor MAPE" not in page
+    flat = replace(detail("anomalous"), energy=replace(told, correlation=None, mape_ratio=None))
+    assert "0.73 of the energy; the rails did not vary, so neither r nor MAPE is known." in render_run_page(flat)
     assert "0.0123" in page
     assert "0.0456" in page
     assert "bind <item>" not in page

@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from perfreg_assets.methods.power_calibration import accuracy
 from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.methods.power_states import States, levels
 from perfreg_assets.warehouse import attachments, energies, power_profiles, states
+from perfreg_assets.warehouse import series as series_table
 
 VOLTS = 3.85
 TABLES = (([300e3, 600e3, 1200e3], [10.0, 20, 60], 2.0), ([500e3, 1000e3, 2000e3], [30.0, 80, 200], 5.0))
@@ -244,6 +246,28 @@ def test_accuracy_is_that_of_numpy(sample):
     assert row["correlation"] == pytest.approx(np.corrcoef(estimated, measured)[0, 1])
     assert row["mape_ratio"] == pytest.approx(np.mean(np.abs(estimated - measured) / measured))
     assert row["interval_count"] == len(estimated)
+
+
+@pytest.mark.parametrize(
+    ("spread", "is_known"), [(1e-13, False), (1e-3, True)], ids=["rounding of a straight line", "measured"]
+)
+def test_of_rails_that_do_not_vary_the_mart_says_what_the_method_says(sample_copy, spread, is_known):
+    chaos = np.random.default_rng(2)
+    estimated = chaos.uniform(100, 500, 40)
+    measured = 333.3 * (1 + spread * chaos.uniform(0, 1, 40))
+    with sample_copy.writing() as writer:
+        (was,) = writer.dicts("SELECT run_id FROM marts.energy_accuracy")
+        rows = series_table.find(writer, [was["run_id"]], ("power_cpu_total", "power_rail_cpu"))
+        changed = {"power_cpu_total": estimated, "power_rail_cpu": measured}
+        series_table.upsert(writer, [replace(row, values=changed[name]) for (_, name), row in rows.items()])
+        (row,) = writer.dicts("SELECT * FROM marts.energy_accuracy")
+    wanted = accuracy(estimated, measured)
+    assert row["energy_ratio"] == pytest.approx(wanted.energy_ratio)
+    if is_known:
+        assert (row["correlation"], row["mape_ratio"]) == pytest.approx((wanted.correlation, wanted.mape_ratio))
+    else:
+        assert (row["correlation"], row["mape_ratio"]) == (None, None)
+        assert np.isnan([wanted.correlation, wanted.mape_ratio]).all()
 
 
 def test_runs_stand_beside_the_median_of_their_history(sample):
