@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from perfreg_assets.methods.power_states import SEGMENT, STATE, THREAD
+from perfreg_assets.methods.power_states import AWAKE, SEGMENT, STATE, THREAD
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep(
     ts: Any, core: Any, kind: Any, value: Any, cluster_of: Any, owner_of: Any, shares: Any, state_count: int,
-    segment_count: int,
+    segment_count: int, quiet_ns: int,
 ) -> Any:  # fmt: skip
     """Times of all segments and threads, each (busy, share of the cluster, share of the processor)."""
     core_count = cluster_of.shape[0]
+    is_quiet = quiet_after(ts, core, kind, core_count, quiet_ns)
     times = np.zeros((segment_count, state_count, 3, 3), np.int64)
     of_threads = np.zeros((owner_of.shape[0], state_count, 3), np.int64)
     thread = np.full(core_count, -1, np.int64)
@@ -64,10 +65,26 @@ def sweep(
             thread[c] = value[event]
         else:
             awake[c] = value[event] != 0
-        costs = awake[c] or thread[c] >= 0
+        costs = thread[c] >= 0 or (awake[c] and not is_quiet[event])
         if costs != is_on[c]:
             is_on[c] = costs
             change = 1 if costs else -1
             on += change
             on_in[cluster_of[c]] += change
     return times, of_threads
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def quiet_after(ts: Any, core: Any, kind: Any, core_count: int, quiet_ns: int) -> Any:
+    """Of each event (n,), whether its core tells nothing of threads or idle states for longer than `quiet_ns` after
+    it; what it would tell after the last event counts as told then."""
+    found = np.zeros(ts.shape[0], np.bool_)
+    if ts.shape[0] == 0:
+        return found
+    following = np.full(core_count, ts[-1], np.int64)
+    for event in range(ts.shape[0] - 1, -1, -1):
+        if kind[event] == THREAD or kind[event] == AWAKE:
+            c = core[event]
+            found[event] = following[c] - ts[event] > quiet_ns
+            following[c] = ts[event]
+    return found

@@ -4,6 +4,10 @@ As Android's own estimate takes it: a core costs while it is out of idle, where 
 idle runs on it; `cluster_power` is drawn while any core of the cluster costs and `cpu.active` while any core does, each
 instant of them shared equally by the cores that cost then. What a core costs without a thread is a wake-up, nobody's.
 
+A core that is taken down, by hotplug or before the device sleeps, leaves idle for its stopper thread and never says
+that it is idle again. So one that has no thread and tells nothing for longer than `QUIET_NS` is off from its last word
+on. One with a thread costs however long it is silent.
+
 Times are whole numbers of 1/`unit` ns, unit being divisible by every number of cores: shares add up exactly.
 """
 
@@ -30,6 +34,8 @@ CORE, CLUSTER, ACTIVE = "cpu_core", "cpu_cluster", "cpu_active"
 PARTS = (CORE, CLUSTER, ACTIVE)
 """What a time is paid for: the core itself, its share of its cluster, and of the processor."""
 MOST_CORES = 16
+QUIET_NS = 500_000_000
+"""The longest wake-up without a word in recorded traces took 77 ms: an awake core without a thread goes idle again."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +97,21 @@ class StateTimes:
         return np.array([1e9, 1e9 * self.unit, 1e9 * self.unit])
 
 
-def times_in_states(events: Events, states: States, cluster_of: Ints, owner_of: Ints, segment_count: int) -> StateTimes:
+def times_in_states(
+    events: Events,
+    states: States,
+    cluster_of: Ints,
+    owner_of: Ints,
+    segment_count: int,
+    quiet_ns: int = QUIET_NS,
+) -> StateTimes:
     """One pass over all events.
 
     Args:
         cluster_of: (cores,) number of each core's cluster.
         owner_of: (threads,) 0 the app's, 1 another's.
         segment_count: how many segments the events name.
+        quiet_ns: longer than that, nobody's core that tells nothing is off.
 
     Raises:
         ValueError: more than 16 cores, of which nobody shares exactly.
@@ -109,7 +123,14 @@ def times_in_states(events: Events, states: States, cluster_of: Ints, owner_of: 
     shares = np.array([0, *(unit // k for k in range(1, cores + 1))], np.int64)
     times, threads = kernels.sweep(
         *(events.ts, events.core, events.kind, events.value),
-        *(np.asarray(cluster_of, np.int64), np.asarray(owner_of, np.int64), shares, len(states), segment_count),
+        *(
+            np.asarray(cluster_of, np.int64),
+            np.asarray(owner_of, np.int64),
+            shares,
+            len(states),
+            segment_count,
+            quiet_ns,
+        ),
     )
     return StateTimes(states, unit, times, threads)
 

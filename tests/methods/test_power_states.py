@@ -25,7 +25,7 @@ CLUSTER_OF = np.array([0, 0, 0, 1, 1])
 OWNERS = np.array([0, 1, 1])
 
 
-def slow_sweep(events, cluster_of, owner_of, state_count, segment_count):
+def slow_sweep(events, cluster_of, owner_of, state_count, segment_count, quiet):
     """Every instant between two events, asked one by one, in exact fractions of a ns: ({(segment, state, owner, part):
     time}, {(thread, state, part): time})."""
     cores = range(len(cluster_of))
@@ -47,7 +47,13 @@ def slow_sweep(events, cluster_of, owner_of, state_count, segment_count):
                 awake[core] = value
         if segment < 0:
             continue
-        on = [core for core in cores if awake[core] or thread[core] >= 0]
+        words = [[ts for ts, own, kind, _ in rows if own == core and kind in (THREAD, AWAKE)] for core in cores]
+        silent = [
+            min([ts for ts in own if ts > begin], default=moments[-1])
+            - max([ts for ts in own if ts <= begin], default=0)
+            for own in words
+        ]
+        on = [core for core in cores if (awake[core] and silent[core] <= quiet) or thread[core] >= 0]
         for core in on:
             together = [other for other in on if cluster_of[other] == cluster_of[core]]
             owner = owner_of[thread[core]] if thread[core] >= 0 else 2
@@ -87,13 +93,13 @@ def ordered(parts):
     return Events(*(np.array([row[k] for row in rows], np.int64) for k in range(4)))
 
 
-@given(recordings())
-@settings(max_examples=60, deadline=None)
-def test_the_pass_equals_the_sweep_over_every_instant(recording):
+@given(recordings(), st.sampled_from([5, 20, 10**9]))
+@settings(max_examples=100, deadline=None)
+def test_the_pass_equals_the_sweep_over_every_instant(recording, quiet):
     parts, segments = recording
     events = ordered(parts)
-    found = times_in_states(events, STATES, CLUSTER_OF, OWNERS, segments)
-    times, threads = slow_sweep(events, CLUSTER_OF, OWNERS, len(STATES), segments)
+    found = times_in_states(events, STATES, CLUSTER_OF, OWNERS, segments, quiet)
+    times, threads = slow_sweep(events, CLUSTER_OF, OWNERS, len(STATES), segments, quiet)
     unit = np.array([1, found.unit, found.unit])
     for index in np.ndindex(found.segments.shape):
         assert Fraction(int(found.segments[index]), int(unit[index[-1]])) == times.get(index, 0)
@@ -129,6 +135,19 @@ def test_an_event_that_says_nothing_new_changes_nothing(recording, at):
     again = times_in_states(ordered(cut), STATES, CLUSTER_OF, OWNERS, segments)
     assert np.array_equal(whole.segments, again.segments)
     assert np.array_equal(whole.threads, again.threads)
+
+
+@given(recordings(), st.integers(0, 60))
+@settings(max_examples=40, deadline=None)
+def test_silence_costs_no_thread_anything(recording, quiet):
+    """A core may be busy with one thread for as long as it likes."""
+    parts, segments = recording
+    found, whole = (
+        times_in_states(ordered(parts), STATES, CLUSTER_OF, OWNERS, segments, one) for one in (quiet, 10**9)
+    )
+    assert np.array_equal(found.threads[..., 0], whole.threads[..., 0])
+    assert np.array_equal(found.segments[:, :, :2, 0], whole.segments[:, :, :2, 0])
+    assert (found.segments[:, :, 2, 0] <= whole.segments[:, :, 2, 0]).all()
 
 
 def test_more_cores_than_can_be_shared_exactly_are_refused():

@@ -255,6 +255,25 @@ def test_an_unplugged_core_costs_nothing(make_trace, scoped):
     assert sum(one.charge_mas for one in found.charges if one.component in PARTS) == pytest.approx(2 * (20 + 2 + 12))
 
 
+def test_a_core_that_is_taken_down_costs_nothing_until_it_is_back(make_trace, scoped):
+    """It leaves idle for the thread that stops it, and says nothing more: for ten seconds, and for the rest."""
+    made = make_trace()
+    made.process(101, APP, ts=T0 - S)
+    busy = ((0, 101, 0.0, 20.0), (1, 101, 0.0, 1.0), (1, 101, 12.0, 13.0))
+    made.schedule([(core, tid, at(begin), at(end)) for core, tid, begin, end in busy])
+    made.frequency(0, T0, 600_000).frequency(1, T0, 1_000_000)
+    # 0.2 s of cpu 1 are a wake-up; it is down from 2.7 to 12 and from 13 on.
+    for second, state in ((0.0, 2**32 - 1), (1.2, 1), (2.7, 2**32 - 1)):
+        made.told(at(second), "cpu_idle", cpu=1, cpu_id=1, state=state)
+    scope = scoped(made, seconds=20.0)
+    charges = {(one.component, one.scope): one.charge_mas for one in energies(scope).charges}
+    assert charges["cpu_core", "wakeups"] == pytest.approx(0.2 * 80)
+    assert charges["cpu_core", "app"] == pytest.approx(20 * 20 + 2 * 80)
+    assert charges["cpu_cluster", "app"] == pytest.approx(20 * 2 + 2 * 5)
+    total = by_name(power_series(scope))["power_cpu_total"].values
+    assert total[[5, 19]] == pytest.approx([3.85 * (20 + 2 + 12)] * 2)
+
+
 def test_steps_without_frequencies_take_those_of_the_trace_where_they_are_as_many(two_cores, scoped):
     steps = "<device>" + "".join(
         f'<array name="cpu.scaling_step_power.policy{core}">{"".join(f"<value>{ma}</value>" for ma in own)}</array>'
