@@ -6,14 +6,17 @@ import io
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from perfreg_assets.cli import main
 from perfreg_assets.traces.power_profile import read_profile
 from perfreg_assets.warehouse import power_profiles
+from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parent / "warehouse"))
@@ -116,7 +119,7 @@ def test_a_profile_of_other_clusters_is_refused(sample):
 
 
 @pytest.mark.parametrize(
-    ("small", "fit", "share"), [(600000, 1.0, None), (610000, 0.5, "50%")], ids=["fits", "another chip's"]
+    ("small", "fit", "share"), [(600000, 1.0, None), (610000, 0.5, "50 %")], ids=["fits", "another chip's"]
 )
 def test_a_profile_that_is_given_is_told_to_be_of_another_chip_as_the_mart_says(sample, tmp_path, small, fit, share):
     given = tmp_path / "given.xml"
@@ -159,6 +162,28 @@ def test_a_profile_given_for_a_run_without_times_in_state_says_what_the_trace_la
     told = json.loads(result.stdout)
     assert (told["components"], told["reason_code"], told["profile"]["is_foreign"]) == ([], "series_missing", None)
     assert "notes-0004: no estimate: the trace has no CPU frequencies" in result.stderr
+
+
+def test_what_the_estimate_rests_on_and_what_rails_lack_is_told(sample):
+    assert "held backwards" not in run("energy", "shop-0001", warehouse=sample).stderr
+    with Warehouse(sample, lock_timeout_s=5).writing() as writer:
+        writer.execute("UPDATE core.energy_runs SET late_ratio = 0.94, outside_ratio = 0.5 WHERE run_id = 'shop-0001'")
+        samples = np.full(40, 300.0)
+        samples[[0, 7]] = np.nan
+        row = series_table.find(writer, ["shop-0001"], ["cpu_app"])["shop-0001", "cpu_app"]
+        series_table.upsert(writer, [replace(row, series="power_rail_display", unit="mW", values=samples)])
+    result = run("energy", "shop-0001", "--format", "json", warehouse=sample)
+    told = json.loads(result.stdout)
+    assert (told["late_ratio"], told["profile"]["outside_ratio"]) == (0.94, 0.5)
+    assert told["partly_measured"] == [
+        {"component": "rail_display", "known_count": 38, "interval_count": 40, "mean_mw": 300.0}
+    ]
+    for words in (
+        "94 % of the cores' time is before their first known frequency, held backwards",
+        "50 % of the busy time is at frequencies beyond the profile's, whose ends hold there",
+        "shop-0001: rail_display has no figure for the whole run: its counter is known in 38 of 40 intervals, with 300",
+    ):
+        assert words in result.stderr
 
 
 def test_profiles_are_listed_with_those_of_the_installation_and_copies_are_named(sample):

@@ -94,6 +94,11 @@ def energy(settings: Settings, run_id: str, profile_path: Path | None, form: str
             terminal.note(f"{run_id}: cpu_core is an upper bound: all cores at their frequencies, busy or not")
     else:
         terminal.note(_told_by(found, profile_path.name if profile_path else None))
+    for one in found.partly_measured:
+        terminal.note(
+            f"{run_id}: {one.component} has no figure for the whole run: its counter is known in {one.known_count} of "
+            f"{one.interval_count} intervals, with {one.mean_mw:,.0f} mW on average"
+        )
 
 
 def _read(path: Path, volts: float) -> PowerProfile:
@@ -115,6 +120,7 @@ def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: Po
         "run_id": run_id,
         "components": [{name: value for name, value in row.items() if name != "run_id"} for row in rows],
         "series": found.series,
+        "partly_measured": [vars(one) for one in found.partly_measured],
         "profile": {
             "profile_id": other.profile_id if other else state.profile_id,
             "name": None if other else state.profile_name,
@@ -124,6 +130,7 @@ def _as_object(run_id: str, rows: list[dict[str, Any]], found: Report, other: Po
             "outside_ratio": (fit.outside_ratio if fit else None) if other else state.outside_ratio,
             "doubt": None if other else state.profile_doubt,
         },
+        "late_ratio": state.late_ratio,
         "reason_code": state.reason_code if has_none else None,
         "reason": state.reason if has_none else None,
         "run": found.whole,
@@ -165,14 +172,17 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 
 def _told_by(found: Report, given: str | None) -> str:
     """One line: by what it was estimated, the profile of the given file or the run's own, and how good that is."""
+    from perfreg_assets.methods.power_doubts import power_doubts
+
     state, fit = found.state, found.fit
     is_foreign, fit_ratio = (fit.is_foreign, fit.fit_ratio) if fit else (state.is_foreign_profile, state.fit_ratio)
     parts = [f"estimated by {given or state.profile_name} ({'given' if given else state.profile_origin})"]
     if is_foreign:
         parts.append("of another device, no more than a guess")
-        parts += [f"its tables have {fit_ratio:.0%} of the cores' frequencies"] if fit_ratio is not None else []
+        parts += [f"its tables have {100 * fit_ratio:.0f} % of the cores' frequencies"] if fit_ratio is not None else []
     if state.profile_doubt and not given:
         parts.append(f"perhaps another chip's: {state.profile_doubt}")
+    parts += power_doubts(state.late_ratio, fit.outside_ratio if fit else state.outside_ratio)
     if not state.has_idle_states:
         parts.append("without idle states, so what cores took awake without a thread is missing")
     if found.accuracy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from perfreg_assets.warehouse.power_calibrations import CalibrationRow
 
 POWER = "power_"
 """What the names of all series of power begin with."""
+_RAIL, _CPU_RAIL = "power_rail_", "power_rail_cpu"
 _ORDER = {name: place for place, name in enumerate((*PARTS, "base"))}
 
 
@@ -60,12 +62,28 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class PartlyMeasured:
+    """A rail without a figure of the whole run: its counter started late, ended early, or fell.
+
+    Attributes:
+        known_count, interval_count: intervals of the grid in which it was measured, and all of them.
+        mean_mw: of those in which it was.
+    """
+
+    component: str
+    known_count: int
+    interval_count: int
+    mean_mw: float
+
+
+@dataclass(frozen=True)
 class Report:
     """Attributes:
     state: by what it was estimated, or why it was not.
     costs: empty where nothing is known.
     fit: of another profile; None by the run's own, and where no times are known that one could be put on.
     series: name → mean, highest value and unit of the power series that the run has.
+    partly_measured: rails that have no row in `costs`, and how much of them is known.
     whole: the run beside its history, a row of marts.energy_by_run; None by another profile.
     threads, screens, methods: rows of the marts, those that cost most first; none by another profile.
     accuracy: a row of marts.energy_accuracy where the device measured its cores.
@@ -76,6 +94,7 @@ class Report:
     costs: tuple[Cost, ...]
     fit: Fit | None
     series: dict[str, dict[str, Any]]
+    partly_measured: tuple[PartlyMeasured, ...]
     whole: dict[str, Any] | None
     threads: tuple[dict[str, Any], ...]
     screens: tuple[dict[str, Any], ...]
@@ -111,10 +130,9 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
     if state is None:
         raise ValueError(f"{run_id}: no trace was read for what it cost; `perfreg status` says what is due")
     is_stored = profile is None
-    fit: Fit | None = None
-    if profile is None:
-        rows = table.charges_of(reader, run_id)
-    else:
+    stored = table.charges_of(reader, run_id)
+    rows, fit = stored, None
+    if profile is not None:
         rows, fit = _of_another(reader, state, profile)
     whole = sum(row.charge_mah for row in rows if _is_of_cores(row))
     before = table.usual(reader, state) if is_stored else {}
@@ -130,13 +148,15 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
         )
         for row in rows
     ]
+    series, partly_measured = _series(reader, run_id, {row.component for row in stored})
     scopes = (*SCOPES, "device")
     costs.sort(key=lambda one: (_ORDER.get(one.component, len(_ORDER)), one.component, scopes.index(one.scope)))
     return Report(
         state,
         tuple(costs),
         fit,
-        _series(reader, run_id),
+        series,
+        partly_measured,
         table.whole(reader, run_id) if is_stored else None,
         tuple(table.threads(reader, run_id)) if is_stored else (),
         tuple(table.screens(reader, run_id)) if is_stored else (),
@@ -202,12 +222,20 @@ def _change(row: table.EnergyRow, duration_s: float, before: dict[tuple[str, str
     return row.charge_mah * 3600 / duration_s / usual - 1
 
 
-def _series(reader: Reader, run_id: str) -> dict[str, dict[str, Any]]:
-    found = {}
+def _series(
+    reader: Reader, run_id: str, components: Collection[str]
+) -> tuple[dict[str, dict[str, Any]], tuple[PartlyMeasured, ...]]:
+    """What the power series of a run say, and the rails that have no component of the run."""
+    found: dict[str, dict[str, Any]] = {}
+    partly: list[PartlyMeasured] = []
     for (_, name), row in sorted(series_table.find(reader, [run_id]).items()):
         if not name.startswith(POWER) or row.values is None:
             continue
         known = row.values[np.isfinite(row.values)]
-        if known.size:
-            found[name] = {"unit": row.unit, "mean": float(known.mean()), "highest": float(known.max())}
-    return found
+        if not known.size:
+            continue
+        found[name] = {"unit": row.unit, "mean": float(known.mean()), "highest": float(known.max())}
+        component = name.removeprefix(POWER)
+        if name.startswith(_RAIL) and name != _CPU_RAIL and component not in components:
+            partly.append(PartlyMeasured(component, known.size, row.values.size, float(known.mean())))
+    return found, tuple(partly)

@@ -308,6 +308,7 @@ class EnergyView:
     """What the cores took in a run, see `marts.energy_by_run`; changes are None without a history that has it.
 
     Attributes:
+        doubts: clauses about what the estimate rests on, see `power_doubts`.
         energy_ratio, correlation, mape_ratio: of the estimate to the rails of the cores; None where none was measured.
     """
 
@@ -323,6 +324,7 @@ class EnergyView:
     costs: tuple[CostRow, ...]
     screens: tuple[ScreenCost, ...]
     profile_doubt: str | None = None
+    doubts: tuple[str, ...] = ()
     energy_ratio: float | None = None
     correlation: float | None = None
     mape_ratio: float | None = None

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from perfreg_assets.methods.power_doubts import power_doubts
 from perfreg_assets.reports.data import CostRow, EnergyView, MethodCost, ScreenCost
 from perfreg_assets.warehouse import energies
 from perfreg_assets.warehouse.connection import Reader
@@ -21,7 +22,7 @@ WHERE is_estimated AND component LIKE 'cpu!_%' ESCAPE '!' AND {of} ORDER BY run_
 _WHOLE = """
 SELECT whole.run_id, whole.app_mah_per_h, whole.total_mah_per_h, whole.battery_ratio_per_h, whole.history_count,
        whole.app_change_ratio, whole.total_change_ratio, states.profile_name, states.is_foreign_profile,
-       states.has_idle_states, states.profile_doubt
+       states.has_idle_states, states.profile_doubt, states.late_ratio, states.outside_ratio
 FROM marts.energy_by_run AS whole JOIN marts.energy_states AS states ON states.run_no = whole.run_no
 WHERE {of}
 """
@@ -53,6 +54,7 @@ def load_energies(reader: Reader, run_ids: Sequence[str]) -> dict[str, EnergyVie
     for row in reader.dicts(_WHOLE.format(of=of(reader, run_ids, "whole.run_no"))):
         run_id = row.pop("run_id")
         found[run_id] = EnergyView(
+            doubts=power_doubts(row.pop("late_ratio"), row.pop("outside_ratio")),
             **row,
             costs=tuple(
                 CostRow(component, *(own[scope]["charge_mah"] if scope in own else 0.0 for scope in _SCOPES))

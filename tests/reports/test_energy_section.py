@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import unescape
 
 from perfreg_assets.reports.data import CostRow, EnergyView, MethodCost, ScreenCost
 from perfreg_assets.reports.loading import load_details, run_fingerprints
@@ -50,6 +51,20 @@ def test_how_near_to_the_rails_methods_and_doubts_are_told(detail):
     assert "0.0456" in page
     assert "bind <item>" not in page
     assert "rails of the cores measured" not in render_run_page(replace(detail("anomalous"), energy=VIEW))
+
+
+def test_what_the_estimate_rests_on_is_told_where_it_is_a_percent_of_the_time(own_sample):
+    with own_sample.writing() as writer:
+        run_id = writer.value("SELECT min(run_id) FROM marts.energy_by_run")
+        writer.execute(
+            "UPDATE core.energy_runs SET late_ratio = 0.94, outside_ratio = 0.004 WHERE run_id = ?", [run_id]
+        )
+    with own_sample.reading() as reader:
+        (found,) = load_details(reader, [run_id])
+    page = unescape(render_run_page(found))
+    assert "94 % of the cores' time is before their first known frequency, held backwards. Good for comparing" in page
+    assert "beyond the profile's" not in page
+    assert "held backwards" not in render_run_page(replace(found, energy=VIEW))
 
 
 def test_without_history_no_change_is_told(detail):
