@@ -11,13 +11,15 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.statements import statement
+from perfreg_assets.traces.suspends import awake_parts, suspends
+from perfreg_assets.traces.trace_clock import BOOT, MONOTONIC, SUSPENDED_NS
 
 CALL_STACKS, HEAP, SMAPS = "call_stacks", "heap_allocations", "smaps"
 """Names of data sources that have no track of their own."""
 _SAMPLED = {"has_call_stacks": CALL_STACKS, "has_heap": HEAP, "has_smaps": SMAPS}
 _BOUNDS_SCHEMA = {
     "start_ts": "int64", "end_ts": "int64", "sched_count": "int64", "has_slices": "int64",
-    **dict.fromkeys(_SAMPLED, "int64"), "build": "string",
+    **dict.fromkeys(_SAMPLED, "int64"), "build": "string", "slept_ns": "int64",
 }  # fmt: skip
 _SLICE_SCHEMA = {"ts": "int64", "dur": "int64", "cpu": "int64", "utid": "int64"}
 _PROCESS_SCHEMA = {"upid": "int64", "pid": "Int64", "name": "string", "start_ts": "Int64", "end_ts": "Int64"}
@@ -27,7 +29,8 @@ _PAGE_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class SchedSlices:
-    """Which thread was on which core and when, in order of time; int64 arrays of one length.
+    """Which thread was on which core and when, in order of time, without the time in which the device slept; int64
+    arrays of one length.
 
     `end_ns` is known for all of them (see `close`). `last_event_ns` is the last moment of which the recording tells: a
     slice that was never closed does not say that scheduling was recorded until the trace's end.
@@ -88,7 +91,7 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
     Raises:
         Rejected: TRACE_TOO_DENSE; ENGINE_…
     """
-    bounds = session.query(statement("trace_bounds"), _BOUNDS_SCHEMA)
+    bounds = session.query(statement("trace_bounds", boot=BOOT, monotonic=MONOTONIC), _BOUNDS_SCHEMA)
     start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
     processes = session.query(statement("processes"), _PROCESS_SCHEMA)
     threads = session.query(statement("threads"), _THREAD_SCHEMA)
@@ -99,6 +102,8 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
                 Reason.TRACE_TOO_DENSE, f"{count:,} scheduling slices, {session.sched_slices_max:,} are allowed"
             )
         sched = _load_sched(session, start_ns, end_ns, count)
+        if bounds["slept_ns"][0] > SUSPENDED_NS:
+            sched = _awake(session, sched)
     else:
         none = np.empty(0, dtype=np.int64)
         sched = SchedSlices(none, none, none, none, start_ns)
@@ -126,6 +131,13 @@ def _load_sched(session: TraceSession, start_ns: int, end_ns: int, count: int) -
     end_of = close(ts, dur, cpu, end_ns)
     last_event_ns = max(start_ns, int(ts.max(initial=start_ns)), int((ts + dur)[dur >= 0].max(initial=start_ns)))
     return SchedSlices(ts, end_of, cpu, utid, last_event_ns)
+
+
+def _awake(session: TraceSession, sched: SchedSlices) -> SchedSlices:
+    """What ran while the device was awake: who was on a core as it went to sleep did not run until it woke up."""
+    asleep = suspends(session, np.concatenate([sched.start_ns, sched.end_ns]))
+    parts = awake_parts(sched.start_ns, sched.end_ns, sched.cpu, sched.utid, asleep)
+    return SchedSlices(*parts, sched.last_event_ns)
 
 
 def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, end_ns: int) -> np.ndarray:

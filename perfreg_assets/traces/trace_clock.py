@@ -8,7 +8,8 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 BOOT, MONOTONIC = 6, 3
 _OF_SEQUENCE = range(64, 128)
-_SUSPENDED_NS = 1_000_000_000
+SUSPENDED_NS = 1_000_000_000
+"""A sleep between two snapshots that is no longer is no sleep: clocks are read one after the other."""
 
 Times = NDArray[np.int64]
 
@@ -94,6 +95,6 @@ class TraceClock:
     def _note_sleep(self, boot: int, monotonic: int) -> None:
         if self._before is not None:
             slept = (boot - self._before[0]) - (monotonic - self._before[1])
-            if slept > _SUSPENDED_NS:
+            if slept > SUSPENDED_NS:
                 self._asleep.append((self._before[0], boot))
         self._before = boot, monotonic
