@@ -31,6 +31,7 @@ _CURRENT = {
     "measured": "SELECT run_id, history_distances, threshold FROM marts.distances WHERE is_current AND series <> '*'",
     "causes": "SELECT run_id, rank, growth, growth_share, z FROM marts.causes",
     "also": "SELECT run_id, rank, growth_share, z FROM marts.also_grew",
+    "estimated": "SELECT run_id, late_ratio, outside_ratio FROM marts.energy_states WHERE has_energies",
     "evidence": "SELECT run_id, evidence_text AS told FROM marts.distances WHERE is_latest "
     "UNION ALL SELECT run_id, explanation FROM marts.verdicts WHERE is_current "
     "UNION ALL SELECT run_id, disturbance FROM marts.cause_windows",
@@ -89,6 +90,24 @@ def _run(run: dict[str, Any], html: str, facts: Facts) -> Iterator[str]:
     yield from _windows(html, facts["windows"])
     yield from _history(html, history, facts["members"], facts["any_path"])
     yield from _causes(html, [*facts["causes"], *facts["also"]])
+    yield from _doubts(html, facts["estimated"])
+
+
+def _doubts(html: str, estimated: Rows) -> Iterator[str]:
+    """For how much of the time an estimate rests on what the trace or the profile does not say."""
+    section = shown(_section(html, 'id="energy"', "</section>"))
+    told = re.findall(r"(\d+) % of the (cores' time is before|busy time is at frequencies beyond)", section)
+    known = [
+        (f"{100 * one[name]:.0f}", words)
+        for one in estimated
+        for name, words in (
+            ("late_ratio", "cores' time is before"),
+            ("outside_ratio", "busy time is at frequencies beyond"),
+        )
+        if one[name] is not None and one[name] >= 0.01
+    ]
+    if told != known:
+        yield f"{told} of what its estimate rests on, {known} in marts.energy_states"
 
 
 def _is_of_any_path(history: dict[str, Any] | None, verdicts: dict[str, Any]) -> bool:

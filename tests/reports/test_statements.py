@@ -24,6 +24,7 @@ FALSE = {
     "runs of a version": ("versions/com.example.notes@1.2.0.html", "<dd>8, 4 anomalous", "<dd>8, 3 anomalous"),
     "axis of a version": ("versions/com.example.shop@1.2.0.html", r"; \d of 7 runs", "; 1 of 7 runs"),
     "sums": ("index.html", r"<b>9</b> anomalous", "<b>8</b> anomalous"),
+    "what an estimate rests on": ("runs/notes-0003.html", r"12 % of the cores", "13 % of the cores"),
     "charge of a version": ("energy.html", r'(<td class="num">6</td><td class="num">)12', r"\g<1>13"),
     "runs of a version with charge": ("energy.html", r'</th><td class="num">6</td>', '</th><td class="num">9</td>'),
     "change of charge": ("energy.html", r"[+-][\d.]+ %</td>", "+99.9 %</td>"),
