@@ -21,7 +21,7 @@ def sweep(
 ) -> Any:  # fmt: skip
     """Times of all segments and threads, each (busy, share of the cluster, share of the processor)."""
     core_count = cluster_of.shape[0]
-    is_quiet = quiet_after(ts, core, kind, core_count, quiet_ns)
+    is_quiet = quiet_after(ts, core, kind, value, core_count, quiet_ns)
     times = np.zeros((segment_count, state_count, 3, 3), np.int64)
     of_threads = np.zeros((owner_of.shape[0], state_count, 3), np.int64)
     thread = np.full(core_count, -1, np.int64)
@@ -75,16 +75,18 @@ def sweep(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def quiet_after(ts: Any, core: Any, kind: Any, core_count: int, quiet_ns: int) -> Any:
+def quiet_after(ts: Any, core: Any, kind: Any, value: Any, core_count: int, quiet_ns: int) -> Any:
     """Of each event (n,), whether its core tells nothing of threads or idle states for longer than `quiet_ns` after
-    it; what it would tell after the last event counts as told then."""
+    it, and then not that it goes idle; what it would tell after the last event counts as told then."""
     found = np.zeros(ts.shape[0], np.bool_)
     if ts.shape[0] == 0:
         return found
     following = np.full(core_count, ts[-1], np.int64)
+    goes_idle = np.zeros(core_count, np.bool_)
     for event in range(ts.shape[0] - 1, -1, -1):
         if kind[event] == THREAD or kind[event] == AWAKE:
             c = core[event]
-            found[event] = following[c] - ts[event] > quiet_ns
+            found[event] = following[c] - ts[event] > quiet_ns and not goes_idle[c]
             following[c] = ts[event]
+            goes_idle[c] = kind[event] == AWAKE and value[event] == 0
     return found

@@ -5,8 +5,8 @@ idle runs on it; `cluster_power` is drawn while any core of the cluster costs an
 instant of them shared equally by the cores that cost then. What a core costs without a thread is a wake-up, nobody's.
 
 A core that is taken down, by hotplug or before the device sleeps, leaves idle for its stopper thread and never says
-that it is idle again. So one that has no thread and tells nothing for longer than `QUIET_NS` is off from its last word
-on. One with a thread costs however long it is silent.
+that it is idle again. So one that has no thread and tells nothing for longer than `QUIET_NS`, and then not that it goes
+idle, is off from its last word on. One with a thread costs however long it is silent.
 
 Times are whole numbers of 1/`unit` ns, unit being divisible by every number of cores: shares add up exactly.
 """

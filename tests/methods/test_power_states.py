@@ -47,13 +47,13 @@ def slow_sweep(events, cluster_of, owner_of, state_count, segment_count, quiet):
                 awake[core] = value
         if segment < 0:
             continue
-        words = [[ts for ts, own, kind, _ in rows if own == core and kind in (THREAD, AWAKE)] for core in cores]
-        silent = [
-            min([ts for ts in own if ts > begin], default=moments[-1])
-            - max([ts for ts in own if ts <= begin], default=0)
-            for own in words
+        words = [[row for row in rows if row[1] == core and row[2] in (THREAD, AWAKE)] for core in cores]
+        following = [next((row for row in own if row[0] > begin), (moments[-1], 0, THREAD, 0)) for own in words]
+        is_off = [
+            after[0] - max([row[0] for row in own if row[0] <= begin], default=0) > quiet and after[2:] != (AWAKE, 0)
+            for own, after in zip(words, following, strict=True)
         ]
-        on = [core for core in cores if (awake[core] and silent[core] <= quiet) or thread[core] >= 0]
+        on = [core for core in cores if (awake[core] and not is_off[core]) or thread[core] >= 0]
         for core in on:
             together = [other for other in on if cluster_of[other] == cluster_of[core]]
             owner = owner_of[thread[core]] if thread[core] >= 0 else 2

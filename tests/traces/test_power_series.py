@@ -274,6 +274,17 @@ def test_a_core_that_is_taken_down_costs_nothing_until_it_is_back(make_trace, sc
     assert total[[5, 19]] == pytest.approx([3.85 * (20 + 2 + 12)] * 2)
 
 
+def test_a_wake_up_that_ends_in_idle_costs_however_long_it_was(make_trace, scoped):
+    made = make_trace()
+    made.process(101, APP, ts=T0 - S)
+    made.schedule([(core, 101, at(begin), at(end)) for core, begin, end in ((0, 0.0, 20.0), (1, 0.0, 1.0))])
+    made.frequency(0, T0, 600_000).frequency(1, T0, 1_000_000)
+    for second, state in ((0.0, 2**32 - 1), (3.0, 1), (5.0, 2**32 - 1), (9.0, 0)):
+        made.told(at(second), "cpu_idle", cpu=1, cpu_id=1, state=state)
+    charges = {(one.component, one.scope): one.charge_mas for one in energies(scoped(made, seconds=20.0)).charges}
+    assert charges["cpu_core", "wakeups"] == pytest.approx((2 + 4) * 80)
+
+
 def test_steps_without_frequencies_take_those_of_the_trace_where_they_are_as_many(two_cores, scoped):
     steps = "<device>" + "".join(
         f'<array name="cpu.scaling_step_power.policy{core}">{"".join(f"<value>{ma}</value>" for ma in own)}</array>'
