@@ -583,6 +583,8 @@ def _checked(spec: Field[Any], value: Any) -> Any:
     except ValidationError as error:
         problem = validation.problems(error)[0]
         raise SettingError(f"{spec.name} = {value!r}: {_what_holds(spec, problem)}") from error
+    if value == 0 and isinstance(value, float):
+        value = 0.0  # -0.0 is the same number, and would be another text
     choices = _choices(spec)
     for one in value if isinstance(value, tuple) else (value,):
         if choices and not any(_is_choice(one, choice) for choice in choices):

@@ -122,3 +122,7 @@ def test_the_copy_that_readers_open_is_no_warehouse(tmp_path):
     with pytest.raises(SettingError, match="this is the copy"):
         Settings.from_environment({"PERFREG_WAREHOUSE": "perfreg.read.duckdb"})
     assert Settings(warehouse=tmp_path / "read.duckdb").published_warehouse.name == "read.read.duckdb"
+
+
+def test_no_zero_is_negative(tmp_path):
+    assert repr(Settings.checked("omega", -0.0)) == repr(Settings.parsed("omega", "-0.0")) == "0.0"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from perfreg_assets.model import readiness
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import verdicts as table
@@ -45,9 +46,10 @@ def judge(
     """Gives the verdicts of all runs of some partitions, at the ω and by the detector in force unless others are given.
 
     Raises:
-        SettingError: no ω can have this value.
-        ValueError: there is no such detector.
+        SettingError: no ω can have this value; there is no such detector.
     """
+    if detector is not None:
+        detector = Settings.checked("detector", detector)
     with watch.measure("warehouse"), warehouse.writing() as writer:
         current = settings_table.current(writer)
         in_force = float(current["omega"]), current["detector"]

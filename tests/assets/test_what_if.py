@@ -146,3 +146,20 @@ def test_a_range_that_holds_no_version_fails_and_says_why(project, instance):
     told = failed.step_failure_data.user_failure_data or failed.step_failure_data.error.cause
     assert f"there is no version from {keys[0]} to {keys[-1]}" in str(told)
     assert latest(instance, "verdicts") is None
+
+
+@pytest.mark.parametrize("config", [{"omega": -1.0}, {"omega": 101.0}, {"detector": "defalt"}])
+def test_what_no_verdict_can_be_given_by_is_refused_by_its_name(project, instance, config):
+    keys = keys_of(project)
+    instance.add_dynamic_partitions(DIMENSION, keys)
+    job = build_defs(resources={"project": project}).resolve_job_def(EVERYTHING_JOB)
+    done = job.execute_in_process(
+        instance=instance,
+        run_config={"ops": {"verdicts": {"config": config}}},
+        tags=range_tags(keys[0], keys[-1]),
+        asset_selection=[dg.AssetKey("verdicts")],
+        raise_on_error=False,
+    )
+    (failed,) = [event for event in done.all_events if event.is_step_failure]
+    ((name, value),) = config.items()
+    assert f"{name} = {value!r}: allowed is" in str(failed.step_failure_data.error.cause)
