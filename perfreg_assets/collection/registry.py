@@ -383,7 +383,7 @@ def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     if not isinstance(document, dict):
         return {}
     claims = {
-        key: document[key].strip()
+        key: document[key]
         for key in ("run_id", "app", "version_name")
         if isinstance(document.get(key), str) and document[key].strip()
     }

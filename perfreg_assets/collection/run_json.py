@@ -70,9 +70,6 @@ def _moment(text: Any) -> datetime:
 _AnyText = Annotated[str, Strict()]
 _Text = Annotated[str, Strict(), AfterValidator(_said), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 _Name = Annotated[Annotated[str, Strict()] | None, AfterValidator(lambda text: text or None)]  # "" is none
-# What people choose runs by: blanks at its ends are nobody's name, and no command would find it.
-_Chosen = Annotated[_Text, AfterValidator(str.strip)]
-_ChosenName = Annotated[_Name, AfterValidator(lambda text: (text and text.strip()) or None)]
 _Whole = Annotated[int, Strict(), Field(ge=0, le=_INT64_MAX)]
 _Number = Annotated[float, Strict(), Field(ge=0, le=_INT64_MAX, allow_inf_nan=False)]
 
@@ -88,11 +85,11 @@ class _Object(BaseModel):
 
 
 class _Config(_Object):
-    device: _Chosen
-    strategy: _Chosen
+    device: _Text
+    strategy: _Text
     time_limit_s: _Number
     action_interval_s: _Number
-    device_unit: _ChosenName = Field(default=None, alias="unit")
+    device_unit: _Name = Field(default=None, alias="unit")
 
 
 class _Exploration(_Object):
@@ -144,13 +141,13 @@ class RunDocument(_Object):
 
     schema_version: _Whole | None = SCHEMA_VERSION
     run_id: Annotated[_Name, AfterValidator(lambda text: text and _run_id(text))] = None
-    app: _Chosen
-    version_name: _Chosen
+    app: _Text
+    version_name: _Text
     version_code: _Whole | None = None
     config: _Config
     started_at: Annotated[datetime, BeforeValidator(_moment)]
     exploration: _Exploration | None = None
-    scenario: _ChosenName = None
+    scenario: _Name = None
     path: Annotated[list[_Step] | None, FailFast(), BeforeValidator(_numbered), AfterValidator(_ascending)] = None
     functional_problems: Annotated[list[_FunctionalProblem] | None, FailFast()] = None
     trace: _Text

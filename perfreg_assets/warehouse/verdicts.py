@@ -102,10 +102,10 @@ def correct(writer: Writer) -> None:
 
 # Computed, so that no run is missing at an ω that nobody stored; but a stored verdict tells when it was given.
 _LISTING = """
-SELECT judged.* EXCLUDE (distance_id) REPLACE (coalesce(given.evaluated_at, judged.evaluated_at) AS evaluated_at)
+SELECT judged.* EXCLUDE (distance_id, distance_no) REPLACE (coalesce(given.evaluated_at, judged.evaluated_at) AS evaluated_at)
 FROM marts.verdicts_at($omega, $detector) AS judged
 LEFT JOIN core.verdicts AS given
-    ON given.distance_id = judged.distance_id AND given.run_no = judged.run_no AND given.omega = $omega
+    ON given.distance_id = judged.distance_no AND given.run_no = judged.run_no AND given.omega = $omega
 WHERE judged.is_latest
   AND ($app IS NULL OR judged.app = $app) AND ($version_name IS NULL OR judged.version_name = $version_name)
   AND ($series IS NULL OR judged.series = $series)

@@ -84,7 +84,7 @@ FROM (
                 WHERE whole.series = '*' AND whole.missing_series IS NOT NULL
             ) AS lacking
                 -- By run too, although the distance says it all: a filter on it then reaches what is joined.
-                ON lacking.distance_id = judged.distance_id AND lacking.run_no = judged.run_no
+                ON lacking.distance_id = judged.distance_no AND lacking.run_no = judged.run_no
             WHERE judged.series <> '*' OR lacking.series IS NOT NULL
         ) AS entries
         LEFT JOIN marts.series_axes AS axes ON axes.series = entries.series

@@ -23,7 +23,7 @@ SELECT
     later.threshold AS threshold_b,
     earlier.critical_omega
 FROM marts.verdicts_at(omega_a, detector) AS earlier
-JOIN marts.verdicts_at(omega_b, detector) AS later ON later.distance_id = earlier.distance_id AND later.run_no = earlier.run_no
+JOIN marts.verdicts_at(omega_b, detector) AS later ON later.distance_no = earlier.distance_no AND later.run_no = earlier.run_no
 WHERE earlier.is_latest AND earlier.state <> later.state;
 
 COMMENT ON MACRO TABLE marts.verdict_flips IS 'What changes between two ω: the verdicts whose state differs, by the latest measurements. SELECT * FROM marts.verdict_flips(1.5, 0.5). At NULL on a side: the verdicts that were given, each at its ω. Of the detector in force, or of another, or of all: detector := ''iqr'', detector := ''all''.';

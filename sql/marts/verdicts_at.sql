@@ -44,7 +44,8 @@ SELECT
     judged.input_hash,
     judged.engine_version,
     judged.code_version,
-    judged.distance_id
+    judged.distance_id::VARCHAR AS distance_id,
+    judged.distance_id AS distance_no
 FROM (
     -- The planner drops the half that cannot be.
     SELECT measured.*, given.omega, given.state AS verdict_state, given.evaluated_at

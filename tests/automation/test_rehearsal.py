@@ -35,7 +35,7 @@ WORKERS = 2
 # What must be the same, whoever computed it and when; a run's number is only the place it arrived at.
 END_STATE = {
     "runs": "SELECT run_id, state, reason_code, run_verdict, run_explanation, trace_sha256 FROM marts.runs",
-    "verdicts": "SELECT * EXCLUDE (evaluated_at, run_no, distance_id) FROM marts.verdicts",
+    "verdicts": "SELECT * EXCLUDE (evaluated_at, run_no, distance_id, distance_no) FROM marts.verdicts",
     "series": "SELECT run_id, series, is_missing, reason, values_hash, code_version FROM core.time_series",
     "measurements": "SELECT subject_id, metric, value, reason, code_version FROM core.measurements",
     "discords": "SELECT run_id, series, start_s, end_s FROM marts.discords",

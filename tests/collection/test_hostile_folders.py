@@ -177,17 +177,6 @@ def test_the_id_of_a_refused_folder_is_of_no_file_outside(tmp_path, settings, na
     assert refused.run_id.startswith("quarantined-")
 
 
-def test_blanks_around_a_name_are_nobodys(tmp_path, settings):
-    folder = good(tmp_path / "x", "x")
-    config = {**DOCUMENT["config"], "device": " Pixel ", "unit": " R5 "}
-    named = {"app": " com.rig.shop", "version_name": " 1.5.0 ", "scenario": "  ", "config": config}
-    (folder / "run.json").write_text(json.dumps({**DOCUMENT, **named, "run_id": "x"}))
-    registry.register([folder], settings, Warehouse.of(settings), to_key)
-    with Warehouse.of(settings).reading() as reader:
-        found = reader.rows("SELECT app, version_name, scenario, device, device_unit, partition_key FROM core.runs")
-    assert found == [("com.rig.shop", "1.5.0", None, "Pixel", "R5", "com.rig.shop@1.5.0")]
-
-
 def test_a_name_that_is_not_utf8_is_cleaned_and_the_others_are_taken_in(tmp_path, settings):
     given = tmp_path / "given"
     good(given / "fine", "fine")

@@ -235,7 +235,7 @@ _TIMES = {
     *("reviewed_at", "seconds", "engine_seconds"),
 }
 
-_NUMBERS = {"run_no", "history_run_no", "distance_id"}
+_NUMBERS = {"run_no", "history_run_no", "distance_id", "distance_no"}
 """In order of registration, or of measuring."""
 
 

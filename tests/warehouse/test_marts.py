@@ -46,7 +46,7 @@ PROMISED = {
 NUMBERS_WITHOUT_UNIT = re.compile(
     # counts, positions, and figures in the unit that another column names
     r".*(_count|_no|_index|_rank|_position|_ratio|_ns|_s|_bytes|_median|_mean|_minimum|_maximum|_max|_low|_high|_value|_omega|_size|_ms|_share|_per_s)$"
-    r"|omega|distance|distance_id|uncorrected_distance|bytes|q1|q3|threshold|p_value|improvement|k|step|attempt|launch|score|version_code|level|value|mean|median|minimum|maximum"
+    r"|omega|distance|distance_no|uncorrected_distance|bytes|q1|q3|threshold|p_value|improvement|k|step|attempt|launch|score|version_code|level|value|mean|median|minimum|maximum"
     r"|.*(_mah|_ma|_mj|_mw|_khz|_v|_per_h)|correlation|cluster|percentile_95|inertia|seconds|engine_seconds|bytes_per_minute|confidence|lift|flagged_per_clean_run|growth_per_s"
     r"|kl|bytes_before|bytes_after|growth|history_mad|rank|z|rms|std|seed_score|calls|tp|tn|fp|fn|precision|recall|f1|false_positive_rate|mcc|roc_auc|average_precision|repeats|history|seed|omega_[ab]"
 )
@@ -113,6 +113,7 @@ def test_names_follow_the_conventions(sample: Warehouse) -> None:
         assert re.fullmatch(r"[a-z][a-z0-9_]*", column), where
         assert (kind == "BOOLEAN") == column.startswith(("is_", "has_")), where
         assert (kind == "TIMESTAMP WITH TIME ZONE") == column.endswith("_at"), where
+        assert kind == "VARCHAR" or not column.endswith("_id"), where
         if kind in ("DOUBLE", "BIGINT", "INTEGER", "HUGEINT"):
             assert NUMBERS_WITHOUT_UNIT.fullmatch(column), f"{where} is a number without a unit in its name"
 
