@@ -28,7 +28,6 @@ from perfreg_assets.evaluation.recorded_causes import NORMAL, TRUTH
 from perfreg_assets.methods import reduction
 from perfreg_assets.methods.app_load import limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Mode, learn
-from perfreg_assets.model.window_judging import load_excess
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
@@ -344,7 +343,7 @@ def _judged_sessions(
             judgement = judge.judge(own.counts.astype(np.float64), scores_all=True)
             alpha, theta = judge.reference.alpha, judge.reference.theta
             score = np.nan_to_num(judgement.score, nan=0.0)  # no event at all
-            excess = load_excess(limits.get(one.app) if mode.has_load else None, own)
+            excess = own.load_excess(limits.get(one.app) if mode.has_load else None)
             starts = own.starts_ns()
             injected = np.zeros(len(score), np.bool_)
             for begin, end in one.intervals:

@@ -216,22 +216,7 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
 def excess_of(events: EventWindows, learned: Learned) -> NDArray[np.float64]:
     """(windows,) By what factor the app uses more than in the reference; 0 where the mode does not ask, or no limit is
     known."""
-    return load_excess(learned.limits if learned.reference.mode.has_load else None, events)
-
-
-def load_excess(limits: LoadLimits | None, events: EventWindows) -> NDArray[np.float64]:
-    """(windows,) By what factor an app uses more than the limits: the most of the seconds that a window is in, a part
-    of it or all; 0 behind the last second, and without limits."""
-    if limits is None:
-        return np.zeros(len(events.counts))
-    excess = limits.excess(events.use.load(limits.app))
-    begins = events.starts_ns() - events.use.start_ns
-    first, last = begins // SECOND_NS, (begins + events.window_ns - 1) // SECOND_NS
-    found = np.zeros(len(begins))
-    padded = np.append(excess, 0.0)
-    for offset in range(int((last - first).max(initial=-1)) + 1):
-        found = np.maximum(found, padded[np.minimum(np.minimum(first + offset, last), len(excess))])
-    return found
+    return events.load_excess(learned.limits if learned.reference.mode.has_load else None)
 
 
 def combined(counts: Sequence[EventWindows]) -> NDArray[np.uint16]:

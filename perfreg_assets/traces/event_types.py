@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
-from perfreg_assets.methods.app_load import Load
+from perfreg_assets.methods.app_load import Load, LoadLimits
 from perfreg_assets.methods.thread_times import UNKNOWN, entity_name
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.packets import CLOCK_SNAPSHOT, PROCESS_TREE, TRACK_DESCRIPTOR, Block, flat_blocks, scanner
@@ -98,6 +98,20 @@ class EventWindows:
         start = self.use.start_ns
         first, last = -(-(span[0] - start) // SECOND_NS), (span[1] - start) // SECOND_NS
         return load.within(first, max(last, 0))
+
+    def load_excess(self, limits: LoadLimits | None) -> NDArray[np.float64]:
+        """(windows,) By what factor an app uses more than the limits: the most of the seconds that a window is in, a
+        part of it or all; 0 behind the last second, and without limits."""
+        if limits is None:
+            return np.zeros(len(self.counts))
+        excess = limits.excess(self.use.load(limits.app))
+        begins = self.starts_ns() - self.use.start_ns
+        first, last = begins // SECOND_NS, (begins + self.window_ns - 1) // SECOND_NS
+        found = np.zeros(len(begins))
+        padded = np.append(excess, 0.0)
+        for offset in range(int((last - first).max(initial=-1)) + 1):
+            found = np.maximum(found, padded[np.minimum(np.minimum(first + offset, last), len(excess))])
+        return found
 
     def starts_ns(self) -> NDArray[np.int64]:
         """(windows,)."""

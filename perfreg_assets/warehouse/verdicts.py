@@ -102,7 +102,8 @@ def correct(writer: Writer) -> None:
 
 # Computed, so that no run is missing at an ω that nobody stored; but a stored verdict tells when it was given.
 _LISTING = """
-SELECT judged.* EXCLUDE (distance_id, distance_no) REPLACE (coalesce(given.evaluated_at, judged.evaluated_at) AS evaluated_at)
+SELECT judged.* EXCLUDE (distance_id, distance_no)
+    REPLACE (coalesce(given.evaluated_at, judged.evaluated_at) AS evaluated_at)
 FROM marts.verdicts_at($omega, $detector) AS judged
 LEFT JOIN core.verdicts AS given
     ON given.distance_id = judged.distance_no AND given.run_no = judged.run_no AND given.omega = $omega

@@ -12,7 +12,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.methods.app_load import LoadLimits
 from perfreg_assets.model.reduction_document import per_second
-from perfreg_assets.model.window_judging import Windows, judge_trace, load_excess
+from perfreg_assets.model.window_judging import Windows, judge_trace
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.event_types import count_events, most_frequent, survey, type_totals
 from perfreg_assets.traces.second_use import SecondUse
@@ -71,14 +71,14 @@ def test_a_window_has_the_load_of_the_busiest_second_that_it_is_in(tmp_path):
 
     def heavy(window_s):
         events = count_events(path, MAX_BYTES, found, (), round(window_s * SECOND))
-        return np.flatnonzero(load_excess(limits, replace(events, use=busy)) > 1).tolist()
+        return np.flatnonzero(replace(events, use=busy).load_excess(limits) > 1).tolist()
 
     assert heavy(0.25) == list(range(16, 28))
     assert heavy(1.0) == [4, 5, 6]
     assert heavy(1.5) == [2, 3, 4]
     assert heavy(5.0) == [0, 1]
     assert heavy(0.7) == list(range(5, 10))
-    assert not load_excess(None, count_events(path, MAX_BYTES, found, (), SECOND)).any()
+    assert not count_events(path, MAX_BYTES, found, (), SECOND).load_excess(None).any()
 
 
 def test_what_is_read_in_parts_is_joined_by_second_of_which_one_may_be_shared():

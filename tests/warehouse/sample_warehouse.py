@@ -253,6 +253,21 @@ def _slices(run_id: str) -> slice_uses.RunSlices:
     return slice_uses.described(run_id, "path", uses, code_version="0.1.0")
 
 
+_PROFILE = b"""<device name="Android">
+<item name="battery.capacity">3000</item>
+<array name="cpu.clusters.cores"><value>1</value><value>1</value></array>
+<array name="cpu.core_speeds.cluster0"><value>300000</value><value>600000</value><value>1200000</value></array>
+<array name="cpu.core_power.cluster0"><value>10</value><value>20</value><value>60</value></array>
+<array name="cpu.core_speeds.cluster1"><value>500000</value><value>1000000</value><value>2000000</value></array>
+<array name="cpu.core_power.cluster1"><value>30</value><value>80</value><value>200</value></array>
+<item name="cpu.cluster_power.cluster0">2</item>
+<item name="cpu.cluster_power.cluster1">5</item>
+<item name="cpu.active">12</item>
+<item name="cpu.idle">3</item>
+</device>
+"""
+
+
 def _profile() -> PowerProfile:
     """Two cores, each a cluster."""
     return PowerProfile(
@@ -317,7 +332,7 @@ def _energies(run_id: str, number: int) -> energies.RunEnergies:
         for scope in ("app", "others", "wakeups")
     )  # fmt: skip
     known = power_profiles.described(
-        own, name="cheetah.xml", device="cheetah", origin=power_profiles.BUNDLED, content=b"<device/>"
+        own, name="cheetah.xml", device="cheetah", origin=power_profiles.BUNDLED, content=_PROFILE
     )
     steps = (
         energies.StepCharge(0, "list", 30.0, 0.04 * level, 0.1),
