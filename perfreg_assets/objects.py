@@ -77,6 +77,14 @@ class Objects:
         with self._failing_clearly():
             return bool(self.filesystem.exists(self._path(name)))
 
+    def size(self, name: str) -> int | None:
+        """Bytes; None where there is none of that name."""
+        with self._failing_clearly():
+            try:
+                return int(self.filesystem.info(self._path(name))["size"])
+            except FileNotFoundError:
+                return None
+
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError."""
         with self._failing_clearly():

@@ -281,7 +281,7 @@ class Reason(StrEnum):
     )
     DATA_MISSING = (
         "data_missing",
-        "Files of the data folder that the warehouse names are not there; move both together, or restore them.",
+        "Files of the data folder that the warehouse names are not there or not whole; move both together, or restore them.",
     )
     DATA_UNREACHABLE = (
         "data_unreachable",

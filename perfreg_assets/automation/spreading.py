@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import Examined
+from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES
 from perfreg_assets.model import freshness, handover, inputs, inspecting, profile_shelf, readings
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
@@ -53,11 +54,17 @@ class Task:
     Attributes:
         signature: changes with the folder's files.
         changed_at: seconds since the epoch.
+        has_run_json: whether its run.json is there, which is uploaded last.
     """
 
     folder: str
     signature: str
     changed_at: float
+    has_run_json: bool = True
+
+    def is_ready(self, settle_s: float, now: float) -> bool:
+        """Whether nothing more is to come: what has no run.json is refused only when it has been quiet."""
+        return self.has_run_json or abs(now - self.changed_at) >= settle_s
 
 
 def waiting(objects: Objects) -> list[Task]:
@@ -73,6 +80,7 @@ def waiting(objects: Objects) -> list[Task]:
             folder,
             f"{zlib.crc32(repr([(one.name, one.size, one.tag) for one in files]).encode()):08x}",
             max(one.changed_at for one in files),
+            f"{folder}/{RUN_JSON}" in {one.name for one in files},
         )
         for folder, files in arrived.items()
     ]
@@ -119,7 +127,7 @@ def read_folder(
         listing = objects.listing(folder)
         local = Path(scratch) / PurePosixPath(folder).name
         local.mkdir()
-        fetched, notes = _fetch(objects, folder, listing, local, settings)
+        notes = _fetch(objects, folder, listing, local, settings)
         examined = registry.examine(local, settings, to_key)
         run, reading = examined.run, None
         if run is not None:
@@ -131,26 +139,28 @@ def read_folder(
                 if run is not None
                 else handover.refusal_name(examined.folder_name, examined.fingerprint)
             )
-            for one in fetched:
-                objects.copy(one.name, f"{kept_in}/{one.name.removeprefix(f'{folder}/')}")
+            # They are deleted when the result is committed: what was too much to be looked at is kept with the rest.
+            listing = [one for one in listing if _is_a_name(one.name.removeprefix(f"{folder}/"))]
+            for one in listing:
+                with suppress(FileNotFoundError):  # deleted meanwhile
+                    objects.copy(one.name, f"{kept_in}/{one.name.removeprefix(f'{folder}/')}")
         result = _result(folder, listing, examined, notes, reading, settings)
         contents = Contents() if reading is None else Contents(reading.series, reading.threads, reading.slices)
         handover.write(objects, result, contents)
         return result
 
 
-def _fetch(
-    objects: Objects, folder: str, listing: list[Stored], local: Path, settings: Settings
-) -> tuple[list[Stored], list[str]]:
-    """Copies what a run folder may hold; the objects, and what was left where it is and why."""
-    fetched: list[Stored] = []
+def _fetch(objects: Objects, folder: str, listing: list[Stored], local: Path, settings: Settings) -> list[str]:
+    """Copies what a run folder may hold; what was left out and why."""
+    fetched = 0
     notes: list[str] = []
     most = settings.attachments_max_bytes + settings.trace_max_bytes
-    for one in listing:
+    # What makes it a run first: whatever is too much, it is none of these.
+    for one in sorted(listing, key=lambda one: (not one.name.endswith((f"/{RUN_JSON}", *TRACE_SUFFIXES)), one.name)):
         name = one.name.removeprefix(f"{folder}/")
-        if any(part in ("", ".", "..") for part in name.split("/")):
+        if not _is_a_name(name):
             notes.append(f"{name!r} is no name of a file")
-        elif len(fetched) >= settings.attachments_max_count + _RUN_JSON_AND_TRACE:
+        elif fetched >= settings.attachments_max_count + _RUN_JSON_AND_TRACE:
             notes.append(f"{name} and what follows: more than {settings.attachments_max_count:,} files")
             break
         elif one.size > most:
@@ -162,8 +172,12 @@ def _fetch(
                 notes.append(f"{name}: deleted meanwhile")
                 continue
             most -= one.size
-            fetched.append(one)
-    return fetched, notes
+            fetched += 1
+    return notes
+
+
+def _is_a_name(name: str) -> bool:
+    return not any(part in ("", ".", "..") for part in name.split("/"))
 
 
 def _result(

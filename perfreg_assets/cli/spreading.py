@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from perfreg_assets import terminal
@@ -19,7 +21,15 @@ def worker(settings: Settings, folders: tuple[str, ...], share: str | None) -> N
     from perfreg_assets.automation import spreading
 
     objects = spreading.exchange(settings)
-    wanted = list(folders) or [task.folder for task in spreading.waiting(objects)]
+    wanted = list(folders)
+    if not wanted:
+        tasks = spreading.waiting(objects)
+        wanted = [task.folder for task in tasks if task.is_ready(settings.inbox_settle_s, time.time())]
+        if len(wanted) < len(tasks):
+            left = how_many(len(tasks) - len(wanted), "folder")
+            terminal.note(
+                f"{left} without run.json left alone until nothing changed there for {settings.inbox_settle_s:g} s"
+            )
     if share is not None:
         wanted = spreading.share(wanted, *_parts(share))
     found = spreading.read_folders(objects, settings, wanted, terminal.say)

@@ -3,6 +3,7 @@
 1. A run is told by a few numbers (components): the distance to its nearest history runs and, for memory, how far it
    ranges. For a history run they are computed without itself (leave-one-out), so they compare with the target's.
 2. Components are standardised by the history, weighted and added up.
+   Memory that is far above that of every run of the history is judged by its level alone.
 3. Which direction is a regression, the catalogue says. Where it is *more*: if the run's level lies clearly below the
    history's, that is taken off; the mirrored sum, for *less*, is the improvement. Where it is *less*, the other way
    round; where it is either, nothing is taken off and nothing is an improvement.
@@ -48,6 +49,8 @@ SMALLEST_HISTORY = 2
 SMALLEST_SUM_SD = 0.1
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
+MUCH_HIGHER = math.log(1.5)  # of memory: half as much again as the highest of the history
+UNUSUALLY_HIGH = 4.0  # score of a level that one normal run in 30,000 is above
 UNUSUALLY_GOOD = -1.645  # score of a run's level that one normal run in 20 is better than
 LOOKED_AT = 1.2816  # score: of one normal run in ten it is asked what it would be without a passing disturbance
 
@@ -152,12 +155,14 @@ class _Beside:
     Attributes:
         kept: mask (k,) of the history's runs that say what is usual.
         distance: the component that words are made of.
+        highest: level that no run of the history is above, the disturbed ones included.
         sign: of load that is worse; 0: either.
     """
 
     kept: NDArray[np.bool_]
     distance: Component
     level: Component
+    highest: float
     worse: _Side
     better: _Side | None
     sign: int
@@ -170,7 +175,8 @@ class _Beside:
         drops = _drops(level)
         worse = _Side.of(components, drops, sign)
         better = _Side.of(components, drops, -sign) if sign else None
-        return cls(kept, components[0], level, worse, better, sign)
+        highest = float(measured_level.known.max()) if measures.tells_levels else math.inf
+        return cls(kept, components[0], level, highest, worse, better, sign)
 
     def told(self, index: int) -> tuple[bool, float, float | None]:
         """Of one target: whether it is the higher one, its score, and that of its improvement."""
@@ -183,6 +189,10 @@ class _Beside:
         improvement = min(self.better.score(index), -self.sign * height)
         if self.sign * height < UNUSUALLY_GOOD:
             score = min(score, self.sign * height)
+        # Sums are of how runs differ, and how a run grows and ranges is relative to its size: memory that is twice that
+        # of every earlier run all along differs in one part of three only.
+        if height > UNUSUALLY_HIGH and self.level.judged[index] - self.highest > MUCH_HIGHER and self.sign > 0:
+            score = max(score, height)
         return (score >= improvement) == (self.sign > 0), score, improvement
 
 

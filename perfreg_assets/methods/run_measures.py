@@ -37,7 +37,13 @@ class Component:
 
 
 class Measures(Protocol):
-    """What runs are told by, beside one history, whose own numbers are computed once."""
+    """What runs are told by, beside one history, whose own numbers are computed once.
+
+    Attributes:
+        tells_levels: whether the level is the logarithm of an amount, so that its difference is a ratio.
+    """
+
+    tells_levels: bool
 
     def of(self, judged: list[Floats]) -> tuple[list[Component], Component]:
         """The components of runs, t of (n_i,), the first of them the distance; and their level."""
@@ -50,6 +56,8 @@ class Measures(Protocol):
 
 class CourseMeasures:
     """How near a run's course is to those of the history; see `Measures`."""
+
+    tells_levels = False
 
     def __init__(self, known: list[Floats], scale: Scale) -> None:
         self._known, self._scale, self._heights = known, scale, scale.heights(known)
@@ -76,6 +84,8 @@ class CourseMeasures:
 
 class MemoryMeasures:
     """How a run's memory grows, lies and ranges beside the history's; see `Measures`."""
+
+    tells_levels = True
 
     def __init__(self, known: list[Floats], interval_s: float) -> None:
         self._interval_s = interval_s

@@ -52,7 +52,9 @@ def predictive(history: Floats, value: float, series: SeriesDefinition) -> Score
         smallest_sd, smallest_disturbance = steady if series.is_steady else (SMALLEST_LOG_SD, DISTURBED_LOG)
     else:
         level = float(np.median(np.abs(known)))
-        smallest_sd, smallest_disturbance = max(SMALLEST_LOG_SD * level, 1e-12), level
+        smallest_sd = max(SMALLEST_LOG_SD * level, 1e-12)
+        # Where most values are 0, those that are not are how it is at times, and no disturbance.
+        smallest_disturbance = level or float(np.abs(known).max())
     found = one_more(known, judged, series.worse, smallest_sd, smallest_disturbance)
     set_aside = int((~found.is_kept).sum())
     return found.score(

@@ -95,7 +95,9 @@ def _published(warehouse: Warehouse, check: str, own: Condition, published: Cond
 def _values(warehouse: Warehouse) -> Finding:
     count, missing = examining.missing_values(warehouse)
     if missing:
-        detail = f"{len(missing)} of {count} files of {warehouse.data.root} are not there, such as {missing[0]}"
+        detail = (
+            f"{len(missing)} of {count} files of {warehouse.data.root} are not there or not whole, such as {missing[0]}"
+        )
         return Finding("values", FAILED, detail, Reason.DATA_MISSING.sentence)
     return Finding("values", OK, f"{how_many(count, 'file')} in {warehouse.data.root}")
 

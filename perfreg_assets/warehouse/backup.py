@@ -65,6 +65,9 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
             archive.add(database, _DATABASE)
             for name in names:
                 content = warehouse.data.read(name)
+                if len(content) != names[name]:
+                    wrong = f"{len(content):,} bytes, {names[name]:,} were written"
+                    raise Rejected(Reason.DATA_MISSING, f"{name} of {warehouse.path} is damaged: it has {wrong}")
                 entry = tarfile.TarInfo(f"{_DATA}/{name}")
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
@@ -138,8 +141,8 @@ def _copied(published: Path, folder: Path) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-def _contents(database: Path) -> tuple[int, list[str]]:
-    """How many runs a warehouse has, and the files of the data folder that it names.
+def _contents(database: Path) -> tuple[int, dict[str, int]]:
+    """How many runs a warehouse has, and the files of the data folder that it names with their bytes, in order.
 
     Raises:
         Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
@@ -149,7 +152,7 @@ def _contents(database: Path) -> tuple[int, list[str]]:
         connection.execute("USE kept")
         migrations.refuse_newer(connection)
         reader = Reader(connection)
-        return int(reader.value("SELECT count(*) FROM core.runs")), sorted(tidying.named_files(reader))
+        return int(reader.value("SELECT count(*) FROM core.runs")), dict(sorted(tidying.named_files(reader).items()))
 
 
 def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> int:
@@ -169,8 +172,9 @@ def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> i
                 os.fsync(file.fileno())
         elif parts[0] == _DATA and len(parts) > 1:
             name = "/".join(parts[1:])
-            if not warehouse.data.has(name):
-                warehouse.data.write(name, stream.read())
+            content = stream.read()
+            if not warehouse.data.has(name) or warehouse.data.read(name) != content:
+                warehouse.data.write(name, content)
         else:
             raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
     return found

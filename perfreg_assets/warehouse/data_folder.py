@@ -72,6 +72,15 @@ class DataFolder:
             return (Path(self.root) / name).is_file()
         return self._objects().has(name)
 
+    def size(self, name: str) -> int | None:
+        """Bytes of the file; None where it is not there."""
+        if not self.is_local:
+            return self._objects().size(name)
+        try:
+            return (Path(self.root) / name).stat().st_size
+        except FileNotFoundError:
+            return None
+
     def read(self, name: str) -> bytes:
         """All of a file.
 

@@ -81,7 +81,7 @@ def _condition(path: Path) -> Condition:
 
 
 def missing_values(warehouse: Warehouse) -> tuple[int, list[str]]:
-    """Of the files of values that the published warehouse names: how many, and those that are not there.
+    """Of the files of values that the published warehouse names: how many, and those that are not there, or not whole.
 
     Raises:
         Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE.
@@ -90,7 +90,7 @@ def missing_values(warehouse: Warehouse) -> tuple[int, list[str]]:
         if migrations.is_behind(reader.rows):
             return 0, []
         names = named_files(reader)
-    return len(names), [name for name in names if not warehouse.data.has(name)]
+    return len(names), [name for name, count in names.items() if warehouse.data.size(name) != count]
 
 
 def kept_traces(reader: Reader) -> list[tuple[str, str]]:

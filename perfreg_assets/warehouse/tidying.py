@@ -58,11 +58,15 @@ def _named(reader: Reader) -> set[str]:
     return {file for (file,) in reader.rows(tables) if file is not None}
 
 
-def named_files(reader: Reader) -> list[str]:
-    """The files that rows name, by their path below the data folder."""
+def named_files(reader: Reader) -> dict[str, int]:
+    """The files that rows name, by their path below the data folder → how many bytes were written."""
     named = _named(reader)
-    rows = reader.rows("SELECT values_file, kind, app, month FROM core.value_files")
-    return [value_files.name_of(kind, Place(app, month), file) for file, kind, app, month in rows if file in named]
+    rows = reader.rows("SELECT values_file, kind, app, month, file_bytes FROM core.value_files")
+    return {
+        value_files.name_of(kind, Place(app, month), file): count
+        for file, kind, app, month, count in rows
+        if file in named
+    }
 
 
 def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datetime) -> tuple[int, list[str]]:

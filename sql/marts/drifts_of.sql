@@ -1,8 +1,8 @@
 -- What drifts of an app, or of all at NULL: SELECT * FROM marts.drifts_of('com.rig.shop'), columns as marts.drifts. A filter on
 -- the view does not reach what it is made of, which is looked at five times over.
 -- Mann and Kendall's test (Mann 1945; ties only hold it back) of the latest versions, as many as make it surest, corrected
--- for the numbers tried. The drift began at the knee of the level line with a slope after it that fits best; its slope is
--- Theil's and Sen's, the line goes through the medians (Conover 1980).
+-- for the numbers tried. The drift began at the knee of the level line with a slope after it that fits best, or, where that
+-- goes the other way, at the surest beginning; its slope is Theil's and Sen's, the line goes through the medians (Conover 1980).
 -- depends: counted_runs, version_ranks, current_value, tail_of_score
 CREATE MACRO marts.drifts_of(wanted) AS TABLE
 WITH latest AS MATERIALIZED (
@@ -77,7 +77,9 @@ beginnings AS (
 surest AS (
     SELECT
         tested.app, tested.setup, tested.series, tested.measure,
-        least(1, 2 * marts.tail_of_score(max(abs(tested.z))) * count(*)) AS drift_p_value
+        least(1, 2 * marts.tail_of_score(max(abs(tested.z))) * count(*)) AS drift_p_value,
+        arg_max(sign(tested.s), (abs(tested.z), tested.place)) AS direction,
+        arg_max(tested.place, (abs(tested.z), tested.place)) AS place
     FROM (
         SELECT
             beginnings.*,
@@ -89,11 +91,18 @@ surest AS (
 ),
 knees AS (
     SELECT
-        bent.app, bent.setup, bent.series, bent.measure, arg_max(bent.place, (coalesce(bent.r2, 0), bent.place)) AS place
+        bent.app, bent.setup, bent.series, bent.measure,
+        -- A fall before a rise may fit best, and is another trend than that which is sure: that one then.
+        if(
+            arg_max(sign(bent.slope), (coalesce(bent.r2, 0), bent.place)) = any_value(surest.direction),
+            arg_max(bent.place, (coalesce(bent.r2, 0), bent.place)),
+            any_value(surest.place)
+        ) AS place
     FROM (
         SELECT
             began.app, began.setup, began.series, began.measure, began.place,
-            regr_r2(points.value, greatest(0, began.place - points.place) ORDER BY points.place) AS r2
+            regr_r2(points.value, greatest(0, began.place - points.place) ORDER BY points.place) AS r2,
+            regr_slope(points.value, greatest(0, began.place - points.place) ORDER BY points.place) AS slope
         FROM points AS began
         JOIN points
             ON points.app = began.app AND points.setup = began.setup AND points.series = began.series
@@ -101,11 +110,15 @@ knees AS (
         WHERE began.place >= 5
         GROUP BY began.app, began.setup, began.series, began.measure, began.place
     ) AS bent
+    JOIN surest
+        ON surest.app = bent.app AND surest.setup = bent.setup AND surest.series = bent.series
+        AND surest.measure = bent.measure
     GROUP BY bent.app, bent.setup, bent.series, bent.measure
 ),
 lines AS (
     SELECT
-        knees.app, knees.setup, knees.series, knees.measure, knees.place, any_value(surest.drift_p_value) AS drift_p_value,
+        knees.app, knees.setup, knees.series, knees.measure, knees.place,
+        if(sign(median(pairs.slope)) = any_value(surest.direction), any_value(surest.drift_p_value), 1.0) AS drift_p_value,
         median(pairs.slope) AS slope
     FROM knees
     JOIN surest

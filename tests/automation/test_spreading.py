@@ -15,6 +15,7 @@ from itertools import chain
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from perfreg_assets.automation.asking import Asked
 from perfreg_assets.automation.reading import digest_of, spread
 from perfreg_assets.automation.spreading import Task
 from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.cli import main
 from perfreg_assets.collection import registry
 from perfreg_assets.model import freshness, handover, inspecting, readings
 from perfreg_assets.model.freshness import Stage
@@ -380,6 +382,46 @@ def test_what_arrives_in_a_folder_after_it_was_read_is_not_deleted(two):
     two.objects.write("inbox/notes-000/screens/1.png", b"late")
     two.commit()
     assert two.below("inbox") == ["inbox/notes-000/screens/1.png"]
+
+
+@pytest.mark.parametrize("named", ["frame", "zshot"])
+def test_more_attachments_than_are_allowed_cost_the_run_nothing_and_are_kept(two, tmp_path, named):
+    folder = sample(tmp_path)
+    for number in range(6):
+        (folder / f"{named}{number}.png").write_bytes(str(number).encode())
+    given = {path.name: path.read_bytes() for path in folder.iterdir()}
+    two.arrive(folder)
+    two.worker = two.worker.with_values(attachments_max_count=3)
+    (result,) = two.read().values()
+    assert result.reason_code is None
+    assert len(result.attachments) == 3
+    assert two.commit().runs == ["notes-000"]
+    assert two.below("inbox") == []
+    kept = {name.rpartition("/")[2]: two.objects.read(name) for name in two.below("runs") if "/results/" not in name}
+    assert kept.items() >= given.items()
+
+
+def test_the_command_leaves_a_folder_alone_whose_run_json_is_still_to_come(two, tmp_path, monkeypatch):
+    folder = sample(tmp_path)
+    document = (folder / "run.json").read_bytes()
+    (folder / "run.json").unlink()
+    two.arrive(folder)
+    for name, value in (("WAREHOUSE", two.worker.warehouse), ("EXCHANGE", two.worker.exchange)):
+        monkeypatch.setenv(f"PERFREG_{name}", str(value))
+    early = CliRunner().invoke(main, ["worker"])
+    assert (early.exit_code, early.stdout.strip()) == (0, "0 folders read")
+    assert "1 folder without run.json left alone" in early.stderr
+    two.objects.write("inbox/notes-000/run.json", document)
+    done = CliRunner().invoke(main, ["worker"])
+    assert "trace complete" in done.stdout
+    assert two.commit().runs == ["notes-000"]
+
+
+def test_a_folder_that_never_gets_a_run_json_is_refused_once_it_is_quiet():
+    (waits,) = [Task("inbox/a", "s", 100.0, has_run_json=False)]
+    assert [waits.is_ready(5.0, now) for now in (100.0, 104.9, 105.0)] == [False, False, True]
+    assert waits.is_ready(5.0, 100.0 - 3600)  # by a clock that goes wrong
+    assert Task("inbox/a", "s", 100.0).is_ready(5.0, 100.0)
 
 
 def test_names_that_lead_out_of_the_folder_are_left_where_they_are(two, tmp_path, monkeypatch):

@@ -151,6 +151,31 @@ def test_memory_that_is_higher_all_along_is_a_regression_too():
     assert is_anomalous(score, 1.0)
 
 
+@pytest.mark.parametrize("factor", [2.0, 3.0, 4.0])
+def test_memory_that_is_a_multiple_of_every_earlier_run_is_a_regression_however_it_moves(factor):
+    """A constant added shrinks how a run grows and ranges relative to its size, which spoke for it."""
+    generator = np.random.default_rng(8)
+    for _ in range(20):
+        history, usual = [memory_run(generator) for _ in range(12)], memory_run(generator)
+        raised = seen(usual.values + (factor - 1) * np.median(usual.values))
+        score = make_detector("default").score(history, raised, series=MEMORY, interval_s=1.0)
+        assert score.distance >= 4.0
+        assert score.direction == "more"
+
+
+@pytest.mark.parametrize("share", [1, 3])
+def test_memory_as_high_as_that_of_some_earlier_runs_is_not_judged_by_its_level(share):
+    """Be they set aside as disturbed."""
+    generator = np.random.default_rng(9)
+    history = [seen(memory_run(generator).values + (1.5e8 if number < share else 0.0)) for number in range(12)]
+    twice = seen(memory_run(generator).values + 1.5e8)
+    detector = make_detector("default")
+    alone = detector.score(history[share:], twice, series=MEMORY, interval_s=1.0)
+    beside = detector.score(history, twice, series=MEMORY, interval_s=1.0)
+    assert alone.distance >= 4.0
+    assert beside.distance < alone.distance - 0.5
+
+
 @pytest.mark.parametrize("series", [CPU, MEMORY, LEVEL], ids=lambda one: one.name)
 @pytest.mark.parametrize("name", DETECTORS)
 def test_constant_and_tied_series_do_not_divide_by_zero(name, series):

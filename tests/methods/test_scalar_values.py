@@ -138,3 +138,20 @@ def test_what_cannot_be_judged_is_refused_in_words(detector):
     run = Sample(np.arange(20.0))
     with pytest.raises(ValueError, match="score_value"):
         make_detector(detector).score([run] * 5, run, series=metric(), interval_s=1.0)
+
+
+def test_a_value_that_some_of_mostly_zero_runs_had_is_usual():
+    history = [0.0] * 9 + [1.0] * 3
+    assert judged(history, 1.0, metric(unit="count")).distance < 1.7
+    assert judged(history, 9.0, metric(unit="count")).distance > 3
+    assert "set aside" not in judged(history, 1.0, metric(unit="count")).sentence
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0])
+def test_false_alarms_of_rare_counts_stay_near_the_level(rate):
+    """Above it, as twelve runs say little of what is rare. Where the median is 0 those that are not were taken for
+    disturbed ones, and one run in five was an alarm."""
+    generator = np.random.default_rng([3, round(100 * rate)])
+    draws = generator.poisson(rate, (1000, 13)).astype(float)
+    alarms = np.mean([judged(draw[:-1], draw[-1], metric(unit="count")).distance > 1.686 for draw in draws])
+    assert alarms < 0.12

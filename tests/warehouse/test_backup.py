@@ -19,6 +19,7 @@ import pytest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.backup import backup, restore
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.examining import missing_values
 
 KILLED = """
 import os, signal, sys
@@ -259,6 +260,28 @@ def test_a_backup_of_a_warehouse_that_lost_a_file_is_none(sample_copy, tmp_path)
         backup(sample_copy, tmp_path / "kept.tar")
     assert caught.value.reason is Reason.DATA_MISSING
     assert not list(tmp_path.glob("*.tar*"))
+
+
+def test_a_damaged_file_of_values_is_found_not_backed_up_and_brought_back(sample_copy, tmp_path):
+    file = tmp_path / "kept.tar"
+    backup(sample_copy, file)
+    whole, before = marts(sample_copy), file.read_bytes()
+    damaged = next(path for path in Path(sample_copy.data.root).rglob("values.parquet") if "file=~" not in str(path))
+    content = damaged.read_bytes()
+    for broken in (content[:100], content[:-1], b""):
+        damaged.write_bytes(broken)
+        assert missing_values(sample_copy)[1] == [str(damaged.relative_to(sample_copy.data.root))]
+        with pytest.raises(Rejected, match="is damaged") as caught:
+            backup(sample_copy, file)
+        assert caught.value.reason is Reason.DATA_MISSING
+        assert file.read_bytes() == before
+        restore(sample_copy, file, is_replacing=True)
+        assert damaged.read_bytes() == content
+        assert missing_values(sample_copy)[1] == []
+    damaged.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # as long as it was
+    restore(sample_copy, file, is_replacing=True)
+    assert damaged.read_bytes() == content
+    assert marts(sample_copy) == whole
 
 
 def test_without_a_warehouse_there_is_nothing_to_back_up(new_warehouse, tmp_path):

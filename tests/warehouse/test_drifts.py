@@ -108,15 +108,19 @@ def _slowly(values: np.ndarray) -> tuple[float, int, float, float, float]:
     """The definition, pair by pair: p, versions, slope, first and last value of the line."""
     latest = values[-LONGEST:]
     counts = range(SHORTEST, len(latest) + 1)
-    tested, fits = [], []
+    tested, fits, slopes = [], [], []
     for count in counts:
         s = sum(np.sign(later - earlier) for earlier, later in combinations(latest[-count:], 2))
-        tested.append(abs(s - np.sign(s)) / np.sqrt(count * (count - 1) * (2 * count + 5) / 18))
+        tested.append((abs(s - np.sign(s)) / np.sqrt(count * (count - 1) * (2 * count + 5) / 18), count, np.sign(s)))
         bent = np.maximum(0, np.arange(len(latest)) - (len(latest) - count))
-        fits.append((stats.linregress(bent, latest).rvalue ** 2, count))
-    count = max(fits)[1]
+        line = stats.linregress(bent, latest)
+        fits.append((line.rvalue**2, count))
+        slopes.append(np.sign(line.slope))
+    highest, surest, direction = max(tested)
+    (_, best), slope = max(zip(fits, slopes, strict=True))
+    count = best if slope == direction else surest
     line = stats.theilslopes(latest[-count:])
-    p_value = min(1.0, 2 * stats.norm.sf(max(tested)) * len(tested))
+    p_value = min(1.0, 2 * stats.norm.sf(highest) * len(tested)) if np.sign(line.slope) == direction else 1.0
     return p_value, count, line.slope, line.intercept, line.intercept + line.slope * (count - 1)
 
 
@@ -138,6 +142,36 @@ def test_it_is_what_the_definition_says_pair_by_pair(writer: Writer) -> None:
             (slope, first, last)
         )
         assert (row["version_count"], row["version_name"]) == (LONGEST, "v29")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_trend_after_one_in_the_other_direction_is_told_as_what_it_is(writer: Writer, sign: int) -> None:
+    """Ten versions one way, fourteen slowly back: over all of them the first weighs more, and is not what is sure."""
+    course = np.concatenate([100 - np.arange(10.0), 91 + 0.3 * np.arange(1, 15)])
+    _store(writer, {"rss_app": 100 + sign * (course - 100)})
+    row = _drifts(writer)["rss_app", "level"]
+    assert row["drift_state"] == ("worse" if sign > 0 else "better")
+    assert row["change_per_version_value"] == pytest.approx(sign * 0.3)
+    assert row["drift_version_count"] in (14, 15, 16)
+    assert row["drift_p_value"] < 1e-4
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_direction_and_p_are_of_the_same_trend(writer: Writer, seed: int) -> None:
+    generator = np.random.default_rng([17, seed])
+    knee = int(generator.integers(6, 18))
+    bent = np.abs(np.arange(24) - knee) * generator.choice([-1, 1]) * generator.uniform(0.1, 1)
+    _store(writer, {"rss_app": 100 + bent + generator.normal(size=24) * 0.3})
+    row = _drifts(writer)["rss_app", "level"]
+    if row["drift_state"] in ("worse", "better"):
+        latest = np.array([value for (value,) in writer.rows(
+            "SELECT median(levels.mean) FROM core.series_levels AS levels JOIN marts.version_ranks AS ranks "
+            "ON ranks.version_name = (SELECT version_name FROM core.runs WHERE run_id = levels.run_id) "
+            "GROUP BY ranks.version_rank ORDER BY ranks.version_rank"
+        )])[-row["drift_version_count"]:]  # fmt: skip
+        assert np.sign(stats.kendalltau(np.arange(len(latest)), latest).statistic) == (
+            1 if row["drift_state"] == "worse" else -1
+        )
 
 
 def test_one_percent_a_version_is_told_with_its_beginning_and_a_better_one_is_not_worse(writer: Writer) -> None:
