@@ -71,5 +71,10 @@ def test_every_command_in_the_workflows_is_taken_as_it_is_shown():
 
 
 def test_what_the_cache_keeps_is_all_that_the_warehouse_is():
-    step = next(s for s in GITHUB["jobs"]["perfreg"]["steps"] if s.get("uses", "").startswith("actions/cache"))
-    assert step["with"]["path"].split() == GITLAB["performance"]["cache"]["paths"]
+    steps = GITHUB["jobs"]["perfreg"]["steps"]
+    restored, saved = (step for step in steps if step.get("uses", "").startswith("actions/cache"))
+    cache = GITLAB["performance"]["cache"]
+    assert restored["with"]["path"].split() == saved["with"]["path"].split() == cache["paths"]
+    assert restored["with"]["key"] == saved["with"]["key"]
+    assert steps[-1] is saved
+    assert (saved["if"], cache["when"]) == ("always()", "always")  # red and neutral builds are history, too
