@@ -42,15 +42,25 @@ def members(group: int) -> set[int] | None:
         return None
     for name in names:
         with suppress(OSError, ValueError, IndexError):  # ended meanwhile
-            parts = Path(f"/proc/{name}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
+            parts = stat_fields(int(name))
             if int(parts[2]) == group and parts[0] not in _GONE:
                 found.add(int(name))
     return found
 
 
+def stat_fields(pid: int) -> list[str]:
+    """What /proc says of a process behind its name: state, parent, group, …
+
+    Raises:
+        OSError: there is none, or no /proc.
+    """
+    # The name is in brackets, and may have any of its own.
+    return Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
+
+
 def _told(pid: int) -> tuple[str, int, float]:
     """(state, parent, Unix seconds of the start) as /proc has it."""
-    parts = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
+    parts = stat_fields(pid)
     lines = Path("/proc/stat").read_text("ascii").splitlines()
     boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
     return parts[0], int(parts[1]), boot + int(parts[19]) / os.sysconf("SC_CLK_TCK")

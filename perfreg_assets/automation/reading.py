@@ -17,7 +17,6 @@ READ_JOB, READ_OP = "read_traces", "read_folders"
 WORK_TAG = "perfreg/work"
 """What dagster.yaml limits how many runs go on by: `traces` or `results`."""
 MAX_RUNTIME_TAG = "dagster/max_runtime"
-_WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
 
 
 class ReadConfig(dg.Config):
@@ -114,9 +113,7 @@ def spread(
     again: list[Task] = []
     for task in tasks:
         before = asked.get(digest_of(task))
-        age = now - task.changed_at
-        is_quiet = age >= settle_s or age < -_WRONG_CLOCK_S
-        if is_quiet and (before is None or now >= before.again_at):
+        if task.is_quiet(settle_s, now) and (before is None or now >= before.again_at):
             (again if before is not None and before.count > 1 else new).append(task)
     free = max(free, 0)
     size = min(most, -(-len(new) // free)) if free and new else 1

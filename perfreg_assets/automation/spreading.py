@@ -36,6 +36,7 @@ from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 
 Tell = Callable[[str], None]
+_WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
 _RUN_JSON_AND_TRACE = 2  # files besides attachments
 
 
@@ -62,9 +63,14 @@ class Task:
     changed_at: float
     has_run_json: bool = True
 
+    def is_quiet(self, settle_s: float, now: float) -> bool:
+        """Whether nothing changed for that long, or by a clock that goes wrong."""
+        age = now - self.changed_at
+        return age >= settle_s or age <= -_WRONG_CLOCK_S
+
     def is_ready(self, settle_s: float, now: float) -> bool:
         """Whether nothing more is to come: what has no run.json is refused only when it has been quiet."""
-        return self.has_run_json or abs(now - self.changed_at) >= settle_s
+        return self.has_run_json or self.is_quiet(settle_s, now)
 
 
 def waiting(objects: Objects) -> list[Task]:

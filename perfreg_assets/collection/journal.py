@@ -21,6 +21,7 @@ from typing import Any
 
 from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.salvage import salvage
+from perfreg_assets.process_life import stat_fields
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.whole_files import write_whole
 
@@ -221,10 +222,9 @@ _PAY_DEVICE: dict[str, Callable[..., bool]] = {
 def process_start_ticks(pid: int) -> int | None:
     """When a process of this host started (clock ticks since boot), its identity beyond the pid; None: gone."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat_fields(pid)
     except OSError:
         return None
-    fields = stat.rpartition(")")[2].split()
     return None if fields[0] == "Z" else int(fields[19])
 
 

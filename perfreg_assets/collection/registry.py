@@ -15,7 +15,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from perfreg_assets.collection.attachments import Findings, find_attachments
@@ -24,6 +24,7 @@ from perfreg_assets.collection.run_folder import (
     TRACE_SUFFIXES,
     RunFolder,
     id_of_trace,
+    leads_out,
     place_file,
     read_run_folder,
 )
@@ -396,7 +397,7 @@ def _claims(folder: Path, settings: Settings) -> dict[str, str]:
 
 def _id_of_trace(folder: Path, name: Any) -> str | None:
     """The id of a run that states none: mended and given again it takes its own place, and no second one."""
-    if not isinstance(name, str) or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+    if not isinstance(name, str) or leads_out(name):
         return None
     try:
         with open_regular(folder / name) as file:

@@ -202,10 +202,15 @@ def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
     return document
 
 
+def leads_out(name: str) -> bool:
+    """Whether a name in run.json is not that of a file within the folder, by its spelling."""
+    relative = PurePosixPath(name)
+    return relative.is_absolute() or ".." in relative.parts or "\\" in name or "\0" in name
+
+
 def _require_trace(folder: Path, name: str) -> None:
     where = f"{folder.name}/{RUN_JSON}, key trace = {name[:200]!r}"
-    relative = PurePosixPath(name)
-    if relative.is_absolute() or ".." in relative.parts or "\\" in name or "\0" in name:
+    if leads_out(name):
         raise Rejected(Reason.TRACE_OUTSIDE_FOLDER, where)
     path = folder / name
     try:

@@ -36,7 +36,7 @@ from perfreg_assets.methods.calibration import (
     predictive_score,
 )
 from perfreg_assets.methods.detectors import Detector
-from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_START_S, WITHOUT_TRANSIENT
+from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_START_S, UNLIKELY_SCORE, WITHOUT_TRANSIENT
 from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.features import scale_of
 from perfreg_assets.methods.inputs import Floats
@@ -50,7 +50,6 @@ SMALLEST_SUM_SD = 0.1
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
 MUCH_HIGHER = math.log(1.5)  # of memory: half as much again as the highest of the history
-UNUSUALLY_HIGH = 4.0  # score of a level that one normal run in 30,000 is above
 UNUSUALLY_GOOD = -1.645  # score of a run's level that one normal run in 20 is better than
 LOOKED_AT = 1.2816  # score: of one normal run in ten it is asked what it would be without a passing disturbance
 
@@ -191,7 +190,7 @@ class _Beside:
             score = min(score, self.sign * height)
         # Sums are of how runs differ, and how a run grows and ranges is relative to its size: memory that is twice that
         # of every earlier run all along differs in one part of three only.
-        if height > UNUSUALLY_HIGH and self.level.judged[index] - self.highest > MUCH_HIGHER and self.sign > 0:
+        if height > UNLIKELY_SCORE and self.level.judged[index] - self.highest > MUCH_HIGHER and self.sign > 0:
             score = max(score, height)
         return (score >= improvement) == (self.sign > 0), score, improvement
 

@@ -82,9 +82,8 @@ def warm_up_reduction(write: Callable[[str], None] | None = None) -> None:
         packet_scanner.scan_track_events(data, rows)
         MarkPairs(np.zeros(1, np.int64), np.ones(1, np.int64)).add(scan_marks(data, rows, 0))
         nobody = np.zeros(packet_scanner.MAX_TID, np.uint64)
-        RunningSeconds(-2, nobody, np.zeros(0, np.uint64), -2).add(
-            events
-        )  # from before the beginning: no bundle is needed
+        # From before the beginning: no bundle is needed.
+        RunningSeconds(-2, nobody, np.zeros(0, np.uint64), -2).add(events)
         counter = packet_scanner.WindowCounter(np.ones(1, np.uint64), 0, 1)
         counter.add(np.zeros(1, np.int64), np.ones(1, np.uint64))
         counter.add(events.times, events.keys)

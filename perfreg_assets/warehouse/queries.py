@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from perfreg_assets.warehouse.connection import DAMAGE, Reader
 
@@ -60,7 +61,7 @@ def _as_text(value: Any) -> Any:
     """Durations and bytes are nothing in JSON and CSV: they are told in ISO 8601 (P5M2DT1.5S) and in hexadecimal."""
     if isinstance(value, bytes):
         return value.hex()
-    if type(value).__name__ != "MonthDayNano":
+    if not isinstance(value, pa.MonthDayNano):
         return value
     months, days, ns = value
     seconds = f"{Decimal(ns).scaleb(-9).normalize():f}"
