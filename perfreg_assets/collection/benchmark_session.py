@@ -15,14 +15,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from perfreg_assets.collection.device import (
-    PASSING_REASONS,
-    SCRATCH_DIR,
-    AdbServer,
-    Device,
-    DeviceFacts,
-    ShellResult,
-)
+from perfreg_assets.collection.adb_server import PASSING_REASONS, AdbServer
+from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts, ShellResult
 from perfreg_assets.collection.journal import Journal, device_lock, open_journal
 from perfreg_assets.collection.sweep import journal_dir, sweep_device
 from perfreg_assets.methods.adequacy import Caveat

@@ -7,13 +7,34 @@ set in between.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
-from perfreg_assets.collection.device import ClockSample
 from perfreg_assets.reasons import Reason, Rejected
 
 JUMP_TOLERANCE_S = 0.5
 """A wall clock that moved by more than this against time since boot was set (slewing does 0.5 ms/s at most)."""
+
+
+@dataclass(frozen=True)
+class ClockSample:
+    """The same moment on four clocks (s); `error_s` bounds how far they may be from the same moment."""
+
+    host_boot_s: float
+    host_wall_s: float
+    device_boot_s: float
+    device_wall_s: float
+    error_s: float
+
+
+def host_boot_s() -> float:
+    """The host's clock that no one sets and that also runs while the computer sleeps (s)."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+def host_wall_s() -> float:
+    return time.time()
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from perfreg_assets.collection import device_state, told_sessions
+from perfreg_assets.collection.adb_server import PASSING_REASONS, AdbServer
 from perfreg_assets.collection.builds import Build, check_build, read_build
-from perfreg_assets.collection.clock import TraceClock
+from perfreg_assets.collection.clock import ClockSample, TraceClock, host_boot_s
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.device import (
-    PASSING_REASONS,
-    SCRATCH_DIR,
-    AdbServer,
-    ClockSample,
-    Device,
-    DeviceFacts,
-    host_boot_s,
-)
+from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts
 from perfreg_assets.collection.ending import Ending
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
 from perfreg_assets.collection.exploration import Explorer, ExplorerContext, ExplorerProblem, Stamp

@@ -1,11 +1,8 @@
-"""One Android device over adb: commands, files, clocks. The only importer of adbutils.
+"""One Android device over adb: commands, files, clocks.
 
 Every call has a time limit and a named refusal. Commands are argument lists and become shell text in one place,
 `quote_command`. A command that runs out of time is also ended on the device. What a collection starts carries
 `PERFREG_COLLECTION=<id>` in its environment, so that a later sweep finds it without having seen its pid.
-
-Protocol facts this file relies on (adb's shell v2 and sync services): the exit packet is the only proof that a
-command ended; a vanished device looks like a normal end of stream.
 """
 
 from __future__ import annotations
@@ -13,13 +10,10 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
-import shlex
-import socket
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -27,66 +21,34 @@ from typing import BinaryIO, NoReturn
 import adbutils
 from adbutils.errors import AdbError, AdbTimeout
 
+from perfreg_assets.collection.adb_server import (
+    PASSING_REASONS,
+    AdbServer,
+    is_network_serial,
+    one_line,
+    refuse_state,
+)
+from perfreg_assets.collection.adb_stream import (
+    CHUNK_BYTES,
+    EXIT,
+    STDERR,
+    STDOUT,
+    packets,
+    remaining_s,
+    send_stdin,
+    send_sync,
+)
+from perfreg_assets.collection.clock import ClockSample, host_boot_s, host_wall_s
+from perfreg_assets.collection.device_shell import CLOCKS, END, MARKED, PROCESS_STATE, REMOVE, SIGNAL, quote_command
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.whole_files import whole_file
 
 TOKEN_VARIABLE = "PERFREG_COLLECTION"
 SCRATCH_DIR = "/data/local/tmp"
 
-_STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
-_CHUNK = 64 * 1024
 _READ_BLOCK = 64 * 1024
 _MAX_COMMAND_BYTES = 0xFFFF  # adb writes the length as four hex digits
 _PID_LINE = re.compile(rb"(\d+)\n")
-_KILL_GRACE_S = 3.0
-
-
-# ---- quoting -------------------------------------------------------------------------------------
-def quote_command(argv: Sequence[str]) -> str:
-    """Shell text that makes the device's `sh` see exactly these arguments.
-
-    Raises:
-        Rejected: COLLECTION_CONFIG_INVALID, an argument holds NUL or half of a surrogate pair.
-    """
-    for part in argv:
-        if "\0" in part or not _is_unicode(part):
-            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{part[:80]!r} cannot be an argument of a command")
-    return shlex.join(argv)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-# ---- choosing a device ---------------------------------------------------------------------------
-@dataclass(frozen=True)
-class AttachedDevice:
-    serial: str
-    state: str
-    """adb's word: device, offline, unauthorized, authorizing, no permissions, recovery, …"""
-    model: str | None = None
-    """As adb knows it; None for a device that does not talk."""
-
-    def __str__(self) -> str:
-        return f"{self.serial} ({', '.join(part for part in (self.model, self.state) if part)})"
-
-
-_DEVICE_LINE = re.compile(r"(?P<serial>\S+)\s+(?P<state>.+?)(?P<facts>(?:\s+[a-z_]+:\S*)*)\s*")
-
-
-def parse_devices(listing: str) -> list[AttachedDevice]:
-    """adb's long listing (`host:devices-l`)."""
-    found = []
-    for line in listing.splitlines():
-        match = _DEVICE_LINE.fullmatch(line)
-        if match is not None:
-            model = re.search(r"\smodel:(\S+)", match["facts"])
-            found.append(AttachedDevice(match["serial"], match["state"].strip(), model[1] if model else None))
-    return found
 
 
 @dataclass(frozen=True)
@@ -125,142 +87,6 @@ class ShellResult:
         return " ".join(text.split())[-300:]
 
 
-@dataclass(frozen=True)
-class ClockSample:
-    """The same moment on four clocks (s); `error_s` bounds how far they may be from the same moment."""
-
-    host_boot_s: float
-    host_wall_s: float
-    device_boot_s: float
-    device_wall_s: float
-    error_s: float
-
-
-def host_boot_s() -> float:
-    """The host's clock that no one sets and that also runs while the computer sleeps (s)."""
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(clock)
-
-
-def host_wall_s() -> float:
-    return time.time()
-
-
-class AdbServer:
-    """The adb server of this host; `ANDROID_ADB_SERVER_PORT` chooses another one than the usual."""
-
-    def __init__(self) -> None:
-        self._client = adbutils.AdbClient()
-
-    def devices(self) -> list[AttachedDevice]:
-        """All attached devices, usable or not.
-
-        Raises:
-            Rejected: ADB_UNAVAILABLE.
-        """
-        with self._connection("host:devices-l") as connection:
-            return parse_devices(connection.read_string_block())
-
-    def choose(self, serial: str | None) -> AttachedDevice:
-        """The one device to use, in whatever state it is.
-
-        A serial `host:port` that is not attached yet is connected first.
-
-        Raises:
-            Rejected: NO_DEVICE, SEVERAL_DEVICES, DEVICE_NOT_FOUND, ADB_UNAVAILABLE.
-        """
-        devices = self.devices()
-        if serial is not None and is_network_serial(serial) and serial not in {device.serial for device in devices}:
-            self.connect(serial)
-            devices = self.devices()
-        if serial is None:
-            if not devices:
-                raise Rejected(Reason.NO_DEVICE, "adb lists no device")
-            if len(devices) > 1:
-                raise Rejected(Reason.SEVERAL_DEVICES, f"adb lists {', '.join(map(str, devices))}")
-            return devices[0]
-        for device in devices:
-            if device.serial == serial:
-                return device
-        listed = ", ".join(map(str, devices)) or "none"
-        raise Rejected(Reason.DEVICE_NOT_FOUND, f"{serial!r} is not among the attached devices ({listed})")
-
-    def connect(self, serial: str, *, timeout_s: float = 5.0) -> str:
-        """Asks the server to connect to `host:port`; returns its answer, which is not proof of anything."""
-        try:
-            return str(self._client.connect(serial, timeout=timeout_s))
-        except (AdbError, OSError) as error:
-            return str(error)
-
-    def disconnect(self, serial: str) -> None:
-        """Makes the server forget a network device; one that it does not know is fine."""
-        with suppress(AdbError, OSError):
-            self._client.disconnect(serial)
-
-    def open(self, timeout_s: float) -> adbutils.AdbConnection:
-        """A connection to the server, which is started first where none answers.
-
-        Raises:
-            Rejected: ADB_UNAVAILABLE.
-        """
-        try:
-            with socket.create_connection((self._client.host, self._client.port), timeout=3):
-                pass
-        except OSError:
-            self._start()
-        try:
-            return self._client.make_connection(timeout=timeout_s)
-        except (AdbError, OSError, subprocess.SubprocessError) as error:
-            raise Rejected(Reason.ADB_UNAVAILABLE, _one_line(error)) from error
-
-    @staticmethod
-    def _start() -> None:
-        # adbutils would start it as well, but with its chatter on our standard output.
-        try:
-            subprocess.run(
-                [adbutils.adb_path(), "start-server"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=20,
-                check=True,
-            )
-        except (AdbError, OSError, subprocess.SubprocessError) as error:
-            raise Rejected(Reason.ADB_UNAVAILABLE, _one_line(error)) from error
-
-    @contextmanager
-    def _connection(self, service: str, timeout_s: float = 10.0) -> Iterator[adbutils.AdbConnection]:
-        connection = self.open(timeout_s)
-        try:
-            connection.send_command(service)
-            connection.check_okay()
-            yield connection
-        except (AdbError, OSError) as error:
-            raise Rejected(Reason.ADB_UNAVAILABLE, f"{service}: {_one_line(error)}") from error
-        finally:
-            connection.close()
-
-
-def is_network_serial(serial: str) -> bool:
-    return re.fullmatch(r"[^\s]+:\d{1,5}", serial) is not None
-
-
-def is_remote_serial(serial: str) -> bool:
-    """Reached over a radio or cable network, so that airplane mode may cut it off."""
-    return is_network_serial(serial) and not re.match(r"(127\.|localhost:|\[?::1\]?:)", serial)
-
-
-def _refuse_state(device: AttachedDevice) -> None:
-    if device.state == "device":
-        return
-    if device.state == "offline":
-        raise Rejected(Reason.DEVICE_OFFLINE, f"{device.serial} is offline")
-    if device.state in ("unauthorized", "authorizing"):
-        raise Rejected(Reason.DEVICE_UNAUTHORIZED, f"{device.serial} is {device.state}")
-    raise Rejected(Reason.DEVICE_OFFLINE, f"{device.serial} is in state {device.state!r}, not 'device'")
-
-
-# ---- one device ----------------------------------------------------------------------------------
 class Device:
     """Commands and files on one device. `token` marks every process that is started through it."""
 
@@ -288,28 +114,28 @@ class Device:
         timeout_s = self.command_timeout_s if timeout_s is None else timeout_s
         deadline = time.monotonic() + timeout_s
         text = f"export {TOKEN_VARIABLE}={quote_command([self.token])}; echo $$; exec {quote_command(argv)}"
-        output: dict[int, bytearray] = {_STDOUT: bytearray(), _STDERR: bytearray()}
+        output: dict[int, bytearray] = {STDOUT: bytearray(), STDERR: bytearray()}
         with self._service(f"shell,v2,raw:{text}", deadline, what=argv[0]) as connection:
             try:
                 if stdin:
-                    self._send_stdin(connection, stdin)
-                for kind, data in self._packets(connection, deadline):
-                    if kind == _EXIT:
-                        return ShellResult(data[0], _without_pid(output[_STDOUT]), bytes(output[_STDERR]))
+                    send_stdin(connection, stdin)
+                for kind, data in packets(connection, deadline):
+                    if kind == EXIT:
+                        return ShellResult(data[0], _without_pid(output[STDOUT]), bytes(output[STDERR]))
                     if kind in output:
                         output[kind] += data
-                    if len(output[_STDOUT]) + len(output[_STDERR]) > maximum_bytes:
-                        self._end_command(bytes(output[_STDOUT]))
+                    if len(output[STDOUT]) + len(output[STDERR]) > maximum_bytes:
+                        self._end_command(bytes(output[STDOUT]))
                         raise Rejected(
                             Reason.DEVICE_COMMAND_FAILED, f"{argv[0]} printed more than {maximum_bytes:,} bytes"
                         )
             except AdbTimeout as error:
-                self._end_command(bytes(output[_STDOUT]))
+                self._end_command(bytes(output[STDOUT]))
                 raise Rejected(
-                    Reason.DEVICE_TIMEOUT, f"{_short(argv)} on {self.serial} took longer than {timeout_s:g} s"
+                    Reason.DEVICE_TIMEOUT, f"{shortened(argv)} on {self.serial} took longer than {timeout_s:g} s"
                 ) from error
         # The stream ended without an exit packet: the device, the cable or the server is gone.
-        raise Rejected(Reason.DEVICE_LOST, f"{self.serial} went away during {_short(argv)}")
+        raise Rejected(Reason.DEVICE_LOST, f"{self.serial} went away during {shortened(argv)}")
 
     def check(self, argv: Sequence[str], *, timeout_s: float | None = None, stdin: bytes = b"") -> str:
         """Like `run`, but a return code other than 0 is refused; returns stdout as text.
@@ -320,7 +146,7 @@ class Device:
         result = self.run(argv, timeout_s=timeout_s, stdin=stdin)
         if result.returncode != 0:
             raise Rejected(
-                Reason.DEVICE_COMMAND_FAILED, f"{_short(argv)} returned {result.returncode}: {result.error_text}"
+                Reason.DEVICE_COMMAND_FAILED, f"{shortened(argv)} returned {result.returncode}: {result.error_text}"
             )
         return result.text
 
@@ -328,32 +154,18 @@ class Device:
         """Runs a fixed piece of shell; data goes in as `$1`, `$2`, … and never into the text."""
         return self.run(["sh", "-c", script, "sh", *arguments], timeout_s=timeout_s)
 
-    def start_background(self, argv: Sequence[str], *, log_path: str) -> BackgroundProcess:
-        """Starts a command that outlives the adb connection; its output goes to `log_path` on the device.
-
-        Beside the log: `<log>.pid`, and when it has ended `<log>.rc` with its return code. Called again while it
-        runs, it is not started twice.
-
-        Raises:
-            Rejected: DEVICE_COMMAND_FAILED and those of `run`.
-        """
-        result = self.script(_BACKGROUND, log_path, *argv)
-        if result.returncode != 0 or not result.text.strip().isdigit():
-            raise Rejected(Reason.DEVICE_COMMAND_FAILED, f"{_short(argv)} did not start: {result.error_text}")
-        return BackgroundProcess(self, int(result.text), log_path)
-
     def is_alive(self, pid: int) -> bool:
         """True while the process exists and is not a zombie that nobody has reaped."""
-        status = self.script(_PROCESS_STATE, str(pid)).text.strip()
+        status = self.script(PROCESS_STATE, str(pid)).text.strip()
         return status not in ("", "Z", "X")
 
     def signal_group(self, pid: int, signal_name: str) -> None:
         """Signals a process and its group; one that is gone already is fine."""
-        self.script(_SIGNAL, signal_name, str(pid))
+        self.script(SIGNAL, signal_name, str(pid))
 
     def marked_processes(self) -> list[int]:
         """Pids of the processes that carry this collection's token."""
-        found = self.script(_MARKED, f"{TOKEN_VARIABLE}={self.token}").text.split()
+        found = self.script(MARKED, f"{TOKEN_VARIABLE}={self.token}").text.split()
         return [int(pid) for pid in found if pid.isdigit()]
 
     # -- state --
@@ -370,7 +182,7 @@ class Device:
         deadline = time.monotonic() + timeout_s
         while True:
             try:
-                _refuse_state(self._server.choose(self.serial))
+                refuse_state(self._server.choose(self.serial))
                 self.run(["true"], timeout_s=min(10.0, max(1.0, timeout_s)))
                 return
             except Rejected as refusal:
@@ -425,7 +237,7 @@ class Device:
         best: ClockSample | None = None
         for _ in range(attempts):
             before, wall = host_boot_s(), host_wall_s()
-            text = self.script(_CLOCKS).text
+            text = self.script(CLOCKS).text
             after = host_boot_s()
             match = re.match(r"(\d+\.\d+) \S+\s+(\d+\.\d+)", text)
             if match is None:
@@ -487,7 +299,7 @@ class Device:
 
     def remove(self, path: str) -> bool:
         """Deletes a file or folder; False when the device refused and it is still there."""
-        result = self.script(_REMOVE, path)
+        result = self.script(REMOVE, path)
         return result.returncode == 0
 
     def push(self, source: Path, path: str, *, timeout_s: float) -> None:
@@ -500,9 +312,9 @@ class Device:
         digest, size = hashlib.sha256(), 0
         with source.open("rb") as stream, self._service("sync:", deadline, what="push") as connection:
             try:
-                _send_sync(connection, b"SEND", f"{path},{0o100644}".encode())
-                while chunk := stream.read(_CHUNK):
-                    connection.conn.settimeout(_remaining(deadline))
+                send_sync(connection, b"SEND", f"{path},{0o100644}".encode())
+                while chunk := stream.read(CHUNK_BYTES):
+                    connection.conn.settimeout(remaining_s(deadline))
                     connection.conn.sendall(b"DATA" + struct.pack("<I", len(chunk)) + chunk)
                     digest.update(chunk)
                     size += len(chunk)
@@ -548,9 +360,9 @@ class Device:
         digest, size = hashlib.sha256(), 0
         with self._service("sync:", deadline, what="pull") as connection:
             try:
-                _send_sync(connection, b"RECV", path.encode())
+                send_sync(connection, b"RECV", path.encode())
                 while True:
-                    connection.conn.settimeout(_remaining(deadline))
+                    connection.conn.settimeout(remaining_s(deadline))
                     status, length = struct.unpack("<4sI", connection.read_exact(8))
                     if status == b"DONE":
                         break
@@ -584,14 +396,14 @@ class Device:
             raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"the command for {what} is longer than adb allows")
         connection: adbutils.AdbConnection | None = None
         try:
-            connection = self._server.open(_remaining(deadline))
+            connection = self._server.open(remaining_s(deadline))
             connection.send_command(f"host:transport:{self.serial}")
             connection.check_okay()
             connection.send_command(service)
             connection.check_okay()
             yield connection
         except AdbTimeout as error:
-            raise Rejected(Reason.DEVICE_TIMEOUT, f"{what} on {self.serial}: {_one_line(error)}") from error
+            raise Rejected(Reason.DEVICE_TIMEOUT, f"{what} on {self.serial}: {one_line(error)}") from error
         except (AdbError, EOFError, ConnectionError, TimeoutError) as error:
             raise self._adb_refusal(error, what) from error
         finally:
@@ -599,7 +411,7 @@ class Device:
                 connection.close()
 
     def _adb_refusal(self, error: BaseException, what: str) -> Rejected:
-        text = _one_line(error)
+        text = one_line(error)
         if "connect to adb server" in text or isinstance(error, ConnectionRefusedError):
             return Rejected(Reason.ADB_UNAVAILABLE, text)
         if "offline" in text:
@@ -608,27 +420,6 @@ class Device:
             return Rejected(Reason.DEVICE_UNAUTHORIZED, f"{self.serial}: {text}")
         return Rejected(Reason.DEVICE_LOST, f"{self.serial} during {what}: {text or type(error).__name__}")
 
-    @staticmethod
-    def _send_stdin(connection: adbutils.AdbConnection, data: bytes) -> None:
-        for start in range(0, len(data), _CHUNK):
-            chunk = data[start : start + _CHUNK]
-            connection.conn.sendall(struct.pack("<BI", _STDIN, len(chunk)) + chunk)
-        connection.conn.sendall(struct.pack("<BI", _CLOSE_STDIN, 0))
-
-    @staticmethod
-    def _packets(connection: adbutils.AdbConnection, deadline: float) -> Iterator[tuple[int, bytes]]:
-        """Packets of the shell service until the stream ends; AdbTimeout when `deadline` passes."""
-        while True:
-            connection.conn.settimeout(_remaining(deadline))
-            header = connection.read(5)
-            if len(header) < 5:
-                return
-            kind, length = struct.unpack("<BI", header)
-            data = connection.read(length)
-            if len(data) < length:
-                return
-            yield kind, data
-
     def _end_command(self, stdout: bytes) -> None:
         """Ends a command that is still running on the device, known by the pid it printed first."""
         match = _PID_LINE.match(stdout)
@@ -636,114 +427,20 @@ class Device:
             return
         pid = match[1].decode()
         connection_s = 10.0
-        text = quote_command(["sh", "-c", _END, "sh", pid])
+        text = quote_command(["sh", "-c", END, "sh", pid])
         try:
             deadline = time.monotonic() + connection_s
             with self._service(f"shell,v2,raw:{text}", deadline, what="kill") as connection:
-                for kind, _ in self._packets(connection, deadline):
-                    if kind == _EXIT:
+                for kind, _ in packets(connection, deadline):
+                    if kind == EXIT:
                         return
         except (Rejected, AdbTimeout):
             return  # the device does not answer; its processes carry the token and the next sweep ends them
 
 
-PASSING_REASONS = frozenset(
-    {
-        Reason.DEVICE_LOST,
-        Reason.DEVICE_OFFLINE,
-        Reason.DEVICE_NOT_FOUND,
-        Reason.NO_DEVICE,
-        Reason.DEVICE_TIMEOUT,
-        Reason.ADB_UNAVAILABLE,
-    }
-)
-"""Refusals that a reconnecting device or a restarting server makes for a while."""
-
-
-@dataclass
-class BackgroundProcess:
-    """A command on the device that was started by `Device.start_background`."""
-
-    device: Device
-    pid: int
-    log_path: str
-    _log_offset: int = 0
-
-    def poll(self) -> tuple[int | None, str]:
-        """(return code or None while it runs, output since the last call). -1: gone without a return code."""
-        result = self.device.script(_POLL_BACKGROUND, self.log_path, str(self._log_offset + 1), str(self.pid))
-        head, _, log = result.stdout.partition(b"\n")
-        self._log_offset += len(log)
-        status = head.decode("ascii", errors="replace").strip()
-        text = log.decode("utf-8", errors="replace")
-        if status == "running":
-            return None, text
-        return (int(status) if status.isdigit() else -1), text
-
-    def terminate(self, *, timeout_s: float = _KILL_GRACE_S) -> None:
-        """Ends it and what it started: TERM, then KILL; returns when the device says that it is gone."""
-        self.device.signal_group(self.pid, "TERM")
-        deadline = time.monotonic() + timeout_s
-        while self.device.is_alive(self.pid):
-            if time.monotonic() >= deadline:
-                self.device.signal_group(self.pid, "KILL")
-            time.sleep(0.1)
-            if time.monotonic() >= deadline + timeout_s:
-                raise Rejected(Reason.DEVICE_COMMAND_FAILED, f"process {self.pid} cannot be ended")
-
-
-# ---- pieces of shell that run on the device (POSIX sh with toybox) ---------------------------------
-_BACKGROUND = (
-    'log=$1; shift; command -v "$1" >/dev/null || { echo "$1: not found" >&2; exit 127; }; '
-    # Asked again after a lost connection: the one that was started then is the one.
-    'old=$(cat "$log.pid" 2>/dev/null); [ -n "$old" ] && kill -0 "$old" 2>/dev/null && { echo "$old"; exit 0; }; '
-    'setsid sh -c \'log=$1; shift; "$@"; echo $? >"$log.rc.part"; mv "$log.rc.part" "$log.rc"\' sh "$log" "$@" '
-    '</dev/null >"$log" 2>&1 & echo $! >"$log.pid"; echo $!'
-)
-_STATE_OF = (
-    # A process that has ended and is not reaped yet is still there for kill, and may be gone after any look at it:
-    # the state is read once, and only where nothing could be read it is asked whether the process is there at all.
-    'state_of() { s=$(sed -n "s/^State:[[:space:]]*//p" "/proc/$1/status" 2>/dev/null | cut -c1); '
-    '[ -n "$s" ] || { [ -e "/proc/$1" ] && s=unknown; }; echo "$s"; }; '
-)
-_POLL_BACKGROUND = _STATE_OF + (
-    # The return code is looked for before the process: the other way round a process that ends in between is lost.
-    'rc=$(cat "$1.rc" 2>/dev/null); if [ -n "$rc" ]; then echo "$rc"; '
-    'elif case "$(state_of "$3")" in ""|[ZX]) false;; esac; then echo running; '
-    'else rc=$(cat "$1.rc" 2>/dev/null); echo "${rc:-gone}"; fi; tail -c "+$2" "$1" 2>/dev/null'
-)
-_PROCESS_STATE = _STATE_OF + 'state_of "$1"'
-_KILL = (
-    # `kill -TERM -- -PID` is an error in some shells; this spelling is POSIX's.
-    'end() { kill -s "$1" -- "-$2" 2>/dev/null; kill -s "$1" "$2" 2>/dev/null; true; }; '
-)
-_SIGNAL = _KILL + 'end "$1" "$2"'
-_END = _KILL + 'end TERM "$1"; for i in 1 2 3 4 5; do kill -0 "$1" 2>/dev/null || break; sleep 0.1; done; end KILL "$1"'
-_MARKED = (
-    # The searching shell carries the token itself: it and what it starts are left out.
-    'for f in $(grep -l -s -z -x -F -e "$1" /proc/[0-9]*/environ); do p=${f#/proc/}; p=${p%/environ}; '
-    'stat=$(cat "/proc/$p/stat" 2>/dev/null) || continue; set -- ${stat##*) }; '
-    '[ "$p" = "$$" ] || [ "$2" = "$$" ] || [ "$1" = Z ] || echo "$p"; done'
-)
-_REMOVE = 'rm -rf -- "$1" 2>/dev/null; [ ! -e "$1" ]'
-_CLOCKS = "cat /proc/uptime; date +%s.%N"
-
-
-# ---- small parts -----------------------------------------------------------------------------------
 def _without_pid(stdout: bytearray) -> bytes:
     match = _PID_LINE.match(stdout)
     return bytes(stdout[match.end() :] if match else stdout)
-
-
-def _send_sync(connection: adbutils.AdbConnection, command: bytes, argument: bytes) -> None:
-    connection.conn.sendall(command + struct.pack("<I", len(argument)) + argument)
-
-
-def _remaining(deadline: float) -> float:
-    remaining = deadline - time.monotonic()
-    if remaining <= 0:
-        raise AdbTimeout("the time limit has passed")
-    return remaining
 
 
 def _host_write_refusal(error: OSError, target: Path) -> Exception:
@@ -752,10 +449,7 @@ def _host_write_refusal(error: OSError, target: Path) -> Exception:
     return error
 
 
-def _short(argv: Sequence[str]) -> str:
+def shortened(argv: Sequence[str]) -> str:
+    """A command as messages name it."""
     text = " ".join(argv) if len(argv) < 3 or argv[1] != "-c" else "a device script"
     return text if len(text) <= 80 else text[:77] + "…"
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]

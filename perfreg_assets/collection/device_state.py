@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from perfreg_assets.collection.adb_server import is_remote_serial
 from perfreg_assets.collection.builds import Build
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.device import Device, is_remote_serial
+from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.journal import Journal
 from perfreg_assets.reasons import Reason, Rejected
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from perfreg_assets.collection import told_sessions
-from perfreg_assets.collection.clock import TraceClock
+from perfreg_assets.collection.clock import ClockSample, TraceClock, host_boot_s
 from perfreg_assets.collection.collect import (
     EXPECTED_BYTES_PER_MINUTE,
     Collection,
@@ -23,7 +23,7 @@ from perfreg_assets.collection.collect import (
     ProgressCallback,
 )
 from perfreg_assets.collection.config import CollectionConfig
-from perfreg_assets.collection.device import SCRATCH_DIR, ClockSample, Device, DeviceFacts, host_boot_s
+from perfreg_assets.collection.device import SCRATCH_DIR, Device, DeviceFacts
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.exploration import Explorer
 from perfreg_assets.collection.journal import Journal

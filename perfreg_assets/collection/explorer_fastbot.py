@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from perfreg_assets.collection.device import host_boot_s
+from perfreg_assets.collection.clock import host_boot_s
 from perfreg_assets.collection.exploration import (
     Exploration,
     ExplorerContext,

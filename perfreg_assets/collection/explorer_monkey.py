@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 import shlex
 
-from perfreg_assets.collection.device import BackgroundProcess, host_boot_s
+from perfreg_assets.collection.background_process import BackgroundProcess, start_background
+from perfreg_assets.collection.clock import host_boot_s
 from perfreg_assets.collection.exploration import (
     Exploration,
     ExplorerContext,
@@ -83,7 +84,7 @@ class MonkeyExplorer:
         argv += [*shlex.split(self._options["arguments"]), "-v", _EVENT_COUNT]
         shown = self._read_screen()
         try:
-            self._process = context.device.start_background(argv, log_path=self._log_path)
+            self._process = start_background(context.device, argv, log_path=self._log_path)
         except Rejected as refusal:
             if refusal.reason is Reason.DEVICE_COMMAND_FAILED:
                 raise Rejected(Reason.EXPLORER_NOT_STARTED, refusal.detail) from refusal

@@ -13,7 +13,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from perfreg_assets.collection.device import host_boot_s
+from perfreg_assets.collection.clock import host_boot_s
 from perfreg_assets.collection.exploration import ExplorerContext
 from perfreg_assets.collection.journal import process_start_ticks
 from perfreg_assets.reasons import Reason, Rejected

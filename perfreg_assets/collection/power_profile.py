@@ -11,7 +11,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfreg_assets.collection.device import PASSING_REASONS, Device
+from perfreg_assets.collection.adb_server import PASSING_REASONS
+from perfreg_assets.collection.device import Device
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import POWER_PROFILE
 

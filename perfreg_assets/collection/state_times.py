@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from perfreg_assets.collection.device import PASSING_REASONS, Device
+from perfreg_assets.collection.adb_server import PASSING_REASONS
+from perfreg_assets.collection.device import Device
 from perfreg_assets.reasons import Rejected
 
 # uptime, then per policy its cores and a line per frequency with ticks of 10 ms.

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfreg_assets.collection.device import SCRATCH_DIR, AdbServer, Device
+from perfreg_assets.collection.adb_server import AdbServer
+from perfreg_assets.collection.device import SCRATCH_DIR, Device
 from perfreg_assets.collection.journal import device_lock, unfinished_journals
 from perfreg_assets.collection.perfetto_session import TRACE_DIR
 from perfreg_assets.reasons import Reason, Rejected

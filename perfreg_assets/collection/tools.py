@@ -9,7 +9,7 @@ from pathlib import Path
 import adbutils
 from adbutils.errors import AdbError
 
-from perfreg_assets.collection.device import AdbServer, AttachedDevice
+from perfreg_assets.collection.adb_server import AdbServer, AttachedDevice
 from perfreg_assets.reasons import Reason, Rejected
 
 

@@ -13,7 +13,7 @@ import pytest
 import standin as standin_device
 import standin_fixtures
 
-from perfreg_assets.collection.device import AdbServer
+from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.sweep import remaining, sweep
 from perfreg_assets.reasons import Reason

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfreg_assets.collection.clock import TraceClock
-from perfreg_assets.collection.device import ClockSample
+from perfreg_assets.collection.clock import ClockSample, TraceClock
 from perfreg_assets.reasons import Reason, Rejected
 
 

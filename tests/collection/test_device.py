@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from perfreg_assets.collection import device as device_module
-from perfreg_assets.collection.device import AdbServer, AttachedDevice, Device, parse_devices
+from perfreg_assets.collection.adb_server import AdbServer, AttachedDevice, parse_devices
+from perfreg_assets.collection.background_process import start_background
+from perfreg_assets.collection.device import Device
+from perfreg_assets.collection.device_shell import POLL_BACKGROUND, PROCESS_STATE
 from perfreg_assets.reasons import Reason, Rejected
 
 
@@ -81,10 +83,10 @@ def test_endless_output_is_cut_off(device, standin):
 
 @pytest.mark.device
 def test_a_background_process_has_a_pid_an_output_and_a_marker_when_it_has_ended(device):
-    process = device.start_background(
-        ["sh", "-c", "echo one; sleep 0.6; echo two; exit 5"], log_path="/data/local/tmp/b"
+    process = start_background(
+        device, ["sh", "-c", "echo one; sleep 0.6; echo two; exit 5"], log_path="/data/local/tmp/b"
     )
-    again = device.start_background(["sh", "-c", "echo another"], log_path="/data/local/tmp/b")
+    again = start_background(device, ["sh", "-c", "echo another"], log_path="/data/local/tmp/b")
     assert again.pid == process.pid  # asked twice, started once
     deadline, text, status = time.monotonic() + 10, "", None
     while status is None and time.monotonic() < deadline:
@@ -96,7 +98,7 @@ def test_a_background_process_has_a_pid_an_output_and_a_marker_when_it_has_ended
 
 @pytest.mark.device
 def test_a_background_process_survives_a_lost_cable_and_is_ended_with_its_children(device, standin):
-    process = device.start_background(["sh", "-c", "sleep 504 & sleep 505"], log_path="/data/local/tmp/b")
+    process = start_background(device, ["sh", "-c", "sleep 504 & sleep 505"], log_path="/data/local/tmp/b")
     standin.unplug()
     assert refused(process.poll) in (Reason.DEVICE_LOST, Reason.DEVICE_OFFLINE)
     standin.plug()
@@ -110,8 +112,8 @@ def test_a_background_process_survives_a_lost_cable_and_is_ended_with_its_childr
 
 
 @pytest.mark.parametrize(("script", "arguments", "gone"), [
-    (device_module._POLL_BACKGROUND, ["{log}", "1", "{pid}"], "gone"),
-    (device_module._PROCESS_STATE, ["{pid}"], ""),
+    (POLL_BACKGROUND, ["{log}", "1", "{pid}"], "gone"),
+    (PROCESS_STATE, ["{pid}"], ""),
 ])  # fmt: skip
 def test_a_process_that_is_reaped_while_it_is_looked_at_is_gone(script, arguments, gone, tmp_path):
     process = subprocess.Popen(["true"])
@@ -138,7 +140,7 @@ def test_a_process_that_is_reaped_while_it_is_looked_at_is_gone(script, argument
 @pytest.mark.device
 def test_only_processes_with_this_token_are_found(device, standin):
     other = device.marked_as("somebody-else")
-    other.start_background(["sleep", "506"], log_path="/data/local/tmp/o")
+    start_background(other, ["sleep", "506"], log_path="/data/local/tmp/o")
     assert device.marked_processes() == []
     assert other.marked_processes()
     assert device.marked_as("bench-2").marked_processes() == []

@@ -2,7 +2,8 @@
 
 import pytest
 
-from perfreg_assets.collection.device import AdbServer, Device
+from perfreg_assets.collection.adb_server import AdbServer
+from perfreg_assets.collection.device import Device
 from perfreg_assets.collection.functional_problems import (
     FunctionalProblem,
     find_problems,

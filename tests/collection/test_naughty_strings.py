@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.config import CollectionConfig, check_app_id
-from perfreg_assets.collection.device import AdbServer, Device, quote_command
+from perfreg_assets.collection.device import Device
+from perfreg_assets.collection.device_shell import quote_command
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.reasons import Reason, Rejected
 
