@@ -62,12 +62,12 @@ def test_each_event_has_a_step_in_trace_time_and_equal_seeds_give_equal_paths(be
         assert times[-1] <= end + document["collection"]["clock"]["error_s"] * 1e9
         assert all(len(step["state_hash"]) == 64 and step["action"].startswith("Touch") for step in document["path"])
         assert document["path"][0]["screen"] == ".Home", "where the first event was sent: the screen that was launched"
-    # The events, with where they were sent: on a busy machine a state is looked at after the next event.
-    events = [[step["action"] for step in document["path"]] for document in documents]
-    shared = min(map(len, events))
-    assert shared >= 3
-    assert events[0][:shared] == events[2][:shared]  # seeds 7 and 7
-    assert events[0][:shared] != events[1][:shared]  # seeds 7 and 8
+    # The events, with where they were sent. On a busy machine some pass while a state is read: those have no step.
+    seven, eight, seven_again = ([step["action"] for step in document["path"]] for document in documents)
+    shared = [action for action in seven if action in seven_again]
+    assert len(shared) >= 2
+    assert shared == [action for action in seven_again if action in seven]
+    assert not set(seven) & set(eight)
     assert documents[0]["path"][0]["state_hash"] == documents[2]["path"][0]["state_hash"]
 
 
