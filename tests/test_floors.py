@@ -36,6 +36,7 @@ FLOORS = (
         "unwritable",
         "run",
         "validation",
+        "spans",
         "whole_files",
     ),
     ("methods",),

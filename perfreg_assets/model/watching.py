@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
+from perfreg_assets.spans import Spans, merged, until, without
 from perfreg_assets.traces import event_types, reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.event_types import EventWindows, Survey
@@ -42,8 +43,6 @@ STATUS = "perfreg.endurance.json"
 _SECOND_NS = 1_000_000_000
 _LONGEST_OPEN_NS = 60 * _SECOND_NS  # an unusual stretch that does not end is stored in parts of this length
 _FOREVER = 1 << 62
-
-Spans = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class TraceWatch:
         self._known_bundles = told["known_bundles"]
         self._sequences = set(told["sequences"])
         self.files = [_stored(one) for one in told["files"]]
-        self._stored = _plus([], [span for one in self.files for span in one.stretches])
+        self._stored = merged(span for one in self.files for span in one.stretches)
         self._judge = judge_of(saved.learned, self._settings)
         for step in saved.steps:
             fresh = _events_of(step, saved.learned)
@@ -232,13 +231,13 @@ class TraceWatch:
             return self._said()
         needed_ns = self._read_part(self.spool.path, counted, is_last=is_last)
         limit = counted.end_ns + 1 if is_last else self._settled_until()
-        pending = _minus(_until(self._kept(), limit), self._stored)
+        pending = without(until(self._kept(), limit), self._stored)
         ready = [one for one in pending if is_last or one[1] < limit or one[1] - one[0] >= _LONGEST_OPEN_NS]
         self._store(self.spool.path, ready, counted)
         if not is_last:
             self._known_bundles = 0  # until the spool is shortened, it is not known how many of it are
         self._save()
-        left = min([limit, needed_ns, *(begin for begin, _ in _minus(pending, ready))])
+        left = min([limit, needed_ns, *(begin for begin, _ in without(pending, ready))])
         if not is_last:
             cut = self.spool.replace(
                 lambda write: cut_trace(
@@ -268,8 +267,8 @@ class TraceWatch:
                 self._forgive_silence(before, begin)
                 if begin > before + _SECOND_NS:
                     self._unseen.append((before, begin))
-            within = _until(self._kept(), counted.end_ns + 1)
-            ready = [(max(a, begin), b) for a, b in _minus(within, self._stored) if b > begin]
+            within = until(self._kept(), counted.end_ns + 1)
+            ready = [(max(a, begin), b) for a, b in without(within, self._stored) if b > begin]
             self._store(path, ready, counted)
             self._read_part(path, counted, is_last=False, is_whole=True)
         self._save()
@@ -285,7 +284,7 @@ class TraceWatch:
         self._hash(path)
         counted = self._take_in(path, self._known_bundles, self._sequences, is_last=True, is_behind=False)
         assert counted is not None
-        pending = _minus(_until(self._kept(), counted.end_ns + 1), self._stored)
+        pending = without(until(self._kept(), counted.end_ns + 1), self._stored)
         begin = event_types.survey(path, self._settings.trace_max_bytes).start_ns
         self._store(path, [(max(a, begin), b) for a, b in pending if b > begin], counted)
         self._save()
@@ -473,7 +472,7 @@ class TraceWatch:
             self._cuts.append(cut_trace(path, self._settings.trace_max_bytes, stretches, counted.bundles, write))
             size = file.tell()
         self.files.append(StoredFile(name, tuple(stretches), size, digest.hexdigest()))
-        self._stored = _plus(self._stored, stretches)
+        self._stored = merged([*self._stored, *stretches])
 
     def _said(self) -> str:
         if self._events is None:
@@ -522,28 +521,3 @@ def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
 def _file(one: StoredFile) -> dict[str, Any]:
     stretches = [{"start_ns": begin, "end_ns": end} for begin, end in one.stretches]
     return {"name": one.name, "bytes": one.bytes, "sha256": one.sha256, "stretches": stretches}
-
-
-# ---- spans, ascending and apart from each other -----------------------------------------------------
-def _until(spans: Sequence[tuple[int, int]], limit: int) -> Spans:
-    return [(begin, min(end, limit)) for begin, end in spans if begin < limit]
-
-
-def _minus(spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> Spans:
-    left = list(spans)
-    for low, high in others:
-        pieces = []
-        for begin, end in left:
-            pieces += [one for one in ((begin, min(end, low)), (max(begin, high), end)) if one[0] < one[1]]
-        left = pieces
-    return left
-
-
-def _plus(spans: Sequence[tuple[int, int]], more: Sequence[tuple[int, int]]) -> Spans:
-    joined: list[tuple[int, int]] = []
-    for begin, end in sorted([*spans, *more]):
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(joined[-1][1], end)
-        else:
-            joined.append((begin, end))
-    return joined

@@ -25,8 +25,9 @@ import numpy as np
 
 from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.spans import Span
 from perfreg_assets.warehouse import written_pages
-from perfreg_assets.warehouse.written_pages import PAGE_BYTES, Record, Span
+from perfreg_assets.warehouse.written_pages import PAGE_BYTES, Record
 from perfreg_assets.whole_files import sync_directory
 
 _LOG = logging.getLogger(__name__)

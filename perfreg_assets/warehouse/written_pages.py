@@ -21,6 +21,7 @@ from pathlib import Path
 import duckdb
 
 from perfreg_assets.file_stamps import Stamp, stamp
+from perfreg_assets.spans import Span, merged
 from perfreg_assets.warehouse.kept_instances import NAME
 from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.whole_files import write_whole
@@ -28,9 +29,6 @@ from perfreg_assets.whole_files import write_whole
 PAGE_BYTES = 4096
 """DuckDB's headers have one each, its blocks begin after them."""
 _HEADERS = 3
-
-Span = tuple[int, int]
-"""Of bytes, from the first to the one behind the last; whole pages."""
 
 _MOST_SPANS = 1 << 14  # of a file that was written all over it is quicker to compare all
 _TICK_NS = 20_000_000  # of the clock by which Linux notes times of files: 1 to 10 ms
@@ -52,20 +50,14 @@ class Record:
     def later(self, spans: Iterable[Span]) -> Record:
         """With what was written besides."""
         more = list(spans)
-        since = {known: merged([*written, *more]) for known, written in self.since.items()}
+        since = {known: whole_pages([*written, *more]) for known, written in self.since.items()}
         return replace(self, since={known: written for known, written in since.items() if len(written) <= _MOST_SPANS})
 
 
-def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The same bytes in order, widened to whole pages, without overlaps."""
-    found: list[Span] = []
-    for start, end in sorted(spans):
-        first, last = start // PAGE_BYTES * PAGE_BYTES, -(-end // PAGE_BYTES) * PAGE_BYTES
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
-        else:
-            found.append((first, last))
-    return tuple(found)
+def whole_pages(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The pages that hold these bytes, in order, in as few spans as can be."""
+    widened = ((start // PAGE_BYTES * PAGE_BYTES, -(-end // PAGE_BYTES) * PAGE_BYTES) for start, end in spans)
+    return tuple(merged(widened))
 
 
 def known(path: Path) -> Record | None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from perfreg_assets.warehouse import publishing, written_pages
 from perfreg_assets.warehouse.connection import Warehouse, Writer
-from perfreg_assets.warehouse.written_pages import PAGE_BYTES, Record, merged
+from perfreg_assets.warehouse.written_pages import PAGE_BYTES, Record, whole_pages
 
 
 @pytest.fixture(autouse=True)
@@ -244,10 +244,10 @@ def test_on_a_full_disk_nothing_is_known(large, monkeypatch) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.integers(1, 30_000)), max_size=12))
-def test_merged_spans_are_the_same_pages_in_order_without_overlaps(spans) -> None:
+def test_whole_pages_hold_what_was_written_in_order_without_overlaps(spans) -> None:
     given = [(start, start + length) for start, length in spans]
     pages = {page for start, end in given for page in range(start // PAGE_BYTES, -(-end // PAGE_BYTES))}
-    found = merged(given)
+    found = whole_pages(given)
     assert [page for start, end in found for page in range(start // PAGE_BYTES, end // PAGE_BYTES)] == sorted(pages)
     assert all(left[1] < right[0] for left, right in itertools.pairwise(found))
 
