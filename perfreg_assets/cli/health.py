@@ -121,3 +121,5 @@ def restore(settings: Settings, file: Path, is_replacing: bool) -> None:
     terminal.say(
         f"{settings.warehouse}: {how_many(kept.run_count, 'run')}, {how_many(kept.file_count, 'file')} of values"
     )
+    if kept.replaced is not None:
+        terminal.say(f"What was there is kept: {kept.replaced}; delete it when you are sure")

@@ -7,6 +7,7 @@ Registered traces, pages and Dagster's own records are not in it: pages are made
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import tarfile
@@ -32,11 +33,16 @@ _COPIED_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Backup:
-    """What is in a backup: runs, files of the data folder, and the bytes of the file itself."""
+    """What is in a backup: runs, files of the data folder, and the bytes of the file itself.
+
+    Attributes:
+        replaced: where the database is kept in whose place this one was put.
+    """
 
     run_count: int
     file_count: int
     file_bytes: int
+    replaced: Path | None = None
 
 
 def backup(warehouse: Warehouse, target: Path) -> Backup:
@@ -105,7 +111,7 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
     Files of the data folder come first: killed at any point, the warehouse is the old one or the restored one.
 
     Args:
-        is_replacing: there is a warehouse already; its database is kept as `<name>.replaced`.
+        is_replacing: there is a warehouse already; its database is kept beside it, and with it what it names.
 
     Raises:
         Rejected: BACKUP_UNREADABLE, WAREHOUSE_EXISTS, WAREHOUSE_NEWER, WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL.
@@ -120,12 +126,14 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
                 count = _unpack(archive, database, warehouse)
             run_count, names = _contents(database)
         except (tarfile.TarError, OSError, duckdb.Error) as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"restoring {source}") from error
             raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} ({str(error).splitlines()[0]})") from error
         missing = [name for name in names if not warehouse.data.has(name)]
         if missing or not count:
             raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {missing[0] if missing else _DATABASE}")
-        warehouse.take_over(database)
-    return Backup(run_count, len(names), source.stat().st_size)
+        replaced = warehouse.take_over(database)
+    return Backup(run_count, len(names), source.stat().st_size, replaced)
 
 
 @contextmanager

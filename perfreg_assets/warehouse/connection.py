@@ -7,13 +7,14 @@ transaction is as if it had never begun. Readers open the published copy only.
 The steps of one job write one after the other and read what the one before wrote, through one open file that they hand
 on with the lock (`holding`): they publish at the end of the job,
 and meanwhile only so often that people see a long backfill advance. A marker beside the file says that something
-waits to be published, whatever became of the job.
+waits to be published, whatever became of the job or of a restore.
 
 `Reader` and `Writer` take SQL from code with bound parameters. Identifiers never come from data.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,9 @@ from perfreg_assets.warehouse.holding import HELD, Holding
 from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance, allow_attaching
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.publishing import publish, require_free_space
+from perfreg_assets.warehouse.put_aside import REPLACED, put_aside
 from perfreg_assets.warehouse.written_pages import Opened
+from perfreg_assets.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +54,9 @@ DuckDB's own 256 kB more than half of that is padding."""
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
-
+_LOG = logging.getLogger(__name__)
+_RESTORED = b"restored"
+"""What the marker says of a file that was restored: it may have fewer runs than are published."""
 _STAGED = "staged_rows"
 _OPEN_PAUSE_S = 0.05
 
@@ -194,9 +199,10 @@ class Warehouse:
                 self._publish(held)
             writer.left = self._state()
 
-    def take_over(self, database: Path) -> None:
-        """Puts another database in the place of this one, and publishes it; the one that was there is kept as
-        `<name>.replaced`.
+    def take_over(self, database: Path) -> Path | None:
+        """Puts another database in the place of this one, and publishes it; where the one that was there is kept.
+
+        Killed at any point it is the old one or the new one, and publishing it is left to the next who writes.
 
         Args:
             database: on the same file system; it is moved.
@@ -207,14 +213,24 @@ class Warehouse:
         with self._holding() as held:
             held.close()
             require_free_space(self.path, expected_bytes=database.stat().st_size)
-            log = self.path.with_name(f"{self.path.name}.wal")
-            for own in (log, self.path):  # the log first: it means nothing to another database
-                if own.exists():
-                    os.replace(own, own.with_name(f"{own.name}.replaced"))
+            aside = None if recovering.is_lost(self.path) else self._put_aside(held)
+            write_whole(self._unpublished, _RESTORED, is_durable=True)  # somebody said that it may have fewer runs
             os.replace(database, self.path)
             with self._failures_are_clear():
                 held.connection(self._migrated)
-            self._publish(held, may_be_fewer=True)  # somebody said so
+            self._publish(held)
+        return aside
+
+    def _put_aside(self, held: Holding) -> Path:
+        try:  # or what is only in the log would be missing should this be killed between log and database
+            held.connection(self._open).execute("CHECKPOINT")
+        except (duckdb.Error, Rejected) as error:
+            if isinstance(error, Rejected) and error.reason is Reason.WAREHOUSE_LOCKED:
+                raise
+            _LOG.warning("%s is put aside as it is (%s)", self.path.name, _first_line(error))
+        finally:
+            held.close()
+        return put_aside(self.path, REPLACED)
 
     @property
     def has_unpublished(self) -> bool:
@@ -305,18 +321,21 @@ class Warehouse:
             return True
         return time.time() - self._unpublished.stat().st_mtime >= self._publish_every_s
 
-    def _publish(self, held: Holding, *, may_be_fewer: bool = False) -> None:
+    def _publish(self, held: Holding) -> None:
         """Through the connection that wrote, where it is still open: another one would read the whole log again."""
         with self._failures_are_clear():
             try:
                 connection = held.connection(self._open)
-                if not may_be_fewer:
+                if not self._is_restored():
                     recovering.refuse_fewer(connection, self.path, self.published)
                 connection.execute("CHECKPOINT")
             finally:
                 held.close()  # before it is copied: closing a copied file takes away the lock that DuckDB has on it
         publish(self.path, self.published)
         self._unpublished.unlink(missing_ok=True)
+
+    def _is_restored(self) -> bool:
+        return self.has_unpublished and self._unpublished.read_bytes() == _RESTORED
 
     @contextmanager
     def _attached(self, path: Path) -> Iterator[Reader]:

@@ -5,9 +5,7 @@ For whoever looks after an installation: nothing here writes to a database.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -16,8 +14,8 @@ from perfreg_assets.warehouse import migrations, recovering
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.warehouse.lock import file_lock
+from perfreg_assets.warehouse.put_aside import DAMAGED, put_aside
 from perfreg_assets.warehouse.tidying import named_files
-from perfreg_assets.whole_files import sync_directory
 
 MISSING, EMPTY, UNREADABLE, SOUND = "missing", "empty", "unreadable", "sound"
 _NAME = "examined"
@@ -115,13 +113,7 @@ def bring_back(warehouse: Warehouse, *, timeout_s: float) -> Path | None:
         if not _condition(warehouse.published).is_sound or _condition(warehouse.path).is_sound:
             return None  # became another one meanwhile
         if not recovering.is_lost(warehouse.path):
-            at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-            aside = warehouse.path.with_name(f"{warehouse.path.name}.damaged-{at}")
-            log = warehouse.path.with_name(f"{warehouse.path.name}.wal")
-            if log.exists():
-                os.replace(log, aside.with_name(f"{aside.name}.wal"))
-            os.replace(warehouse.path, aside)
-            sync_directory(aside.parent)
+            aside = put_aside(warehouse.path, DAMAGED)
         recovering.bring_back(warehouse.path, warehouse.published)
     with warehouse.writing():
         pass  # brings the schema on where that is due, and publishes

@@ -1,19 +1,30 @@
 """Keeping the data folder small: joins small files, and deletes what nobody needs any more.
 
-A file is deleted when no row of the written and of the published warehouse names it, and that for `GRACE`: so long a
-reader may work with a published state that was replaced meanwhile. Killed at any point it leaves at most files that no
-row names, which the next time deletes.
+A file is deleted when no row of the written and of the published warehouse names it, nor of those that restoring put
+aside, and that for `GRACE`: so long a reader may work with a published state that was replaced meanwhile. Killed at any
+point it leaves at most files that no row names, which the next time deletes.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
 
 from perfreg_assets.warehouse import joining, value_files
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
+from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.warehouse.put_aside import replaced
 from perfreg_assets.warehouse.value_files import KINDS, Place
 
+_LOG = logging.getLogger(__name__)
+_TABLES = """
+SELECT 'core.' || table_name FROM duckdb_columns()
+WHERE schema_name = 'core' AND column_name = 'values_file' AND database_name = current_database()
+"""
 GRACE = timedelta(days=1)
 """How long a file stays that no row names any more."""
 
@@ -53,8 +64,11 @@ def tidy(warehouse: Warehouse, *, grace: timedelta = GRACE) -> Tidied:
 
 
 def _named(reader: Reader) -> set[str]:
-    """The files that rows name."""
-    tables = " UNION ".join(f"SELECT values_file FROM {kind.table}" for kind in KINDS)
+    """The files that rows name; of an earlier schema by the tables that it has."""
+    there = {table for (table,) in reader.rows(_TABLES)}
+    tables = " UNION ".join(f"SELECT values_file FROM {kind.table}" for kind in KINDS if kind.table in there)
+    if not tables:
+        return set()
     return {file for (file,) in reader.rows(tables) if file is not None}
 
 
@@ -71,7 +85,7 @@ def named_files(reader: Reader) -> dict[str, int]:
 
 def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datetime) -> tuple[int, list[str]]:
     """Deletes files; (how many, what is named and not there)."""
-    in_use = named | _published(warehouse)
+    in_use = named.union(_published(warehouse), *(_kept(database) for database in replaced(warehouse.path)))
     rows = writer.rows("SELECT values_file, kind, app, month, dropped_at FROM core.value_files")
     listed = {value_files.name_of(kind, Place(app, month), file): (file, at) for file, kind, app, month, at in rows}
     there = {found.name: found.changed_at for found in writer.data.listing()}
@@ -99,5 +113,16 @@ def _published(warehouse: Warehouse) -> set[str]:
     if not warehouse.published.exists():
         return set()
     with warehouse.reading() as reader:
-        known = reader.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'value_files'")
-        return _named(reader) if known else set()
+        return _named(reader)
+
+
+def _kept(database: Path) -> set[str]:
+    """What a database names that restoring put aside: it is of no use without."""
+    try:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH {literal(str(database))} AS kept (READ_ONLY)")
+            connection.execute("USE kept")
+            return _named(Reader(connection))
+    except duckdb.Error as error:
+        _LOG.warning("%s cannot be read (%s): what only it names is deleted", database, str(error).splitlines()[0])
+        return set()

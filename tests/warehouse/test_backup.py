@@ -20,6 +20,8 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.backup import backup, restore
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.examining import missing_values
+from perfreg_assets.warehouse.put_aside import replaced
+from perfreg_assets.warehouse.tidying import tidy
 
 KILLED = """
 import os, signal, sys
@@ -32,8 +34,12 @@ def die(*arguments, **named):
 point = sys.argv[3]
 if point == "first_file":
     data_folder._write = die
-if point == "moved_aside":
-    connection.Warehouse._open = die
+if point == "put_aside":
+    connection.write_whole = die
+if point == "marked":
+    os.replace = die
+if point == "in_place":
+    connection.Warehouse._migrated = die
 if point == "before_publishing":
     connection.publish = die
 backup.restore(connection.Warehouse(Path(sys.argv[1]), lock_timeout_s=20), Path(sys.argv[2]), is_replacing=True)
@@ -148,9 +154,8 @@ def test_a_warehouse_that_is_there_stays_unless_told_otherwise(kept, warehouse, 
         restore(warehouse, kept)
     assert caught.value.reason is Reason.WAREHOUSE_EXISTS
     before = marts(warehouse)
-    restore(warehouse, kept, is_replacing=True)
+    aside = restore(warehouse, kept, is_replacing=True).replaced
     assert marts(warehouse)["runs"] == marts(sample)["runs"]
-    aside = warehouse.path.with_name("perfreg.duckdb.replaced")
     with duckdb.connect(str(aside), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM core.runs").fetchall() == [(len(before["runs"]),)]
 
@@ -199,15 +204,105 @@ def test_backups_beside_a_writer_are_each_one_state(sample_copy, tmp_path):
         assert left == right
 
 
-@pytest.mark.parametrize("point", ["first_file", "moved_aside", "before_publishing"])
-def test_a_restore_that_is_killed_leaves_the_old_or_the_new_one(kept, warehouse, sample, point):
-    arguments = [sys.executable, "-c", KILLED, str(warehouse.path), str(kept), point]
+def run_ids(warehouse: Warehouse, path: Path | None = None) -> list[str]:
+    """Of the warehouse as published, or of one of its files."""
+    with duckdb.connect(str(path or warehouse.published), read_only=True) as connection:
+        return [run_id for (run_id,) in connection.execute("SELECT run_id FROM core.runs ORDER BY ALL").fetchall()]
+
+
+def add_run(warehouse: Warehouse, name: str) -> None:
+    with warehouse.writing() as writer:
+        number = writer.value("SELECT max(run_no) + 1 FROM core.runs")
+        writer.execute(
+            "INSERT INTO core.runs SELECT * REPLACE (? AS run_id, ? AS run_no) FROM core.runs LIMIT 1", [name, number]
+        )
+
+
+@pytest.mark.parametrize("point", ["first_file", "put_aside", "marked", "in_place", "before_publishing"])
+def test_a_restore_that_is_killed_leaves_the_old_or_the_new_one(sample_copy, tmp_path, point):
+    """The new one has fewer runs, which is refused of any other file."""
+    backup(sample_copy, tmp_path / "earlier.tar")
+    restored = run_ids(sample_copy)
+    add_run(sample_copy, "one-more")
+    old = run_ids(sample_copy)
+    if point == "first_file":  # else there is none to be written
+        next(one for one in Path(sample_copy.data.root).rglob("values.parquet") if "file=~" not in str(one)).unlink()
+    arguments = [sys.executable, "-c", KILLED, str(sample_copy.path), str(tmp_path / "earlier.tar"), point]
     assert subprocess.run(arguments, check=False).returncode == -signal.SIGKILL
-    with warehouse.writing():
+    assert run_ids(sample_copy) == old, "readers see what was published"
+    with sample_copy.writing():
         pass
-    assert len(marts(warehouse)["runs"]) in (0, len(marts(sample)["runs"]))
-    restore(warehouse, kept, is_replacing=True)
-    assert marts(warehouse)["runs"] == marts(sample)["runs"]
+    is_over = point in ("in_place", "before_publishing")
+    assert run_ids(sample_copy) == (restored if is_over else old)
+    restore(sample_copy, tmp_path / "earlier.tar", is_replacing=True)
+    assert run_ids(sample_copy) == restored
+    assert old in [run_ids(sample_copy, one) for one in replaced(sample_copy.path)]
+    assert not sample_copy.has_unpublished
+    add_run(sample_copy, "another")  # what may have fewer runs is the one that was restored
+    with pytest.raises(Rejected) as caught, sample_copy.writing() as writer:
+        writer.execute("DELETE FROM core.runs WHERE run_id = 'another'")
+    assert caught.value.reason is Reason.WAREHOUSE_FEWER_RUNS
+
+
+def test_each_warehouse_that_was_replaced_is_kept(sample_copy, tmp_path):
+    backup(sample_copy, tmp_path / "earlier.tar")
+    add_run(sample_copy, "one-more")
+    old = run_ids(sample_copy)
+    asides = [restore(sample_copy, tmp_path / "earlier.tar", is_replacing=True).replaced for _ in range(3)]
+    assert len(set(asides)) == 3
+    assert [run_ids(sample_copy, one) for one in asides] == [old, run_ids(sample_copy), run_ids(sample_copy)]
+    assert sorted(asides) == replaced(sample_copy.path)
+
+
+def test_what_is_committed_and_in_the_log_only_is_kept_with_it(sample_copy, tmp_path):
+    backup(sample_copy, tmp_path / "earlier.tar")
+    script = """
+import os, sys, duckdb
+connection = duckdb.connect(sys.argv[1], config={"storage_compatibility_version": "v1.5.0"})
+connection.execute("SET checkpoint_threshold = '1TB'")
+connection.execute("INSERT INTO core.settings (changed_at, name, value) VALUES (now(), 'note', 'in the log')")
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", script, str(sample_copy.path)], check=True)
+    assert sample_copy.path.with_name("perfreg.duckdb.wal").stat().st_size
+    aside = restore(sample_copy, tmp_path / "earlier.tar", is_replacing=True).replaced
+    with duckdb.connect(str(aside), read_only=True) as connection:
+        assert connection.execute("SELECT value FROM core.settings WHERE name = 'note'").fetchall() == [("in the log",)]
+
+
+def test_a_damaged_warehouse_is_put_aside_as_it_is(sample_copy, tmp_path):
+    backup(sample_copy, tmp_path / "earlier.tar")
+    whole = run_ids(sample_copy)
+    sample_copy.path.write_bytes(b"damaged" * 9999)
+    aside = restore(sample_copy, tmp_path / "earlier.tar", is_replacing=True).replaced
+    assert aside.read_bytes() == b"damaged" * 9999
+    assert run_ids(sample_copy) == whole
+
+
+def test_tidying_leaves_what_a_replaced_warehouse_names(sample_copy, tmp_path):
+    empty = Warehouse(tmp_path / "empty" / "perfreg.duckdb", lock_timeout_s=5)
+    with empty.writing():
+        pass
+    backup(empty, tmp_path / "empty.tar")
+    restore(sample_copy, tmp_path / "empty.tar", is_replacing=True)
+    files = set(Path(sample_copy.data.root).rglob("*.parquet"))
+    for path in files:
+        os.utime(path, (1, 1))
+    assert tidy(sample_copy).deleted == 0
+    assert files <= set(Path(sample_copy.data.root).rglob("*.parquet"))
+    [aside] = replaced(sample_copy.path)
+    aside.write_bytes(b"damaged")  # of no use any more, nor is what it names
+    assert tidy(sample_copy).deleted > 0
+
+
+def test_a_full_disk_is_no_fault_of_the_backup(kept, new_warehouse, monkeypatch):
+    def full(*arguments, **named):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("perfreg_assets.warehouse.data_folder._write", full)
+    with pytest.raises(Rejected) as caught:
+        restore(new_warehouse, kept)
+    assert caught.value.reason is Reason.WAREHOUSE_DISK_FULL
 
 
 def packed(path: Path, *entries: tuple[tarfile.TarInfo, bytes]) -> Path:
