@@ -98,6 +98,31 @@ def test_the_table_is_for_people_and_has_the_way_to_perfetto(run):
     assert "/traces/made-008&visStart=" in result.stdout
 
 
+def window_rows(number: int, ranks: int) -> list[dict[str, object]]:
+    start_s = 0.25 * number
+    where = {"series": "cpu_app", "start_s": start_s, "end_s": start_s + 0.25}
+    return [{**where, "rank": rank, "name": f"{number}/{rank}"} for rank in range(1, ranks + 1)]
+
+
+@pytest.mark.parametrize(
+    ("windows", "limit", "each"), [(1, None, 10), (2, None, 5), (12, None, 3), (12, 1, 1), (2, 0, 20)]
+)
+def test_each_window_shows_its_first_ranks_however_many_windows_there_are(windows, limit, each):
+    by_window = [window_rows(number, 20) for number in range(windows)]
+    by_source = [own[half * 10 :][:10] for half in (1, 0) for own in by_window]  # as read from traces and from the run
+    rows = [row for own in by_source for row in own]
+    shown = run_causes._of_each_window(rows, limit)
+    assert sorted((row["start_s"], row["rank"]) for row in shown) == [
+        (0.25 * number, rank) for number in range(windows) for rank in range(1, each + 1)
+    ]
+    assert [rows.index(row) for row in shown] == sorted(rows.index(row) for row in shown)
+
+
+def test_windows_shorter_than_a_second_are_named_exactly():
+    assert run_causes._where("cpu_app", 3.0, 3.25) == "cpu_app, 3–3.25 s"
+    assert run_causes._where("cpu_app", 12.0, 20.0) == "cpu_app, 12–20 s"
+
+
 def test_csv_and_folded_stacks(run):
     (first, *_) = csv.DictReader(io.StringIO(run("causes", "made-008", "--format", "csv").stdout))
     assert first["thread"] == "a;b"

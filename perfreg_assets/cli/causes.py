@@ -58,7 +58,11 @@ _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls",
     "--format", "form", type=click.Choice(["table", "json", "csv", "folded"]), default="table", show_default=True
 )
 @click.option("--show", "what", type=click.Choice(list(_COLUMNS)), default="causes", show_default=True)
-@click.option("--limit", type=click.IntRange(0), help="Rows shown; 0: all. Default: 10 in a table, else all.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    help="Rows shown, of a run those of each window; 0: all. Default: 10 in a table, of many windows 3 each; else all.",
+)
 @click.option(
     "--minimum-ms", type=click.FloatRange(0), default=0.0, help="Only methods with mean and maximum above it."
 )

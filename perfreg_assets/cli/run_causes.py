@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from perfreg_assets.warehouse.connection import Reader
 
 SHOWN_ROWS = 10
+SHOWN_OF_A_WINDOW = 3
+_WindowKey = tuple[str, float, float]
+"""(series, start_s, end_s)."""
 _COLUMNS = ("rank", "kind", "what", "growth", "before", "after", "share", "z")
 _CSV = (
     *("rank", "kind", "process", "thread", "name", "path", "growth", "growth_share", "before", "after", "z", "scope"),
@@ -71,12 +74,15 @@ def show_run(
         told = _stored_stacks(asked, stacks) if details is None else _told_stacks(details.windows[len(asked) :])
         sys.stdout.writelines(f"{line}\n" for line in _lines(told or _thread_stacks(over_all)))
     elif form == "table":
-        _tables(rows, SHOWN_ROWS if limit is None else limit)
+        shown = _of_each_window(rows, limit)
+        _tables(shown)
+        if len(shown) < len(rows):
+            terminal.note(f"{len(shown)} of {len(rows)} rows; --limit 0 shows all")
     else:
-        terminal.show(rows[:limit] if limit else rows, _CSV, form)
+        terminal.show(_of_each_window(rows, limit or 0), _CSV, form)
     told_of = {(row["series"], row["start_s"]) for row in rows if row["scope"] == "app"}
     for one in found:
-        where = f"{one.window.series}, {one.window.start_s:.0f}–{one.window.end_s:.0f} s"
+        where = _where(one.window.series, one.window.start_s, one.window.end_s)
         if one.state != "ranked":
             terminal.note(f"{where}: {one.state}: {one.state_reason}")
         elif (one.window.series, one.window.start_s) not in told_of:
@@ -359,8 +365,8 @@ def _stored_stacks(windows: Sequence[Window], stacks: Mapping[int, Sequence[Mapp
         left_out |= {place: windows[place] for place in having if not _is_covered(windows[place], taken)}
     for _, window in sorted(left_out.items()):
         terminal.note(
-            f"{window.series}, {window.start_s:.0f}–{window.end_s:.0f} s: not in the stacks, as longer windows overlap "
-            "it; --details adds the seconds that are its own"
+            f"{_where(window.series, window.start_s, window.end_s)}: not in the stacks, as longer windows overlap it; "
+            "--details adds the seconds that are its own"
         )
     return told
 
@@ -393,20 +399,39 @@ def _version_row(rank: int, one: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tables(rows: Sequence[dict[str, Any]], limit: int) -> None:
-    """A table per window; of several windows the first ranks."""
-    shown = sorted(range(len(rows)), key=lambda place: (rows[place]["rank"], place))[: limit or None]
-    windows: dict[tuple[str, float, float], list[dict[str, Any]]] = {}
-    for place in sorted(shown):
-        row = rows[place]
-        windows.setdefault((row["series"], row["start_s"], row["end_s"]), []).append(row)
+def _of_each_window(rows: Sequence[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
+    """The first ranks of each window, as they stand.
+
+    Args:
+        limit: how many of each; 0: all; None: as many as make `SHOWN_ROWS` together, and at least `SHOWN_OF_A_WINDOW`.
+    """
+    places: dict[_WindowKey, list[int]] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(_window_of(row), []).append(place)
+    if limit is None:
+        limit = max(SHOWN_OF_A_WINDOW, SHOWN_ROWS // max(1, len(places)))
+    first = (sorted(own, key=lambda place: (rows[place]["rank"], place))[: limit or None] for own in places.values())
+    return [rows[place] for place in sorted(place for own in first for place in own)]
+
+
+def _tables(rows: Sequence[dict[str, Any]]) -> None:
+    """A table per window."""
+    windows: dict[_WindowKey, list[dict[str, Any]]] = {}
+    for row in rows:
+        windows.setdefault(_window_of(row), []).append(row)
     for (series, start_s, end_s), own in windows.items():
-        terminal.table([_told(row) for row in own], _COLUMNS, title=f"{series}, {start_s:.0f}–{end_s:.0f} s")
+        terminal.table([_told(row) for row in own], _COLUMNS, title=_where(series, start_s, end_s))
         if own[0]["perfetto"]:
             terminal.say(f"Perfetto: {own[0]['perfetto']}")
         terminal.say()
-    if len(shown) < len(rows):
-        terminal.note(f"{len(shown)} of {len(rows)} rows; --limit 0 shows all")
+
+
+def _window_of(row: dict[str, Any]) -> _WindowKey:
+    return row["series"], row["start_s"], row["end_s"]
+
+
+def _where(series: str, start_s: float, end_s: float) -> str:
+    return f"{series}, {start_s:g}–{end_s:g} s"
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:

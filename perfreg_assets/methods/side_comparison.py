@@ -5,7 +5,7 @@
   anew from blocks of the course (stationary bootstrap, Politis and Romano 1994), and that is named. Of memory not even
   that: its course is no noise around a level.
 * A leak hardly moves the mean of a session. Of memory the growth within each run counts as well: the median of the
-  slopes between its samples (Theil 1950, Sen 1968), compared over the runs like the means.
+  slopes between its medians of 10 s (`theil_sen_slope`), compared over the runs like the means.
 * A verdict needs three runs on each side. It is Holm's (1979) over the means of the judged series and the growth of
   those of memory, so that at the level .05 at most one comparison in twenty of sides that do not differ says that they
   do.
