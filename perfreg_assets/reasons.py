@@ -243,6 +243,10 @@ class Reason(StrEnum):
 
     # ---- warehouse -------------------------------------------------------------------------------
     WAREHOUSE_LOCKED = "warehouse_locked", "Another process is writing; wait for it, or raise lock_timeout_s."
+    UI_RUNNING = (
+        "ui_running",
+        "One perfreg ui is enough for a home; open that one, or give this one a PERFREG_HOME of its own.",
+    )
     WAREHOUSE_MISSING = (
         "warehouse_missing",
         "There is no published warehouse yet; run `perfreg ingest` or `perfreg demo` first.",

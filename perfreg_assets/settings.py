@@ -476,6 +476,11 @@ class Settings:
         """There while `perfreg ui` stops: sensors that wait in a tick end it."""
         return self.dagster_home / "stopping"
 
+    @property
+    def ui_lock_file(self) -> Path:
+        """Held by `perfreg ui`: two daemons on one home would both take what is in the inbox."""
+        return self.dagster_home / "ui.lock"
+
     @classmethod
     def kept_names(cls) -> tuple[str, ...]:
         """Parameters that results depend on, and that `perfreg settings set` puts into the warehouse."""

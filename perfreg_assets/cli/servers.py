@@ -32,6 +32,8 @@ _CODE_WORKERS = 16
 _START_S = 180.0
 _STOP_S = 10.0
 _LOOK_S = 0.1
+_OTHER_ENDS_S = 3.0
+"""So long a `perfreg ui` that was just told to stop is waited for."""
 _TICKS_END_S = 0.3
 """Within this time sensors that wait in a tick see that it is over, and end it in order."""
 
@@ -43,9 +45,25 @@ def ui(settings: Settings, port: int) -> None:
 
     Open the address that it prints: a browser that came in another way reads only."""
     from perfreg_assets.automation.home import prepare_home
-    from perfreg_assets.reports import entrance
+    from perfreg_assets.reasons import Reason
+    from perfreg_assets.warehouse.lock import file_lock
 
     home = prepare_home(settings)
+    only = file_lock(
+        settings.ui_lock_file, timeout_s=_OTHER_ENDS_S, what=str(home), reason=Reason.UI_RUNNING, done="served"
+    )
+    with only:
+        stopping = _serve_until_stopped(settings, home, port)
+    if stopping == signal.SIGINT:
+        terminal.fail("interrupted; what runs had stored is kept")
+        sys.exit(128 + signal.SIGINT)
+    sys.exit(0 if stopping else 1)  # whoever supervises a server ends it by SIGTERM: that is no failure of it
+
+
+def _serve_until_stopped(settings: Settings, home: Path, port: int) -> int | None:
+    """The number of the signal that ended it; None where one of its processes did."""
+    from perfreg_assets.reports import entrance
+
     environment = {**_environment(settings), "DAGSTER_HOME": str(home)}
     terminal.note(f"starting; it will be at http://127.0.0.1:{port}")
     secret = entrance.new_secret()
@@ -74,10 +92,7 @@ def ui(settings: Settings, port: int) -> None:
         time.sleep(_TICKS_END_S)
         services.end()
     settings.stopping_file.unlink(missing_ok=True)
-    if stopping == signal.SIGINT:
-        terminal.fail("interrupted; what runs had stored is kept")
-        sys.exit(128 + signal.SIGINT)
-    sys.exit(0 if stopping else 1)  # whoever supervises a server ends it by SIGTERM: that is no failure of it
+    return stopping
 
 
 def _listens(port: int) -> bool:

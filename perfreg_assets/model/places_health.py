@@ -125,7 +125,7 @@ def _is_leftover(entry: os.DirEntry[str]) -> bool:
 
 def _locks(settings: Settings) -> Finding:
     beside = settings.warehouse.absolute()
-    locks = [beside.with_name(f"{beside.name}.lock"), settings.dagster_home / ".creating.lock"]
+    locks = [beside.with_name(f"{beside.name}.lock"), settings.dagster_home / ".creating.lock", settings.ui_lock_file]
     dead = {path: holder for path in locks if (holder := dead_holder(path)) is not None}
     if not dead:
         return Finding("locks", OK, "none of a process that is gone")

@@ -11,19 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from perfreg_assets.model import freshness
+from perfreg_assets.model.handover import archive_name
+from perfreg_assets.objects import Objects
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import retention as table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.warehouse.runs import RunRow
 
 ALL, ANOMALOUS = "all", "anomalous"
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """A trace that was deleted; `bytes_before` None: it was not there any more."""
+    """A trace that was deleted, here and in the exchange; `bytes_before` None: it was not there any more."""
 
     run_id: str
     bytes_before: int | None
@@ -50,6 +53,7 @@ def drop_due(
 
     Raises:
         OSError: one cannot be deleted; those before it are noted.
+        Rejected: EXCHANGE_UNAVAILABLE; as above.
     """
     with warehouse.reading() as reader:
         rows = run_table.find(reader, due_runs(reader, settings), with_path=False)
@@ -57,13 +61,23 @@ def drop_due(
     try:
         for run_id, row in rows.items():
             progress(run_id)
-            assert row.trace_file is not None
-            path = settings.runs_dir / run_id / row.trace_file
-            size = path.lstat().st_size if path.exists() else None
-            path.unlink(missing_ok=True)
-            dropped.append(Dropped(run_id, size))
+            dropped.append(Dropped(run_id, _drop(row, settings)))
     finally:
         if dropped:
             with warehouse.writing() as writer:
                 trace_table.note_gone(writer, [one.run_id for one in dropped], is_gone=True)
     return dropped
+
+
+def _drop(row: RunRow, settings: Settings) -> int | None:
+    """Deletes the trace of a registered run wherever it is kept; the bytes that were there."""
+    assert row.trace_file is not None
+    path = settings.runs_dir / row.run_id / row.trace_file
+    sizes = [path.lstat().st_size if path.exists() else None]
+    if settings.exchange:
+        objects, name = Objects(settings.exchange), f"{archive_name(row)}/{row.trace_file}"
+        sizes.append(objects.size(name))
+        objects.delete([name])
+    path.unlink(missing_ok=True)
+    found = [size for size in sizes if size is not None]
+    return sum(found) if found else None

@@ -23,11 +23,16 @@ POLL_S = 0.02
 
 
 @contextmanager
-def file_lock(path: Path, *, timeout_s: float, what: str) -> Iterator[None]:
+def file_lock(
+    path: Path, *, timeout_s: float, what: str, reason: Reason = Reason.WAREHOUSE_LOCKED, done: str = "written"
+) -> Iterator[None]:
     """Holds an exclusive lock on `path` (created if missing).
 
+    Args:
+        what, done: for the message of those who waited in vain: what is being written, or else, by the holder.
+
     Raises:
-        Rejected: WAREHOUSE_LOCKED after `timeout_s` seconds; the text names the holder. FOLDER_UNWRITABLE.
+        Rejected: `reason` after `timeout_s` seconds; the text names the holder. FOLDER_UNWRITABLE.
     """
     from filelock import FileLock, Timeout  # noqa: PLC0415  (30 ms that readers do not pay)
 
@@ -44,8 +49,8 @@ def file_lock(path: Path, *, timeout_s: float, what: str) -> Iterator[None]:
         with refused_where_unwritable(path.parent):
             lock.acquire()
     except Timeout:
-        detail = f"{what} is being written by {_holder(path)}; waited {timeout_s:g} s"
-        raise Rejected(Reason.WAREHOUSE_LOCKED, detail) from None
+        detail = f"{what} is being {done} by {_holder(path)}; waited {timeout_s:g} s"
+        raise Rejected(reason, detail) from None
     try:
         yield
     finally:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from perfreg_assets.model import freshness, retention
+from perfreg_assets.model.handover import archive_name
 from perfreg_assets.model.retention import drop_due, due_runs
+from perfreg_assets.objects import Objects
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import SettingError, Settings
 from perfreg_assets.warehouse import retention as table
-from perfreg_assets.warehouse import reviews
+from perfreg_assets.warehouse import reviews, runs
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
@@ -121,3 +124,38 @@ def test_what_a_killed_one_deleted_is_noted_by_the_next(settings):
     dropped = {one.run_id: one.bytes_before for one in drop_due(Warehouse.of(settings), anomalous)}
     assert dropped[found[0]] is None
     assert not [row for row in rows(settings, RUNS) if row["run_id"] == found[0] and row["has_trace"]]
+
+
+@pytest.mark.parametrize("is_here_too", [False, True])
+def test_a_trace_that_lies_in_the_exchange_is_deleted_there_and_nothing_beside_it(settings, tmp_path, is_here_too):
+    settings = settings.with_values(exchange=str(tmp_path / "exchange"), keep_traces="anomalous")
+    objects, warehouse = Objects(settings.exchange), Warehouse.of(settings)
+    with warehouse.reading() as reader:
+        traces = {row.run_id: row for row in runs.load(reader, runs.RUNS, "trace_file IS NOT NULL")}
+    for row in traces.values():
+        for name in (row.trace_file, "run.json"):
+            objects.write(f"{archive_name(row)}/{name}", b"trace" if name == row.trace_file else b"{}")
+    if not is_here_too:
+        shutil.rmtree(settings.runs_dir)
+    dropped = drop_due(warehouse, settings)
+    assert dropped
+    assert {one.bytes_before for one in dropped} == {10 if is_here_too else 5}
+    gone = {one.run_id for one in dropped}
+    for run_id, row in traces.items():
+        there = {one.name.rsplit("/", 1)[1] for one in objects.listing(archive_name(row))}
+        assert there == ({"run.json"} if run_id in gone else {"run.json", row.trace_file})
+    assert drop_due(warehouse, settings) == []
+
+
+def test_an_exchange_that_does_not_answer_deletes_nothing(settings, tmp_path, monkeypatch):
+    settings = settings.with_values(exchange=str(tmp_path / "exchange"), keep_traces="anomalous")
+
+    def unavailable(*_):
+        raise Rejected(Reason.EXCHANGE_UNAVAILABLE, "nobody answers")
+
+    monkeypatch.setattr(Objects, "delete", unavailable)
+    before = rows(settings, RUNS)
+    with pytest.raises(Rejected):
+        drop_due(Warehouse.of(settings), settings)
+    assert rows(settings, RUNS) == before
+    assert all(list((settings.runs_dir / row["run_id"]).glob("*trace*")) for row in before if row["has_trace"])
