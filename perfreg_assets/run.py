@@ -14,9 +14,11 @@ RUN_LEVEL = "*"
 """The name in the column `series` under which the verdict on the whole run stands."""
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""What a run id may be: it is a folder name, a page's name and a part of an address."""
+REFUSED = "quarantined-"
+"""What the id of a folder begins with that was refused and has no id of its own: such rows go once it is a run."""
 POWER_PROFILE = "power_profile.xml"
 """What the device's power profile is called in a run folder."""
-"""What a run id may be: it is a folder name, a page's name and a part of an address."""
 
 
 @dataclass(frozen=True)

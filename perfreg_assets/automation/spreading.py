@@ -200,6 +200,7 @@ def _result(
         files=handover.files_read(listing),
         folder_name=examined.folder_name,
         fingerprint=examined.fingerprint,
+        refused_as=examined.refused_as,
         claims=examined.claims,
         reason_code=rejected.reason.code if rejected else None,
         detail=rejected.detail if rejected else None,
@@ -359,6 +360,7 @@ def _examined(result: Result) -> Examined:
         rejected=rejected,
         attachments=result.attachments,
         notes=result.notes,
+        refused_as=result.refused_as,
     )
 
 

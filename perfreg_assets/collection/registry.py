@@ -30,7 +30,7 @@ from perfreg_assets.collection.run_folder import (
 )
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import open_regular, read_regular, resolved
-from perfreg_assets.run import RUN_ID, explored_state_count, path_hash
+from perfreg_assets.run import REFUSED, RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
 from perfreg_assets.storable_text import storable
 from perfreg_assets.traces.gate import FileFacts
@@ -52,6 +52,7 @@ class Examined:
 
     Attributes:
         fingerprint: of a run its content hash.
+        refused_as: of a run what the folder's fingerprint was while its trace was not there yet.
         folder, trace: where it lies and what its trace's bytes are, where it was examined on this machine.
     """
 
@@ -62,6 +63,7 @@ class Examined:
     rejected: Rejected | None = None
     attachments: tuple[AttachmentRow, ...] = ()
     notes: tuple[str, ...] = ()
+    refused_as: str | None = None
     folder: Path | None = None
     trace: FileFacts | None = None
 
@@ -133,15 +135,18 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
     correctable = trace_table.incomplete(writer, known) | run_table.excluded(writer, known)
     rows: dict[str, run_table.RunRow] = {}
     registrations: list[Registration] = []
+    mended: set[str] = set()
     for one in examined:
         try:
             registration, row = _admit(one, archive, known, kept, holders, correctable)
+            mended |= _refused_ids(one) & before.keys()
         except Rejected as rejected:
             registration, row = _quarantine(one, rejected, known, key_of)
         registrations.append(registration)
         if row is not None:
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
+    run_table.forget_refused(writer, mended - {one.run_id for one in registrations if one.rejected})
     trace_table.forget(writer, [one for one, row in rows.items() if one in before and _is_read_again(row, before[one])])
     trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
@@ -166,6 +171,7 @@ def examine(folder: Path, settings: Settings, key_of: KeyOf) -> Examined:
         run=_row(run, name, key_of),
         attachments=found.attachments,
         notes=found.notes,
+        refused_as=_fingerprint(folder, settings, without=run.trace_file),
         folder=folder,
         trace=run.trace,
     )
@@ -214,13 +220,19 @@ class RunsFolder:
         return _store(one.folder, one.run.trace_file, one.attachments, self._folder / one.run.run_id)
 
 
-def _quarantine_id(one: Examined) -> str:
-    return f"quarantined-{one.fingerprint[:16]}"
+def _quarantine_id(fingerprint: str) -> str:
+    return f"{REFUSED}{fingerprint[:16]}"
+
+
+def _refused_ids(one: Examined) -> set[str]:
+    """What the folder is in quarantine by, or was before it became a run: with the very same content, which was another
+    run's id or trace, or without its trace."""
+    return {_quarantine_id(fingerprint) for fingerprint in (one.fingerprint, one.refused_as) if fingerprint}
 
 
 def _possible_ids(one: Examined) -> set[str]:
     named = one.run.run_id if one.run else one.claims.get("run_id")
-    return {_quarantine_id(one)} | ({named} if named else set())
+    return _refused_ids(one) | ({named} if named else set())
 
 
 def _admit(
@@ -350,7 +362,7 @@ def _quarantine(
     # A good run keeps its id and its verdicts, whatever is wrong with another folder of the same name; a refused one
     # its reason.
     if run_id is None or (holder and not (holder.is_quarantined and _is_of_same_folder(one, holder))):
-        run_id = _quarantine_id(one)
+        run_id = _quarantine_id(one.fingerprint)
     app, version_name = one.claims.get("app"), one.claims.get("version_name")
     row = run_table.RunRow(
         run_id=run_id,
@@ -406,11 +418,17 @@ def _id_of_trace(folder: Path, name: Any) -> str | None:
         return None
 
 
-def _fingerprint(folder: Path, settings: Settings) -> str:
-    """Content hash of a folder that is not a run: its run.json and its files' names and sizes, as far as readable."""
+def _fingerprint(folder: Path, settings: Settings, *, without: str | None = None) -> str:
+    """Content hash of a folder that is not a run: its run.json and its files' names and sizes, as far as readable.
+
+    Args:
+        without: a file that is passed over, as if it were not there.
+    """
     digest = hashlib.sha256()
     try:
         for path in sorted(folder.iterdir()):
+            if path.name == without:
+                continue
             digest.update(os.fsencode(path.name) + b"\0" + str(path.lstat().st_size).encode() + b"\0")
         digest.update(hashlib.sha256(read_regular(folder / RUN_JSON, settings.run_json_max_bytes)).digest())
     except OSError as error:

@@ -16,11 +16,12 @@ import duckdb
 
 from perfreg_assets.how_many import how_many
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.run import REFUSED
 from perfreg_assets.warehouse.literals import literal
 from perfreg_assets.whole_files import whole_file
 
 _LOG = logging.getLogger(__name__)
-_COUNT = "SELECT count(*) FROM {name}core.runs"
+_COUNT = f"SELECT count(*) FROM {{name}}core.runs WHERE NOT (is_quarantined AND starts_with(run_id, '{REFUSED}'))"
 _PUBLISHED = "published_copy"
 
 
@@ -75,7 +76,8 @@ def _count_published(connection: duckdb.DuckDBPyConnection, published: Path) -> 
 
 
 def refuse_fewer(connection: duckdb.DuckDBPyConnection, path: Path, published: Path) -> None:
-    """Before publishing: runs are never deleted, so a file with fewer than are published is another file.
+    """Before publishing: runs are never deleted, so a file with fewer than are published is another file. Folders that
+    were refused do not count: those that were mended go (`runs.forget_refused`).
 
     Args:
         connection: to the warehouse file, with access to files.

@@ -361,3 +361,12 @@ def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> No
     )
     of_run = run_conditions.of(writer, [run_id])
     writer.execute(f"UPDATE core.distances SET is_latest = false WHERE is_latest AND {of_run}")
+
+
+def forget_refused(writer: Writer, run_ids: Iterable[str]) -> None:
+    """Deletes rows of folders that were refused and are runs of their own now; what somebody reviewed stays."""
+    writer.execute(
+        "DELETE FROM core.runs WHERE is_quarantined AND run_id IN (SELECT unnest(?::VARCHAR[])) "
+        "AND run_id NOT IN (SELECT run_id FROM core.reviews)",
+        [sorted(run_ids)],
+    )

@@ -16,6 +16,8 @@ from perfreg_assets.collection.inbox import look
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import reviews
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 TRACE = "trace.perfetto-trace"
@@ -166,6 +168,36 @@ def test_a_mended_folder_takes_the_place_of_the_refused_one(tmp_path, settings, 
     assert (taken.rejected, taken.run_id) == (None, refused.run_id)
     with Warehouse.of(settings).reading() as reader:
         assert reader.rows("SELECT run_id, is_quarantined, reason_code FROM core.runs") == [(taken.run_id, False, None)]
+
+
+def test_a_folder_refused_for_its_missing_trace_leaves_no_row_once_it_came(tmp_path, settings):
+    folder = good(tmp_path / "x", "own")
+    (folder / "run.json").write_text(json.dumps(DOCUMENT))
+    (folder / TRACE).rename(tmp_path / "late")
+    (good(tmp_path / "other", "other") / "run.json").unlink()
+    refused, _ = registry.register([folder, tmp_path / "other"], settings, Warehouse.of(settings), to_key)
+    assert refused.rejected.reason is Reason.TRACE_FILE_MISSING
+    assert refused_rows(settings).keys() == {"x", "other"}
+    (tmp_path / "late").rename(folder / TRACE)
+    (taken,) = registry.register([folder], settings, Warehouse.of(settings), to_key)
+    assert taken.rejected is None
+    assert refused_rows(settings).keys() == {"other"}
+
+
+@pytest.mark.parametrize("is_reviewed", [False, True])
+def test_a_correction_that_was_refused_leaves_no_row_once_it_is_let_in(tmp_path, settings, is_reviewed):
+    first, second = good(tmp_path / "first", "own"), good(tmp_path / "second", "own")
+    (second / "run.json").write_text(json.dumps({**DOCUMENT, "run_id": "own", "version_name": "7"}))
+    _, refused = registry.register([first, second], settings, Warehouse.of(settings), to_key)
+    assert refused.rejected.reason is Reason.RUN_ID_CONFLICT
+    assert refused_rows(settings).keys() == {"second"}
+    with Warehouse.of(settings).writing() as writer:
+        run_table.exclude(writer, "own", "of another version")
+        if is_reviewed:
+            reviews.add(writer, refused.run_id, "accepted")
+    (taken,) = registry.register([second], settings, Warehouse.of(settings), to_key)
+    assert taken.rejected is None
+    assert bool(refused_rows(settings)) is is_reviewed
 
 
 @pytest.mark.parametrize("name", ["../other.pftrace", "/etc/passwd", "none", "sub\0", 7, None])
