@@ -303,6 +303,15 @@ class Reason(StrEnum):
         "let the writer delete what others put there.",
     )
     EXCHANGE_UNSET = "exchange_unset", "No exchange is named; set PERFREG_EXCHANGE to a URL, s3://… or a folder."
+    EXCHANGE_FOLDER_UNKNOWN = (
+        "exchange_folder_unknown",
+        "The exchange holds no such folder; name one of its inbox, or none: then all that wait are read.",
+    )
+    PARAMETERS_UNREADABLE = (
+        "parameters_unreadable",
+        "What workers are to read traces with is damaged or of another release; `perfreg commit` on the warehouse's "
+        "machine writes it again.",
+    )
     RESULT_UNREADABLE = (
         "result_unreadable",
         "A worker's result is damaged or of another format; it is thrown away and the folder is read again.",

@@ -23,6 +23,7 @@ from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
+from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.partitions import to_key
 from perfreg_assets.provenance import code_version
@@ -97,13 +98,42 @@ def waiting(objects: Objects) -> list[Task]:
     return [task for task in (*tasks, *wanted) if task.folder not in have]
 
 
+def named(objects: Objects, names: Iterable[str]) -> list[str]:
+    """The folders that somebody means: as the exchange calls them, or by what follows `inbox/` or `runs/`, or by the
+    id of a run that is to be read again.
+
+    Raises:
+        Rejected: EXCHANGE_FOLDER_UNKNOWN, with the nearest that wait.
+    """
+    by_name: dict[str, str] = {}
+    for task in waiting(objects):
+        name = task.folder.partition("/")[2]
+        also = [name.rpartition(".")[0]] if task.folder.startswith(f"{RUNS}/") else []
+        for one in (task.folder, name, *also):
+            by_name.setdefault(one, task.folder)
+    found: list[str] = []
+    for name in names:
+        folder = by_name.get(name.rstrip("/"), name.rstrip("/"))
+        if folder not in by_name and not (_is_of_exchange(folder) and objects.listing(folder)):
+            like = did_you_mean(name, by_name)
+            raise Rejected(Reason.EXCHANGE_FOLDER_UNKNOWN, f"{name!r} is not in {objects.url}{like}")
+        found.append(folder)
+    return list(dict.fromkeys(found))
+
+
+def _is_of_exchange(folder: str) -> bool:
+    place, _, name = folder.partition("/")
+    return place in (INBOX, RUNS) and name not in ("", ".", "..") and "/" not in name
+
+
 def share(folders: Iterable[str], number: int, count: int) -> list[str]:
     """The part of one of `count` workers that do not know of each other; `number` from 1 on."""
     return [folder for folder in folders if zlib.crc32(folder.encode()) % count == number - 1]
 
 
 def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], tell: Tell) -> dict[str, Result]:
-    """Reads folders of the exchange and hands each over as soon as it is read; those with a result already are left.
+    """Reads folders of the exchange and hands each over as soon as it is read; those with a result already are left,
+    and those of the inbox that are not there any more.
 
     Raises:
         Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE: this machine's fault; what is done stays done.
@@ -117,20 +147,24 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
 
     with Engines(settings) as engines, ThreadPoolExecutor(inspecting.usable_cores()) as pool:
 
-        def read(folder: str) -> Result:
+        def read(folder: str) -> Result | None:
             result = read_folder(objects, settings, folder, engines, shelf)
-            tell(f"{folder}: {_found(result)}")
+            tell(f"{folder}: {'not there any more' if result is None else _found(result)}")
             return result
 
-        return dict(zip(folders, pool.map(read, folders), strict=True))
+        results = zip(folders, pool.map(read, folders), strict=True)
+        return {folder: result for folder, result in results if result is not None}
 
 
 def read_folder(
     objects: Objects, settings: Settings, folder: str, engines: Engines | None = None, shelf: Shelf | None = None
-) -> Result:
-    """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over."""
+) -> Result | None:
+    """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over; None where it
+    was in the inbox and is gone: another worker read it, and the writer has it."""
+    listing = objects.listing(folder)
+    if not listing and folder.startswith(f"{INBOX}/"):
+        return None
     with tempfile.TemporaryDirectory(prefix="perfreg-worker-") as scratch:
-        listing = objects.listing(folder)
         local = Path(scratch) / PurePosixPath(folder).name
         local.mkdir()
         notes = _fetch(objects, folder, listing, local, settings)

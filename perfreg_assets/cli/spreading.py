@@ -17,12 +17,13 @@ from perfreg_assets.settings import Settings
 @click.argument("folders", nargs=-1)
 @click.option("--share", metavar="I/N", help="Of what waits, the I-th of N parts, so that N workers need no queue.")
 def worker(settings: Settings, folders: tuple[str, ...], share: str | None) -> None:
-    """Reads run folders of the exchange (default: all that wait) and hands the results to `perfreg commit`."""
+    """Reads run folders of the exchange (FOLDERS by their names in its inbox; default: all that wait) and hands the
+    results to `perfreg commit`."""
     from perfreg_assets.automation import spreading
 
     objects = spreading.exchange(settings)
-    wanted = list(folders)
-    if not wanted:
+    wanted = spreading.named(objects, folders)
+    if not folders:
         tasks = spreading.waiting(objects)
         wanted = [task.folder for task in tasks if task.is_ready(settings.inbox_settle_s, time.time())]
         if len(wanted) < len(tasks):

@@ -352,7 +352,7 @@ def with_parameters(objects: Objects, settings: Settings) -> tuple[Settings, She
     that says nothing yet.
 
     Raises:
-        Rejected: RESULT_UNREADABLE.
+        Rejected: PARAMETERS_UNREADABLE.
     """
     try:
         text = objects.read(PARAMETERS)
@@ -363,7 +363,8 @@ def with_parameters(objects: Objects, settings: Settings) -> tuple[Settings, She
         found = settings.with_values(**{name: given[name] for name in inputs.TRACE_PARAMETERS})
         return found, Shelf.from_json(given[_PROFILES])
     except (ValueError, KeyError, TypeError, SettingError) as error:
-        raise Rejected(Reason.RESULT_UNREADABLE, f"{objects.url}/{PARAMETERS} ({error})") from error
+        what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise Rejected(Reason.PARAMETERS_UNREADABLE, f"{objects.url}/{PARAMETERS} ({what})") from error
 
 
 # ---- traces ----------------------------------------------------------------------------------------

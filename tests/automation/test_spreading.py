@@ -401,20 +401,59 @@ def test_more_attachments_than_are_allowed_cost_the_run_nothing_and_are_kept(two
     assert kept.items() >= given.items()
 
 
+def worker(two, monkeypatch, *arguments):
+    for name, value in (("WAREHOUSE", two.worker.warehouse), ("EXCHANGE", two.worker.exchange)):
+        monkeypatch.setenv(f"PERFREG_{name}", str(value))
+    return CliRunner().invoke(main, ["worker", *arguments])
+
+
 def test_the_command_leaves_a_folder_alone_whose_run_json_is_still_to_come(two, tmp_path, monkeypatch):
     folder = sample(tmp_path)
     document = (folder / "run.json").read_bytes()
     (folder / "run.json").unlink()
     two.arrive(folder)
-    for name, value in (("WAREHOUSE", two.worker.warehouse), ("EXCHANGE", two.worker.exchange)):
-        monkeypatch.setenv(f"PERFREG_{name}", str(value))
-    early = CliRunner().invoke(main, ["worker"])
+    early = worker(two, monkeypatch)
     assert (early.exit_code, early.stdout.strip()) == (0, "0 folders read")
     assert "1 folder without run.json left alone" in early.stderr
     two.objects.write("inbox/notes-000/run.json", document)
-    done = CliRunner().invoke(main, ["worker"])
+    done = worker(two, monkeypatch)
     assert "trace complete" in done.stdout
     assert two.commit().runs == ["notes-000"]
+
+
+@pytest.mark.parametrize("name", ["notes-001", "inbox/notes-001", "inbox", "results/inbox/notes-000", "inbox/../inbox"])
+def test_a_name_that_is_not_in_the_exchange_is_an_error_and_nothing_is_handed_over(two, monkeypatch, name):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    done = worker(two, monkeypatch, RUNS[0], name)
+    assert done.exit_code == 1
+    assert f"'{name}' is not in {two.objects.url}" in done.stderr
+    assert Reason.EXCHANGE_FOLDER_UNKNOWN.sentence in done.stderr
+    assert not two.below("results")
+    assert not two.below("refused")
+
+
+@pytest.mark.parametrize("name", ["notes-000", "inbox/notes-000", "inbox/notes-000/"])
+def test_a_folder_is_named_as_in_the_inbox(two, monkeypatch, name):
+    two.arrive(*(demo_runs_dir() / one for one in RUNS))
+    done = worker(two, monkeypatch, name)
+    assert "1 folder read" in done.stdout
+    assert two.commit().runs == ["notes-000"]
+
+
+def test_a_run_that_is_wanted_again_is_named_by_its_id(two, monkeypatch):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.commit()
+    with two.warehouse.writing() as writer:
+        settings_table.change(writer, "interval_s", "2", note="")
+    two.commit()
+    assert "1 folder read" in worker(two, monkeypatch, RUNS[0]).stdout
+    assert two.commit().runs == [RUNS[0]]
+
+
+def test_a_folder_that_another_worker_read_meanwhile_is_no_refused_run(two):
+    assert two.read("inbox/notes-000") == {}
+    assert two.commit().quarantined == []
 
 
 def test_a_folder_that_never_gets_a_run_json_is_refused_once_it_is_quiet():

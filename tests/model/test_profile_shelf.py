@@ -83,7 +83,8 @@ def test_parameters_that_say_nothing_of_profiles_are_refused(tmp_path):
     objects.write(handover.PARAMETERS, b'{"interval_s": 1.0}')
     with pytest.raises(Rejected) as caught:
         handover.with_parameters(objects, Settings())
-    assert caught.value.reason is Reason.RESULT_UNREADABLE
+    assert caught.value.reason is Reason.PARAMETERS_UNREADABLE
+    assert "parameters.json (it has no " in caught.value.detail
 
 
 def test_every_profile_that_is_known_is_listed_once(warehouse):
