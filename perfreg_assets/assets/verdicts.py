@@ -14,6 +14,7 @@ from perfreg_assets.model.judging import Judged, judge
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.partitions import from_key, to_key
 from perfreg_assets.run import RUN_LEVEL
+from perfreg_assets.settings import SettingError, Settings
 from perfreg_assets.warehouse import verdicts as table
 from perfreg_assets.warehouse import version_verdicts
 from perfreg_assets.warehouse.connection import Reader
@@ -27,6 +28,16 @@ class VerdictConfig(dg.Config):
 
     omega: float | None = None
     detector: str | None = None
+
+    def require_usable(self) -> None:
+        """Raises dagster.Failure for what no verdict can be given by: Dagster itself checks types, no ranges."""
+        try:
+            for name, value in (("omega", self.omega), ("detector", self.detector)):
+                if value is not None:
+                    Settings.checked(name, value)
+        except SettingError as error:
+            told = f"run config of verdicts: {error}; nothing was judged, correct it and launch again"
+            raise dg.Failure(told, allow_retries=False) from error
 
 
 @dg.asset(
@@ -48,6 +59,7 @@ def verdicts(context: dg.AssetExecutionContext, config: VerdictConfig, project: 
     materialised stays the state in force.
     """
     watch = Stopwatch()
+    config.require_usable()
     warehouse, keys = project.open_in(context), list(context.partition_keys)
     in_force = judge(warehouse, keys, watch)
     tried = in_force

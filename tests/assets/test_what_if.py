@@ -149,7 +149,9 @@ def test_a_range_that_holds_no_version_fails_and_says_why(project, instance):
 
 
 @pytest.mark.parametrize("config", [{"omega": -1.0}, {"omega": 101.0}, {"detector": "defalt"}])
-def test_what_no_verdict_can_be_given_by_is_refused_by_its_name(project, instance, config):
+def test_what_no_verdict_can_be_given_by_is_refused_in_a_sentence_before_anything_is_judged(project, instance, config):
+    with project.open().reading() as reader:
+        before = reader.rows("SELECT * FROM core.verdicts ORDER BY ALL")
     keys = keys_of(project)
     instance.add_dynamic_partitions(DIMENSION, keys)
     job = build_defs(resources={"project": project}).resolve_job_def(EVERYTHING_JOB)
@@ -162,4 +164,8 @@ def test_what_no_verdict_can_be_given_by_is_refused_by_its_name(project, instanc
     )
     (failed,) = [event for event in done.all_events if event.is_step_failure]
     ((name, value),) = config.items()
-    assert f"{name} = {value!r}: allowed is" in str(failed.step_failure_data.error.cause)
+    told = failed.step_failure_data.user_failure_data.description
+    assert f"run config of verdicts: {name} = {value!r}: allowed is" in told
+    project.open().publish()
+    with project.open().reading() as reader:
+        assert reader.rows("SELECT * FROM core.verdicts ORDER BY ALL") == before
