@@ -338,9 +338,15 @@ def test_a_setting_that_makes_a_warehouse_says_so(tmp_path):
     assert "new warehouse" not in again.stderr
 
 
+def broken_run(folder):
+    """A run folder without a run.json."""
+    folder.mkdir()
+    (folder / "t.pftrace").write_bytes(b"")
+
+
 def test_folders_that_were_all_refused_are_not_told_as_none(tmp_path):
-    (tmp_path / "empty").mkdir()
-    assert run("ingest", tmp_path / "empty", warehouse=tmp_path / "perfreg.duckdb").exit_code == 1
+    broken_run(tmp_path / "broken")
+    assert run("ingest", tmp_path / "broken", warehouse=tmp_path / "perfreg.duckdb").exit_code == 1
     told = run("verdicts", warehouse=tmp_path / "perfreg.duckdb")
     assert told.exit_code == 4
     assert (
@@ -351,7 +357,7 @@ def test_folders_that_were_all_refused_are_not_told_as_none(tmp_path):
 
 def test_ingest_of_nothing_but_refused_folders_ends_with_1(tmp_path):
     warehouse = tmp_path / "perfreg.duckdb"
-    (tmp_path / "nothing").mkdir()
+    broken_run(tmp_path / "nothing")
     for _ in range(2):  # known already: counted again
         result = run("ingest", tmp_path / "nothing", tmp_path / "nowhere", warehouse=warehouse)
         assert result.exit_code == 1, result.output
@@ -395,12 +401,29 @@ def test_a_file_is_no_run_folder_and_leaves_no_trace_of_itself(tmp_path):
     assert not warehouse.exists()
 
 
+@pytest.mark.parametrize("inside", ["", "notes.txt", "deep/er/run.json", ".hidden/run.json"])
+def test_a_folder_of_other_things_is_no_run_and_leaves_no_trace_of_itself(tmp_path, inside):
+    warehouse, folder = tmp_path / "perfreg.duckdb", tmp_path / "src"
+    folder.mkdir()
+    if inside:
+        (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+        (folder / inside).write_text("{}")
+    result = run("ingest", folder, warehouse=warehouse)
+    assert result.exit_code == 1
+    assert f"{folder} holds no run: there is no run.json and no trace in it" in result.stderr
+    assert result.stdout == "0 runs of 0 versions, 0 quarantined\n"
+    assert len(result.stderr.splitlines()) == 1
+    assert not warehouse.exists()
+
+
 def test_a_folder_that_is_not_there_is_told_last_and_the_others_are_taken_in(tmp_path, monkeypatch):
     monkeypatch.setattr(ingesting, "take_in", lambda *_given: {"notes-000"})
     monkeypatch.setattr(ingesting, "show_verdicts", lambda *_given: terminal.say("the verdicts"))
+    broken_run(tmp_path / "run")
     result = run("ingest", tmp_path, tmp_path / "nowhere", warehouse=tmp_path / "perfreg.duckdb")
     assert (result.exit_code, result.stdout) == (0, "the verdicts\n")
-    assert f"{tmp_path / 'nowhere'} is not there or cannot be read; what else was named is taken in" in result.stderr
+    told = f"{tmp_path / 'nowhere'} is not there or no run folder; what else was named is taken in"
+    assert told in result.stderr
     assert "is not there" not in run("ingest", tmp_path, warehouse=tmp_path / "perfreg.duckdb").stderr
 
 

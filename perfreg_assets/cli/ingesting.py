@@ -115,26 +115,38 @@ def _require_demo_alone(warehouse: Warehouse) -> None:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 def ingest(settings: Settings, paths: tuple[Path, ...]) -> None:
     """Takes in run folders (or folders of them) and materialises everything downstream. Exit status: 0 at least one run
-    was taken in or known already (a path that was named and is not there is told last), 1 every folder was quarantined
-    or is not there, or something failed."""
+    was taken in or known already (a path that was named and is no run folder is told last), 1 every folder was
+    quarantined, is not there or holds no run, or something failed."""
     taken = take_in(settings, list(paths))
     if not taken:
         sys.exit(1)
     show_verdicts(settings, taken)
-    if missing := [path for path in paths if not _may_hold_runs(path)]:
-        tell_missing(missing)
+    if missing := [path for path in paths if _why_no_run(path)]:
+        tell_missing(missing, "not there or no run folder")
 
 
-def _may_hold_runs(path: Path) -> bool:
-    """Whether it is there and no file, of which no run comes; a link that leads nowhere is refused as a folder is."""
-    return os.path.lexists(path) and not path.is_file()
+def _why_no_run(path: Path) -> str | None:
+    """Why nothing comes of a path that somebody named; None where it is a run or holds some, broken ones too. A link
+    that leads nowhere is refused as a folder is."""
+    from perfreg_assets.collection import registry
+
+    if not os.path.lexists(path):
+        return "does not exist; give run folders, or folders that hold them"
+    if path.is_file():
+        return "is a file; give the run folder that it lies in, or a bare trace to `perfreg import`"
+    if path.is_dir() and not any(map(registry.has_part_of_a_run, registry.find_run_folders([path]))):
+        return (
+            "holds no run: there is no run.json and no trace in it or in the folders right below it; "
+            "give run folders, or folders that hold them"
+        )
+    return None
 
 
-def tell_missing(missing: Sequence[Path]) -> None:
+def tell_missing(missing: Sequence[Path], why: str = "not there or cannot be read") -> None:
     """Last of all: what is said of each path at first stands above everything that came of the others."""
     named, verb = terminal.listed(missing[:_NAMED], len(missing)), "is" if len(missing) == 1 else "are"
     terminal.fail(
-        f"{named} {verb} not there or cannot be read; "
+        f"{named} {verb} {why}; "
         "what else was named is taken in as told above: correct it and run the same command again, "
         "which adds only what is new"
     )
@@ -156,12 +168,11 @@ def take_in(settings: Settings, paths: list[Path]) -> set[str]:
 
     begin = time.perf_counter()
     done = Materialised()
-    there = [Path(os.path.abspath(path)) for path in paths if _may_hold_runs(path)]
-    for path in paths:
-        if not os.path.lexists(path):
-            terminal.fail(f"{path} does not exist; give run folders, or folders that hold them")
-        elif not _may_hold_runs(path):
-            terminal.fail(f"{path} is a file; give the run folder that it lies in, or a bare trace to `perfreg import`")
+    why_no_run = {path: _why_no_run(path) for path in paths}
+    there = [Path(os.path.abspath(path)) for path, why in why_no_run.items() if why is None]
+    for path, why in why_no_run.items():
+        if why is not None:
+            terminal.fail(f"{path} {why}")
     if not there:  # there may be no warehouse either, and none is made
         terminal.say("0 runs of 0 versions, 0 quarantined")
         return set()

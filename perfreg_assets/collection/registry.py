@@ -88,7 +88,7 @@ class Registration:
 def find_run_folders(paths: Iterable[Path]) -> list[Path]:
     """The run folders among `paths`: a folder with run.json, or else the folders in it that look like a run.
 
-    A path that is neither is returned as it is, so that it is refused by a reason and not passed over.
+    A path that is neither is returned as it is, so that it is told and not passed over.
     """
     found: list[Path] = []
     for path in map(Path, paths):
@@ -437,8 +437,11 @@ def _fingerprint(folder: Path, settings: Settings, *, without: str | None = None
 
 
 def _looks_like_a_run(folder: Path) -> bool:
-    if folder.name.startswith("."):
-        return False
+    return not folder.name.startswith(".") and has_part_of_a_run(folder)
+
+
+def has_part_of_a_run(folder: Path) -> bool:
+    """Whether a run.json or a trace is in it, so that it is a run or one that is broken: no other folder is refused."""
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError:
