@@ -46,6 +46,7 @@ FLOORS = (
     ("automation",),
     ("definitions", "workers"),
     ("cli",),
+    ("starting",),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 GROUND = set(FLOORS[0])

@@ -78,6 +78,45 @@ def test_a_command_ends_with_one_line_whatever_is_made_of_it(tmp_path, body, num
     assert ended.stderr.count("\n") == 1
 
 
+def test_ctrl_c_while_a_command_is_being_loaded_is_one_line_too():
+    program = """
+import os, signal, sys
+from perfreg_assets.starting import run
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "perfreg_assets.cli.servers":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["perfreg", "settings", "list"]
+run()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", HEED + program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "perfreg: interrupted\n")
+
+
+def test_a_command_that_was_loaded_hears_ctrl_c_as_ever(tmp_path):
+    program = f"""{HEED}
+from perfreg_assets.cli.root import command as define
+import sys, time
+
+@define("sleeps", example="")
+def sleeps(settings):
+    print("ready", flush=True)
+    time.sleep(500)
+
+sys.argv = ["perfreg", "sleeps"]
+from perfreg_assets.starting import run
+run()
+"""
+    ended = interrupted([sys.executable, "-c", program], lambda process: process.stdout.readline(), cwd=tmp_path)
+    assert ended.returncode == 130
+    assert ended.stderr.startswith(TOLD[signal.SIGINT][1])
+
+
 def test_a_command_that_is_done_and_waits_for_its_threads_ends_so_too(tmp_path):
     late = "threading.Thread(target=lambda: (time.sleep(2), print('late', flush=True), time.sleep(500))).start()"
     program = HEED + COMMAND.format(body=late)

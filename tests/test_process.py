@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from perfreg_assets.warehouse.connection import Warehouse
+
 
 def end(code: str, *, prelude: str = "") -> subprocess.CompletedProcess[str]:
     program = f"import sys, atexit, threading, time\nfrom perfreg_assets.cli import process\n{prelude}\n{code}"
@@ -187,3 +189,16 @@ print([pa.table(frame).column(name).null_count for name in frame])
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.split("\n")[0] == "[1, 1]"
+
+
+def test_names_that_the_locale_cannot_spell_are_read_as_utf8(tmp_path):
+    place = tmp_path / "müll"
+    with Warehouse(place / "perfreg.duckdb", lock_timeout_s=5).writing():
+        pass  # it is made and published
+    ended = subprocess.run(
+        [sys.executable, "-m", "perfreg_assets.cli", "sql", "SELECT 'größer' AS what", "--format", "csv"],
+        cwd=place, capture_output=True, encoding="utf-8", timeout=60, check=False,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.split() == ["what", "größer"]

@@ -42,6 +42,13 @@ def allow() -> None:
     _watch.is_wanted = True
 
 
+def hear() -> None:
+    """From here on Ctrl-C is a KeyboardInterrupt, if that was allowed: what begins now has something to keep."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if _watch.is_wanted and is_main and callable(signal.getsignal(signal.SIGINT)):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def begin() -> None:
     """Watches for Ctrl-C and SIGTERM from here to the end of the process, if that was allowed."""
     if not _watch.is_wanted or threading.current_thread() is not threading.main_thread():

@@ -21,7 +21,8 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def run() -> None:
-    """The console script `perfreg`."""
+    """The process's only command, and its end."""
+    _speak_utf8()
     closed_streams.open_again()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
     lean_imports.let_pyarrow_do()
@@ -40,6 +41,14 @@ def run() -> None:
         if not isinstance(end, SystemExit):
             raise
         _leave(end.code)
+
+
+def _speak_utf8() -> None:
+    """Starts Python once more where it reads the names of files in another encoding (LC_ALL=C with PYTHONUTF8=0): it
+    makes letters that this one lacks half characters, which neither DuckDB nor Dagster can take. Processes of steps
+    inherit it."""
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONUTF8": "1"})
 
 
 def _leave(code: str | int | None) -> None:

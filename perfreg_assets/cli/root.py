@@ -90,6 +90,7 @@ def command(
         @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
         @functools.wraps(body)
         def run(warehouse: Path | None, debug: bool, **options: Any) -> None:
+            interruption.hear()
             if not ends_itself:
                 interruption.begin()
             settings: Settings | None = None
