@@ -11,7 +11,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.columns import Table
 from perfreg_assets.traces.engine import TraceSession
 from perfreg_assets.traces.statements import statement
-from perfreg_assets.traces.suspends import awake_parts, suspends
+from perfreg_assets.traces.suspends import AWAKE, Asleep, awake_parts, suspends
 from perfreg_assets.traces.trace_clock import BOOT, MONOTONIC, SUSPENDED_NS
 
 CALL_STACKS, HEAP, SMAPS = "call_stacks", "heap_allocations", "smaps"
@@ -57,7 +57,8 @@ class TraceContents:
     """`start_ns`, `end_ns`: outermost timestamps of anything. `processes`: upid, pid, name, start_ts, end_ts.
     `threads`: utid, tid, upid, end_ts, name. `has_slices`: apps or system told what they did (atrace and the like).
     `sampled`: which of `CALL_STACKS`, `HEAP` and `SMAPS` there are. `build`: what the device ran,
-    brand/product/device:release/…; empty where the trace does not tell."""
+    brand/product/device:release/…; empty where the trace does not tell. `asleep`: when the device slept, where slices
+    were loaded."""
 
     start_ns: int
     end_ns: int
@@ -67,6 +68,7 @@ class TraceContents:
     has_slices: bool
     sampled: frozenset[str] = frozenset()
     build: str = ""
+    asleep: Asleep = AWAKE
 
     @property
     def recorded_ns(self) -> tuple[int, int]:
@@ -95,6 +97,7 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
     start_ns, end_ns = int(bounds["start_ts"][0]), int(bounds["end_ts"][0])
     processes = session.query(statement("processes"), _PROCESS_SCHEMA)
     threads = session.query(statement("threads"), _THREAD_SCHEMA)
+    asleep = AWAKE
     if with_sched:
         count = int(bounds["sched_count"][0])
         if count > session.sched_slices_max:
@@ -103,7 +106,8 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
             )
         sched = _load_sched(session, start_ns, end_ns, count)
         if bounds["slept_ns"][0] > SUSPENDED_NS:
-            sched = _awake(session, sched)
+            asleep = suspends(session, np.concatenate([sched.start_ns, sched.end_ns]))
+            sched = _awake(sched, asleep)
     else:
         none = np.empty(0, dtype=np.int64)
         sched = SchedSlices(none, none, none, none, start_ns)
@@ -113,6 +117,7 @@ def load_contents(session: TraceSession, *, with_sched: bool = True) -> TraceCon
         has_slices=bool(bounds["has_slices"][0]),
         sampled=sampled,
         build=str(bounds["build"][0] or ""),
+        asleep=asleep,
     )
 
 
@@ -133,11 +138,12 @@ def _load_sched(session: TraceSession, start_ns: int, end_ns: int, count: int) -
     return SchedSlices(ts, end_of, cpu, utid, last_event_ns)
 
 
-def _awake(session: TraceSession, sched: SchedSlices) -> SchedSlices:
+def _awake(sched: SchedSlices, asleep: Asleep) -> SchedSlices:
     """What ran while the device was awake: who was on a core as it went to sleep did not run until it woke up."""
-    asleep = suspends(session, np.concatenate([sched.start_ns, sched.end_ns]))
-    parts = awake_parts(sched.start_ns, sched.end_ns, sched.cpu, sched.utid, asleep)
-    return SchedSlices(*parts, sched.last_event_ns)
+    row, start, end = awake_parts(sched.start_ns, sched.end_ns, asleep)
+    order = np.argsort(start, kind="stable")
+    row = row[order]
+    return SchedSlices(start[order], end[order], sched.cpu[row], sched.utid[row], sched.last_event_ns)
 
 
 def close(ts: np.ndarray, dur: np.ndarray, cpu: np.ndarray, end_ns: int) -> np.ndarray:

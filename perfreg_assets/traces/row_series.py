@@ -20,6 +20,7 @@ from perfreg_assets.traces.columns import Schema, Table
 from perfreg_assets.traces.grid import Grid, Series, add_up, split
 from perfreg_assets.traces.memory_series import held_by_all, samples_by_process
 from perfreg_assets.traces.scope import Scope
+from perfreg_assets.traces.suspends import awake_parts
 
 _UNKNOWN_HEAD_RATIO = 0.1
 
@@ -72,12 +73,14 @@ def _events_per_second(rows: Table, scope: Scope) -> Values:
     return count(rows["ts"].values, scope.grid) / scope.grid.interval_s
 
 
-def _mean_number(rows: Table, scope: Scope) -> Values:
-    """How many were under way on average; dur -1: until the trace's end. Rows of one track do not overlap."""
+def _mean_number_awake(rows: Table, scope: Scope) -> Values:
+    """How many were under way on average, and none while the device slept; dur -1: until the trace's end. Rows of one
+    track do not overlap."""
     grid = scope.grid
     ts, dur = rows["ts"].values, rows["dur"].values
-    limit = ts.size + (grid.count + 1) * np.unique(rows["track"].values).size
-    pieces = split(ts, np.where(dur < 0, scope.contents.end_ns, ts + dur), grid, pieces_max=limit)
+    _, begin, end = awake_parts(ts, np.where(dur < 0, scope.contents.end_ns, ts + dur), scope.contents.asleep)
+    limit = begin.size + (grid.count + 1) * np.unique(rows["track"].values).size
+    pieces = split(begin, end, grid, pieces_max=limit)
     total: np.ndarray = add_up(
         pieces.duration_ns, np.zeros(pieces.bin.size, dtype=np.int64), pieces.bin, (1, grid.count)
     )[0]
@@ -85,7 +88,8 @@ def _mean_number(rows: Table, scope: Scope) -> Values:
 
 
 def _busy_share(rows: Table, scope: Scope) -> Values:
-    """As `_mean_number`, each row counting by the share of its duration in which it was busy, spread evenly."""
+    """How many were under way on average, each counting by the share of its duration in which it was busy, spread
+    evenly. Rows of one track do not overlap."""
     grid = scope.grid
     ts, dur = rows["ts"].values, rows["dur"].values
     limit = ts.size + (grid.count + 1) * np.unique(rows["track"].values).size
@@ -167,7 +171,7 @@ def sum_at(ts: np.ndarray, amounts: np.ndarray, grid: Grid) -> np.ndarray:
 _LEVELS: Schema = {"ts": "Int64", "track": "Int64", "value": "float64"}
 _TIMES: Schema = {"ts": "Int64", "dur": "Int64", "track": "Int64"}
 EVENTS_PER_SECOND = Reduction({"ts": "Int64"}, _events_per_second)
-MEAN_NUMBER = Reduction(_TIMES, _mean_number)
+MEAN_NUMBER_AWAKE = Reduction(_TIMES, _mean_number_awake)
 BUSY_SHARE = Reduction({**_TIMES, "busy_ns": "float64"}, _busy_share)
 HIGHEST_LEVEL = Reduction(_LEVELS, _level("max", "first"))
 HIGHEST_LEVEL_FROM_ZERO = Reduction(_LEVELS, _level("max", "zero"))
@@ -178,13 +182,14 @@ GPU_MEMORY_HELD = Reduction(_LEVELS, _held("GPU memory"))
 
 RULES = (
     RowRule(
-        "runnable_app", "runnable", MEAN_NUMBER,
+        "runnable_app", "runnable", MEAN_NUMBER_AWAKE,
         "the trace does not tell when threads were woken (sched/sched_waking)",
     ),
     RowRule("syscalls_app", "syscalls", EVENTS_PER_SECOND, "the trace has no system calls (raw_syscalls)"),
     RowRule("heap_app", "heap", HEAP_HELD, "the trace has no heap samples (android.heapprofd)"),
     RowRule(
-        "io_wait_app", "io_wait", MEAN_NUMBER, "the trace does not tell waits for I/O (sched/sched_blocked_reason)"
+        "io_wait_app", "io_wait", MEAN_NUMBER_AWAKE,
+        "the trace does not tell waits for I/O (sched/sched_blocked_reason)",
     ),
     RowRule(
         "block_io_operations", "block_io", SUM_FROM_ZERO,

@@ -15,11 +15,15 @@ from perfreg_assets.traces.statements import statement
 from perfreg_assets.traces.trace_clock import BOOT, MONOTONIC, SUSPENDED_NS
 
 Times = NDArray[np.int64]
+Asleep = tuple[Times, Times]
+"""[begin, end) of every sleep, ascending."""
+AWAKE: Asleep = (np.empty(0, np.int64), np.empty(0, np.int64))
+"""All along."""
 _SCHEMA = {"trace_ns": "int64", "boot_ns": "int64", "monotonic_ns": "int64"}
 
 
-def suspends(session: TraceSession, told: Times) -> tuple[Times, Times]:
-    """When the device slept, [begin, end) each, ascending.
+def suspends(session: TraceSession, told: Times) -> Asleep:
+    """When the device slept.
 
     Args:
         told: (n,) moments at which the trace tells anything of a core, in any order.
@@ -31,7 +35,7 @@ def suspends(session: TraceSession, told: Times) -> tuple[Times, Times]:
     return silences(rows["trace_ns"], rows["boot_ns"], rows["monotonic_ns"], told)
 
 
-def silences(trace_ns: Times, boot_ns: Times, monotonic_ns: Times, told: Times) -> tuple[Times, Times]:
+def silences(trace_ns: Times, boot_ns: Times, monotonic_ns: Times, told: Times) -> Asleep:
     """The longest silences between snapshots, as long in all as the device slept between them.
 
     Args:
@@ -58,32 +62,25 @@ def silences(trace_ns: Times, boot_ns: Times, monotonic_ns: Times, told: Times) 
     return begin[order], end[order]
 
 
-def awake_parts(
-    start: Times, end: Times, cpu: Times, utid: Times, asleep: tuple[Times, Times]
-) -> tuple[Times, Times, Times, Times]:
-    """Slices (n,) without the time in which the device slept, in order of time: one that spans it is cut in two.
+def awake_parts(start: Times, end: Times, asleep: Asleep) -> tuple[NDArray[np.intp], Times, Times]:
+    """Stretches [start, end) without the time in which the device slept; one that spans a sleep is cut in two.
 
     Args:
-        start, end, cpu, utid: of the slices, in order of time; those of a core do not overlap.
-        asleep: [begin, end) each (m,), ascending, within which no slice begins or ends.
+        start, end: (n,) of the stretches; an empty one is kept unless it lies in a sleep.
+        asleep: [begin, end) each (m,), ascending.
+
+    Returns:
+        (row, start, end), each (parts,), in order of row and then of time.
     """
     begin, until = asleep
-    end = end.copy()
-    added: list[tuple[Times, Times, Times, Times]] = []
-    for core in np.unique(cpu).tolist():
-        own = np.flatnonzero(cpu == core)
-        place = np.searchsorted(start[own], begin, side="right") - 1
-        spans = (place >= 0) & (end[own[place]] > begin)
-        which, sleep = own[place[spans]], np.flatnonzero(spans)
-        if not which.size:
-            continue
-        is_first = np.append(True, np.diff(which) > 0)
-        is_last = np.append(is_first[1:], True)
-        rest_end = np.where(is_last, end[which], np.append(begin[sleep][1:], 0))
-        rest = rest_end > until[sleep]
-        added.append((until[sleep][rest], rest_end[rest], cpu[which][rest], utid[which][rest]))
-        end[which[is_first]] = begin[sleep][is_first]
-    columns = [np.concatenate(own) for own in zip((start, end, cpu, utid), *added, strict=True)]
-    order = np.argsort(columns[0], kind="stable")
-    start, end, cpu, utid = (column[order] for column in columns)
-    return start, end, cpu, utid
+    # Between sleep k - 1 and sleep k the device is awake; before the first and after the last without end.
+    first = np.searchsorted(until, start, side="right")
+    last = np.maximum(np.searchsorted(begin, end, side="left"), first)
+    count = last - first + 1
+    row = np.repeat(np.arange(start.size), count)
+    place = first[row] + np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
+    lowest, highest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    low = np.maximum(start[row], np.append(lowest, until)[place])
+    high = np.minimum(end[row], np.append(begin, highest)[place])
+    kept = (low < high) | ((start == end)[row] & (low == high))
+    return row[kept], low[kept], high[kept]

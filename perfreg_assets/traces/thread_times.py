@@ -20,6 +20,7 @@ from perfreg_assets.methods.thread_times import (
 from perfreg_assets.traces.grid import Grid, add_up, split
 from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.scope import Scope
+from perfreg_assets.traces.suspends import awake_parts
 
 _LEAST_NS = 10_000_000  # of a run: less than this is no cause in any window, and not told apart
 _MOST_RUNNING = 60  # of all processes, and as many of the app alone
@@ -151,9 +152,12 @@ def _waits(
     if not states:
         return [], np.zeros((0, grid.count), dtype=np.int64), tuple(recorded)
     ts, dur, utid, state = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    end = np.where(dur < 0, scope.contents.end_ns, ts + dur)
+    row, ts, end = awake_parts(ts, end, scope.contents.asleep)  # nobody waits for anything while the device sleeps
+    utid, state = utid[row], state[row]
     # Rows of one thread do not overlap, so every border cuts one per thread at most.
     limit = ts.size + (grid.count + 1) * np.unique(utid).size
-    pieces = split(ts, np.where(dur < 0, scope.contents.end_ns, ts + dur), grid, pieces_max=limit)
+    pieces = split(ts, end, grid, pieces_max=limit)
     entities, sums = _summed(
         (utid * len(states) + state)[pieces.row],
         pieces.bin,

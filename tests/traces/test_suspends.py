@@ -10,6 +10,7 @@ from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.grid import Grid
 from perfreg_assets.traces.power_series import drawn
 from perfreg_assets.traces.profile_choice import Profiles
+from perfreg_assets.traces.row_series import RULES
 from perfreg_assets.traces.sched_series import sched_series
 from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.suspends import awake_parts, silences
@@ -58,37 +59,28 @@ def test_no_sleep_is_none(trace, boot, monotonic):
 
 # ---- slices ------------------------------------------------------------------------------------------
 @given(
-    st.lists(st.lists(st.integers(0, 100), unique=True, max_size=12), min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 100), st.integers(0, 20)), max_size=12),
     st.lists(st.integers(0, 100), unique=True, max_size=8),
 )
-@settings(max_examples=200, deadline=None)
-def test_what_is_left_is_what_ran_while_it_was_awake(of_cores, cuts):
-    """Against a look at every instant."""
-    rows = [
-        (begin, end, core, core * 100 + place)
-        for core, borders in enumerate(of_cores)
-        for place, (begin, end) in enumerate(zip(sorted(borders)[::2], sorted(borders)[1::2], strict=False))
-    ]
-    rows.sort()
-    start, end, cpu, utid = (np.array([row[k] for row in rows], np.int64) for k in range(4))
-    # No slice begins or ends in a sleep: those that would be so are none.
-    sleeps = [
-        (a, b)
-        for a, b in zip(sorted(cuts)[::2], sorted(cuts)[1::2], strict=False)
-        if not any(a < moment < b for row in rows for moment in row[:2])
-    ]
+@settings(max_examples=300, deadline=None)
+def test_what_is_left_is_what_was_while_it_was_awake(stretches, cuts):
+    """Against a look at every instant; stretches may overlap, and begin and end in a sleep."""
+    start = np.array([begin for begin, _ in stretches], np.int64)
+    end = start + np.array([length for _, length in stretches], np.int64)
+    sleeps = list(zip(sorted(cuts)[::2], sorted(cuts)[1::2], strict=False))
     asleep = tuple(np.array([one[k] for one in sleeps], np.int64) for k in range(2))
-    found = list(zip(*(one.tolist() for one in awake_parts(start, end, cpu, utid, asleep)), strict=True))
-    assert found == sorted(found, key=lambda row: row[0])
-    instants = {(moment, core, thread) for begin, stop, core, thread in found for moment in range(begin, stop)}
-    assert len(instants) == sum(stop - begin for begin, stop, *_ in found)
-    assert instants == {
-        (moment, core, thread)
-        for begin, stop, core, thread in rows
+    found = list(zip(*(one.tolist() for one in awake_parts(start, end, asleep)), strict=True))
+    assert found == sorted(found)
+    assert sorted((moment, row) for row, begin, stop in found for moment in range(begin, stop)) == sorted(
+        (moment, row)
+        for row, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True))
         for moment in range(begin, stop)
         if not any(a <= moment < b for a, b in sleeps)
-    }
-    assert {row[3] for row in found} == {row[3] for row in rows}
+    )
+    empty = [row for row, begin, stop in found if begin == stop]
+    assert empty == [
+        row for row, (begin, length) in enumerate(stretches) if not length and not any(a < begin < b for a, b in sleeps)
+    ]
 
 
 # ---- from a trace ------------------------------------------------------------------------------------
@@ -115,6 +107,10 @@ def slept(make_trace, settings, tmp_path):
         rows += [(0, 202, 8.0, 18.0), (1, 103, 1.0, 2.0), (1, 103, 20.0, 21.0)]
         made.schedule([(core, tid, T0 + round(a * S), T0 + round(b * S)) for core, tid, a, b in rows])
         made.frequency(0, T0, 600_000).frequency(1, T0, 1_000_000)
+        made.blocked(T0 + round(19.9 * S), 103, "filemap_fault", cpu=1)
+        for tid, at in ((101, 7.5), (101, 18.9), (103, 19.9)):
+            woken = {"pid": tid, "comm": "x", "prio": 120, "target_cpu": 1}
+            made.told(T0 + round(at * S) + 1, "sched_waking", cpu=1, tid=202, **woken)
         session = open_trace(made.write(tmp_path / f"{len(opened)}.pftrace"), settings)
         opened.append(session)
         return Scope(session, load_contents(session), Grid.covering(T0, T0 + 25 * S, 1.0), APP, Profiles())
@@ -143,6 +139,20 @@ def test_nothing_ran_while_the_device_slept_by_series_threads_and_times_alike(sl
     for scope, others_s in ((asleep, 0.0), (awake, 10.0)):
         assert scope.once(drawn).times.seconds()[:, :, 1, 0].sum() == pytest.approx(others_s)
     assert asleep.contents.recorded_ns == awake.contents.recorded_ns
+
+
+def test_nobody_waits_while_the_device_sleeps(slept):
+    """Thread main is woken just before and gets its core afterwards; worker waits for a page all along."""
+    expected = {"runnable": (0.6 + 0.2 + 0.1, 10.9), "sleeping:filemap_fault": (7.9, 17.9)}
+    for scope, night in ((slept(10), 0), (slept(0), 1)):
+        times = thread_times(scope)
+        seconds = dict.fromkeys(expected, 0.0)
+        for state, total in zip(times.state, times.seconds.sum(axis=1).tolist(), strict=True):
+            if state in seconds:
+                seconds[state] += total
+        assert seconds == {state: pytest.approx(both[night], abs=1e-3) for state, both in expected.items()}
+        (runnable,) = (one for rule in RULES if rule.series == "runnable_app" for one in rule.extract(scope))
+        assert runnable.values.sum() == pytest.approx(expected["runnable"][night], abs=1e-3)
 
 
 def test_a_wall_clock_that_is_set_is_no_sleep(make_trace, settings, tmp_path):
