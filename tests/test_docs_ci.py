@@ -21,11 +21,12 @@ SCRIPTS = [*STEPS.values(), *GITLAB["performance"]["script"]]
 ENVIRONMENT = {"APP": "com.rig.shop", "VERSION": "abc123", "GITHUB_REPOSITORY": "rig/shop"}
 
 
-def shell(script: str, folder: Path, status: int) -> subprocess.CompletedProcess[str]:
+def shell(script: str, folder: Path, status: int, *, gh_status: int = 0) -> subprocess.CompletedProcess[str]:
     """Runs a script as GitHub's runner does; `perfreg` tells its arguments and ends with the status, `gh` tells its."""
     tools = folder / "bin"
     tools.mkdir()
-    for name, body in (("perfreg", f'echo "told: $@"; exit {status}'), ("gh", 'printf "%s\\n" "$@" > gh.txt')):
+    told = f'printf "%s\\n" "$@" > gh.txt; exit {gh_status}'
+    for name, body in (("perfreg", f'echo "told: $@"; exit {status}'), ("gh", told)):
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
         (tools / name).chmod(0o755)
     environment = {**ENVIRONMENT, "PATH": f"{tools}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary.md"}
@@ -48,6 +49,25 @@ def test_githubs_check_is_green_red_or_neither(tmp_path, status, conclusion, end
         assert not (tmp_path / "gh.txt").exists()
     else:
         assert f"conclusion={conclusion}" in (tmp_path / "gh.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize(("status", "conclusion", "end"), [(0, "success", 0), (3, "failure", 1), (4, "neutral", 0)])
+def test_a_pull_request_from_a_fork_ends_as_its_check_would(tmp_path, status, conclusion, end):
+    """Its token may write no check run."""
+    done = shell(STEPS["Judge"], tmp_path, status, gh_status=1)
+    assert done.returncode == end, done.stderr
+    (warning,) = (line for line in done.stdout.splitlines() if line.startswith("::warning::"))
+    assert warning.endswith(f"the performance verdict is {conclusion}")
+    assert "--format markdown" in (tmp_path / "summary.md").read_text()
+
+
+def test_both_jobs_fetch_perfreg_before_they_install_it():
+    first = GITHUB["jobs"]["perfreg"]["steps"][0]["with"]
+    assert first["path"] == "perfreg"
+    clone, install = GITLAB["performance"]["script"][:2]
+    assert clone.split()[:2] == ["git", "clone"]
+    assert clone.split()[-1] == "perfreg"
+    assert install.startswith("pip install -c perfreg/")
 
 
 @pytest.mark.parametrize("status", [0, 1, 3, 4])
