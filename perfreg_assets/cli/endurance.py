@@ -38,6 +38,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     Raises:
         Rejected: REFERENCE_UNKNOWN; as `collect_endurance`, of which the warehouse has a row then; as
             `endurance_runs.register`.
+        ValueError: windows of such a length cannot be judged while they are recorded.
     """
     from perfreg_assets.assets import endurance_runs
     from perfreg_assets.cli.reading import show_verdicts
@@ -49,7 +50,8 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.model.recording_parts import PartReader
     from perfreg_assets.model.references import learned_of
-    from perfreg_assets.model.watching import TraceWatch
+    from perfreg_assets.model.watching import TraceWatch, require_even
+    from perfreg_assets.model.window_judging import window_ns
     from perfreg_assets.warehouse import settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -64,6 +66,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     if reference_name is not None:
         with Warehouse.of(settings).reading_caught_up() as reader:
             learned, _ = learned_of(reader, reference_name, settings)
+    require_even(learned.window_ns if learned is not None else window_ns(settings))
     watches: list[TraceWatch] = []
 
     def watching(folder: Path, lag_s: float) -> TraceWatch:

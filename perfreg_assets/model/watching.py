@@ -42,6 +42,8 @@ STATUS = "perfreg.endurance.json"
 """Lies in the folder from the first moment: how far the recording was read and judged, and what is stored."""
 _SECOND_NS = 1_000_000_000
 _LONGEST_OPEN_NS = 60 * _SECOND_NS  # an unusual stretch that does not end is stored in parts of this length
+_RAREST_NS = 60 * _SECOND_NS
+"""A recording that is judged more rarely than this is kept whole too long."""
 _FOREVER = 1 << 62
 
 
@@ -53,6 +55,26 @@ class StoredFile:
     stretches: tuple[tuple[int, int], ...]
     bytes: int
     sha256: str
+
+
+def require_even(window_ns: int) -> None:
+    """Windows and seconds must end together now and then: only there can what came before be judged and dropped.
+
+    Raises:
+        ValueError: they do so more rarely than once a minute.
+    """
+    unit = _unit_ns(window_ns)
+    if unit > _RAREST_NS:
+        raise ValueError(
+            f"windows of {window_ns / 1e9:g} s end with a whole second only every {unit // _SECOND_NS:,} s, and a "
+            "recording is judged there: take a length such as 0.04, 0.1, 0.25 or 0.3 s (reduction_window_s), or a "
+            "reference with such windows"
+        )
+
+
+def _unit_ns(window_ns: int) -> int:
+    """A whole number of seconds and of windows: what of a second is counted already is not told apart."""
+    return math.lcm(window_ns, _SECOND_NS)
 
 
 class TraceWatch:
@@ -399,8 +421,7 @@ class TraceWatch:
         width = learned.window_ns
         before = len(self._scores.kl)
         begin = counted.start_ns - before * width
-        # Until a whole second and a whole window: what of a second is counted already is not told apart.
-        unit = math.lcm(width, _SECOND_NS)
+        unit = _unit_ns(width)
         complete = max(0, counted.end_ns - self._lag_ns - begin) // unit * (unit // width) - before
         count = len(counted.counts) if is_last else max(0, min(complete, len(counted.counts)))
         boundary = counted.start_ns + count * width

@@ -6,10 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
-from perfreg_assets.model.watching import STATUS, TraceWatch
-from perfreg_assets.model.window_judging import judge_trace
+from perfreg_assets.cli import main
+from perfreg_assets.model.watching import STATUS, TraceWatch, require_even
+from perfreg_assets.model.window_judging import judge_trace, window_ns
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import spool as spool_module
 from perfreg_assets.traces.engine import open_trace
@@ -218,3 +220,20 @@ def test_memory_that_grows_is_kept_though_no_event_tells_and_the_published_metho
     _, told = watch.finish("complete", source="here")
     assert told["stretches"] == [{"start_ns": a, "end_ns": b} for a, b in whole.stretches]
     assert told["load_limits"]["app"] == "com.rig.media"
+
+
+@pytest.mark.parametrize("window_s", [0.01, 0.04, 0.25, 0.3, 0.033, 1.5, 60])
+def test_windows_that_end_with_a_second_now_and_then_are_judged_while_they_come(window_s):
+    require_even(window_ns(Settings(reduction_window_s=window_s)))
+
+
+@pytest.mark.parametrize("window_s", [0.0333, 1 / 30, 0.0401])
+def test_windows_that_would_be_judged_at_the_end_alone_are_refused_before_a_device_is_touched(
+    window_s, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PERFREG_REDUCTION_WINDOW_S", str(window_s))
+    warehouse = tmp_path / "w.duckdb"
+    asked = ["collect", "--app", "com.rig.notes", "--endurance", "1h", "--warehouse", str(warehouse)]
+    told = CliRunner().invoke(main, asked)
+    assert told.exit_code == 1
+    assert f"windows of {window_s:g} s end with a whole second only every" in told.stderr
