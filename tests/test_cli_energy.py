@@ -115,7 +115,24 @@ def test_a_run_that_nobody_knows_is_named_with_the_nearest(sample):
 def test_a_profile_of_other_clusters_is_refused(sample):
     other = DATA / "power-profiles" / "power_profile_pixel3a.xml"
     result = run("energy", "shop-0000", "--profile", other, warehouse=sample, status=1)
-    assert "the profile's clusters begin at the cores (0, 6), those of shop-0000 at (0, 1)" in result.stderr
+    assert (
+        "the profile's clusters begin at the cores (0, 6), those of shop-0000 at (0, 1), "
+        "by cheetah.xml (bundled), which its trace was read with" in result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "told"),
+    [("warehouse", "`perfreg profiles remove cheetah` has it"), ("setting", "another setting `power_profile` has it")],
+)
+def test_after_a_wrong_profile_a_right_one_is_not_called_wrong(sample, tmp_path, origin, told):
+    warehouse = tmp_path / "perfreg.duckdb"
+    shutil.copy(sample, warehouse)
+    with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
+        writer.execute("UPDATE core.energy_runs SET profile_origin = ? WHERE run_id = 'shop-0000'", [origin])
+    other = DATA / "power-profiles" / "power_profile_pixel3a.xml"
+    result = run("energy", "shop-0000", "--profile", other, warehouse=warehouse, status=1)
+    assert f"if that is the wrong one, {told} read again" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from perfreg_assets.methods.power_profile import (
 )
 from perfreg_assets.methods.power_states import PARTS, SCOPES, States, levels
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces.profile_choice import SETTING, WAREHOUSE
 from perfreg_assets.warehouse import energies as table
 from perfreg_assets.warehouse import power_calibrations
 from perfreg_assets.warehouse import series as series_table
@@ -182,7 +183,8 @@ def _of_another(
     if layout(profile, (), seen) != seen:
         raise Rejected(
             Reason.PROFILE_MISFIT,
-            f"the profile's clusters begin at the cores {profile.first_cores}, those of {state.run_id} at {seen}",
+            f"the profile's clusters begin at the cores {profile.first_cores}, those of {state.run_id} at {seen}"
+            f"{_counted_by(state)}",
         )
     if not profile.has_frequencies:
         raise Rejected(Reason.PROFILE_MISFIT, "the profile has steps without frequencies")
@@ -198,6 +200,18 @@ def _of_another(
         found.append(_row(state, "base", "device", profile, sum(profile.base_ma.values()) * state.duration_s))
     busy = (states.cluster, states.khz, spent[:, 0])
     return found, Fit(fit_ratio(profile, *busy), outside_ratio(profile, *busy))
+
+
+def _counted_by(state: table.EnergyRunRow) -> str:
+    """By which clusters a run's times in state were counted, and what to do where that was a mistake."""
+    if state.profile_id is None:
+        return ", as its trace shows them"
+    told = f", by {state.profile_name} ({state.profile_origin}), which its trace was read with"
+    if state.profile_origin == WAREHOUSE:
+        return f"{told}; if that is the wrong one, `perfreg profiles remove {state.device_name}` has it read again"
+    if state.profile_origin == SETTING:
+        return f"{told}; if that is the wrong one, another setting `power_profile` has it read again"
+    return told
 
 
 def _row(
