@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from perfreg_assets.partitions import RANGE_END, RANGE_START
 from perfreg_assets.settings import Settings
@@ -16,13 +18,19 @@ PUBLISH_EVERY_S = 30.0
 """While a run goes on: people who query see a long backfill advance, and a short one at its end."""
 
 
+def _place(what: str, variable: str, otherwise: str) -> Any:
+    told = f"{what}. Empty: as PERFREG_{variable} says, else {otherwise}."
+    return Field("", description=told)
+
+
 class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
     """Places of one project. Empty values follow the `PERFREG_*` variables and then the defaults."""
 
-    warehouse: str = ""
-    home: str = ""
-    inbox: str = ""
-    builds: str = ""
+    # The launchpad shows them empty, with these words beside each.
+    warehouse: str = _place("DuckDB file", "WAREHOUSE", "perfreg.duckdb where it was started")
+    home: str = _place("Folder for pages, runs and Dagster's records", "HOME", ".perfreg beside the warehouse")
+    inbox: str = _place("Folder that is watched for run folders", "INBOX", "inbox in the folder of the warehouse")
+    builds: str = _place("Folder that is watched for builds of apps", "BUILDS", "builds in the folder of the warehouse")
 
     @classmethod
     def of(cls, settings: Settings) -> Project:

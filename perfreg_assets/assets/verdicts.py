@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from perfreg_assets.assets import checks, presentation, what_if
 from perfreg_assets.assets.partitioning import app_versions
@@ -26,8 +27,8 @@ class VerdictConfig(dg.Config):
     Others are a what-if (`perfreg_assets.assets.what_if`): stored, observed, and never the asset's latest state.
     """
 
-    omega: float | None = None
-    detector: str | None = None
+    omega: float | None = Field(None, description="0 to 100. Empty: the one in force.")
+    detector: str | None = Field(None, description="One that `perfreg settings list` names. Empty: the one in force.")
 
     def require_usable(self) -> None:
         """Raises dagster.Failure for what no verdict can be given by: Dagster itself checks types, no ranges."""

@@ -169,3 +169,12 @@ def test_what_no_verdict_can_be_given_by_is_refused_in_a_sentence_before_anythin
     project.open().publish()
     with project.open().reading() as reader:
         assert reader.rows("SELECT * FROM core.verdicts ORDER BY ALL") == before
+
+
+def test_the_launchpad_says_what_an_empty_field_means():
+    schema = build_defs().resolve_job_def("judge_versions").run_config_schema.config_type
+    for node in ("ops", "verdicts", "config"), ("resources", "project", "config"):
+        fields = schema
+        for name in node:
+            fields = fields.fields[name].config_type
+        assert [name for name, one in fields.fields.items() if "Empty: " not in (one.description or "")] == []
