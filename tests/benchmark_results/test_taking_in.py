@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
+from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import benchmarks as table
+from perfreg_assets.warehouse import migrations
 
 DATA = Path(__file__).parents[1] / "data" / "benchmark-results"
 ORIGIN = Origin(app="com.x", version_name="1")
@@ -120,3 +122,43 @@ def test_whose_they_are_must_be_said():
 def test_a_folder_without_results_is_refused(tmp_path):
     (one,) = take_in([tmp_path], ORIGIN)
     assert one.rejected.reason is Reason.BENCHMARK_FILE_UNREADABLE
+
+
+def stored(warehouse):
+    """What is known of the results, as rows of three tables."""
+    with warehouse.reading() as reader:
+        return [
+            reader.rows(f"SELECT {columns} FROM core.{table} ORDER BY ALL")
+            for table, columns in (
+                ("measurements", "subject_id, metric, unit, worse"),
+                ("benchmark_results", "benchmark_run_id, result_name, is_adequate"),
+                ("benchmark_warnings", "benchmark_run_id, result_name, warning_code, detail"),
+            )
+        ]
+
+
+def test_what_jmh_does_not_tell_per_operation_has_no_direction_in_files_taken_in_before_either(warehouse, tmp_path):
+    """As the release before stored them, mended by the migration, they are as they are taken in now."""
+
+    def metric(unit):
+        return {"score": 64, "scoreUnit": unit, "rawData": [[64.0 + place for place in range(5)]] * 3}
+
+    units = {"gc.alloc.rate": "MB/sec", "gc.count": "counts", "gc.time": "ms", "gc.alloc.rate.norm": "B/op"}
+    one = {"benchmark": "org.x.Sorting.merge", "mode": "avgt", "primaryMetric": metric("us/op"),
+           "secondaryMetrics": {name: metric(unit) for name, unit in units.items()}}  # fmt: skip
+    file = tmp_path / "jmh.json"
+    file.write_text(json.dumps([one, {**one, "benchmark": "org.x.Io.read", "primaryMetric": metric("ops/ms")}]))
+    store(warehouse, take_in([file, DATA / "pyperf_telco.json.gz"], ORIGIN))
+    now = stored(warehouse)
+    assert [row[3] for row in now[0]].count("either") == 6
+    with warehouse.writing() as writer:
+        of_them = "result_name IN (SELECT metric FROM core.measurements WHERE worse = 'either')"
+        writer.execute(f"UPDATE core.benchmark_results SET is_adequate = true WHERE {of_them}")
+        writer.execute("DELETE FROM core.benchmark_warnings WHERE warning_code = 'no_direction'")
+        writer.execute("UPDATE core.measurements SET worse = 'more' WHERE worse = 'either'")
+    assert stored(warehouse) != now
+    mending = migrations.migration_files(sql_dir() / "migrations")[32]
+    for _ in range(2):
+        with warehouse.writing() as writer:
+            writer.execute(mending.text)
+        assert stored(warehouse) == now
