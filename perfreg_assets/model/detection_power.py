@@ -22,7 +22,7 @@ from perfreg_assets.methods.injection import INJECTIONS, Injection
 from perfreg_assets.methods.multiple_testing import combine, correct, version_score
 from perfreg_assets.methods.omega_rule import is_anomalous, threshold
 from perfreg_assets.methods.repeats import correlation
-from perfreg_assets.methods.samples import Sample, Score
+from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError
 from perfreg_assets.model import comparisons, inputs
 from perfreg_assets.model.averaging import stored_average
 from perfreg_assets.model.comparisons import Comparison, SampleStore
@@ -48,7 +48,8 @@ VERSIONS_DRAWN = 200
 
 @dataclass(frozen=True)
 class _Run:
-    """One normal run, injected: (kind, size) → series → scores, one per onset; `plain`: its other series."""
+    """One normal run, injected: (kind, size) → series → scores, one per onset; `plain`: what it scores without, its
+    metrics among it."""
 
     run_id: str
     plain: Mapping[str, Score]
@@ -79,18 +80,16 @@ def measure(reader: Reader, settings: Settings, app: str, *, onsets: int = 2, se
     detector = definition_of(settings.detector)
     run_ids = judged_runs.normal(reader, app, limit=MOST_RUNS)
     planned = comparisons.plan(reader, run_ids, settings)
-    families = {run_id: [one for one in family if one.has_course] for run_id, family in planned.of(detector).items()}
-    families = {run_id: family for run_id, family in families.items() if family}
-    if len(families) < FEWEST_RUNS:
-        detail = (
-            f"{app} has {len(families)} normal runs with a verdict; {FEWEST_RUNS} are needed to inject something into"
-        )
-        raise Rejected(Reason.NOT_ENOUGH_HISTORY, detail)
+    families = {run_id: [one for one in family if one.is_scored] for run_id, family in planned.of(detector).items()}
+    families = {run_id: family for run_id, family in families.items() if any(one.has_course for one in family)}
     measuring = _Measuring(reader, settings, detector, families)
     count = Count(len(families), "runs injected")
-    runs = [measuring.run(run_id, onsets, seed) for run_id in count.over(iter(families))]
+    runs = [run for run_id in count.over(iter(families)) if (run := measuring.run(run_id, onsets, seed)) is not None]
+    if len(runs) < FEWEST_RUNS:
+        detail = f"{app} has {len(runs)} normal runs with a verdict; {FEWEST_RUNS} are needed to inject something into"
+        raise Rejected(Reason.NOT_ENOUGH_HISTORY, detail)
     rows = [row for kind in INJECTIONS.values() for row in _rows(runs, kind, detector, settings.omega, seed)]
-    sizes = [one.history_size for family in families.values() for one in family]
+    sizes = [one.history_size for run in runs for one in families[run.run_id] if one.has_course]
     return {
         "dataset": app,
         "protocol": "power",
@@ -127,28 +126,44 @@ class _Measuring:
         )
         self._past = PastScores.of(reader, families, definition.name) if definition.has_empirical_null else None
 
-    def run(self, run_id: str, onsets: int, seed: int) -> _Run:
+    def run(self, run_id: str, onsets: int, seed: int) -> _Run | None:
+        """None where the run has too little in common with its history to be judged but by its metrics."""
         family = self._families[run_id]
-        samples = {one.series: self._store.samples(one) for one in family}
+        with_course = [one for one in family if one.has_course]
+        samples = {one.series: self._store.samples(one) for one in with_course}
         of_app = samples.get("cpu_app", samples.get("cpu_total"))
         total = float(of_app[1].values.sum()) if of_app else 0.0  # what the app uses, in whatever series it shows
         plain: dict[str, Score] = {}
         injected: dict[tuple[str, float], dict[str, Sequence[Score]]] = defaultdict(dict)
-        degrees, alike = {}, {}
-        for one in family:
+        for one in with_course:
             history, target = samples[one.series]
             keys, targets = [], [target]
             for kind, size, changed in _injected(one, target, total, onsets, seed):
                 keys.append((kind, size))
                 targets += changed
-            scores = self._scores(one, history, targets, len(family))
+            try:
+                scores = self._scores(one, history, targets, len(family))
+            except UnlikeHistoryError:
+                continue
             plain[one.series] = scores[0]
             for place, key in enumerate(keys):
                 injected[key][one.series] = scores[1 + place * onsets : 1 + (place + 1) * onsets]
-            kept = one.history_size - int(scores[0].evidence.get("history_set_aside", 0))
-            degrees[one.series] = float(kept - 1)
-            alike[one.series] = correlation(scores[0].history_distances, one.history_versions, kept)
+        if not plain:
+            return None
+        plain |= {one.series: self._score_of_metric(one, len(family)) for one in family if not one.has_course}
+        degrees, alike = {}, {}
+        for one in family:
+            if one.series in plain:
+                score = plain[one.series]
+                kept = one.history_size - int(score.evidence.get("history_set_aside", 0))
+                degrees[one.series] = float(kept - 1)
+                alike[one.series] = correlation(score.history_distances, one.history_versions, kept)
         return _Run(run_id, plain, injected, degrees, alike)
+
+    def _score_of_metric(self, one: Comparison, series_count: int) -> Score:
+        assert one.value is not None
+        score = self._of_way[one.way].score_value(np.array(one.known), one.value, series=one.definition)
+        return correct(score, series_count, self._definition.run_rule)
 
     def _scores(
         self, one: Comparison, history: Sequence[Sample], targets: Sequence[Sample], series_count: int

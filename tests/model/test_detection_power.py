@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.stats import binomtest
@@ -25,14 +26,31 @@ from perfreg_assets.warehouse import judged_runs
 REGRESSIONS = {"made-010": ("cpu_app", 9.0)}
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
+def metrics(number):
+    """What a run reports of itself: a dozen numbers that scatter."""
+    scatter = np.random.default_rng([7, number]).normal(size=12)
+    return {"metrics": [{"name": f"own_{place}", "value": 100 + 5 * one} for place, one in enumerate(scatter)]}
+
+
+def settled(folder, **of_run):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
-        project = Project(tmp_path_factory.mktemp("power") / "project", reader_of(REGRESSIONS))
-        project.arrive(*(row(number, version=str(number // 3)) for number in range(12)))
+        project = Project(folder / "project", reader_of(REGRESSIONS))
+        changes = [{name: tell(number) for name, tell in of_run.items()} for number in range(12)]
+        project.arrive(*(row(number, version=str(number // 3), **changes[number]) for number in range(12)))
         project.settle()
     return project
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return settled(tmp_path_factory.mktemp("power"))
+
+
+@pytest.fixture(scope="module")
+def measuring_itself(tmp_path_factory):
+    """Its runs report metrics, too."""
+    return settled(tmp_path_factory.mktemp("power_metrics"), extra=metrics)
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +86,23 @@ def test_nearly_nothing_is_as_good_as_nothing_and_much_is_always_found(project):
     assert {repeats for _, _, repeats in share} == {1, 3} | ({5} if told["runs"] >= 5 else set())
     assert all(one["low"] <= one["share"] <= one["high"] for one in told["rows"])
     assert "leak: from 200 MB/min in 9 of 10 runs" in sentences(told)[0]
+
+
+@pytest.mark.parametrize("name", ["project", "measuring_itself"])
+def test_what_nothing_is_injected_into_scores_what_the_product_gave_it(name, request, monkeypatch):
+    """The metrics, too: an alarm is corrected for all that is judged in a run."""
+    project = request.getfixturevalue(name)
+    runs = []
+    monkeypatch.setattr(detection_power, "_rows", lambda found, *_: runs.extend(found) or [])
+    with project.warehouse.reading() as reader:
+        measure(reader, project.settings, APP, onsets=1)
+    told = {(run.run_id, series): score.distance for run in runs for series, score in run.plain.items()}
+    ids = {run.run_id for run in runs}
+    stored = project.rows("SELECT run_id, series, distance FROM marts.verdicts WHERE is_current AND series <> '*'")
+    assert told == pytest.approx(
+        {(one["run_id"], one["series"]): one["distance"] for one in stored if one["run_id"] in ids}
+    )
+    assert {len(run.plain) for run in runs} == {15 if name == "measuring_itself" else 3}
 
 
 def test_the_thesis_rule_is_measured_run_by_run_and_what_is_not_judged_is_named(project, monkeypatch):
