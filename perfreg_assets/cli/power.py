@@ -65,6 +65,10 @@ def _tell(told: Mapping[str, Any]) -> None:
     terminal.table([{**row, "found in": f"{row['share']:.0%}"} for row in single], ("kind", "size", "unit", "found in"))
     for kind, why in told["missing"].items():
         terminal.note(f"{kind}: not tried, {why}")
+    few = told["few_versions"]
+    for repeats, why in dict.fromkeys((one["repeats"], one["why"]) for one in few):
+        kinds = ", ".join(one["kind"] for one in few if (one["repeats"], one["why"]) == (repeats, why))
+        terminal.note(f"versions of {repeats} runs ({kinds}): not tried, {why}")
 
 
 def sentences(told: Mapping[str, Any]) -> list[str]:

@@ -6,15 +6,18 @@ what the product does, on this app, with as many comparable runs as it has.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from perfreg_assets.advance import Count
 from perfreg_assets.detection import DetectorDefinition, definition_of
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.calibration import p_of_score
 from perfreg_assets.methods.detectors import detectors_by_way
 from perfreg_assets.methods.empirical_null import TheoreticalScore
@@ -44,6 +47,8 @@ MOST_RUNS, FEWEST_RUNS = 24, 3
 ONSETS = (0.1, 0.4)
 """Earliest and latest onset, as a share of the session."""
 VERSIONS_DRAWN = 200
+FEWEST_VERSIONS = 10
+"""Different versions that can be made of the runs: of fewer no share of ten can be told."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ def measure(reader: Reader, settings: Settings, app: str, *, onsets: int = 2, se
         JSON types only: dataset (the app), protocol `power`, detector, omega, seed, runs, history_sizes (smallest,
         largest) and `rows`, each {kind, unit, size, repeats, found, cases, share, low, high}; low and high are
         Wilson's 95 % interval of the share, a run or `repeats` of them counting as one case. `missing`: kind → why it
-        could not be tried. Versions of several runs only for detectors of scale `score`.
+        could not be tried; `few_versions`: why versions of several runs could not, as {kind, repeats, why}. Versions of
+        several runs only for detectors of scale `score`; no case is the same runs and onsets as another.
 
     Raises:
         Rejected: NOT_ENOUGH_HISTORY, the app has too few normal runs that were judged.
@@ -104,6 +110,13 @@ def measure(reader: Reader, settings: Settings, app: str, *, onsets: int = 2, se
             for kind in INJECTIONS.values()
             if not any(name == kind.name for run in runs for name, _ in run.injected)
         },
+        "few_versions": [
+            {"kind": kind.name, "repeats": repeats, "why": why}
+            for kind in INJECTIONS.values()
+            if (having := sum(any(name == kind.name for name, _ in run.injected) for run in runs))
+            for repeats in _repeats(detector)
+            if (why := _too_few(having, repeats))
+        ],
     }
 
 
@@ -214,8 +227,8 @@ def _rows(
         having = [run for run in runs if run.injected.get((kind.name, size))]
         if not having:
             continue
-        for repeats in REPEATS if detector.scale == "score" else (1,):
-            if repeats > len(having):
+        for repeats in _repeats(detector):
+            if _too_few(len(having), repeats):
                 continue
             found = _found(having, kind.name, size, repeats, detector, omega, seed)
             low, high = _wilson(float(found.mean()), len(having) / repeats)
@@ -230,6 +243,20 @@ def _rows(
                 "low": low,
                 "high": high,
             }
+
+
+def _repeats(detector: DetectorDefinition) -> tuple[int, ...]:
+    """Of how many runs a version is that the detector can judge as one."""
+    return REPEATS if detector.scale == "score" else (1,)
+
+
+def _too_few(runs: int, repeats: int) -> str | None:
+    """Why nothing can be told of versions of so many of the runs: drawn again and again they would be the same few."""
+    different = math.comb(runs, repeats)
+    if repeats == 1 or different >= FEWEST_VERSIONS:
+        return None
+    made = how_many(different, "different one") if different else "none"
+    return f"{how_many(runs, 'normal run')} {'makes' if runs == 1 else 'make'} {made}, {FEWEST_VERSIONS} are needed"
 
 
 def _found(
@@ -248,9 +275,9 @@ def _found(
         return np.array([is_anomalous(whole, omega) for whole in wholes])
     draw = np.random.default_rng([seed, repeats, *kind.encode()])
     found = []
-    for _ in range(VERSIONS_DRAWN):
-        chosen = [runs[place] for place in draw.choice(len(runs), size=repeats, replace=False)]
-        scores = [run.scores(kind, size, int(draw.integers(onsets))) for run in chosen]
+    for places, chosen_onsets in _versions(len(runs), repeats, onsets, draw):
+        chosen = [runs[place] for place in places]
+        scores = [run.scores(kind, size, onset) for run, onset in zip(chosen, chosen_onsets, strict=True)]
         shared = set.intersection(*(set(one) for one in scores))
         whole = version_score(
             {series: np.array([_uncorrected(one[series]) for one in scores]) for series in shared},
@@ -259,6 +286,22 @@ def _found(
         )
         found.append(whole > threshold(scores[0][next(iter(shared))], omega))
     return np.array(found)
+
+
+def _versions(
+    runs: int, repeats: int, onsets: int, draw: np.random.Generator
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """(runs, the onset in each) of different versions: all that there are, or some of them."""
+    if math.comb(runs, repeats) * onsets**repeats <= VERSIONS_DRAWN:
+        yield from product(combinations(range(runs), repeats), product(range(onsets), repeat=repeats))
+        return
+    drawn: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+    while len(drawn) < VERSIONS_DRAWN:
+        places = tuple(sorted(draw.choice(runs, size=repeats, replace=False).tolist()))
+        one = places, tuple(draw.integers(onsets, size=repeats).tolist())
+        if one not in drawn:
+            drawn.add(one)
+            yield one
 
 
 def _uncorrected(score: Score) -> float:

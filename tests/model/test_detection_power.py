@@ -105,6 +105,24 @@ def test_what_nothing_is_injected_into_scores_what_the_product_gave_it(name, req
     assert {len(run.plain) for run in runs} == {15 if name == "measuring_itself" else 3}
 
 
+def test_versions_are_different_ones_and_of_too_few_runs_nothing_is_told(project, monkeypatch):
+    """Three runs make one version of three, however often it is drawn."""
+    monkeypatch.setattr(detection_power, "MOST_RUNS", 3)
+    with project.warehouse.reading() as reader:
+        told = measure(reader, project.settings, APP)
+    assert {one["repeats"] for one in told["rows"]} == {1}
+    assert {(one["repeats"], one["why"]) for one in told["few_versions"]} == {
+        (3, "3 normal runs make 1 different one, 10 are needed"),
+        (5, "3 normal runs make none, 10 are needed"),
+    }
+    monkeypatch.setattr(detection_power, "MOST_RUNS", 5)
+    monkeypatch.setattr(detection_power, "VERSIONS_DRAWN", 1000)
+    with project.warehouse.reading() as reader:
+        told = measure(reader, project.settings, APP)
+    assert {one["cases"] for one in told["rows"] if one["repeats"] == 3} == {10 * 2**3}
+    assert {one["repeats"] for one in told["few_versions"]} == {5}
+
+
 def test_the_thesis_rule_is_measured_run_by_run_and_what_is_not_judged_is_named(project, monkeypatch):
     monkeypatch.setattr(detection_power.settings_table, "in_force", lambda reader, settings: settings)
     settings = project.settings.with_values(judged_series=("cpu_app",))
@@ -135,6 +153,10 @@ def test_the_command_keeps_what_it_tells(project, tmp_path, monkeypatch):
     assert (tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
     shown = CliRunner().invoke(main, chosen)
     assert f"{APP}: {told['runs']} normal runs" in shown.stdout
+    monkeypatch.setattr(detection_power, "MOST_RUNS", 3)
+    shown = CliRunner().invoke(main, chosen)
+    why = "not tried, 3 normal runs make 1 different one, 10 are needed"
+    assert f"versions of 3 runs (leak, sawtooth, load, periodic load, bursts): {why}" in shown.stderr
     assert CliRunner().invoke(main, ["power", "--app", "com.rig.mad"]).exit_code == 1
 
 
