@@ -101,7 +101,7 @@ class Explainer:
         value, known, factor = values[told], self._known[told], self._measures[told].shown_factor
         sentence = self._measures[told].says.format(
             value=readable(value * factor),
-            usual=_span(readable(float(known.min()) * factor), readable(float(known.max()) * factor)),
+            usual=span_told(readable(float(known.min()) * factor), readable(float(known.max()) * factor)),
             count=self._count,
             pattern=self._pattern(target, values, evidence),
         )
@@ -123,7 +123,7 @@ class Explainer:
         evidence["growth_since_onset_megabytes_per_s"] = found.rate / MEGABYTE
         rate, low, high = (readable(value / MEGABYTE) for value in (found.rate, found.low, found.high))
         since = f"from second {found.onset_s:.0f}"
-        return f"memory grows {rate} MB/s {since}; the {self._count} comparable runs grew {_span(low, high)}"
+        return f"memory grows {rate} MB/s {since}; the {self._count} comparable runs grew {span_told(low, high)}"
 
     def _pattern(self, target: Floats, values: list[float], evidence: dict[str, float]) -> str:
         """How what is told runs over time, as a part of the sentence; empty where nothing is to be said."""
@@ -138,7 +138,7 @@ class Explainer:
             if bursts.period_s is not None:
                 evidence["burst_period_s"] = bursts.period_s
                 every = f" every {readable(bursts.period_s)} s"
-            few = _span(str(bursts.low), str(bursts.high))
+            few = span_told(str(bursts.low), str(bursts.high))
             return f", in {bursts.count} bursts above {readable(bursts.level)} cores{every} (usually {few})"
         if self._measures is _MEMORY:
             height = values[1] * MEGABYTE  # what it ranges over
@@ -149,7 +149,8 @@ class Explainer:
         return ""
 
 
-def _span(low: str, high: str) -> str:
+def span_told(low: str, high: str) -> str:
+    """ "3 to 5", of numbers as they are read: "3" where both read alike."""
     return low if low == high else f"{low} to {high}"
 
 
@@ -235,7 +236,7 @@ def _measures_of(series: SeriesDefinition) -> tuple[_Measure, ...]:
 
 def readable(value: float) -> str:
     """Three significant digits, no exponent where it is readable without."""
-    if abs(value) >= 1e3:
+    if abs(value) >= 999.5:  # three digits of it are 1,000
         return f"{value:,.0f}"
     return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1g}"
 

@@ -26,7 +26,7 @@ from perfreg_assets.methods.calibration import (
     predictive_score,
     score_of_p,
 )
-from perfreg_assets.methods.explanation import readable
+from perfreg_assets.methods.explanation import readable, span_told
 from perfreg_assets.methods.inputs import Floats, as_univariate
 from perfreg_assets.methods.samples import Score
 
@@ -184,4 +184,4 @@ def _sentence(known: Floats, value: float, series: SeriesDefinition, *, set_asid
     told, low, high = (readable(one * unit.factor) for one in (value, float(known.min()), float(known.max())))
     name = f" {unit.axis}" if unit.axis else ""
     aside = f"; {how_many(set_aside, 'disturbed one')} set aside" if set_aside else ""
-    return f"{is_now} {told}{name}; the {len(known)} comparable runs {were} {low} to {high}{name}{aside}"
+    return f"{is_now} {told}{name}; the {len(known)} comparable runs {were} {span_told(low, high)}{name}{aside}"

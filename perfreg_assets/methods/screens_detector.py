@@ -24,7 +24,7 @@ from perfreg_assets.methods.barycenter import Barycenter
 from perfreg_assets.methods.calibrated_detector import CalibratedDetector
 from perfreg_assets.methods.calibration import DISTURBED_LOG, SMALLEST_LOG_SD
 from perfreg_assets.methods.detectors import Detector
-from perfreg_assets.methods.explanation import readable
+from perfreg_assets.methods.explanation import readable, span_told
 from perfreg_assets.methods.features import RESOLUTION, SMALLEST_LEVEL_SHARE
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError, checked_values
@@ -148,9 +148,9 @@ class _Statistic:
         kept = own[found.is_kept]
         low, high = float(kept.min()), float(kept.max())
         if self.is_ratio:
-            range_told = f"{np.exp(low):.2f} to {np.exp(high):.2f} times what was usual on theirs"
+            range_told = f"{span_told(f'{np.exp(low):.2f}', f'{np.exp(high):.2f}')} times what was usual on theirs"
         else:
-            range_told = f"{readable(low * unit.factor)} to {readable(high * unit.factor)}{name} off"
+            range_told = f"{span_told(readable(low * unit.factor), readable(high * unit.factor))}{name} off"
         now, usual = (readable(mean * unit.factor) for mean in (float(values.mean()), expected.mean))
         aside = f"; {how_many(len(own) - len(kept), 'disturbed one')} set aside" if len(kept) < len(own) else ""
         if series.unit == "core-seconds/s":

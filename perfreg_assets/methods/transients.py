@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from perfreg_assets.methods.inputs import Floats
 
 LENGTHS_S = (6.0, 10.0, 15.0, 20.0, 25.0)
+"""In whole samples, none of them longer than the last."""
 LARGEST_SHARE = 0.25  # of the run: what takes longer does not pass
 EDGE_S = 10.0
 SHORTEST_EDGE_S = 5.0
@@ -55,7 +56,9 @@ def _largest(values: Floats, expected: Floats, interval_s: float, sign: int) -> 
     sums = np.concatenate([[0.0], np.cumsum(difference)])
     edge, shortest = (max(1, round(seconds / interval_s)) for seconds in (EDGE_S, SHORTEST_EDGE_S))
     best: tuple[float, int, int, float] | None = None
-    for length in sorted({max(1, round(seconds / interval_s)) for seconds in LENGTHS_S}):
+    longest = int(LENGTHS_S[-1] / interval_s)  # none where a single sample takes longer
+    lengths = {min(max(1, round(seconds / interval_s)), longest) for seconds in LENGTHS_S} - {0}
+    for length in sorted(lengths):
         first = np.arange(shortest, count - length - shortest + 1)
         if length > LARGEST_SHARE * count or not len(first):
             continue

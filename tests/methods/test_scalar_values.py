@@ -155,3 +155,12 @@ def test_false_alarms_of_rare_counts_stay_near_the_level(rate):
     draws = generator.poisson(rate, (1000, 13)).astype(float)
     alarms = np.mean([judged(draw[:-1], draw[-1], metric(unit="count")).distance > 1.686 for draw in draws])
     assert alarms < 0.12
+
+
+@pytest.mark.parametrize("history", [[3.0] * 6, [3.0001, 3.0002, 3.0, 3.0, 3.0001, 3.0]])
+def test_a_history_that_reads_as_one_number_is_told_as_one(history):
+    for detector in DETECTORS:
+        told = judged(history, 4.0, metric(unit="count"), detector).sentence
+        assert told.startswith("is 4")
+        assert "comparable runs were 3" in told
+        assert " to " not in told

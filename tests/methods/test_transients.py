@@ -100,3 +100,14 @@ def test_what_stays_grows_or_comes_again_keeps_most_of_itself():
 
 def test_a_run_that_is_too_short_for_edges_has_none():
     assert find_transient(np.array([0.0, 0, 0, 9, 9, 0, 0, 0]), np.zeros(8), 1.0, (+1,)) is None
+
+
+@pytest.mark.parametrize("interval_s", [12.0, 13.0, 14.0, 20.0, 25.0, 26.0, 30.0, 60.0])
+def test_what_takes_longer_than_the_longest_does_not_pass_however_rarely_it_is_sampled(interval_s):
+    """One sample of a minute is a minute."""
+    values = np.where(np.arange(40) == 20, 9.0, 1.0)
+    found = find_transient(values, np.ones(40), interval_s, (+1,))
+    assert (found is None) == (interval_s > max(LENGTHS_S))
+    values[21] = 9.0
+    found = find_transient(values, np.ones(40), interval_s, (+1,))
+    assert (found is None) == (2 * interval_s > max(LENGTHS_S))
