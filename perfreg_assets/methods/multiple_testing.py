@@ -23,6 +23,10 @@ from perfreg_assets.methods.omega_rule import critical_omega, state
 from perfreg_assets.methods.repeats import combined_score, score_by_number
 from perfreg_assets.methods.samples import Score
 
+SERIES_IMPROVEMENT = "series_improvement"
+"""In a corrected score's evidence: its improvement before. What is no improvement at all is corrected to the lowest
+score that there is, from which nothing leads back."""
+
 
 def correct(score: Score, series_count: int, run_rule: RunRule) -> Score:
     """A series' score on the scale of the whole run (`series_count` series judged, itself included).
@@ -37,13 +41,16 @@ def correct(score: Score, series_count: int, run_rule: RunRule) -> Score:
     if _checked(run_rule) == "any":
         return score
     distance = sidak(score.distance, series_count)
+    evidence = {**score.evidence, "series_score": score.distance, "series_count": float(series_count)}
+    if score.improvement is not None:
+        evidence[SERIES_IMPROVEMENT] = score.improvement
     return replace(
         score,
         distance=distance,
         improvement=None if score.improvement is None else sidak(score.improvement, series_count),
         uncorrected_distance=score.distance,
         p_value=p_of_score(distance),
-        evidence={**score.evidence, "series_score": score.distance, "series_count": float(series_count)},
+        evidence=evidence,
     )
 
 

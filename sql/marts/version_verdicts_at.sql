@@ -214,7 +214,11 @@ FROM (
                             measured.q3,
                             marts.critical_omega(measured.distance, measured.q1, measured.q3, measured.is_recheck_passed) AS critical_omega,
                             CASE WHEN lacking.series IS NULL THEN coalesce(measured.uncorrected_distance, measured.distance) END AS single,
-                            CASE WHEN lacking.series IS NULL THEN marts.sidak_score(measured.improvement, 1 / measured.judged_series) END AS single_improvement,
+                            CASE WHEN lacking.series IS NULL THEN coalesce(
+                                (measured.evidence ->> 'series_improvement')::DOUBLE,
+                                -- Measurements of before do not say it; of ten series and more what is no improvement comes back too high.
+                                marts.sidak_score(measured.improvement, 1 / measured.judged_series)
+                            ) END AS single_improvement,
                             CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'score_degrees')::DOUBLE, 4) END AS degrees,
                             CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'repeat_correlation')::DOUBLE, 1) END AS repeat_correlation,
                             measured.judged_series,

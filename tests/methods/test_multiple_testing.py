@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perfreg_assets.methods.calibration import QUARTILE, omega_of_level
-from perfreg_assets.methods.multiple_testing import combine, correct
+from perfreg_assets.methods.multiple_testing import SERIES_IMPROVEMENT, combine, correct
 from perfreg_assets.methods.omega_rule import is_anomalous, state
 from perfreg_assets.methods.samples import Score
 
@@ -46,6 +46,13 @@ def test_the_corrected_p_is_sidaks(z, count):
     assert got.distance <= z + 1e-9
     assert got.p_value <= min(1.0, count * p) + 1e-12  # never stricter than Bonferroni
     assert got.uncorrected_distance == z
+
+
+@pytest.mark.parametrize("improvement", [-7.0, -2.0, 0.3, 4.0])
+def test_what_an_improvement_was_before_the_correction_stays_known(improvement):
+    corrected = correct(score(1.0, improvement), 30, "sidak")
+    assert corrected.evidence[SERIES_IMPROVEMENT] == improvement
+    assert SERIES_IMPROVEMENT not in correct(score(1.0, None), 30, "sidak").evidence
 
 
 def test_one_series_alone_needs_no_correction_and_any_corrects_nothing():

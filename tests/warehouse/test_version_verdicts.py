@@ -41,7 +41,7 @@ def _scored(run_id: str, series: str, score: float, *, of: int, **changes: Any) 
     """A series' score as the pipeline stores it: corrected for `of` series, with what it was before."""
     values = {
         "distance": sidak(score, of), "improvement": sidak(-score, of), "uncorrected_distance": score, **NORMAL,
-        "evidence": {"score_degrees": 11.0, "repeat_correlation": 0.2}, **changes,
+        "evidence": {"score_degrees": 11.0, "repeat_correlation": 0.2, "series_improvement": -score}, **changes,
     }  # fmt: skip
     return distances.DistanceRow(
         run_id=run_id, series=series, detector="default", parameters_hash="p", state="scored", **values
@@ -125,6 +125,28 @@ def test_a_version_is_corrected_for_its_series_so_one_run_keeps_its_verdict(writ
 
 def test_less_load_in_all_runs_is_an_improvement(writer: Writer) -> None:
     assert _judged(writer, {"rss_app": [-2.0, -2.2, -1.9]})["all"]["state"] == "improved"
+
+
+@pytest.mark.parametrize("series_count", [1, 9, 10, 25, 40])
+def test_an_improvement_is_that_of_the_runs_however_many_series_are_judged(writer: Writer, series_count: int) -> None:
+    """Of 20 series an improvement of -2 is -8 once corrected, as is one of -1, and came back as -0.9: two such runs
+    beside a better one were an improved version."""
+    scores = {f"own_{place:02}": [2.0, 2.5, -2.4, 1.8] for place in range(series_count)}
+    found = _judged(writer, scores)["all"]
+    one = combined_score(-np.array([2.0, 2.5, -2.4, 1.8]), 11, 0.2)
+    assert found["improvement"] == pytest.approx(sidak(one, series_count), abs=1e-4)
+
+
+def test_an_improvement_of_before_is_taken_back_from_the_corrected_one(writer: Writer) -> None:
+    rows = [
+        _scored(run_id, series, score, of=2, evidence={"score_degrees": 11.0, "repeat_correlation": 0.2})
+        for run_id, score in (("a", -1.0), ("b", -1.4))
+        for series in ("rss_app", "cpu_app")
+    ]
+    distances.upsert(writer, [*rows, *(_scored(run_id, "*", 0, of=1) for run_id in "ab")])
+    verdicts.make_current(writer, omega=0.75, detector="default")
+    wanted = combined_score(np.array([1.0, 1.4]), 11, 0.2)
+    assert _current(writer)["memory"]["improvement"] == pytest.approx(sidak(wanted, 2), abs=1e-4)
 
 
 def test_beside_an_improvement_that_does_not_decide_the_told_score_is_that_of_the_told_series(writer: Writer) -> None:
