@@ -175,6 +175,12 @@ class EmpiricalNull:
         score = score_beside_transients(own, self.transient_share)
         return calibrated_score(score, self._scores, self.versions_ago)
 
+    def improved(self, improvement: float) -> float:
+        """An improvement by theory as it is worth here: without the offset of the device unit, which is as much towards
+        the better side as it is not towards the worse. What earlier runs scored says how far normal ones get towards
+        the worse side only."""
+        return -float(self.unit.without(-improvement, self.foreign_ratio))
+
     @cached_property
     def _had_transient(self) -> NDArray[np.bool_]:
         return had_transient(self.past)

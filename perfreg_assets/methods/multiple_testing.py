@@ -54,14 +54,16 @@ def correct(score: Score, series_count: int, run_rule: RunRule) -> Score:
     )
 
 
-def with_distance(corrected: Score, distance: float, series_count: int, run_rule: RunRule) -> Score:
-    """A corrected standard-normal score with another distance before the correction; its improvement stays.
+def with_distance(
+    corrected: Score, distance: float, improvement: float | None, series_count: int, run_rule: RunRule
+) -> Score:
+    """A corrected standard-normal score with another distance and improvement before the correction.
 
     Raises:
         ValueError: as `correct`.
     """
-    bare = replace(corrected, distance=distance, improvement=None, p_value=p_of_score(distance))
-    return replace(correct(bare, series_count, run_rule), improvement=corrected.improvement)
+    bare = replace(corrected, distance=distance, improvement=improvement, p_value=p_of_score(distance))
+    return correct(bare, series_count, run_rule)
 
 
 def combine(scores: Mapping[str, Score], run_rule: RunRule) -> Score:

@@ -14,7 +14,7 @@ from perfreg_assets.detection import DetectorDefinition, Way, detectors
 from perfreg_assets.methods import repeats
 from perfreg_assets.methods.detectors import Detector, detectors_by_way
 from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore
-from perfreg_assets.methods.multiple_testing import combine, correct, with_distance
+from perfreg_assets.methods.multiple_testing import SERIES_IMPROVEMENT, combine, correct, with_distance
 from perfreg_assets.methods.samples import Score, UnlikeHistoryError
 from perfreg_assets.model import inputs, readiness
 from perfreg_assets.model.averaging import stored_average
@@ -31,11 +31,17 @@ from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse.barycenters import BarycenterRow
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.distances import DistanceRow
-from perfreg_assets.warehouse.past_scores import PAST_RUNS, THEORETICAL_SCORE, TRANSIENT_RUNS, UNIT_RUNS
+from perfreg_assets.warehouse.past_scores import (
+    PAST_RUNS,
+    THEORETICAL_IMPROVEMENT,
+    THEORETICAL_SCORE,
+    TRANSIENT_RUNS,
+    UNIT_RUNS,
+)
 
 # When no series of a run can be judged, the run's own state is the first of these that occurs.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
-_OF_THE_PAST = (THEORETICAL_SCORE, PAST_RUNS, TRANSIENT_RUNS, UNIT_RUNS)
+_OF_THE_PAST = (THEORETICAL_SCORE, THEORETICAL_IMPROVEMENT, PAST_RUNS, TRANSIENT_RUNS, UNIT_RUNS)
 _OF_SCORE = {spec.name for spec in fields(Score)} & {spec.name for spec in fields(DistanceRow)}
 
 Earlier = Mapping[tuple[str, str, str], DistanceRow]
@@ -133,7 +139,9 @@ class Measurement:
             return row
         theory, of_row = _theoretical_score(row), _score_of(row)
         series_count = sum(other.is_scored for other in family)
-        score = with_distance(of_row, null.judged(theory), series_count, self._definition.run_rule)
+        by_theory = evidence.get(THEORETICAL_IMPROVEMENT, evidence.get(SERIES_IMPROVEMENT))
+        improvement = None if by_theory is None else null.improved(by_theory)
+        score = with_distance(of_row, null.judged(theory), improvement, series_count, self._definition.run_rule)
         known = {name: value for name, value in score.evidence.items() if name not in _OF_THE_PAST}
         if null.counts:
             known |= {THEORETICAL_SCORE: theory.score, PAST_RUNS: float(len(null) if null.has_past else 0)}
@@ -141,6 +149,8 @@ class Measurement:
             known[TRANSIENT_RUNS] = float(null.transient_runs)
         if null.foreign_ratio > 0:
             known[UNIT_RUNS] = float(null.unit.run_count)
+            if by_theory is not None:
+                known[THEORETICAL_IMPROVEMENT] = by_theory
         return _filled(row, replace(score, evidence=known))
 
     def _row(self, one: Comparison, family: Sequence[Comparison], earlier: Earlier) -> DistanceRow:

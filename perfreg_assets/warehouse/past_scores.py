@@ -17,6 +17,9 @@ WINDOW_RUNS = 200
 THEORETICAL_SCORE = "theoretical_score"
 """In the evidence of a series' measurement: its score before earlier ones were asked."""
 
+THEORETICAL_IMPROVEMENT = "theoretical_improvement"
+"""In the same evidence, where the history is of other device units: its improvement before the unit was asked."""
+
 PAST_RUNS = "past_runs"
 """In the same evidence: how many earlier runs the score was judged by."""
 

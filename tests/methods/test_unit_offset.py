@@ -66,6 +66,23 @@ def test_the_level_is_kept_on_a_heavier_unit_from_its_first_run_on():
     assert np.mean(alarms["by unit"]) == pytest.approx(0.05, abs=0.01)
 
 
+def test_a_lighter_unit_is_no_improvement_from_its_first_run_on():
+    """As above, towards the better side."""
+    draw = np.random.default_rng(8)
+    told = {"by theory": [], "by unit": []}
+    for _ in range(2000):
+        offset = draw.normal(0, BETWEEN_UNITS_SD)
+        past = []
+        for score in offset + draw.normal(size=5):
+            null = EmpiricalNull([], np.empty(0), offset_of(past), 1.0)
+            told["by theory"].append(-score > 1.6449)
+            told["by unit"].append(null.improved(-score) > 1.6449)
+            past.append((score, 1.0))
+    assert np.mean(told["by theory"]) > 0.1
+    assert np.mean(told["by unit"]) == pytest.approx(0.05, abs=0.01)
+    assert EmpiricalNull([], np.empty(0)).improved(1.7) == 1.7
+
+
 def test_a_null_takes_the_unit_off_before_it_looks_at_the_past():
     past, ages = np.array([0.3, -0.4, 1.1, 0.2]), np.ones(4)
     unit = UnitOffset.of(np.array([1.4, 1.6]), np.ones(2))

@@ -6,6 +6,7 @@ import json
 import random
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from synthetic import SAMPLES, Project, reader_of, row, snapshot
 
 from perfreg_assets.methods import empirical_null
 from perfreg_assets.methods.empirical_null import EmpiricalNull, TheoreticalScore, calibrated_score
+from perfreg_assets.methods.multiple_testing import sidak
 from perfreg_assets.methods.unit_offset import UnitOffset
 from perfreg_assets.model.past_scores import PastScores
 from perfreg_assets.warehouse import past_scores as table
@@ -24,6 +26,10 @@ from perfreg_assets.warehouse import past_scores as table
 # From version 2 on runs are judged; made-009 is far beyond what chance gives.
 RUNS = [row(number, version=str(number // 3)) for number in range(18)]
 REGRESSIONS = {"made-009": ("cpu_app", 9.0)}
+BETTER = (
+    "(evidence ->> 'series_improvement')::DOUBLE AS better, "
+    "(evidence ->> 'theoretical_improvement')::DOUBLE AS better_by_theory, improvement"
+)
 THEORY = "SELECT run_id, coalesce((evidence ->> 'theoretical_score')::DOUBLE, uncorrected_distance) AS score"
 
 
@@ -159,7 +165,7 @@ def test_a_new_device_unit_is_judged_with_doubt_and_later_beside_its_own_runs(ma
     told = {
         one["run_id"]: one
         for one in project.rows(
-            f"{THEORY}, uncorrected_distance AS judged, (evidence ->> 'unit_runs')::DOUBLE AS unit_runs FROM "
+            f"{THEORY}, uncorrected_distance AS judged, (evidence ->> 'unit_runs')::DOUBLE AS unit_runs, {BETTER} FROM "
             "marts.distances WHERE is_latest AND state = 'scored' AND series = 'cpu_app' AND detector = 'default'"
         )
     }
@@ -185,8 +191,24 @@ def test_a_new_device_unit_is_judged_with_doubt_and_later_beside_its_own_runs(ma
         expected = calibrated_score(unit.without(one["score"], shares[run.run_id]), scores, ages)
         assert one["judged"] == pytest.approx(expected)
         assert one["unit_runs"] == unit.run_count
+        # What is less on another unit is no improvement of the version, either.
+        null = EmpiricalNull([], np.empty(0), unit, shares[run.run_id])
+        assert one["better"] == pytest.approx(null.improved(one["better_by_theory"]))
+        assert one["improvement"] == pytest.approx(sidak(one["better"], 3))
     assert told["made-017"]["unit_runs"] == told["made-016"]["unit_runs"] == 0
     assert told["made-015"]["unit_runs"] > 0
+    unstated = make("unstated")
+    unstated.arrive(*(replace(run, device_unit=None) for run in runs))
+    unstated.settle()
+    plain = unstated.rows(
+        f"{THEORY}, {BETTER} FROM marts.distances WHERE is_latest AND series = 'cpu_app' AND detector = 'default'"
+    )
+    by_theory = {one["run_id"]: one["better"] for one in plain if one["run_id"] in told}
+    assert {one["better_by_theory"] for one in plain} == {None}
+    assert by_theory.keys() == told.keys()
+    for run_id, one in told.items():
+        before = one["better"] if one["better_by_theory"] is None else one["better_by_theory"]
+        assert before == by_theory[run_id]
     first = told[runs[5].run_id]  # the first of b that is judged, when nothing else was
     assert first["unit_runs"] == 0
     assert first["judged"] == pytest.approx(UnitOffset().without(first["score"], shares[runs[5].run_id]))
