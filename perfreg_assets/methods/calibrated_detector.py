@@ -6,7 +6,8 @@
    Memory that is far above that of every run of the history is judged by its level alone.
 3. Which direction is a regression, the catalogue says. Where it is *more*: if the run's level lies clearly below the
    history's, that is taken off; the mirrored sum, for *less*, is the improvement. Where it is *less*, the other way
-   round; where it is either, nothing is taken off and nothing is an improvement.
+   round; where it is either, nothing is taken off and nothing is an improvement. A level that is far better than that
+   of every run of the history is one by itself.
 4. The sum is judged beside the history's own sums by a prediction interval (Student's t) and given as a
    standard-normal score, see `calibration`.
 5. A run that looks unusual is judged once more without its one passing disturbance (`transients`). The score stays as
@@ -50,6 +51,7 @@ SMALLEST_SUM_SD = 0.1
 TOLERATED_DROP = 0.5  # sd of the history's levels; normal runs of less load keep their score
 LARGEST_DROP = 8.0
 MUCH_HIGHER = math.log(1.5)  # of memory: half as much again as the highest of the history
+FAR_BETTER = 3.0  # score of a level that one normal run in 700 is better than
 UNUSUALLY_GOOD = -1.645  # score of a run's level that one normal run in 20 is better than
 LOOKED_AT = 1.2816  # score: of one normal run in ten it is asked what it would be without a passing disturbance
 
@@ -155,6 +157,7 @@ class _Beside:
         kept: mask (k,) of the history's runs that say what is usual.
         distance: the component that words are made of.
         highest: level that no run of the history is above, the disturbed ones included.
+        best: level that none of them is better than, in the direction of `sign`.
         sign: of load that is worse; 0: either.
     """
 
@@ -162,6 +165,7 @@ class _Beside:
     distance: Component
     level: Component
     highest: float
+    best: float
     worse: _Side
     better: _Side | None
     sign: int
@@ -175,7 +179,8 @@ class _Beside:
         worse = _Side.of(components, drops, sign)
         better = _Side.of(components, drops, -sign) if sign else None
         highest = float(measured_level.known.max()) if measures.tells_levels else math.inf
-        return cls(kept, components[0], level, highest, worse, better, sign)
+        best = sign * float((sign * measured_level.known).min())
+        return cls(kept, components[0], level, highest, best, worse, better, sign)
 
     def told(self, index: int) -> tuple[bool, float, float | None]:
         """Of one target: whether it is the higher one, its score, and that of its improvement."""
@@ -186,6 +191,9 @@ class _Beside:
         # An improvement has to show in the level itself, not only in an unusual pattern; and where the level is
         # unusually good, an unusual pattern is no regression.
         improvement = min(self.better.score(index), -self.sign * height)
+        # Loads far below the usual are all alike on their scale, so how far a course is from the others hardly grows.
+        if -self.sign * height > FAR_BETTER and self.sign * (self.level.judged[index] - self.best) < 0:
+            improvement = -self.sign * height
         if self.sign * height < UNUSUALLY_GOOD:
             score = min(score, self.sign * height)
         # Sums are of how runs differ, and how a run grows and ranges is relative to its size: memory that is twice that

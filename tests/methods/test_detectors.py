@@ -17,7 +17,8 @@ from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.calibration import QUARTILE, predictive_score
 from perfreg_assets.methods.detectors import Sample, make_detector
 from perfreg_assets.methods.iqr_detector import IqrDetector
-from perfreg_assets.methods.omega_rule import is_anomalous, threshold
+from perfreg_assets.methods.multiple_testing import correct
+from perfreg_assets.methods.omega_rule import is_anomalous, state, threshold
 from perfreg_assets.methods.states import codes_of
 
 RECORDED = Path(__file__).parents[1] / "data" / "evaluation" / "recorded.parquet"
@@ -149,6 +150,37 @@ def test_memory_that_is_higher_all_along_is_a_regression_too():
     history = [memory_run(generator) for _ in range(12)]
     score = make_detector("default").score(history, memory_run(generator, offset=0.3), series=MEMORY, interval_s=1.0)
     assert is_anomalous(score, 1.0)
+
+
+@pytest.mark.parametrize("name", ["cpu_app", "cpu_total", "rss_app"])
+def test_half_of_the_usual_is_an_improvement_however_far_runs_scatter(name):
+    """On their scale low loads are near each other, and half the memory grows by half: that hid what the level says."""
+    series, told = definition_of(name), {0.5: [], 1.0: []}
+    for of_series in read_dataset(RECORDED.with_name("simulated_noise2.parquet")).rows.values():
+        of_app = [one for one in of_series.get(name, {}).values() if not one.is_anomalous]
+        if not of_app:
+            continue
+        history = [Sample(one.values) for one in of_app[:12]]
+        for factor, states in told.items():
+            targets = [Sample(factor * one.values) for one in of_app[12:24]]
+            scores = make_detector("default").score_all(
+                history, targets, series=series, interval_s=of_app[0].interval_s
+            )
+            states += [state(correct(one, 3, "sidak"), 0.75) == "improved" for one in scores]
+    assert np.mean(told[0.5]) > 0.9
+    assert np.mean(told[1.0]) < 0.01
+
+
+def test_as_little_as_some_earlier_run_took_is_no_improvement_by_its_level():
+    """Be it set aside as disturbed."""
+    generator = np.random.default_rng(13)
+    history = [load_run(generator) for _ in range(12)]
+    half = seen(load_run(generator).values * 0.4)
+    detector = make_detector("default")
+    alone = detector.score(history, half, series=CPU, interval_s=1.0)
+    beside = detector.score([*history[1:], seen(half.values * 0.99)], half, series=CPU, interval_s=1.0)
+    assert alone.improvement >= 3
+    assert beside.improvement < alone.improvement - 0.5
 
 
 @pytest.mark.parametrize("factor", [2.0, 3.0, 4.0])
