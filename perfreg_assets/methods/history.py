@@ -218,9 +218,16 @@ def select_history(
 
 def _places_of_any_path(comparable: Sequence[RunFacts], rules: HistoryRules, paths: Paths) -> dict[str, int]:
     """run_id → place among the latest k that have a path at all, of runs, latest first, that only it can keep out."""
-    looked_at = comparable[: _BLOCK * rules.size]
-    having = [run.run_id for run, path in zip(looked_at, paths(looked_at), strict=True) if path]
-    return {run_id: place for place, run_id in enumerate(having[: rules.size], start=1)}
+    places: dict[str, int] = {}
+    block = _BLOCK * rules.size
+    for start in range(0, len(comparable), block):
+        runs = comparable[start : start + block]
+        for run, path in zip(runs, paths(runs), strict=True):
+            if path:
+                places[run.run_id] = len(places) + 1
+            if len(places) == rules.size:
+                return places
+    return places
 
 
 def _compare_paths(

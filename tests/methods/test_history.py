@@ -306,6 +306,23 @@ def test_without_enough_screens_a_run_stays_without_history(new, others):
     assert (selection.state, selection.way) == ("not_enough_history", "path")
 
 
+@pytest.mark.parametrize("without", [0, 23, 24, 25, 100])
+def test_runs_of_any_path_are_found_however_many_runs_without_one_came_since(without):
+    pathless = [run(100 + number, state_hashes=()) for number in range(without)]
+    others = [run(number, state_hashes=tuple("qrstuvwxyz")) for number in range(14)]
+    selection = select_history(NEW, [*others, *pathless], RULES)
+    assert selection.way == "any_path"
+    assert ids(selection.of_any_path) == [f"run-{number:03}" for number in range(13, 1, -1)]
+    asked = []
+
+    def paths(runs):
+        asked.extend(one.run_id for one in runs)
+        return [one.state_hashes for one in runs]
+
+    select_history(NEW, [run(number) for number in range(500)], RULES, paths)
+    assert len(set(asked)) <= 1 + 2 * RULES.size  # no more are read than are needed
+
+
 def test_runs_of_any_path_past_the_limit_of_near_misses_are_kept():
     failed = [run(100 + number, has_functional_problems=True) for number in range(NEAR_MISS_LIMIT + 5)]
     others = [run(number, state_hashes=tuple("qrstuvwxyz")) for number in range(6)]
