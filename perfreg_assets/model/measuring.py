@@ -39,7 +39,7 @@ from perfreg_assets.warehouse.past_scores import (
     UNIT_RUNS,
 )
 
-# When no series of a run can be judged, the run's own state is the first of these that occurs.
+# When no series of a run can be judged, and it lacks none that its history has, its own state is the first of these.
 _RUN_STATES = ("incomplete_trace", "not_enough_history", "series_missing")
 _OF_THE_PAST = (THEORETICAL_SCORE, THEORETICAL_IMPROVEMENT, PAST_RUNS, TRANSIENT_RUNS, UNIT_RUNS)
 _OF_SCORE = {spec.name for spec in fields(Score)} & {spec.name for spec in fields(DistanceRow)}
@@ -217,8 +217,16 @@ class Measurement:
             worst = max(row.history_size or 0 for row in rows)
             whole = replace(blank, state=SCORED, state_reason=None, history_size=worst)
             return _filled(whole, combine(scores, self._definition.run_rule))
-        told = min(rows, key=lambda row: _RUN_STATES.index(row.state))
-        return replace(blank, state=told.state, state_reason=told.state_reason)
+        missing = blank.missing_series or ()
+        rest = [row for row in rows if row.series not in missing]
+        told = min(rest, key=lambda row: _RUN_STATES.index(row.state)) if rest else None
+        if not missing:
+            assert told is not None
+            return replace(blank, state=told.state, state_reason=told.state_reason)
+        # As axes and versions have it: what the run lacks says more than why the rest cannot be judged.
+        why = f"Not judged, missing although the history has it: {', '.join(missing)}."
+        of_rest = f" Of the rest nothing can be judged: {told.state_reason}" if told is not None else ""
+        return replace(blank, state="series_missing", state_reason=why + of_rest)
 
 
 def theoretical_scores(rows: Iterable[DistanceRow]) -> dict[str, dict[str, TheoreticalScore]]:

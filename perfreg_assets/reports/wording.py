@@ -274,7 +274,8 @@ def _nothing_judged(detail: RunDetail, whole: Verdict, version: str) -> Headline
         return Headline(whole.state, text, gap)
     if whole.state == "series_missing":
         lacking = [s for s in detail.judged if detail.is_lacking(s)]
-        text = "This run cannot be judged: its trace lacks the series that are compared."
+        what = _subject(lacking) if 0 < len(lacking) < len(detail.judged) else "the series that are compared"
+        text = f"This run cannot be judged: its trace lacks {what}."
         return Headline(whole.state, text, _joined(_named(lacking), gap))
     return Headline(whole.state, "This run was not judged.", whole.explanation)
 

@@ -113,3 +113,27 @@ def test_only_what_a_run_is_judged_by_blocks_it(tmp_path):
     made.change("judged_series", "cpu_app")
     made.settle()
     assert made.rows(blocking) == [{"is_blocking": False}]
+
+
+def test_a_run_that_lacks_what_its_few_earlier_runs_have_is_named_alike_by_every_view(tmp_path):
+    """It was not_enough_history as a run, and series_missing as an axis and as a version."""
+    lacking = [("made-002", "rss_app")]
+    made = Project(tmp_path / "p", reader_of({}, lacking))
+    made.arrive(*(row(number, version="1" if number < 2 else "2") for number in range(3)))
+    made.settle()
+    of_run = {
+        one["series"]: one for one in made.rows("SELECT * FROM marts.verdicts WHERE is_current AND run_id = 'made-002'")
+    }
+    assert of_run["cpu_app"]["state"] == "not_enough_history"
+    whole = of_run["*"]
+    (axis,) = made.rows(
+        "SELECT state FROM marts.axis_verdicts WHERE is_current AND run_id = 'made-002' AND axis = 'memory'"
+    )
+    (version,) = made.rows(
+        "SELECT state FROM marts.version_verdicts WHERE is_current AND version_name = '2' AND axis = 'all'"
+    )
+    assert (whole["state"], axis["state"], version["state"]) == ("series_missing",) * 3
+    assert whole["explanation"].startswith("Not judged, missing although the history has it: rss_app.")
+    assert "Of the rest nothing can be judged: Only 2 of 2 earlier runs" in whole["explanation"]
+    (first,) = made.rows("SELECT state FROM marts.run_verdicts WHERE is_current AND run_id = 'made-001'")
+    assert first["state"] == "not_enough_history"
