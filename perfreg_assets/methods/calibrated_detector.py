@@ -3,7 +3,8 @@
 1. A run is told by a few numbers (components): the distance to its nearest history runs and, for memory, how far it
    ranges. For a history run they are computed without itself (leave-one-out), so they compare with the target's.
 2. Components are standardised by the history, weighted and added up.
-   Memory that is far above that of every run of the history is judged by its level alone.
+   Memory that is far above that of every run of the history is judged by its level alone, a load that many runs have
+   nothing of by how much there is of it in all (`rare_load`).
 3. Which direction is a regression, the catalogue says. Where it is *more*: if the run's level lies clearly below the
    history's, that is taken off; the mirrored sum, for *less*, is the improvement. Where it is *less*, the other way
    round; where it is either, nothing is taken off and nothing is an improvement. A level that is far better than that
@@ -41,6 +42,7 @@ from perfreg_assets.methods.empirical_null import TRANSIENT_END_S, TRANSIENT_STA
 from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.features import scale_of
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.rare_load import is_rare, scores_of_rare
 from perfreg_assets.methods.run_measures import Component, CourseMeasures, Measures, MemoryMeasures
 from perfreg_assets.methods.samples import Sample, Score, checked_values
 from perfreg_assets.methods.scalar_values import predictive
@@ -82,6 +84,8 @@ class CalibratedDetector(Detector):
             return []
         known = checked_values(history, SMALLEST_HISTORY)
         judged = checked_values(targets, 1)
+        if is_rare(series, known):
+            return scores_of_rare(known, judged, series, interval_s)
         order = _canonical_order(known)
         ordered = [known[index] for index in order]
         measures: Measures

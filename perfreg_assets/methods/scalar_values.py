@@ -44,22 +44,17 @@ def predictive(history: Floats, value: float, series: SeriesDefinition) -> Score
     Raises:
         ValueError: fewer than 2 values in the history, or one is not finite.
     """
-    values, judged = _checked(history, value, SMALLEST_HISTORY)
-    known = values
+    known, judged = _checked(history, value, SMALLEST_HISTORY)
     if known.min() > 0 and judged > 0:
-        known, judged = np.log(known), float(np.log(judged))
         steady = STEADY_LOG_SD, STEADY_DISTURBED_LOG
-        smallest_sd, smallest_disturbance = steady if series.is_steady else (SMALLEST_LOG_SD, DISTURBED_LOG)
+        smallest = steady if series.is_steady else (SMALLEST_LOG_SD, DISTURBED_LOG)
+        found = one_more(np.log(known), float(np.log(judged)), series.worse, *smallest)
     else:
-        level = float(np.median(np.abs(known)))
-        smallest_sd = max(SMALLEST_LOG_SD * level, 1e-12)
-        # Where most values are 0, those that are not are how it is at times, and no disturbance.
-        smallest_disturbance = level or float(np.abs(known).max())
-    found = one_more(known, judged, series.worse, smallest_sd, smallest_disturbance)
+        found = one_more_amount(known, judged, series.worse)
     set_aside = int((~found.is_kept).sum())
     return found.score(
-        _evidence(values, value, set_aside=set_aside),
-        _sentence(np.sort(values[found.is_kept]), value, series, set_aside=set_aside),
+        _evidence(known, value, set_aside=set_aside),
+        _sentence(np.sort(known[found.is_kept]), value, series, set_aside=set_aside),
     )
 
 
@@ -117,6 +112,13 @@ def one_more(known: Floats, judged: float, worse: Worse, smallest_sd: float, sma
     if worse == "less":
         distance, improvement, own = -more, more, -own
     return OneMore(distance, improvement, more >= 0, own, is_kept)
+
+
+def one_more_amount(known: Floats, judged: float, worse: Worse) -> OneMore:
+    """`one_more` of amounts (k,) on their own scale, of which some may be 0."""
+    level = float(np.median(np.abs(known)))
+    # Where most values are 0, those that are not are how it is at times, and no disturbance.
+    return one_more(known, judged, worse, max(SMALLEST_LOG_SD * level, 1e-12), level or float(np.abs(known).max()))
 
 
 def tukey(history: Floats, value: float, series: SeriesDefinition) -> Score:

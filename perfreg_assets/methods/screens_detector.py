@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.explanation import readable, span_told
 from perfreg_assets.methods.features import RESOLUTION, SMALLEST_LEVEL_SHARE
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.rare_load import is_rare, rare_amount
 from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError, checked_values
 from perfreg_assets.methods.scalar_values import OneMore, one_more, predictive
 from perfreg_assets.methods.screen_load import Expected, UsualLoad
@@ -105,29 +107,38 @@ class _Statistic:
     """How far a run's mean is from what was expected, on a scale where normal runs scatter evenly.
 
     Attributes:
-        is_ratio: a logarithm of the ratio (load); else the difference, unit of the series.
-        floor: added to both means, so that nothing is not infinitely less than little; unit of the series.
+        scale: a logarithm of the ratio (load); the difference, unit of the series; or that of the square roots, of a
+            load that many runs have nothing of (`rare_load`): nothing has no ratio.
+        floor: added to both means of a ratio, so that nothing is not infinitely less than little; unit of the series.
         smallest_sd, smallest_disturbance: see `scalar_values.one_more`.
+        lowest, highest: means of the earlier runs, unit of the series.
     """
 
-    is_ratio: bool
+    scale: Literal["ratio", "difference", "root"]
     floor: float
     smallest_sd: float
     smallest_disturbance: float
+    lowest: float
+    highest: float
 
     @classmethod
     def of(cls, series: SeriesDefinition, known: Sequence[Floats]) -> _Statistic:
-        pool = np.concatenate(known)
+        pool, means = np.concatenate(known), [float(values.mean()) for values in known]
+        span = min(means), max(means)
+        if is_rare(series, known):
+            return cls("root", 0.0, 1e-12, np.inf, *span)  # having some is how it is at times, and no disturbance
         if series.kind == "load":
             floor = max(RESOLUTION * float(pool.mean()), 1e-9)
-            return cls(True, floor, SMALLEST_LOG_SD, DISTURBED_LOG)
+            return cls("ratio", floor, SMALLEST_LOG_SD, DISTURBED_LOG, *span)
         size = max(SMALLEST_LEVEL_SHARE * abs(float(np.median(pool))), 1e-9)
-        return cls(False, 0.0, size, float(pool.std()))
+        return cls("difference", 0.0, size, float(pool.std()), *span)
 
     def of_run(self, values: Floats, expected: Expected) -> float:
         mean = float(values.mean())
-        if self.is_ratio:
+        if self.scale == "ratio":
             return float(np.log((mean + self.floor) / (expected.mean + self.floor)))
+        if self.scale == "root":
+            return float(rare_amount(mean) - rare_amount(expected.mean))
         return mean - expected.mean
 
     def score(self, own: Floats, values: Floats, expected: Expected, series: SeriesDefinition) -> Score:
@@ -147,7 +158,10 @@ class _Statistic:
         name = f" {unit.axis}" if unit.axis else ""
         kept = own[found.is_kept]
         low, high = float(kept.min()), float(kept.max())
-        if self.is_ratio:
+        if self.scale == "root":
+            told_of = readable(self.lowest * unit.factor), readable(self.highest * unit.factor)
+            range_told = f"{span_told(*told_of)}{name}"
+        elif self.scale == "ratio":
             range_told = f"{span_told(f'{np.exp(low):.2f}', f'{np.exp(high):.2f}')} times what was usual on theirs"
         else:
             range_told = f"{span_told(readable(low * unit.factor), readable(high * unit.factor))}{name} off"
