@@ -164,6 +164,22 @@ def find_listed(reader: Reader, query: ListQuery) -> tuple[int, list[ListedRun]]
     return count, [rows[run_id] for run_id, _ in found]
 
 
+_PLACE = "(coalesce(runs.started_at, '-infinity'::TIMESTAMPTZ), runs.run_id)"
+"""In the list by start, compared as a whole: runs whose start is not known stand last in it."""
+_STANDING = f"""
+SELECT count(*) FILTER ({_PLACE} > here.place), count(*) FILTER ({_PLACE} >= here.place)
+FROM marts.runs AS runs, (SELECT {_PLACE} AS place FROM core.runs AS runs WHERE run_id = ?) AS here
+WHERE """
+
+
+def count_standing(reader: Reader, query: ListQuery, run_id: str) -> tuple[int, int]:
+    """(how many of the runs that fit stand before a run, and up to it) in the list from the latest on; it need not fit
+    itself. (0, 0) where there is no such run."""
+    conditions, values = _conditions(query)
+    ((before, upto),) = reader.rows(_STANDING + (" AND ".join(conditions) or "true"), [run_id, *values])
+    return before, upto
+
+
 _BADGE = """CASE WHEN runs.state IN ('quarantined', 'incomplete_trace', 'reduced') THEN runs.state
     ELSE coalesce(runs.run_verdict, 'not_judged') END"""  # as _state
 

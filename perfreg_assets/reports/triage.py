@@ -189,15 +189,10 @@ class _Desk:
     # ---- reading ---------------------------------------------------------------------------------
     def inbox(self, request: Request) -> Response:
         """Open alarms with what can be said of them, and the latest that was said."""
-        try:
-            offset = int(request.query_params.get("offset", "0"))
-            if not 0 <= offset < 10**9:
-                raise ValueError
-        except ValueError:
-            return self._refused(request, RefusalError("offset must be a whole number, 0 or more.", 400))
+        asked = {name: request.query_params.get(name) for name in ("after", "before", "said")}
         try:
             with self._reading.reading() as reader:
-                found = triage_pages.load_inbox(reader, offset=offset, said=request.query_params.get("said"))
+                found = triage_pages.load_inbox(reader, **asked)
         except Rejected as rejected:
             return self._rejected(request, rejected)
         return self._page(triage_pages.render_inbox(found, self._upkeep(request)))

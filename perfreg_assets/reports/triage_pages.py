@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from perfreg_assets.reports import review_wording, wording
 from perfreg_assets.reports.data import ListedRun
 from perfreg_assets.reports.links import page_name
-from perfreg_assets.reports.loading_lists import ListQuery, find_listed, load_listed
+from perfreg_assets.reports.loading_lists import ListQuery, count_standing, find_listed, load_listed
 from perfreg_assets.reports.templating import FORM_POLICY, moment, render
 from perfreg_assets.warehouse import reviews
 from perfreg_assets.warehouse.connection import Reader
@@ -40,6 +40,7 @@ class Inbox:
 
     Attributes:
         total: how many there are.
+        offset: how many of them stand before the first shown.
         said: the run of which something was just said, as the address has it; None where there is no such run.
         latest: what was said last, of any run: `run_id`, the review and whether it is in force.
     """
@@ -51,9 +52,23 @@ class Inbox:
     latest: Sequence[Mapping[str, Any]]
 
 
-def load_inbox(reader: Reader, *, offset: int, said: str | None) -> Inbox:
-    """One page of the open alarms."""
-    total, alarms = find_listed(reader, ListQuery(is_open=True, offset=offset, limit=SHOWN_ALARMS))
+def load_inbox(reader: Reader, *, after: str | None, before: str | None, said: str | None) -> Inbox:
+    """One page of the open alarms: the first, or that after or before a run, which may have been reviewed since it was
+    shown: who works through the list meets each of them however many are not open any more.
+
+    Where nothing is left after the run, it is the last page; where less than a page is left before it, the first.
+    """
+    is_open = ListQuery(is_open=True, limit=SHOWN_ALARMS)
+    offset = 0
+    if after is not None:
+        _, offset = count_standing(reader, is_open, after)
+    elif before is not None:
+        standing, _ = count_standing(reader, is_open, before)
+        offset = max(0, standing - SHOWN_ALARMS)
+    total, alarms = find_listed(reader, replace(is_open, offset=offset))
+    if offset and not alarms:
+        offset = max(0, total - SHOWN_ALARMS)
+        total, alarms = find_listed(reader, replace(is_open, offset=offset))
     is_there = said is not None and bool(reader.value("SELECT count(*) FROM core.runs WHERE run_id = ?", [said]))
     return Inbox(
         total,
@@ -92,8 +107,8 @@ def render_inbox(inbox: Inbox, upkeep: Mapping[str, Any]) -> str:
             "total": inbox.total,
             "first": inbox.offset + 1,
             "last": last,
-            "earlier": max(0, inbox.offset - SHOWN_ALARMS) if inbox.offset else None,
-            "later": last if last < inbox.total else None,
+            "has_earlier": inbox.offset > 0,
+            "has_later": last < inbox.total,
             "alarms": [_alarm(one) for one in inbox.alarms],
             "said": None if inbox.said is None or not inbox.said.told else _said(inbox.said),
             "latest": [

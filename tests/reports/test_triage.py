@@ -217,19 +217,62 @@ def test_a_review_is_given_and_withdrawn_by_forms_alone(desk):
     assert desk.settling.state.done == 2
 
 
+def shown(answer: Answer) -> list[str]:
+    return re.findall(r'<tr data-run="([^"]+)"', answer[2].decode())
+
+
+def leads(answer: Answer, word: str) -> str:
+    """Where the inbox's pager leads to; "" where it does not."""
+    found = re.search(rf'href="(/inbox[^"]*)"[^>]*>[^<]*{word}', answer[2].decode())
+    return unescape(found[1]) if found else ""
+
+
 def test_the_inbox_has_every_open_alarm_a_page_at_a_time(desk, monkeypatch):
     monkeypatch.setattr("perfreg_assets.reports.triage_pages.SHOWN_ALARMS", 2)
-    expected, found, path = open_runs(desk), [], "/inbox"
+    expected, pages, path = open_runs(desk), [], "/inbox"
     while path:
-        status, _, body = desk.ask("GET", path)
-        assert status == 200
-        found += re.findall(r'<tr data-run="([^"]+)"', body.decode())
-        onwards = re.search(r'href="(/inbox\?offset=\d+)">Next', body.decode())
-        path = onwards[1] if onwards else ""
-    assert found == expected
-    assert len(found) > 2
-    assert desk.ask("GET", "/inbox?offset=-1")[0] == 400
+        answer = desk.ask("GET", path)
+        assert answer[0] == 200
+        pages.append(shown(answer))
+        first = sum(map(len, pages[:-1])) + 1
+        assert f"{first} to {first + len(pages[-1]) - 1} of {len(expected)}" in text_of(answer)
+        path = leads(answer, "Next")
+    assert [run_id for page in pages for run_id in page] == expected
+    assert len(pages) > 2
+    back, path = [], leads(answer, "Previous")
+    while path:
+        answer = desk.ask("GET", path)
+        back.insert(0, shown(answer))
+        path = leads(answer, "Previous")
+    assert back[0] == expected[:2], "a whole page, also where fewer stand before"
+    assert {run_id for page in back for run_id in page} >= {run_id for page in pages[:-1] for run_id in page}
     assert desk.ask("GET", "/inbox?said=nobody")[0] == 200
+
+
+def test_next_follows_what_was_shown_however_many_of_it_were_reviewed(desk, monkeypatch):
+    """Pages were counted: one skipped as many as were reviewed on the page before, and one beyond the end was empty."""
+    monkeypatch.setattr("perfreg_assets.reports.triage_pages.SHOWN_ALARMS", 2)
+    expected = open_runs(desk)
+    first = desk.ask("GET", "/inbox")
+    assert shown(first) == expected[:2]
+    for run_id in expected[:2]:
+        assert desk.send("/review", {"run": run_id, "status": "rejected"})[0] == 303
+    second = desk.ask("GET", leads(first, "Next"))
+    assert shown(second) == expected[2:4]
+    assert leads(second, "Previous") == "", "all before were reviewed"
+    for run_id in expected[3:]:
+        assert desk.send("/review", {"run": run_id, "status": "rejected"})[0] == 303
+    last = desk.ask("GET", leads(second, "Next"))
+    assert shown(last) == [expected[2]], "nothing is left after it: the last page"
+    assert desk.send("/review", {"run": expected[2], "status": "rejected"})[0] == 303
+    assert "There is none." in text_of(desk.ask("GET", leads(second, "Next")))
+
+
+@pytest.mark.parametrize("key", ["after", "before"])
+def test_a_page_beside_a_run_that_is_not_there_is_the_first(desk, key):
+    answer = desk.ask("GET", f"/inbox?{key}=nobody")
+    assert answer[0] == 200
+    assert shown(answer) == open_runs(desk)
 
 
 BROKEN = {
