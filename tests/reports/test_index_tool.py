@@ -98,6 +98,40 @@ def test_what_was_not_taken_in_is_listed_with_reason_and_what_to_do(page, sample
     assert offered == ["All devices", *(f"{name} ({count})" for name, count in sorted(devices.items()))]
 
 
+@pytest.mark.browser
+def test_names_with_blanks_at_their_ends_are_chosen_as_they_are_spelt(page, own_sample, tmp_path):
+    """They were trimmed: no run was found, or those of another version."""
+    odd = {"notes-0016": (" com.odd ", "1.2.0"), "notes-0017": (" com.odd ", " 1.2.0 "), "notes-0018": ("b", "1\n2 ")}
+    with own_sample.writing() as writer:
+        for run_id, names in odd.items():
+            writer.execute("UPDATE core.runs SET app = ?, version_name = ? WHERE run_id = ?", [*names, run_id])
+    with own_sample.reading() as reader:
+        build_site(reader, tmp_path / "reports")
+    _open(page, (tmp_path / "reports" / "index.html").as_uri())
+    rows = "(ids) => [...document.querySelectorAll('[data-run]')].map((row) => row.dataset.run).join() === ids"
+    page.locator("select[name=app]").select_option(" com.odd ")
+    page.wait_for_function(rows, arg="notes-0017,notes-0016")
+    assert page.locator("[data-app]:visible").count() == 1
+    version = page.locator("input[name=version]")
+    version.focus()
+    page.wait_for_selector("#versions option", state="attached")
+    for typed, found in ((" 1.2.0 ", "notes-0017"), ("1.2.0", "notes-0016"), ("1.2.0  ", "notes-0016")):
+        version.fill(typed)  # the last as it may be copied from elsewhere: no version is named like that
+        page.wait_for_function(rows, arg=found)
+        address = page.url
+        _open(page, address)
+        page.wait_for_function(rows, arg=found)
+        assert page.url == address
+    page.get_by_role("button", name="Clear").click()
+    section = page.locator("[data-app='b']")
+    section.locator("summary").click()
+    section.get_by_role("link", name="1", exact=True).click()  # its number of runs leads to them
+    page.wait_for_function(rows, arg="notes-0018")
+    page.get_by_role("button", name="Worst").click()
+    page.wait_for_function(rows, arg="notes-0018")
+    assert "version=1%0A2%20" in page.url
+
+
 def test_drifts_stand_on_the_index_and_with_the_latest_version(own_sample, tmp_path, monkeypatch):
     monkeypatch.setattr(drifts, "of_app", lambda _, app, series: [DRIFT] if app == DRIFT["app"] and series else [])
     out = tmp_path / "reports"

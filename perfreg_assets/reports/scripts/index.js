@@ -35,7 +35,16 @@ function start(form) {
   let view = fromAddress(sorts) ?? { ...USUAL };
 
   // ---- the list of runs ----
-  const fields = () => Object.fromEntries(FIELDS.map((field) => [field, form.elements[field].value.trim()]));
+  // Names are spelt as they are, blanks at their ends included, of which what is typed or copied has none; and a field of
+  // one line leaves out the line breaks of a name that it shows.
+  const spelt = new Map(); // what the field shows → the name
+  const shownAs = (text) => text.replaceAll(/[\r\n]/g, "");
+  const READ = { version: (text) => spelt.get(text) ?? text.trim(), q: (text) => text.trim() };
+  const valueOf = (field) => {
+    const { value } = form.elements[field];
+    return READ[field]?.(value) ?? value;
+  };
+  const fields = () => Object.fromEntries(FIELDS.map((field) => [field, valueOf(field)]));
   const flags = () => Object.fromEntries(FLAGS.map((flag) => [flag, form.elements[flag].checked]));
   let asked = 0;
   async function show() {
@@ -88,6 +97,7 @@ function start(form) {
       if (CHOICES.has(field)) choose(field, view.fields[field]);
       else form.elements[field].value = view.fields[field];
     }
+    spelt.set(form.elements.version.value, view.fields.version);
     for (const flag of FLAGS) form.elements[flag].checked = view.flags[flag];
     return show();
   }
@@ -152,6 +162,7 @@ function start(form) {
     if (apps.length > 20) return; // too many to load for a suggestion
     const found = (await Promise.all(apps.map(([, own]) => versions(own, 50)))).flat();
     const names = new Set(found.sort((a, b) => b.last - a.last).map((version) => version.name));
+    for (const name of names) if (name === shownAs(name) || !spelt.has(shownAs(name))) spelt.set(shownAs(name), name);
     suggestions.replaceChildren(...[...names].map((version) => make("option", { value: version })));
   });
 
