@@ -22,6 +22,7 @@ from perfreg_assets import catalogue, detection, validation
 from perfreg_assets.near_names import nearest
 
 ENVIRONMENT_PREFIX = "PERFREG_"
+OMEGA_LARGEST = 100
 _NOT_COUNTED = ("ratio", "factor", "quantile", "port")  # units that do not stand behind an amount
 
 
@@ -201,7 +202,7 @@ class Settings:
         0.75,
         unit="IQRs",
         minimum=0,
-        maximum=100,
+        maximum=OMEGA_LARGEST,
         source="detector default: 1 normal run in 22 (level .046); thesis: 0 to 1.5",
         is_kept=True,
     )

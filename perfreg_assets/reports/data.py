@@ -480,7 +480,8 @@ class ListedRun:
         state: what stands on its badge: of its verdict, or why there is none.
         flagged: its anomalous series.
         ratio: the largest distance of its series in multiples of the limit.
-        critical_omega: at every smaller ω the run is anomalous; -1 at none, 1e9 at all; None where it was not measured.
+        critical_omega: at every smaller ω the run is anomalous; -1 at none, 1e9 at all; None where it was not measured,
+            and of a run that is excluded: it is none of its app.
         review: what a person said: the status of a review, or that it is `excluded`.
         is_lacking: a series of its history is missing, so that it is not judged where it is not anomalous.
         reason_code: why it was not taken in, or why its trace cannot be judged.
@@ -581,7 +582,7 @@ class QualityRow:
 class OmegaOverview:
     """What the ω page shows at once: how many runs are anomalous at each step of ω, and what people said of them.
 
-    `measured`: runs with a critical ω. `counts`: anomalous ones at 0, 0.025, … 5.
+    `measured`: runs with a critical ω. `counts`: anomalous ones at 0, 0.025, … 100. Excluded runs are in neither.
     """
 
     omega: float | None

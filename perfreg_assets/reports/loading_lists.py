@@ -33,7 +33,7 @@ from perfreg_assets.warehouse.run_conditions import grouped, of
 OMEGA_STEPS = 40
 """Of the curve on the ω page, per 1.0; their number times ω is exact where the division by 0.025 is not."""
 OMEGA_MAXIMUM = 5
-"""Right end of curve and sliders; the thesis' range is 0 to 1.5."""
+"""Right end of curve and sliders, where the ω in force is not above it; the thesis' range is 0 to 1.5."""
 NEVER, ALWAYS = -1.0, 1e9
 """Critical ω of runs that are anomalous at no ω and at every ω; JSON has no infinities."""
 SHOWN_RUNS = 200
@@ -50,7 +50,7 @@ def load_settings(reader: Reader) -> tuple[str | None, float | None]:
 # ---- runs ------------------------------------------------------------------------------------------
 _RUNS = """
 SELECT run_id, app, version_name, started_at, state, run_verdict, axis_states, functional_problem_count, device,
-    reason_code, coalesce(review_status, CASE WHEN is_excluded THEN 'excluded' END) AS said
+    reason_code, is_excluded, coalesce(review_status, CASE WHEN is_excluded THEN 'excluded' END) AS said
 FROM marts.runs WHERE {of}
 """
 _FLAGGED = """
@@ -87,7 +87,7 @@ def _listed(reader: Reader, run_ids: Sequence[str]) -> dict[str, ListedRun]:
                 ratio=ratio,
                 review=row["said"],
                 problems=row["functional_problem_count"] or 0,
-                critical_omega=None if omega is None else min(max(omega, NEVER), ALWAYS),
+                critical_omega=None if omega is None or row["is_excluded"] else min(max(omega, NEVER), ALWAYS),
                 is_lacking=is_lacking,
                 device=row["device"],
                 reason_code=row["reason_code"],
@@ -223,7 +223,7 @@ def _conditions(query: ListQuery) -> tuple[list[str], list[Any]]:
         add("runs.state NOT IN ('quarantined', 'incomplete_trace', 'reduced') AND runs.run_verdict = 'anomalous'")
     if query.omega_above is not None:
         add("worst.critical_omega > ?", query.omega_above)
-        add("worst.critical_omega <= ?", query.omega_upto)
+        add("worst.critical_omega <= ? AND NOT runs.is_excluded", query.omega_upto)
     return conditions, values
 
 

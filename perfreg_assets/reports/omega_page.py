@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from perfreg_assets.reports.data import OmegaOverview, WrittenFor
 from perfreg_assets.reports.loading_lists import OMEGA_MAXIMUM, OMEGA_STEPS
 from perfreg_assets.reports.shards import list_blocks
 from perfreg_assets.reports.templating import embed_json, render
+from perfreg_assets.settings import OMEGA_LARGEST
 
 
 def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -20,6 +22,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
             whose verdicts change.
     """
     expected = _expected(overview)
+    maximum = max(OMEGA_MAXIMUM, math.ceil(overview.omega or 0))
     return render(
         "omega.html.j2",
         {
@@ -28,7 +31,8 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
             "omega": overview.omega,
             "written_for": WrittenFor.of(overview.detector, overview.omega),
             "detector": wording.detector_text(overview.detector),
-            "maximum": OMEGA_MAXIMUM,
+            "maximum": maximum,
+            "largest": OMEGA_LARGEST,
             "judged": overview.measured,
             "expected": expected,
             "measured": _measured(overview),
@@ -37,7 +41,7 @@ def render_omega_page(overview: OmegaOverview, blocks: Sequence[Mapping[str, Any
                 {
                     "omega": overview.omega,
                     "measured": overview.measured,
-                    "counts": overview.counts,
+                    "counts": overview.counts[: maximum * OMEGA_STEPS + 1],
                     "steps": OMEGA_STEPS,
                     "expected": expected,
                     "reviews": wording.SAID_LABELS,

@@ -13,8 +13,9 @@ from typing import Any
 from perfreg_assets.reports import shards
 from perfreg_assets.reports.data import ListedRun
 from perfreg_assets.reports.links import page_name
-from perfreg_assets.reports.loading_lists import OMEGA_MAXIMUM, OMEGA_STEPS, load_listed
+from perfreg_assets.reports.loading_lists import OMEGA_STEPS, load_listed
 from perfreg_assets.reports.site_state import SiteState
+from perfreg_assets.settings import OMEGA_LARGEST
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.connection import Reader
 
@@ -154,14 +155,14 @@ def _steps(critical_omega: float) -> str:
         steps -= 1
     elif steps / OMEGA_STEPS < critical_omega:
         steps += 1
-    return str(max(0, min(OMEGA_STEPS * OMEGA_MAXIMUM + 1, steps)))
+    return str(max(0, min(OMEGA_STEPS * OMEGA_LARGEST + 1, steps)))
 
 
 def anomalous_at(blocks: Sequence[Mapping[str, Any]]) -> tuple[list[int], int]:
-    """(how many runs are anomalous at each step of ω, how many have a distance)."""
+    """(how many runs are anomalous at each step of ω up to the largest, how many have a distance)."""
     found = counts_of(blocks, "omegas")
     measured = sum(found.values())
-    below = accumulate(found.get(str(step), 0) for step in range(OMEGA_STEPS * OMEGA_MAXIMUM + 1))
+    below = accumulate(found.get(str(step), 0) for step in range(OMEGA_STEPS * OMEGA_LARGEST + 1))
     return [measured - passed for passed in below], measured
 
 

@@ -503,5 +503,13 @@ def test_the_omega_page_shows_alarms_apart_and_quality_of_the_detector_in_force(
     assert "simulated_noise1" in text
 
 
+@pytest.mark.parametrize(("omega", "maximum"), [(1.234, 5), (7.0, 7), (7.25, 8), (100.0, 100)])
+def test_the_omega_in_force_is_on_the_omega_page_whatever_it_is(omega, maximum):
+    page = render_omega_page(OmegaOverview(omega, "default", 1, (1,) * 4001))
+    assert re.search(rf"In force: detector .* at ω {omega:g} ?\. ", _visible(page))
+    assert set(re.findall(r'type="range" [^>]*max="(\d+)"', page)) == {str(maximum)}
+    assert len(json.loads(_read(page).payload)["counts"]) == maximum * 40 + 1
+
+
 def test_an_omega_page_without_verdicts_says_so():
     assert "No run has been judged yet" in _visible(render_omega_page(OmegaOverview(None, None)))

@@ -11,7 +11,8 @@ import pytest
 
 from perfreg_assets.model.review_effects import effect_of
 from perfreg_assets.reports import review_wording
-from perfreg_assets.warehouse import settings_table
+from perfreg_assets.reports.site import build_site
+from perfreg_assets.warehouse import runs, settings_table, verdicts
 from tests.reports.axe_rules import broken_rules
 from tests.reports.triage_server import Desk, desk_of
 
@@ -217,6 +218,55 @@ def test_the_sliders_change_nothing_and_lead_to_the_page_that_does(page, desk):
     page.get_by_role("heading", name="Make ω = 0.25 the current one?").wait_for()
     assert page.locator("ul.told li").count() == 3
     assert desk.warehouse.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("omega", [1.234, 7.0])
+def test_the_omega_in_force_and_any_other_is_compared(page, own_sample, tmp_path, omega):
+    """Sliders had steps of 0.05 up to 5: another ω in force was shown as the step beside it, with that one's counts.
+    Runs that are excluded were counted by them, and by no other figure of the page."""
+    first, second = 0.25, 6.125
+    counted = "SELECT count(*) FROM marts.runs JOIN marts.run_verdicts USING (run_id) WHERE run_verdicts.is_current"
+    anomalous = "SELECT flagged_count FROM marts.false_alarm_rates_at({}) WHERE series = '*'"
+    with own_sample.writing() as writer:
+        verdicts.make_current(writer, omega=omega)
+        run_id, critical = writer.rows(
+            "SELECT run_id, critical_omega FROM marts.run_verdicts WHERE is_current "
+            "ORDER BY critical_omega DESC NULLS LAST LIMIT 1"
+        )[0]
+        assert critical > second
+        runs.exclude(writer, run_id, "the wrong device")
+        expected = {at: writer.value(anomalous.format(at)) for at in (omega, first, second)}
+        measured = writer.value(f"{counted} AND NOT runs.is_excluded AND critical_omega IS NOT NULL")
+        everyone = writer.value(f"{counted} AND critical_omega IS NOT NULL")
+    assert measured == everyone - 1
+    with own_sample.reading() as reader:
+        build_site(reader, tmp_path / "site")
+    page.goto((tmp_path / "site" / "omega.html").as_uri())
+    page.wait_for_selector("body[data-ready=yes]")
+    field, told = page.get_by_label("To ω", exact=True), page.locator("[data-text]")
+    assert page.get_by_label("From ω", exact=True).input_value() == f"{omega:g}"
+    assert told.first.inner_text() == f"{expected[omega]} of {measured} runs anomalous · in force"
+    for at in (first, second):
+        field.fill(f"{at:g}")
+        told.nth(1).get_by_text(f"{expected[at]} of {measured} runs anomalous", exact=True).wait_for()
+        flips = abs(expected[at] - expected[omega])
+        page.wait_for_function("(n) => document.querySelectorAll('[data-flip-table] tbody tr').length === n", arg=flips)
+    field.fill("101")
+    assert told.nth(1).inner_text().startswith(f"{expected[second]} of "), "there is no such ω"
+    page.locator('[data-omega="b"]').fill("1.5")
+    assert field.input_value() == "1.5"
+    field.fill(f"{omega:g}")
+    page.get_by_text("Move a slider to see which verdicts change.").wait_for()
+
+
+def test_a_run_that_is_excluded_is_none_that_another_omega_makes_an_alarm(desk):
+    with desk.warehouse.writing() as writer:
+        current = settings_table.in_force(writer, desk.settings)
+        sides = (current.detector, 100.0), (current.detector, current.omega)
+        before = verdicts.flips(writer, *sides)
+        runs.exclude(writer, open_runs(desk)[0], "the wrong device")
+        after = verdicts.flips(writer, *sides)
+    assert after == {**before, "appeared": before["appeared"] - 1}
 
 
 ATTACK = """<!doctype html>

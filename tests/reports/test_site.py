@@ -18,6 +18,7 @@ import pytest
 from perfreg_assets.reports import bands, files, loading, run_list, site, site_state
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.reports.site_assets import contents
+from perfreg_assets.settings import OMEGA_LARGEST
 from perfreg_assets.warehouse import distances, reviews, runs, series, verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 from tests.page_statements import omega_payload
@@ -460,10 +461,11 @@ def test_the_omega_page_counts_at_every_step_what_the_marts_count(sample_site):
         (0.0250000001, 2),
         (1.7750000000000001, 72),
         (5.0, 200),
-        (1e9, 201),
+        (5.01, 201),
+        (1e9, 4001),
     ],
 )
 def test_a_run_is_anomalous_at_the_steps_below_its_critical_omega(critical, steps):
-    below = [step for step in range(run_list.OMEGA_STEPS * run_list.OMEGA_MAXIMUM + 1) if step / 40 < critical]
+    below = [step for step in range(run_list.OMEGA_STEPS * OMEGA_LARGEST + 1) if step / 40 < critical]
     counts, measured = run_list.anomalous_at([{"omegas": {run_list._steps(critical): 1}}])
     assert (sum(counts), measured) == (len(below), 1) == (steps, 1)

@@ -5,14 +5,27 @@ import "./page.js";
 import { loadPlotly } from "./plotly.js";
 import { config, layout, onThemeChange, theme } from "./theme.js";
 
-function start(inputs) {
+function start(sliders, fields) {
   const facts = embedded("omega-data");
   const { omega, measured, counts, steps, expected } = facts;
   const SHOWN = 500,
-    MOVING_MS = 150;
+    MOVING_MS = 150,
+    ANY = 1e9; // the critical ω of what is anomalous at every ω
   const anomalous = (run, at) => run.omega > at;
   const state = (run, at) => (anomalous(run, at) ? "▲ anomalous" : run.lacking ? "○ series missing" : "● normal");
-  const count = (at) => counts[Math.round(at * steps)];
+  // Anomalous runs at each step stand in the page; between two steps that differ, and beyond the last, they are counted
+  // when they are asked for. Until then: undefined.
+  const counted = new Map();
+  function count(at) {
+    const before = Math.floor(at * steps + 1e-9);
+    const after = Math.ceil(at * steps - 1e-9);
+    return (counts[before] === counts[after] ? counts[before] : undefined) ?? counted.get(at);
+  }
+  async function learn(at) {
+    if (count(at) !== undefined) return;
+    const { total } = await runs(facts, { above: at, upto: ANY, sort: "omega", limit: 1 });
+    counted.set(at, total);
+  }
   const problem = document.querySelector("[data-problem]"),
     cut = document.querySelector("[data-cut]");
   const table = document.querySelector("[data-flip-table]");
@@ -30,7 +43,7 @@ function start(inputs) {
     making.hidden = Math.abs(at - omega) < 1e-9;
     const link = making.querySelector("a");
     link.href = `omega?omega=${at}`;
-    link.textContent = `Make ω = ${at.toFixed(2)} the current one …`;
+    link.textContent = `Make ω = ${at} the current one …`;
   }
   if (location.protocol !== "file:") {
     import("./review.js")
@@ -41,41 +54,51 @@ function start(inputs) {
           making.textContent = found.why_not;
           making.hidden = false;
         }
-        offer(values().b);
+        offer(values.b);
       });
   }
-  const values = () => ({ a: Number(inputs.a.value), b: Number(inputs.b.value) });
-  function update() {
-    const at = values();
+  // What is compared: a field takes every ω, a slider stands at the step beside it.
+  const values = {};
+  function set(key, at) {
+    values[key] = at;
+    sliders[key].value = at;
+    if (fields[key].valueAsNumber !== at) fields[key].value = at;
+  }
+  function tell() {
+    const at = { ...values };
+    const found = { a: count(at.a), b: count(at.b) };
     for (const key of ["a", "b"]) {
-      document.querySelector(`[data-out="${key}"]`).textContent = at[key].toFixed(2);
       document.querySelector(`[data-text="${key}"]`).textContent =
-        `${count(at[key])} of ${measured} runs anomalous${Math.abs(at[key] - omega) < 1e-9 ? " · in force" : ""}`;
+        `${found[key] ?? "…"} of ${measured} runs anomalous${Math.abs(at[key] - omega) < 1e-9 ? " · in force" : ""}`;
     }
+    offer(at.b);
     // A run that is anomalous at the larger ω is so at the smaller: all that change, change one way.
-    const flips = Math.abs(count(at.a) - count(at.b));
+    const flips = Math.abs(found.a - found.b);
+    if (Number.isNaN(flips)) return 0;
     document.querySelector("[data-flips]").textContent =
       at.a === at.b
         ? "Move a slider to see which verdicts change."
         : flips === 0
           ? "No verdict changes between the two."
           : `${flips} verdict${flips === 1 ? " changes" : "s change"}: ${flips} ${at.b < at.a ? "to anomalous" : "no longer"}.`;
-    offer(at.b);
     table.hidden = flips === 0;
     cut.hidden = flips <= SHOWN;
     cut.textContent = `The ${SHOWN} that are anomalous up to the largest ω are shown; perfreg sql "FROM marts.verdict_flips(${at.a}, ${at.b})" has all.`;
     return flips;
   }
   let asked = 0;
-  async function list(flips) {
+  async function list() {
     const mine = ++asked;
-    const at = values();
+    const at = { ...values };
     const body = table.tBodies[0];
-    if (!flips) {
-      body.replaceChildren();
-      return;
-    }
     try {
+      await Promise.all([learn(at.a), learn(at.b)]);
+      if (mine !== asked) return;
+      problem.hidden = true;
+      if (!tell()) {
+        body.replaceChildren();
+        return;
+      }
       const { rows } = await runs(facts, {
         above: Math.min(at.a, at.b),
         upto: Math.max(at.a, at.b),
@@ -83,7 +106,6 @@ function start(inputs) {
         limit: SHOWN,
       });
       if (mine !== asked) return;
-      problem.hidden = true;
       body.replaceChildren();
       for (const run of rows) {
         const row = body.insertRow();
@@ -93,7 +115,7 @@ function start(inputs) {
         cell(row, "").append(link);
         cell(row, run.app);
         cell(row, run.version);
-        cell(row, run.omega >= 1e9 ? "any" : run.omega.toFixed(2), "num");
+        cell(row, run.omega >= ANY ? "any" : run.omega.toFixed(2), "num");
         cell(row, state(run, at.a));
         cell(row, state(run, at.b));
         cell(row, facts.reviews[run.review] || "");
@@ -106,16 +128,21 @@ function start(inputs) {
       }
     }
   }
-  const max = Number(inputs.a.max);
-  inputs.a.value = omega ?? 1.5;
-  inputs.b.value = omega === 0.5 ? 1.5 : 0.5;
+  const max = Number(sliders.a.max);
+  set("a", omega ?? 1.5);
+  set("b", omega === 0.5 ? 1.5 : 0.5);
   let moving = 0;
-  for (const input of Object.values(inputs)) {
-    input.addEventListener("input", () => {
-      const flips = update();
-      draw();
-      clearTimeout(moving);
-      moving = setTimeout(() => list(flips), MOVING_MS);
+  function change(key, at) {
+    set(key, at);
+    tell();
+    draw();
+    clearTimeout(moving);
+    moving = setTimeout(list, MOVING_MS);
+  }
+  for (const key of ["a", "b"]) {
+    sliders[key].addEventListener("input", () => change(key, Number(sliders[key].value)));
+    fields[key].addEventListener("input", () => {
+      if (fields[key].validity.valid) change(key, fields[key].valueAsNumber);
     });
   }
 
@@ -123,11 +150,10 @@ function start(inputs) {
     const Plotly = await loadPlotly("");
     const t = theme();
     const axis = { gridcolor: t.line, linecolor: t.line, zeroline: false, fixedrange: true };
-    const x = Array.from({ length: 201 }, (_, i) => (i * max) / 200);
     const traces = [
       {
-        x,
-        y: x.map(count),
+        x: counts.map((_, i) => i / steps),
+        y: counts,
         mode: "lines",
         line: { color: t.run, width: 2, shape: "hv" },
         hovertemplate: "ω %{x:.2f}: %{y} anomalous<extra></extra>",
@@ -142,13 +168,13 @@ function start(inputs) {
       yaxis: {
         ...axis,
         rangemode: "tozero",
-        ...(count(0) < 8 ? { dtick: 1 } : {}),
+        ...(counts[0] < 8 ? { dtick: 1 } : {}),
         title: { text: "runs", font: { size: 11 } },
       },
       shapes: ["a", "b"].map((key) => ({
         type: "line",
-        x0: Number(inputs[key].value),
-        x1: Number(inputs[key].value),
+        x0: values[key],
+        x1: values[key],
         yref: "paper",
         y0: 0,
         y1: 1,
@@ -167,13 +193,12 @@ function start(inputs) {
     }
     return Plotly.react(document.querySelector("[data-curve]"), traces, look, config);
   }
-  Promise.all([list(update()), draw()]).then(() => ready());
+  Promise.all([list(), draw()]).then(() => ready());
   onThemeChange(draw);
 }
 
-const sliders = {
-  a: document.querySelector('[data-omega="a"]'),
-  b: document.querySelector('[data-omega="b"]'),
-};
-if (sliders.a) start(sliders);
+const both = (name) =>
+  Object.fromEntries(["a", "b"].map((key) => [key, document.querySelector(`[data-${name}="${key}"]`)]));
+const sliders = both("omega");
+if (sliders.a) start(sliders, both("value"));
 else ready();
