@@ -286,11 +286,11 @@ class _Desk:
             form = parse_form(body)
             omega = _omega_of(form.fields.get("omega"))
             with self._turn, self._writing.writing() as writer:
-                current = settings_table.in_force(writer, self._settings).omega
-                if form.seen is not None and form.seen != f"{current!r}":
-                    raise RefusalError(
-                        "Another ω was made the current one meanwhile: nothing was changed. Look again.", 409
-                    )
+                current = settings_table.in_force(writer, self._settings)
+                shown = (form.seen or repr(current.omega), form.fields.get("detector", current.detector))
+                if shown != (repr(current.omega), current.detector):
+                    told = "Another ω or detector was made the current one meanwhile: nothing was changed. Look again."
+                    raise RefusalError(told, 409)
                 verdicts.make_current(writer, omega=omega, note=form.note, changed_by=form.name)
         except RefusalError as refusal:
             return self._refused(request, refusal)
@@ -365,7 +365,7 @@ class _Desk:
             current = settings_table.in_force(reader, self._settings)
             flips = verdicts.flips(reader, (current.detector, current.omega), (current.detector, omega))
         if _wants_json(request):
-            return JSONResponse({"omega": omega, "current": current.omega, **flips})
+            return JSONResponse({"omega": omega, "current": current.omega, "detector": current.detector, **flips})
         page = triage_pages.render_current_omega(
             omega,
             current=current.omega,

@@ -240,6 +240,7 @@ def render_current_omega(
             "omega": omega,
             "current": current,
             "detector": wording.detector_text(detector),
+            "seen_detector": detector,
             "more": flips["appeared"],
             "fewer": flips["vanished"],
             "seen": repr(current),

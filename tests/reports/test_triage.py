@@ -21,7 +21,7 @@ from perfreg_assets.reports.serve import serve
 from perfreg_assets.reports.settling import Settling
 from perfreg_assets.reports.triage import Triage
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import reviews
+from perfreg_assets.warehouse import reviews, settings_table
 from perfreg_assets.warehouse.lock import file_lock
 from tests.reports.triage_server import Answer, Desk, desk_of
 
@@ -384,6 +384,22 @@ def test_another_omega_is_looked_at_without_a_trace_and_made_current_on_request(
     ]
     assert "ω = 0.25 is the current one" in text_of(desk.ask("GET", headers["location"]))
     assert desk.settling.state.asked == 1
+
+
+def test_an_omega_is_not_made_current_for_another_detector_than_its_page_was_made_for(desk):
+    """What the page said would change was of the other one."""
+    page = desk.ask("GET", "/omega?omega=0.25", cookie=desk.cookie)
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page[2].decode()))
+    with desk.warehouse.writing() as writer:
+        settings_table.change(writer, "detector", "iqr")
+    before = desk.rows(STATE)
+    status, _, body = desk.send("/omega", fields, accept="application/json")
+    assert status == 409
+    assert "Another ω or detector was made the current one meanwhile" in json.loads(body)["problem"]
+    assert desk.rows(STATE) == before
+    again = desk.ask("GET", "/omega?omega=0.25", cookie=desk.cookie)
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', again[2].decode()))
+    assert desk.send("/omega", fields)[0] == 303
 
 
 def test_a_server_that_only_reads_takes_nothing_and_gives_no_token(own_sample):
