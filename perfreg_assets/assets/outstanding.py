@@ -106,7 +106,7 @@ def outstanding(reader: Reader, settings: Settings, *, with_waiting: bool = True
         reader,
         settings.reports_dir,
         server=settings.reports_address,
-        due=_reasons(due),
+        due=freshness.told_of(due),
         with_waiting=with_waiting,
     )
     key_of = states.partitions_of(reader, late)
@@ -152,7 +152,7 @@ def write_pages(reader: Reader, settings: Settings, *, most_s: float | None = No
     Args:
         most_s: as in `site.build_site`.
     """
-    due = _reasons(freshness.due_now(reader, settings))
+    due = freshness.told_now(reader, settings)
     return site.build_site(reader, settings.reports_dir, server=settings.reports_address, due=due, most_s=most_s)
 
 
@@ -168,10 +168,6 @@ def write_all_pages(
         reading,
         settings.reports_dir,
         server=settings.reports_address,
-        due=lambda reader: _reasons(freshness.due_now(reader, settings)),
+        due=lambda reader: freshness.told_now(reader, settings),
         most_s=most_s,
     )
-
-
-def _reasons(due: list[Due]) -> dict[str, str]:
-    return {one.run_id: one.why for one in due}

@@ -205,21 +205,17 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_o
     from perfreg_assets.cli.comparing import page_of_runs
     from perfreg_assets.cli.page_building import bring_up_to_date
     from perfreg_assets.reports import serve as server
-    from perfreg_assets.reports.site import OVERVIEW_PAGES, build_in_turns
+    from perfreg_assets.reports.site import OVERVIEW_PAGES
     from perfreg_assets.warehouse.connection import Warehouse
 
     warehouse = Warehouse.of(settings)
-
-    def build() -> None:
-        build_in_turns(warehouse.reading_caught_up, settings.reports_dir, server=settings.reports_address)
-
     has_pages = all((settings.reports_dir / page).is_file() for page in OVERVIEW_PAGES)
     if reduced_dir is not None and not warehouse.is_there:
         terminal.note(f"there is no warehouse at {settings.warehouse}: only the reduced traces are shown")
     elif read_only and has_pages and not os.access(settings.reports_dir, os.W_OK):
         terminal.note(f"{settings.reports_dir} cannot be written to: its pages are shown as they are")
     else:
-        bring_up_to_date(build, has_pages=has_pages)
+        bring_up_to_date(functools.partial(write_pages, settings), has_pages=has_pages)
     fetch = None
     if settings.exchange:
         from perfreg_assets.automation import spreading
@@ -233,6 +229,20 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_o
         reduced_dir=reduced_dir,
         compare=functools.partial(page_of_runs, settings),
         triage=_triage(settings, read_only=read_only),
+    )
+
+
+def write_pages(settings: Settings) -> None:
+    """Brings the pages up to date; those of runs of which something is due say so: nothing of it is computed here."""
+    from perfreg_assets.model.freshness import told_now
+    from perfreg_assets.reports.site import build_in_turns
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    build_in_turns(
+        Warehouse.of(settings).reading_caught_up,
+        settings.reports_dir,
+        server=settings.reports_address,
+        due=lambda reader: told_now(reader, settings),
     )
 
 
@@ -267,7 +277,11 @@ def _triage(settings: Settings, *, read_only: bool) -> Triage:
         )
     settling = None
     if may_write and not read_only:
-        settling = Settling([sys.executable, "-m", "perfreg_assets.cli", "catch-up"], _environment(settings))
+        settling = Settling(
+            [sys.executable, "-m", "perfreg_assets.cli", "catch-up"],
+            _environment(settings),
+            owed=settings.home_dir / "settling",
+        )
 
     def effect(reader: Reader, run_id: str, status: str) -> Effect:
         return effect_of(reader, settings, run_id, status)

@@ -76,6 +76,16 @@ def due_now(reader: Reader, settings: Settings) -> list[Due]:
     return found
 
 
+def told_now(reader: Reader, settings: Settings) -> dict[str, str]:
+    """Run → why something of it is due, as its page says it."""
+    return told_of(due_now(reader, settings))
+
+
+def told_of(due: Sequence[Due]) -> dict[str, str]:
+    """As `told_now`, of what was found."""
+    return {one.run_id: one.why for one in due}
+
+
 _Found = dict[str, tuple[Stage, str]]
 
 

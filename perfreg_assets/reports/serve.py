@@ -341,6 +341,8 @@ def serve(
             triage=triage,
             secret=secret,
         )
+        if triage is not None and triage.settling is not None:
+            triage.settling.resume()
         if on_ready is not None:
             on_ready(address(listener.getsockname()[1], secret))
         server.run(sockets=[listener])

@@ -7,7 +7,9 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 _LAST_LINES = 5
 _PATIENCE_S = 5.0
@@ -38,10 +40,11 @@ class Settling:
 
     Args:
         command: brings everything up to date, and says how far it is in lines.
+        owed: a file that is there as long as something was asked for and is not done, also beyond this process.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._command, self._environment = list(command), dict(environment)
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], owed: Path | None = None) -> None:
+        self._command, self._environment, self._owed = list(command), dict(environment), owed
         self._lock = threading.Lock()
         self._asked = self._done = 0
         self._lines: deque[str] = deque(maxlen=_LAST_LINES)
@@ -52,12 +55,23 @@ class Settling:
 
     def ask(self) -> int:
         """Has it done after what was just written; the number of this request, see `State.done`."""
+        if self._owed is not None:
+            with suppress(
+                OSError
+            ):  # a full disk: what was recorded is kept, and only a restart would not go on with it
+                self._owed.parent.mkdir(parents=True, exist_ok=True)
+                self._owed.touch()
         with self._lock:
             self._asked += 1
             if self._thread is None and not self._is_over:
                 self._thread = threading.Thread(target=self._work, name="settling", daemon=True)
                 self._thread.start()
             return self._asked
+
+    def resume(self) -> None:
+        """Has done what was asked for when this one's predecessor ended."""
+        if self._owed is not None and self._owed.exists():
+            self.ask()
 
     @property
     def state(self) -> State:
@@ -85,6 +99,8 @@ class Settling:
             with self._lock:
                 self._done, self._problem = asked, problem
                 if self._asked == asked or self._is_over:
+                    if self._owed is not None and problem is None and not self._is_over:
+                        self._owed.unlink(missing_ok=True)
                     self._thread = None
                     return
 

@@ -74,6 +74,34 @@ def test_a_run_is_reviewed_and_undone_on_its_page(page, desk):
     assert desk.rows(TOLD.format(run_id))[1][0] == "withdrawn"
 
 
+def test_a_page_goes_on_telling_how_far_it_is_when_the_server_is_started_again(browser, desk):
+    """It stayed at `does not answer`, or waited for a number that the next server never counted to."""
+    run_id = open_runs(desk)[0]
+    for status in ("rejected", "confirmed"):
+        assert desk.send("/review", {"run": open_runs(desk)[-1], "status": status})[0] == 303
+    page = browser.new_page()
+    page.goto(desk.entrance)
+    page.goto(f"{desk.own}/runs/{run_id}.html")
+    page.wait_for_selector("body[data-reviews=yes]")
+    state = {"asked": 3, "done": 2, "told": "step 1 of 2", "problem": None, "may_change": True}
+    page.route("**/upkeep", lambda route: route.fulfill(json=state) if state else route.abort())
+    page.get_by_text("Say what you found").click()
+    page.get_by_role("link", name="It is a false alarm").click()
+    page.get_by_role("dialog").get_by_role("button", name="It is a false alarm").click()
+    progress = page.locator("[data-said] .progress")
+    progress.get_by_text("what it changes is being computed: step 1 of 2").wait_for()
+    before = dict(state)
+    state.clear()
+    progress.get_by_text("perfreg serve does not answer: this goes on when it is started again").wait_for()
+    state.update(before, asked=1, done=0)  # what a new one has that found something to go on with
+    progress.get_by_text("what it changes is being computed: step 1 of 2").wait_for()
+    page.reload()
+    progress.get_by_text("what it changes is being computed: step 1 of 2").wait_for()
+    state.update(done=1)
+    progress.get_by_text("All that it changed is computed.").wait_for()
+    page.close()
+
+
 def test_a_page_that_was_written_for_another_omega_says_so(page, desk):
     """As pages are after a change of ω until they are written anew: they contradicted the marts without a word."""
     run_id = open_runs(desk)[0]

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from perfreg_assets.cli import servers
+from perfreg_assets.model.freshness import told_now
 from perfreg_assets.model.review_effects import effect_of
 from perfreg_assets.process_life import is_alive
 from perfreg_assets.reports import review_wording, triage
@@ -23,7 +24,7 @@ from perfreg_assets.reports.triage import Triage
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import reviews, settings_table
 from perfreg_assets.warehouse.lock import file_lock
-from tests.reports.triage_server import Answer, Desk, desk_of
+from tests.reports.triage_server import QUICK, Answer, Desk, desk_of
 
 FOREIGN = "https://evil.example"
 FORM = "application/x-www-form-urlencoded"
@@ -484,6 +485,36 @@ def test_a_failure_is_told_in_its_own_words_and_the_next_one_begins_anew(command
         assert settling.ask() == number
         _waited(settling, number)
         assert settling.state.problem == told
+
+
+def test_what_a_server_left_is_done_by_the_next(tmp_path):
+    """After a restart nothing said that something is due, and nobody computed it."""
+    owed, failing = tmp_path / "home" / "settling", (sys.executable, "-c", "import sys; sys.exit(2)")
+    first = Settling([sys.executable, "-c", "import time; time.sleep(600)"], {}, owed)
+    first.resume()
+    assert first.state.asked == 0, "nothing was left"
+    first.ask()
+    first.end()
+    _waited(first, 1)
+    for command, is_left in ((failing, True), (QUICK, False)):
+        assert owed.exists()
+        following = Settling(command, {}, owed)
+        following.resume()
+        assert following.state.asked == 1
+        _waited(following, 1)
+        assert owed.exists() is is_left
+
+
+def test_a_server_that_starts_says_on_the_pages_what_is_due(own_sample):
+    settings = Settings(warehouse=own_sample.path)
+    with own_sample.writing() as writer:
+        run_id = writer.value("SELECT history_run_id FROM marts.history_sets ORDER BY run_id DESC LIMIT 1")
+        reviews.add(writer, run_id, "rejected")
+    with own_sample.reading() as reader:
+        due = told_now(reader, settings)
+    servers.write_pages(settings)
+    told = {path.stem for path in (settings.reports_dir / "runs").glob("*.html") if "Out of date" in path.read_text()}
+    assert told == {*due} != set()
 
 
 def test_what_is_under_way_ends_with_the_server(own_sample, tmp_path):

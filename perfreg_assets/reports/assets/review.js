@@ -127,10 +127,12 @@ export function reviewing(said, onSaid = () => {}) {
       const line = said.querySelector(".progress");
       if (watched !== number || !line) return;
       if (state === null) {
-        line.textContent = "perfreg serve does not answer any more.";
-        return;
+        line.textContent = "Recorded; perfreg serve does not answer: this goes on when it is started again. ";
+        await new Promise((later) => setTimeout(later, EVERY_MS));
+        continue;
       }
-      if (state.done >= number) {
+      // One that was started since counts anew, and begins with what the one before had left.
+      if (state.done >= Math.min(number, state.asked)) {
         line.textContent = state.problem
           ? `Recorded; not all that it made due could be computed: ${state.problem}`
           : "All that it changed is computed. ";
@@ -146,6 +148,15 @@ export function reviewing(said, onSaid = () => {}) {
     }
   }
 
+  // What somebody said before this page was opened, as long as it is being computed.
+  function follow(state) {
+    if (state.done >= state.asked) return;
+    said.replaceChildren(make("span", { className: "progress" }));
+    said.hidden = false;
+    for (let part = said.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+    watch(state.asked);
+  }
+
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-review]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -153,7 +164,7 @@ export function reviewing(said, onSaid = () => {}) {
     ask(link.dataset.review, link.dataset.status);
   });
   const undo = () => (last && last.status !== "withdrawn" ? ask(last.run, "withdrawn") : undefined);
-  return { ask, undo, isAsking: () => dialog.open };
+  return { ask, undo, follow, isAsking: () => dialog.open };
 }
 
 // A link that asks; without this script it leads to the page with the form. `told`: its name where many say the same.

@@ -113,6 +113,7 @@ async function begin() {
   }
   for (const part of document.querySelectorAll("[data-key-told]"))
     part.textContent = "Asks for name and note, and says before what it changes:";
+  desk.follow(state);
   document.body.dataset.reviews = "yes";
 }
 
