@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfreg_assets.how_many import how_many
-from perfreg_assets.reports import wording
+from perfreg_assets.reports import trace_words, wording
 from perfreg_assets.reports.data import History, RunDetail, SeriesView
 from perfreg_assets.reports.templating import beside_limit
 
@@ -48,17 +48,12 @@ def disturbance(detail: RunDetail) -> str | None:
     return next((one.disturbance for one in windows if one.disturbance), None)
 
 
-_OF_TRACE = {
-    "incomplete_trace": "Record it again: perfreg inspect TRACE says what is in this one; nothing is judged from half "
-    "a trace.",
-    "reduced": "What was kept can still be looked at in Perfetto; a whole recording is judged.",
-}
+_REDUCED = "What was kept can still be looked at in Perfetto; a whole recording is judged."
 _OF_VERDICT = {
     "normal": "Nothing needs to be done.",
     "improved": "Nothing needs to be done; later runs are compared with it.",
     "series_missing": "Record it again with the data sources that its history has: perfreg inspect TRACE says what it "
     "lacks.",
-    "incomplete_trace": _OF_TRACE["incomplete_trace"],
 }
 _UNKNOWN = "perfreg status says what is still to be computed, and why."
 
@@ -67,8 +62,10 @@ def advice(detail: RunDetail) -> str:
     """What to do now, in a sentence; where it was not judged, what it takes."""
     whole, history = detail.run_verdict, detail.history
     state = whole.state if whole is not None else None
-    if detail.run.state in _OF_TRACE:
-        return _OF_TRACE[detail.run.state]
+    if detail.run.state == "reduced":
+        return _REDUCED
+    if "incomplete_trace" in (detail.run.state, state):
+        return trace_words.advice(detail.run.reason_code)
     if state == "anomalous":
         return _look(detail)
     if state == "not_enough_history":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfreg_assets.how_many import how_many
-from perfreg_assets.reports import wording
+from perfreg_assets.reports import trace_words, wording
 from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.causes_wording import amount, cause_name, share
 from perfreg_assets.reports.data import ListedRun, SeriesLevel
@@ -83,9 +83,14 @@ def _headline(view: VersionView, whole: Mapping[str, Any] | None) -> str:
         "its runs.",
         "not_enough_history": "Not judged: there are too few comparable earlier runs. This says nothing good or bad "
         f"about {version}.",
-        "incomplete_trace": f"{version} cannot be judged: no run of it has a whole trace.",
+        "incomplete_trace": f"{version} cannot be judged: {trace_words.of_version(_troubles(view))}.",
     }
     return told.get(whole["state"], f"{version} was not judged.")
+
+
+def _troubles(view: VersionView) -> set[str | None]:
+    """Why its traces are not judged, as reason codes."""
+    return {run.reason_code for run in view.runs if run.state == "incomplete_trace"}
 
 
 def _worse(view: VersionView, whole: Mapping[str, Any], of: str) -> str:
@@ -132,7 +137,8 @@ _ADVICE = {
     "improved": "Nothing needs to be done. The run to look at first, if you want to:",
     "series_missing": "Record its runs with the data sources that its history has; perfreg inspect says what a trace "
     "lacks.",
-    "incomplete_trace": "Record its runs again; each run's page says what is wrong with its trace.",
+    "incomplete_trace": "Each run's page says what is wrong with its trace and what to do: most have to be recorded "
+    "again.",
     "not_enough_history": "Nothing needs to be done: later versions are compared with it. For a verdict on it runs of "
     "versions before it would have to be there, on the same paths; each run's page says how many are missing.",
 }

@@ -15,6 +15,7 @@ from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.empirical_null import TheoreticalScore
 from perfreg_assets.methods.patterns import period_of
 from perfreg_assets.reasons import Reason
+from perfreg_assets.reports import trace_words
 from perfreg_assets.reports.causes_table import main_cause
 from perfreg_assets.reports.data import Distances, History, MetricView, RunDetail, SeriesView, Verdict
 
@@ -175,7 +176,8 @@ def headline(detail: RunDetail) -> Headline:
         return Headline("quarantined", "This run was not taken in, so nothing was judged.", run.reason)
     if run.state == "incomplete_trace":
         reason = run.reason or run.explanation
-        return Headline("incomplete_trace", "This run cannot be judged: its trace is not whole.", reason)
+        text = f"This run cannot be judged: {trace_words.of_run(run.reason_code)}."
+        return Headline("incomplete_trace", text, reason)
     if run.state == "reduced":
         return Headline("reduced", "This run is not judged: only parts of its trace were kept.", run.reason)
     if detail.run_verdict is None:

@@ -215,6 +215,23 @@ def test_a_quarantined_run_says_why_and_what_to_do(detail):
     assert "perfreg ingest" not in render_run_page(detail("normal"))
 
 
+@pytest.mark.parametrize(
+    ("code", "told", "next_step"),
+    [
+        ("trace_truncated", "its trace is not whole", "Record it again"),
+        ("package_missing", "no process of the app is in its trace", "check the application id"),
+        ("source_missing", "its trace lacks a data source that is needed", "add it to the Perfetto config"),
+        ("engine_memory", "its trace could not be read", "raise engine_memory_bytes"),
+    ],
+)
+def test_a_trace_that_is_not_judged_is_called_what_it_is(detail, code, told, next_step):
+    found = detail("incomplete_trace")
+    page = _visible(render_run_page(replace(found, run=replace(found.run, reason_code=code))))
+    assert f"This run cannot be judged: {told}." in page
+    assert next_step in page
+    assert ("not whole" in page) is (code == "trace_truncated")
+
+
 def test_an_alarm_says_how_to_answer_it_and_what_each_answer_does_to_histories(detail):
     text = render_run_page(detail("anomalous"))
     for status, effect in wording.REVIEW_EFFECTS.items():

@@ -203,6 +203,23 @@ def test_what_there_is_nothing_of_is_said_in_words(view):
     assert "It takes 3 runs to say what grew in several of them; there are 2." in _shown(render_version_page(few))
 
 
+@pytest.mark.parametrize(
+    ("codes", "told"),
+    [
+        (["trace_truncated", "trace_errors"], "no run of it has a whole trace"),
+        (["package_missing", "package_missing"], "no process of the app is in the trace of any of its runs"),
+        (["package_missing", "trace_truncated"], "none of its traces can be judged"),
+    ],
+)
+def test_traces_that_are_not_judged_are_called_what_they_are(view, codes, told):
+    row = {"axis": "all", "state": "incomplete_trace", "judged_count": 0, "anomalous_count": 0, "series": "cpu_app",
+           "run_count": 2, "explanation": None}  # fmt: skip
+    runs = tuple(replace(view.runs[0], state="incomplete_trace", reason_code=code) for code in codes)
+    assert f"1.2.0 cannot be judged: {told}." in _shown(
+        render_version_page(replace(view, verdicts=(row,), runs=runs, worst=None))
+    )
+
+
 def test_names_are_text(view, builders):
     hostile = replace(view, app=builders.naughty, row=replace(view.row, version_name=builders.naughty))
     assert "<script>alert" not in render_version_page(hostile)
