@@ -337,6 +337,7 @@ class _Desk:
                     "question": review_wording.QUESTIONS[status],
                     "button": review_wording.BUTTONS[status],
                     "label": review_wording.LABELS[status],
+                    "listed": triage_pages.listed_label(run, status),
                     "meaning": review_wording.MEANINGS[status],
                     "effects": review_wording.effects(effect),
                     "now": None if in_force is None else triage_pages.saying(in_force),

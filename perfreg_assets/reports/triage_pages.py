@@ -23,6 +23,7 @@ _LATEST = """
 SELECT run_id, status, note, reviewer, reviewed_at, is_in_force FROM marts.reviews
 ORDER BY reviewed_at DESC, run_id LIMIT ?
 """
+_OF_RUN = "SELECT run_explanation, is_excluded FROM marts.runs WHERE run_id = ?"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Reviewed:
     run: ListedRun
     explanation: str | None
     told: tuple[reviews.Review, ...]
+    is_excluded: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,16 @@ def load_inbox(reader: Reader, *, after: str | None, before: str | None, said: s
 def load_reviewed(reader: Reader, run_id: str) -> Reviewed:
     """Raises Rejected (RUN_UNKNOWN)."""
     require_run(reader, run_id)
-    explanation = reader.value("SELECT run_explanation FROM marts.runs WHERE run_id = ?", [run_id])
-    return Reviewed(load_listed(reader, [run_id])[run_id], explanation, tuple(reviews.told(reader, run_id)))
+    explanation, is_excluded = reader.rows(_OF_RUN, [run_id])[0]
+    listed = load_listed(reader, [run_id])[run_id]
+    return Reviewed(listed, explanation, tuple(reviews.told(reader, run_id)), is_excluded)
+
+
+def listed_label(reviewed: Reviewed, status: str) -> str:
+    """What lists say of a run once this was said of it: a review goes before that the run is excluded."""
+    if status != reviews.WITHDRAWN:
+        return wording.SAID_LABELS[status]
+    return wording.SAID_LABELS["excluded"] if reviewed.is_excluded else ""
 
 
 def saying(review: reviews.Review) -> str:

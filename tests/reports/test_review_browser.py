@@ -173,6 +173,39 @@ def test_the_index_says_it_by_key_and_a_second_opinion_is_told(browser, desk):
     context.close()
 
 
+def test_a_row_says_after_an_undo_what_it_said_before(watched, own_sample, tmp_path):
+    """Of an excluded run, that it is; and why a run was not judged."""
+    with own_sample.writing() as writer:
+        (excluded,) = writer.rows(f"{OPEN} LIMIT 1")[0]
+        (incomplete,) = writer.rows("SELECT run_id FROM marts.runs WHERE state = 'incomplete_trace' LIMIT 1")[0]
+        runs.exclude(writer, excluded, "the wrong device")
+        writer.execute("UPDATE core.runs SET functional_problem_count = 2 WHERE run_id = ?", [excluded])
+    with own_sample.reading() as reader:
+        build_site(reader, tmp_path / "site")
+    with desk_of(own_sample, reports=tmp_path / "site") as desk, watched() as page:
+        page.goto(desk.entrance)
+        for run_id in (excluded, incomplete):
+            page.goto("about:blank")
+            page.goto(f"{desk.own}/#q={run_id}")
+            page.wait_for_selector("body[data-reviews=yes]")
+            page.wait_for_function(LISTED, arg=run_id)
+            notes = page.locator(f"tr[data-run='{run_id}'] .notes")
+            before = notes.inner_text()
+            assert before.startswith("Excluded; 2 functional problems" if run_id == excluded else "trace_")
+            rest = before.removeprefix("Excluded; ")
+            for key, button, told in (
+                ("c", "Confirm the regression", f"Confirmed regression; {rest}"),
+                ("u", "Withdraw the review", before),
+            ):
+                page.locator(f"tr[data-run='{run_id}'] a").first.focus()
+                page.keyboard.press(key)
+                page.get_by_role("dialog").get_by_role("button", name=button).click()
+                page.wait_for_function(
+                    "([run, told]) => document.querySelector(`tr[data-run='${run}'] .notes`).innerText === told",
+                    arg=[run_id, told],
+                )
+
+
 def test_who_goes_through_the_list_by_keys_stays_on_their_run_when_it_is_filtered(browser, desk):
     run_ids = open_runs(desk)
     page = browser.new_page()

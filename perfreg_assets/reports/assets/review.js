@@ -44,7 +44,8 @@ function dialogOf() {
   return { dialog, form };
 }
 
-// `said`: the element that tells what was said. `onSaid(run, status, label)`: after it was recorded.
+// `said`: the element that tells what was said. `onSaid(run, status, facts)`: after it was recorded, with what the server
+// said of it: `label`, and `listed`, what lists of runs say of the run from then on.
 export function reviewing(said, onSaid = () => {}) {
   const { dialog, form } = dialogOf();
   let watched = 0;
@@ -91,7 +92,7 @@ export function reviewing(said, onSaid = () => {}) {
         const { asked } = await answer("review", { method: "POST", body: new URLSearchParams(fields) });
         dialog.close();
         last = { run, status };
-        onSaid(run, status, facts.label);
+        onSaid(run, status, facts);
         tell(run, status, facts.label);
         watch(asked);
       } catch (error) {

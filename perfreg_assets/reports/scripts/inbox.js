@@ -14,7 +14,7 @@ const { row } = byKeys({
   },
 });
 
-function onSaid(run, status, label) {
+function onSaid(run, status, { label }) {
   const told = table && [...table.tBodies[0].rows].find((one) => one.dataset.run === run);
   if (!told) return;
   told.classList.toggle("quiet", status !== "withdrawn");

@@ -1,6 +1,7 @@
 // The list of runs as a table: one page of it, with what each run's notes say.
 import { make, name } from "./dom.js";
 import { count, multiple, words } from "./format.js";
+import { reviewed, tellReviewed } from "./reviewed.js";
 
 const moment = (seconds) =>
   seconds === null ? "–" : `${new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`;
@@ -16,18 +17,15 @@ export function runTable(table, facts, compareButton) {
     return make("td", { className: `ax ${state}` }, sign);
   }
   function notes(run) {
-    const found = [
-      run.review ? (facts.reviews[run.review] ?? run.review) : "",
-      run.problems ? `${run.problems} functional problem${run.problems === 1 ? "" : "s"}` : "",
-    ].filter(Boolean);
-    if (!run.reason) return [found.join("; ")];
-    // Why it was not taken in or not judged, with what to do.
-    const code = make("code", {}, run.reason);
-    return [
-      ...(found.length ? [`${found.join("; ")}; `] : []),
-      code,
-      make("small", {}, facts.reasons[run.reason] ?? ""),
-    ];
+    const cell = make("td", { className: "notes" }, reviewed());
+    if (run.problems) cell.append(`${run.problems} functional problem${run.problems === 1 ? "" : "s"}`);
+    if (run.reason) {
+      // Why it was not taken in or not judged, with what to do.
+      const code = make("code", {}, run.reason);
+      cell.append(run.problems ? "; " : "", code, make("small", {}, facts.reasons[run.reason] ?? ""));
+    }
+    tellReviewed(cell, run.review ? (facts.reviews[run.review] ?? run.review) : "");
+    return cell;
   }
   function row(run) {
     const axes = new Map(
@@ -48,7 +46,7 @@ export function runTable(table, facts, compareButton) {
       make("td", {}, run.flagged.map((series) => short[series] ?? series).join(", ")),
       make("td", { className: "num" }, run.ratio === null ? "" : `${multiple(run.ratio)}×`),
       make("td", {}, moment(run.started)),
-      make("td", { className: "notes" }, ...notes(run)),
+      notes(run),
     );
     line.dataset.run = run.id;
     return line;

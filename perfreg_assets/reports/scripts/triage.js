@@ -2,6 +2,7 @@
 // command for it, to copy.
 import { byKeys } from "./keys.js";
 import { isServed } from "./lists.js";
+import { tellReviewed } from "./reviewed.js";
 
 const list = document.querySelector("[data-runs]");
 const said = document.querySelector("[data-said]");
@@ -88,12 +89,9 @@ async function begin() {
       part.append(` ${state.why_not}`);
     return;
   }
-  desk = reviewing(said, (run, status, label) => {
+  desk = reviewing(said, (run, status, { listed }) => {
     const row = list && keyed.rows().find((one) => one.dataset.run === run);
-    if (!row) return;
-    const notes = row.cells[row.cells.length - 1];
-    const others = notes.textContent.split("; ").filter((one) => one.includes("functional problem"));
-    notes.textContent = [status === "withdrawn" ? "" : label, ...others].filter(Boolean).join("; ");
+    if (row) tellReviewed(row.querySelector(".notes"), listed);
   });
   for (const part of document.querySelectorAll("[data-commands]"))
     part.textContent = "What was said last counts, whatever was said before.";
