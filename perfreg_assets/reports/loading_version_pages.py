@@ -108,7 +108,7 @@ def load_version_views(
     everyone = [one.run_id for runs in versions.values() for one in runs]
     energy = _by_version(energies.versions_of_runs(reader, everyone))
     measured = _by_version(benchmarks.counts_of_versions(reader, app, list(versions)))
-    ordered = {version: _worst_first([listed[run_id] for run_id in ids]) for version, ids in shown.items()}
+    ordered = {version: worst_first([listed[run_id] for run_id in ids]) for version, ids in shown.items()}
     worst = _worst(reader, {version: runs[0].run_id for version, runs in ordered.items() if runs})
     return {
         version: VersionView(
@@ -134,16 +134,16 @@ def _by_version(rows: Rows) -> dict[str, list[Mapping[str, Any]]]:
     return found
 
 
-_SAY_NOTHING = ("rejected", "excluded")
+SAY_NOTHING = ("rejected", "excluded")
 """Of their version: as in marts.counted_runs."""
 
 
-def _worst_first(runs: Sequence[ListedRun]) -> tuple[ListedRun, ...]:
+def worst_first(runs: Sequence[ListedRun]) -> tuple[ListedRun, ...]:
     """Anomalous ones first, those that people called false alarms or left out after the others; each group by distance,
     then by time, the latest first."""
     latest = sorted(runs, key=lambda run: (run.started_at is not None, run.started_at, run.run_id), reverse=True)
     return tuple(
-        sorted(latest, key=lambda run: (run.state != "anomalous", run.review in _SAY_NOTHING, -(run.ratio or -1.0)))
+        sorted(latest, key=lambda run: (run.state != "anomalous", run.review in SAY_NOTHING, -(run.ratio or -1.0)))
     )
 
 

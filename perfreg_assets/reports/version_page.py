@@ -13,7 +13,7 @@ from perfreg_assets.reports.causes_wording import amount, cause_name, share
 from perfreg_assets.reports.data import ListedRun, SeriesLevel
 from perfreg_assets.reports.drift_lines import draw_drifts
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name, perfetto_link, version_page
-from perfreg_assets.reports.loading_version_pages import VersionView, Worst
+from perfreg_assets.reports.loading_version_pages import SAY_NOTHING, VersionView, Worst
 from perfreg_assets.reports.templating import render, verdict_beside_limit
 from perfreg_assets.reports.wording import axis_label, axis_place, series_short
 from perfreg_assets.warehouse.causes import SEVERAL_RUNS
@@ -50,6 +50,7 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER, drif
             "row": row,
             "before": None if before is None else {"name": before, "page": version_page(view.app, before)},
             "runs": [_run(run, [axis for axis, _ in _axis_columns(view.runs)]) for run in view.runs],
+            "order": _order(view.runs),
             "axis_columns": _axis_columns(view.runs),
             "hidden_runs": row.run_count - len(view.runs),
             "grown": [_cause(one) for one in view.grown[:SHOWN_CAUSES]],
@@ -174,6 +175,20 @@ def _look(worst: Worst, server: str) -> dict[str, Any]:
 
 def _axis_columns(runs: Sequence[ListedRun]) -> list[tuple[str, str]]:
     return [(axis, axis_label(axis)) for axis in sorted({name for run in runs for name in run.axes}, key=axis_place)]
+
+
+def _order(runs: Sequence[ListedRun]) -> str:
+    """In which order they stand (`VersionView.runs`), in a sentence; "" of a single one."""
+    if len(runs) < 2:
+        return ""
+    ratios = [-1.0 if run.ratio is None else run.ratio for run in runs]
+    told = "The worst first" if max(ratios) >= 0 else "The latest first"
+    if ratios == sorted(ratios, reverse=True) and max(ratios) >= 0:
+        return f"{told}."
+    if len({run.state == "anomalous" for run in runs}) > 1:
+        told = f"Anomalous ones first, then the others; of each {told[0].lower()}{told[1:]}"
+    behind = {run.review in SAY_NOTHING for run in runs} == {True, False}
+    return f"{told}{', those that are excluded or were called a false alarm last' if behind else ''}."
 
 
 def _run(run: ListedRun, axes: Sequence[str]) -> dict[str, Any]:

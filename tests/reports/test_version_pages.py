@@ -17,7 +17,7 @@ from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.changes import SETTLED_NS
 from perfreg_assets.reports.links import page_name, version_page
 from perfreg_assets.reports.loading_lists import ListQuery, find_listed
-from perfreg_assets.reports.loading_version_pages import load_version_views
+from perfreg_assets.reports.loading_version_pages import load_version_views, worst_first
 from perfreg_assets.reports.run_order import RunOrder
 from perfreg_assets.reports.site_state import SiteState, VersionEntry
 from perfreg_assets.reports.version_page import render_version_page
@@ -218,6 +218,37 @@ def test_traces_that_are_not_judged_are_called_what_they_are(view, codes, told):
     assert f"1.2.0 cannot be judged: {told}." in _shown(
         render_version_page(replace(view, verdicts=(row,), runs=runs, worst=None))
     )
+
+
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        ([("anomalous", 3.0, None)], ""),
+        ([("anomalous", 3.0, None), ("normal", 0.5, None)], "The worst first."),
+        ([("anomalous", 3.0, None), ("anomalous", 1.5, "excluded"), ("normal", None, None)], "The worst first."),
+        (
+            [("anomalous", 1.5, None), ("anomalous", 3.0, "excluded")],
+            "The worst first, those that are excluded or were called a false alarm last.",
+        ),
+        (
+            [("anomalous", 1.5, None), ("anomalous", 3.0, "rejected"), ("normal", 0.5, None)],
+            "Anomalous ones first, then the others; of each the worst first, those that are excluded or were called a "
+            "false alarm last.",
+        ),
+        (
+            [("anomalous", 1.1, None), ("normal", 1.2, None)],
+            "Anomalous ones first, then the others; of each the worst first.",
+        ),
+        ([("not_enough_history", None, None)] * 2, "The latest first."),
+    ],
+)
+def test_the_order_of_runs_is_said_as_it_is(view, listed, told):
+    """`The worst first` was said of every version, also where one that is excluded is worse than those before it."""
+    runs = tuple(replace(view.runs[0], state=state, ratio=ratio, review=review) for state, ratio, review in listed)
+    assert worst_first(runs) == runs
+    page = _shown(render_version_page(replace(view, runs=runs)))
+    assert f"Its runs {told} ".replace("  ", " ") in page
+    assert ("worst first" in page) is ("worst first" in told)
 
 
 def test_names_are_text(view, builders):
