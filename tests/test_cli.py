@@ -72,6 +72,36 @@ def test_every_command_has_help_with_an_example_and_takes_a_warehouse(name):
     assert "--debug" in result.output
 
 
+def test_an_app_or_version_is_looked_up_as_it_is_spelt_and_else_without_blanks_around_it(warehouse):
+    """What run.json calls them is taken as it is: one with blanks at its ends was never found."""
+    odd_app, odd = " com.odd ", " 1.2.0 "
+    with Warehouse(warehouse, lock_timeout_s=10.0).writing() as writer:
+        apps = "SELECT run_id, version_name FROM core.runs WHERE app = 'com.example.notes' ORDER BY run_no DESC LIMIT 2"
+        (first, _), (second, _) = writer.rows(apps)
+        for run_id, version in ((first, odd), (second, "1.2.0")):
+            writer.execute(
+                "UPDATE core.runs SET app = ?, version_name = ? WHERE run_id = ?", [odd_app, version, run_id]
+            )
+
+    def listed(*arguments):
+        told = run("verdicts", "--by", "run", "--format", "json", *arguments, warehouse=warehouse)
+        assert told.exit_code in (0, 3, 4), told.output
+        return {row["run_id"] for row in json.loads(told.stdout)}
+
+    assert listed("--app", odd_app) == {first, second}
+    assert listed("--app", odd_app, "--app-version", odd) == {first}
+    for spelling in ("1.2.0", "1.2.0\r\n", "  1.2.0"):
+        assert listed("--app", odd_app, "--app-version", spelling) == {second}
+    assert listed("--app", "com.example.notes\r\n") == listed("--app", "com.example.notes") != set()
+    refused = run("verdicts", "--app", "com.oddd\r\n", warehouse=warehouse)
+    assert "\\r" not in refused.stderr
+    caused = run("causes", "--app", odd_app, "--app-version", odd, "--format", "json", warehouse=warehouse)
+    assert caused.exit_code == 0, caused.output
+    compared = run("compare", odd, "1.2.0", "--app", odd_app, "--format", "json", warehouse=warehouse)
+    assert "There is no run of" not in compared.stderr
+    assert compared.exit_code in (0, 3, 4), compared.output
+
+
 def test_verdicts_exit_with_3_exactly_when_a_shown_one_is_anomalous(filled):
     for arguments in ([], ["--omega", "0"], ["--omega", "90"], ["--detector", "iqr", "--omega", "0"]):
         result = run("verdicts", "--format", "json", *arguments, warehouse=filled)

@@ -67,8 +67,10 @@ _IMPACT_COLUMNS = ("method", "service", "self_share", "children_share", "calls",
     "--minimum-ms", type=click.FloatRange(0), default=0.0, help="Only methods with mean and maximum above it."
 )
 @click.option("--window-s", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True)
-@click.option("--app", help="Store the log: under this app …; or of --app-version: of this app alone.")
-@click.option("--app-version", help="… this version …; or without --log: what grew in runs of this version.")
+@click.option("--app", type=PATTERN, help="Store the log: under this app …; or of --app-version: of this app alone.")
+@click.option(
+    "--app-version", type=PATTERN, help="… this version …; or without --log: what grew in runs of this version."
+)
 @click.option("--name", help="… and this name. Default: the file's.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="A page with flame graph and call trees.")
 def causes(
@@ -92,6 +94,7 @@ def causes(
     elif window is not None or series is not None or details:
         raise ValueError("--window, --series and --details are of a run, not of a --log")
     if log is not None:
+        app, app_version = app and app.strip(), app_version and app_version.strip()
         _of_log(settings, log, form=form, limit=limit, app=app, app_version=app_version, **of_log)
     elif run_id is not None:
         run_causes.show_run(settings, run_id, window, series, form, limit, with_details=details)
@@ -333,8 +336,10 @@ def _moment(time_ms: int | None) -> str | None:
 @click.argument("method")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="In this log; default: the stored ones.")
 @click.option("--template", "template_text", type=PATTERN, metavar="T", help="What a line with a call looks like.")
-@click.option("--app", help="Only stored logs of this app.")
-@click.option("--app-version", help="Only stored logs of this version; default: the newest log of each app.")
+@click.option("--app", type=PATTERN, help="Only stored logs of this app.")
+@click.option(
+    "--app-version", type=PATTERN, help="Only stored logs of this version; default: the newest log of each app."
+)
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="A page that lists both sides.")
 def impact(
@@ -382,10 +387,11 @@ def _impact_stored(settings: Settings, app: str | None, version_name: str | None
     from perfreg_assets.reasons import Reason, Rejected
     from perfreg_assets.warehouse import call_logs, slice_uses
     from perfreg_assets.warehouse.connection import Warehouse
-    from perfreg_assets.warehouse.named import require_selection
+    from perfreg_assets.warehouse.named import require_selection, spelt
 
     warehouse = Warehouse.of(settings)
     with warehouse.reading_caught_up() as reader:
+        app, version_name = spelt(reader, app, version_name)
         logs = call_logs.find(reader, app, version_name, None)
         if version_name is None:
             logs = list({row.app: row for row in reversed(logs)}.values())

@@ -13,6 +13,7 @@ import click
 from perfreg_assets import terminal
 from perfreg_assets.cli import differences
 from perfreg_assets.cli.comparison_formats import COMPARISON_FORMATS
+from perfreg_assets.cli.given import PATTERN
 from perfreg_assets.cli.reading import NOTHING_JUDGED, SOME_ANOMALOUS
 from perfreg_assets.cli.root import command
 from perfreg_assets.reports.grown_words import GROWN_WORDS
@@ -35,9 +36,13 @@ _DRAWN_MAX = 6
 
 
 @command("compare", example="perfreg compare before/ after/ --app com.rig.shop --html difference.html")
-@click.argument("a")
-@click.argument("b")
-@click.option("--app", help="Application id; default: as run.json says, else the likeliest process of the first trace.")
+@click.argument("a", type=PATTERN)
+@click.argument("b", type=PATTERN)
+@click.option(
+    "--app",
+    type=PATTERN,
+    help="Application id; default: as run.json says, else the likeliest process of the first trace.",
+)
 @click.option("--scenario", help="Of versions: only runs of this scenario.")
 @click.option("--pattern", help="Which files of folders are traces, as in a shell: 'iter*.pb'.")
 @click.option(
@@ -62,7 +67,7 @@ def compare(
     from perfreg_assets.cli.comparison_sides import side_of
     from perfreg_assets.model.sides import on_both, other_load
 
-    are_files = [Path(name).exists() for name in (a, b)]
+    are_files = [Path(name.strip()).exists() for name in (a, b)]
     if scenario is not None and all(are_files):
         raise ValueError(
             "--scenario chooses runs of a version in the warehouse, and both sides are files; leave it out"

@@ -27,11 +27,12 @@ def side_of(
     from perfreg_assets.warehouse.connection import Warehouse
     from perfreg_assets.warehouse.named import runs_like
 
-    path = Path(name)
+    written = name.strip()
+    path = Path(written)
     if path.exists():
-        traces, app = _traces(settings, path, app, pattern)
-        return sides.of_traces(name, traces, settings), app
-    neither = f"{name} is neither a file nor a folder"
+        traces, app = _traces(settings, path, app and app.strip(), pattern)
+        return sides.of_traces(written, traces, settings), app
+    neither = f"{written} is neither a file nor a folder"
     if not settings.published_warehouse.is_file():
         what = f"{neither}, and runs and versions cannot be looked up: {settings.published_warehouse} does not exist"
         raise Rejected(Reason.WAREHOUSE_MISSING, what)
@@ -41,7 +42,7 @@ def side_of(
         if rejected.reason is not Reason.VERSION_UNKNOWN:
             raise
         with Warehouse.of(settings).reading() as reader:
-            near = runs_like(reader, name)
+            near = runs_like(reader, written)
         raise Rejected(rejected.reason, f"{neither}, nor a run{near}; {rejected.detail}") from rejected
 
 
@@ -109,10 +110,12 @@ def side_of_warehouse(
     from perfreg_assets.warehouse.named import require_scenario, require_selection
 
     with Warehouse.of(settings).reading_caught_up() as reader:
-        own = runs.find(reader, [name], with_path=False)
+        run_id = name.strip()
+        own = runs.find(reader, [run_id], with_path=False)
         if own:
-            return sides.of_warehouse(reader, name, [name], settings, opens_traces=opens_traces), own[name].app
-        require_selection(reader, app, name)
+            return sides.of_warehouse(reader, run_id, [run_id], settings, opens_traces=opens_traces), own[run_id].app
+        app, known = require_selection(reader, app, name)
+        name = known or name
         if scenario is not None:
             require_scenario(reader, app, name, scenario)
         found = runs.whole_of_version(reader, name, app, scenario)

@@ -15,7 +15,8 @@ ANY_TEXT = click.types.StringParamType()
 
 
 class _Pattern(click.types.StringParamType):
-    """Text in which blanks count, also at its ends; not empty either."""
+    """Text in which blanks count, also at its ends; not empty either. So are names of apps and versions that are looked
+    up (`warehouse.named.spelt`): what run.json calls them is taken as it is."""
 
 
 PATTERN = _Pattern()

@@ -10,6 +10,7 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.advance import watched
+from perfreg_assets.cli.given import PATTERN
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
 
@@ -18,7 +19,7 @@ USUAL, SURE = 0.8, 0.9
 
 
 @command("power", example="perfreg power --app com.rig.notes")
-@click.option("--app", required=True, help="The application id.")
+@click.option("--app", type=PATTERN, required=True, help="The application id.")
 @click.option("--onsets", type=click.IntRange(1), default=2, show_default=True, help="Of each injection, per run.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
@@ -38,8 +39,8 @@ def power(settings: Settings, app: str, onsets: int, seed: int, form: str, pictu
     warehouse = Warehouse.of(settings)
     with terminal.progress("power") as show, compilation_notice(show), watched(show):
         with warehouse.reading_caught_up() as reader:
-            require_selection(reader, app, None)
-            told = detection_power.measure(reader, settings, app, onsets=onsets, seed=seed)
+            named = require_selection(reader, app, None)[0] or app
+            told = detection_power.measure(reader, settings, named, onsets=onsets, seed=seed)
         with warehouse.writing() as writer:
             evaluations.add(writer, told)
     if picture is not None:

@@ -13,7 +13,7 @@ from perfreg_assets import terminal
 from perfreg_assets.catalogue import axis_of
 from perfreg_assets.cli.answer import answer, counted
 from perfreg_assets.cli.formats import FORMATS
-from perfreg_assets.cli.given import ANY_TEXT
+from perfreg_assets.cli.given import ANY_TEXT, PATTERN
 from perfreg_assets.cli.markup import axes_told
 from perfreg_assets.cli.omega import OMEGA
 from perfreg_assets.cli.root import command
@@ -39,8 +39,8 @@ VERSION_COLUMNS = (
 
 
 @command("verdicts", example="perfreg verdicts --app com.rig.notes --app-version 1.5.0 --format json")
-@click.option("--app", help="Only this application id.")
-@click.option("--app-version", help="Only this version name.")
+@click.option("--app", type=PATTERN, help="Only this application id.")
+@click.option("--app-version", type=PATTERN, help="Only this version name.")
 @click.option("--omega", type=OMEGA, help="At this ω instead of the current one; nothing is stored.")
 @click.option("--detector", type=click.Choice(detector_names()), help="Instead of the current one.")
 @click.option(
@@ -72,7 +72,6 @@ def verdicts(
     nothing is anomalous, 3 something shown is, 4 nothing could be judged, other: an error. It is of all that is shown:
     of one version with --app-version. How many runs (and versions, where the status goes by them) are in which state is
     said on stderr, and which versions were not judged though earlier ones were."""
-    chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
     from perfreg_assets.cli.normal_worth import worth_told
     from perfreg_assets.cli.version_formats import VERSION_FORMATS, Shown, drift_told
     from perfreg_assets.cli.version_pictures import write_pictures
@@ -86,7 +85,8 @@ def verdicts(
             "give --by version --format markdown, and neither --omega nor --detector"
         )
     with Warehouse.of(settings).reading_caught_up() as reader:
-        require_selection(reader, app, app_version)
+        app, app_version = require_selection(reader, app, app_version)
+        chosen: dict[str, Any] = {"app": app, "version_name": app_version, "omega": omega, "detector": detector}
         rows, versions = _verdict_rows(reader, **chosen), version_verdicts.listing(reader, **chosen)
         counting = [row for row in rows if row["is_counted"]]
         nameless = runs.nameless_count(reader)

@@ -102,7 +102,8 @@ def show_version(settings: Settings, app: str | None, version_name: str, form: s
     from perfreg_assets.warehouse.named import require_selection
 
     with Warehouse.of(settings).reading_caught_up() as reader:
-        require_selection(reader, app, version_name)
+        app, known = require_selection(reader, app, version_name)
+        version_name = known or version_name
         found = causes.of_version(reader, app, version_name)
         judged = [
             row

@@ -32,16 +32,31 @@ def require_run(reader: Reader, run_id: str) -> None:
     _require(reader, Reason.RUN_UNKNOWN, "run", "run_id", run_id)
 
 
-def require_selection(reader: Reader, app: str | None, version_name: str | None) -> None:
-    """Runs of this app and of this version (of the app, or of any) are there; None: any.
+def require_selection(reader: Reader, app: str | None, version_name: str | None) -> tuple[str | None, str | None]:
+    """App and version as `spelt`; runs of this app and of this version (of the app, or of any) are there; None: any.
 
     Raises:
         Rejected: APP_UNKNOWN, VERSION_UNKNOWN.
     """
+    app, version_name = spelt(reader, app, version_name)
     if app is not None:
         _require(reader, Reason.APP_UNKNOWN, "app", "app", app)
     if version_name is not None:
         _require(reader, Reason.VERSION_UNKNOWN, "version", "version_name", version_name, app)
+    return app, version_name
+
+
+def spelt(reader: Reader, app: str | None, version_name: str | None) -> tuple[str | None, str | None]:
+    """The names as they were given where runs have them so; else without the blanks at their ends, which are none of
+    most names: a file's last line break."""
+    app = _spelt(reader, "app", app, None)
+    return app, _spelt(reader, "version_name", version_name, app)
+
+
+def _spelt(reader: Reader, column: str, name: str | None, app: str | None) -> str | None:
+    if name is None or reader.value(_IS_THERE.format(column=column), {"name": name, "app": app}):
+        return name
+    return name.strip()
 
 
 _SCENARIOS = """
