@@ -377,6 +377,7 @@ def _overview(reader: Reader, out: Path) -> Iterator[str]:
         f"{calm} within their history",
         f"{total - alarms - calm} not judged",
         f"{total} run",
+        f"{total - states['quarantined']} of them of {versions} version" if states.get("quarantined") else "",
         f"of {versions} version",
     ):
         if told not in sums:
@@ -385,7 +386,11 @@ def _overview(reader: Reader, out: Path) -> Iterator[str]:
     payload = omega_payload(out)
     if payload["measured"]:
         omega = float(reader.value("SELECT \"value\" FROM marts.settings WHERE is_current AND name = 'omega'"))
-        found = reader.value("SELECT count(*) FROM marts.run_verdicts WHERE is_current AND critical_omega > ?", [omega])
+        found = reader.value(
+            "SELECT count(*) FROM marts.run_verdicts AS verdicts JOIN marts.runs USING (run_id) "
+            "WHERE verdicts.is_current AND NOT runs.is_excluded AND verdicts.critical_omega > ?",
+            [omega],
+        )
         if payload["counts"][round(omega * payload["steps"])] != found:
             yield f"ω page: {payload['counts'][round(omega * payload['steps'])]} anomalous runs, {found} in the marts"
 

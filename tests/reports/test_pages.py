@@ -478,7 +478,9 @@ def test_runs_that_were_not_judged_are_counted_as_such(builders):
     assert "1 anomalous" in text
     assert "6 within their history" in text
     assert "5 not judged" in text
-    assert "12 runs of 20 versions" in text
+    assert "12 runs , 11 of them of 20 versions" in text, "what was not taken in is of none"
+    taken = _visible(render_index(_index(builders, blocks=[_block(states={"normal": 12})])))
+    assert "12 runs of 20 versions" in taken
 
 
 def test_an_empty_warehouse_says_what_to_do():
