@@ -210,7 +210,7 @@ def _perfetto_links(detail: RunDetail, server: str) -> dict[str, Any] | None:
     windows = next((series.discords for series in detail.judged_series if series.discords), ())
     if windows:  # of the worst series: the one that the sentence beside the link speaks of
         top = max(windows, key=lambda w: w.confidence)
-        where = f" at second {top.start_s:.0f}"
+        where = f" at second {top.start_s:g}"
         link = perfetto_link(run.run_id, top.start_ns, top.end_ns, app=run.app, server=server)
         return {"top": link, "where": where, "nearest": _nearest_link(detail, top, server)}
     whole = perfetto_link(run.run_id, run.exploration_start_ns, run.exploration_end_ns, app=run.app, server=server)

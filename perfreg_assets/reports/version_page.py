@@ -152,7 +152,7 @@ def _look(worst: Worst, server: str) -> dict[str, Any]:
     link, where = None, ""
     if run.has_trace and window is not None:
         link = perfetto_link(run.run_id, window.start_ns, window.end_ns, app=run.app, server=server)
-        where = f" at second {window.start_s:.0f}"
+        where = f" at second {window.start_s:g}"
     elif run.has_trace:
         start, end = run.exploration_start_ns, run.exploration_end_ns
         link = perfetto_link(run.run_id, start, end, app=run.app, server=server)

@@ -442,4 +442,4 @@ def _where(series: SeriesView) -> str:
     top = max(series.discords, key=lambda d: d.confidence)
     period_s = period_of(sorted(one.start_s for one in series.discords))
     every = f", about every {period_s:.0f} s" if period_s is not None else ""
-    return f"{every}, most clearly from second {top.start_s:.0f} to {top.end_s:.0f}"
+    return f"{every}, most clearly from second {top.start_s:g} to {top.end_s:g}"
