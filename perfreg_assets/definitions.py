@@ -54,7 +54,7 @@ COMPUTED = [
 def build_defs(*, resources: dict[str, Any] | None = None) -> dg.Definitions:
     """All assets, jobs and sensors; `resources` replaces the ones named in it (tests bring their own project)."""
     settings = Settings.from_environment()
-    serials = settings.devices
+    serials = collecting.named_devices(settings.devices)
     collecting_jobs = collecting.collect_jobs(serials)
     known_jobs: list[jobs.Job] = [
         jobs.ingest_runs,

@@ -16,9 +16,12 @@ from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.partitions import DIMENSION, to_key
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import SettingError
 
 if TYPE_CHECKING:
     from perfreg_assets.collection.collect import CollectionResult
+
+_OP = "collect_session"
 
 COLLECTIONS = dg.AssetSpec(
     "collections",
@@ -67,9 +70,30 @@ class CollectConfig(dg.Config):
         )
 
 
+def named_devices(serials: Iterable[str]) -> tuple[str, ...]:
+    """Each device once.
+
+    Raises:
+        SettingError: two of them would have jobs and pools of one name.
+    """
+    by_name: dict[str, str] = {}
+    for serial in serials:
+        other = by_name.setdefault(job_name(serial), serial)
+        if other != serial:
+            raise SettingError(
+                f"devices: {other} and {serial} would both be collected by job {job_name(serial)}; name one of them"
+            )
+    return tuple(by_name.values())
+
+
 def collect_jobs(serials: Iterable[str]) -> list[dg.JobDefinition]:
-    """`collect` for the only attached device, or one job per named serial."""
+    """`collect` for the only attached device, or one job per named serial; of `named_devices`."""
     return [_collect_job(serial) for serial in serials] or [_collect_job(None)]
+
+
+def session_run_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Run config of a collect job, whichever device it is of."""
+    return {"ops": {_OP: {"config": config}}}
 
 
 def job_name(serial: str | None) -> str:
@@ -83,7 +107,7 @@ def pool_name(serial: str | None) -> str:
 
 def _collect_job(serial: str | None) -> dg.JobDefinition:
     @dg.op(
-        name="collect_session",
+        name=f"{_OP}{job_name(serial).removeprefix('collect')}",  # a code location has one op of a name
         pool=pool_name(serial),
         description="Explores a build on the device while Perfetto records; leaves a run folder in the inbox.",
     )
@@ -111,7 +135,7 @@ def _collect_job(serial: str | None) -> dg.JobDefinition:
 
     @dg.job(name=job_name(serial), description=f"One session on {serial or 'the only attached device'}.")
     def job() -> None:
-        collect_session()
+        collect_session.alias(_OP)()
 
     return job
 

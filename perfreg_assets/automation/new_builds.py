@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation.collecting import job_name
+from perfreg_assets.automation.collecting import job_name, session_run_config
 from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.collection.builds import Build, scan_builds
 from perfreg_assets.reasons import Reason, Rejected
@@ -104,7 +104,7 @@ def new_builds_sensor(jobs: Sequence[dg.JobDefinition], serials: Sequence[str]) 
         requests = requests_for(scan.builds, plan, serials)
         return dg.SensorResult(
             run_requests=[
-                dg.RunRequest(run_key=key, job_name=job, run_config={"ops": {"collect_session": {"config": config}}})
+                dg.RunRequest(run_key=key, job_name=job, run_config=session_run_config(config))
                 for key, job, config in requests
             ],
             cursor=json.dumps(asdict(Seen(plan_hash, scan.seen))),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dagster as dg
 import pytest
 
-from perfreg_assets.automation.collecting import CollectConfig, job_name, pool_name
+from perfreg_assets.automation.collecting import CollectConfig, job_name, named_devices, pool_name, session_run_config
 from perfreg_assets.automation.new_builds import read_plan, requests_for
 from perfreg_assets.collection.builds import Build
+from perfreg_assets.definitions import build_defs
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.settings import SettingError
 
 BUILD = Build("/builds/shop.apk", "com.rig.shop", "1.5.0", 150, "aa" * 32)
 
@@ -56,3 +59,21 @@ def test_a_plan_that_cannot_be_read_is_named(tmp_path, text):
     with pytest.raises(Rejected, match=r"collection\.json"):
         read_plan(tmp_path)
     assert read_plan(tmp_path / "nowhere") == {}
+
+
+@pytest.mark.parametrize("devices", ["R5CT30", "R5CT30,10.0.0.7:5555", "R5CT30,R5CT30"])
+def test_a_project_of_any_number_of_devices_loads_and_the_run_config_is_of_the_same_form(monkeypatch, devices):
+    monkeypatch.setenv("PERFREG_DEVICES", devices)
+    repository = build_defs().get_repository_def()
+    repository.load_all_definitions()
+    requests = requests_for([BUILD], {"repeats": 1}, named_devices(devices.split(",")))
+    assert len(requests) == len(set(devices.split(",")))
+    for _, name, config in requests:
+        job = repository.get_job(name)
+        assert dg.validate_run_config(job, session_run_config(config))
+        assert {node.definition.pool for node in job.nodes} == {name.replace("collect", "device", 1)}
+
+
+def test_two_devices_whose_jobs_would_have_one_name_are_refused_in_a_sentence():
+    with pytest.raises(SettingError, match=r"10\.0\.0\.1:5 and 10_0_0_1_5"):
+        named_devices(["10.0.0.1:5", "10_0_0_1_5"])
