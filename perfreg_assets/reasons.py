@@ -375,6 +375,10 @@ class Reason(StrEnum):
         "A clock was set during the session, so the explorer's times cannot be placed; collect again.",
     )
     COLLECTION_CANCELLED = "collection_cancelled", "The collection was stopped from outside; the device was cleaned."
+    COLLECTION_CUT_SHORT = (
+        "collection_cut_short",
+        "The collection was stopped from outside before all was given back; run `perfreg collect --sweep`.",
+    )
     COLLECTION_INTERRUPTED = (
         "collection_interrupted",
         "An earlier collection was killed; what it left on the device is listed and swept.",

@@ -127,6 +127,8 @@ def _collect_job(serial: str | None) -> dg.JobDefinition:
             )
         except CollectionError as error:
             told_sessions.store(warehouse, settings, [error.record])
+            if error.__cause__ is not None and not isinstance(error.__cause__, Exception):
+                raise error.__cause__ from None  # Dagster's: the run was terminated
             raise dg.Failure(
                 description=str(error), metadata={"reason_code": error.reason.code}, allow_retries=False
             ) from error

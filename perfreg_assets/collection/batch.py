@@ -30,23 +30,31 @@ class BatchOutcome:
         assert end is not None
         return end.record
 
+    @property
+    def ends_all(self) -> bool:
+        """Whether the next session is not to be tried."""
+        if self.error is not None:
+            return self.error.is_interrupted or self.error.reason in _ENDS_ALL
+        return self.result is not None and self.result.is_interrupted
+
 
 @dataclass(frozen=True)
 class BatchResult:
     outcomes: tuple[BatchOutcome, ...]
     skipped: int
-    """Sessions not begun because the device was not usable any more."""
+    """Sessions not begun because the device was not usable any more, or the batch was told to end."""
 
     @property
     def is_complete(self) -> bool:
         return self.skipped == 0 and all(outcome.error is None for outcome in self.outcomes)
 
 
-_DEVICE_GONE = frozenset(
+_ENDS_ALL = frozenset(
     {
         *(Reason.DEVICE_LOST, Reason.DEVICE_OFFLINE, Reason.DEVICE_UNAUTHORIZED, Reason.DEVICE_NOT_FOUND),
         *(Reason.NO_DEVICE, Reason.SEVERAL_DEVICES, Reason.DEVICE_BUSY, Reason.ADB_UNAVAILABLE),
-        *(Reason.DEVICE_NO_SPACE, Reason.HOST_NO_SPACE, Reason.ANDROID_TOO_OLD, Reason.COLLECTION_CANCELLED),
+        *(Reason.DEVICE_NO_SPACE, Reason.HOST_NO_SPACE, Reason.ANDROID_TOO_OLD),
+        *(Reason.COLLECTION_CANCELLED, Reason.COLLECTION_CUT_SHORT),
     }
 )
 
@@ -93,6 +101,6 @@ def collect_batch(
             outcome = BatchOutcome(build, repeat, None, error)
         outcomes.append(outcome)
         ended(outcome)
-        if outcome.error is not None and outcome.error.reason in _DEVICE_GONE:
+        if outcome.ends_all:
             break
     return BatchResult(tuple(outcomes), len(planned) - len(outcomes))

@@ -95,6 +95,8 @@ class CollectionResult:
     """What is still on the device, in words; empty in good order. `sweep` tries again."""
     seconds: dict[str, float]
     """Per stage."""
+    is_interrupted: bool = False
+    """It was told to end when it was done, while the device was given back: nothing more is to be begun."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ def collect(
         repeat: number of the session in its series; chooses the seed.
 
     Raises:
-        CollectionError: with a reason code and the row for the warehouse; nothing was written to `runs_out`.
+        CollectionError: with a reason code and the row for the warehouse; nothing was written to `runs_out`. Its
+            cause is what interrupted it, where something did: KeyboardInterrupt, or what Dagster makes of it.
     """
     return Collection(config, settings, Path(runs_out), progress=progress, attempt=attempt, repeat=repeat).run()
 
@@ -173,6 +176,8 @@ class Collection:
         self._vanished: list[ExplorerProblem] = []
         self._is_given_up = False
         self._ending = Ending()
+        self._interrupted_in: str | None = None
+        self._result: CollectionResult | None = None
 
     # ---- frame -----------------------------------------------------------------------------------
     def run(self) -> CollectionResult:
@@ -181,15 +186,29 @@ class Collection:
                 return self._run()
         except Rejected as refusal:
             raise self._failure(refusal.reason, refusal.detail) from refusal
-        except KeyboardInterrupt as interrupt:
-            raise self._failure(Reason.COLLECTION_CANCELLED, f"interrupted in stage {self._stage}") from interrupt
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise self._failure(Reason.HOST_NO_SPACE, f"{error.filename or 'disk'} is full") from error
+        except BaseException as interrupt:
+            if isinstance(interrupt, Exception):
+                raise
+            if self._result is not None:  # its folder is in its place: another program may have it already
+                return self._ended(self._result, is_interrupted=True)
+            stage = f"interrupted in stage {self._interrupted_in or self._stage}"
+            if self._leftovers:
+                left = f"{stage}; still there: {', '.join(self._leftovers)}"
+                raise self._failure(Reason.COLLECTION_CUT_SHORT, left) from interrupt
+            raise self._failure(Reason.COLLECTION_CANCELLED, stage) from interrupt
 
     def _failure(self, reason: Reason, detail: str) -> CollectionError:
-        return CollectionError(reason, detail, record=self._record(None, reason, detail), leftovers=self._leftovers)
+        return CollectionError(
+            reason,
+            detail,
+            record=self._record(None, reason, detail),
+            leftovers=self._leftovers,
+            is_interrupted=self._ending.is_asked,
+        )
 
     def _run(self) -> CollectionResult:
         config = self._config
@@ -214,25 +233,39 @@ class Collection:
                 journal.owe("file", self._scratch_dir)
                 self._work_dir.mkdir(parents=True)
                 result = self._session(device, journal)
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    self._interrupted_in = self._stage
+                raise
             finally:
-                self._enter("restore", "giving the device back")
-                self._settle(device, journal)
+                self._ending.put_off()
+                try:
+                    self._enter("restore", "giving the device back")
+                finally:
+                    self._settle(device, journal)
+        return self._ended(result, is_interrupted=self._ending.is_asked)
+
+    def _ended(self, result: CollectionResult, *, is_interrupted: bool) -> CollectionResult:
         self._enter("", "")
         return replace(
             result,
             leftovers=self._leftovers,
             record=replace(result.record, leftover_path="; ".join(self._leftover_paths) or None),
             seconds=dict(self._seconds),
+            is_interrupted=is_interrupted,
         )
 
     def _settle(self, device: Device, journal: Journal) -> None:
         """Pays the journal's debts; what cannot be paid stays listed for the next sweep."""
-        if not self._is_given_up:  # otherwise it was waited for already
-            with suppress(Rejected):  # a device that is gone: the host's part is settled all the same
-                device.wait_ready(min(5.0, self._config.reconnect_timeout_s))
-        left = journal.settle(device)
-        self._leftovers = tuple(str(debt) for debt in left)
-        self._leftover_paths = tuple(debt.arguments[0] for debt in left if debt.kind == "file")
+        try:
+            if not self._is_given_up:  # otherwise it was waited for already
+                with suppress(Rejected):  # a device that is gone: the host's part is settled all the same
+                    device.wait_ready(min(5.0, self._config.reconnect_timeout_s))
+            journal.settle(device)
+        finally:  # where it is interrupted as well
+            left = journal.debts
+            self._leftovers = tuple(str(debt) for debt in left)
+            self._leftover_paths = tuple(debt.arguments[0] for debt in left if debt.kind == "file")
         if not left:
             journal.close()
 
@@ -320,9 +353,10 @@ class Collection:
         files = {TRACE_NAME: trace.path}
         if isinstance(begun.power_profile, FetchedProfile):
             files[POWER_PROFILE] = begun.power_profile.path
+        self._ending.put_off()
         folder = self._write_run_folder(journal, run_id, document, files)
         problems = document.get("functional_problems")
-        return CollectionResult(
+        self._result = CollectionResult(
             run_folder=folder,
             run_id=run_id,
             record=self._record(run_id, None, None),
@@ -333,6 +367,7 @@ class Collection:
             leftovers=(),
             seconds={},
         )
+        return self._result
 
     def _write_run_folder(
         self, journal: Journal, run_id: str, document: dict[str, Any], files: dict[str, Path]
@@ -507,8 +542,7 @@ class Collection:
             self._tell(message)
 
     def _tell(self, message: str, trace_bytes: int = 0, explorer: Explorer | None = None) -> None:
-        if self._stage != "restore":  # what is left to do then is what an interrupt would have done
-            self._ending.check()
+        self._ending.check()
         self._progress(
             Progress(
                 stage=self._stage,

@@ -33,11 +33,21 @@ class CollectionRecord:
 
 
 class CollectionError(Rejected):
-    """A collection that left no run folder; `record` is its row, `leftovers` what is still on the device."""
+    """A collection that left no run folder; `record` is its row, `leftovers` what is still on the device.
+
+    `is_interrupted`: whatever it failed by, it was told to end as well, and nothing more is to be begun.
+    """
 
     def __init__(
-        self, reason: Reason, detail: str, *, record: CollectionRecord, leftovers: tuple[str, ...] = ()
+        self,
+        reason: Reason,
+        detail: str,
+        *,
+        record: CollectionRecord,
+        leftovers: tuple[str, ...] = (),
+        is_interrupted: bool = False,
     ) -> None:
         super().__init__(reason, detail)
         self.record = record
         self.leftovers = leftovers
+        self.is_interrupted = is_interrupted

@@ -9,10 +9,12 @@ import textwrap
 import threading
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import standin as standin_device
 import standin_fixtures
 
+from perfreg_assets.collection import journal
 from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.sweep import remaining, sweep
@@ -417,12 +419,19 @@ class Collected:
         for _ in range(1000):
             pass
 
+twice = []
+
 def progress(now):
+    if now.stage == "restore" and twice:
+        os.kill(os.getpid(), getattr(signal, twice.pop()))
     if now.stage == stage:
         count[0] += 1
         if count[0] == (2 if stage == "explore" else 1):
             if how.endswith(", dropped"):
                 Collected()
+            elif how.endswith(", twice"):
+                twice.append(how.removesuffix(", twice"))
+                os.kill(os.getpid(), getattr(signal, twice[0]))
             else:
                 os.kill(os.getpid(), getattr(signal, how))
 
@@ -433,7 +442,8 @@ config = CollectionConfig(app="com.rig.notes", apk=apk, serial=serial, time_limi
     keep_screen_on=False, animations_off=False, airplane_mode=True)
 settings = Settings(home=folder / "home", warehouse=folder / "w.duckdb")
 try:
-    collect(config, settings=settings, runs_out=folder / "inbox", progress=progress)
+    result = collect(config, settings=settings, runs_out=folder / "inbox", progress=progress)
+    print(result.run_folder.is_dir(), result.is_interrupted, result.leftovers)
 except CollectionError as error:
     sys.exit(f"{error.reason.code}: {error}")
 """
@@ -496,7 +506,72 @@ def test_an_interrupt_that_is_dropped_at_the_end_does_not_keep_the_device_from_b
     bench.assert_clean()
 
 
-@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGINT, dropped", "SIGTERM, dropped"])
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
+def test_told_to_end_while_it_gives_the_device_back_a_session_is_kept_and_the_device_cleaned(bench, how):
+    done = run_and_end(bench, "restore", how)
+    assert (done.returncode, done.stdout.strip()) == (0, "True True ()"), done.stderr
+    bench.assert_clean()
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def settling_is_interrupted(monkeypatch):
+    """Before the second debt is paid."""
+    count = []
+    whole = journal.pay
+
+    def pay(debt, device):
+        count.append(debt)
+        return interrupt() if len(count) == 2 else whole(debt, device)
+
+    monkeypatch.setattr(journal, "pay", pay)
+    return lambda: monkeypatch.setattr(journal, "pay", whole)
+
+
+def test_who_ends_the_cleaning_too_is_told_what_is_left(bench, settling_is_interrupted):
+    error = bench.fail(at={"explore": interrupt}, time_limit_s=60.0)
+    assert error.reason is Reason.COLLECTION_CUT_SHORT
+    left = {debt.split(" on ")[0] for debt in remaining(bench.settings)}
+    assert len(left) > 1
+    assert {debt.split(" on ")[0] for debt in error.leftovers} == left
+    assert "interrupted in stage explore" in str(error)
+    assert all(debt in str(error) for debt in error.leftovers)
+    assert error.record.leftover_path
+    settling_is_interrupted()
+    assert bench.sweep().remaining == ()
+    bench.assert_clean()
+
+
+def test_a_session_whose_folder_is_in_its_place_is_one_whatever_ends_the_cleaning(bench, settling_is_interrupted):
+    result = bench.collect()
+    assert (result.run_folder.is_dir(), result.record.state, result.is_interrupted) == (True, "collected", True)
+    assert result.leftovers
+    settling_is_interrupted()
+    assert bench.sweep().remaining == ()
+
+
+def test_a_failing_report_does_not_keep_the_device_from_being_cleaned(bench):
+    assert bench.collect(at={"restore": interrupt}).is_interrupted
+    bench.assert_clean()
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, dg.DagsterExecutionInterruptedError, SystemExit])
+def test_an_interrupted_session_says_in_which_stage_and_by_what(bench, raised):
+    def happen():
+        raise raised
+
+    error = bench.fail(at={"launch": happen})
+    assert (error.reason, "in stage launch" in str(error)) == (Reason.COLLECTION_CANCELLED, True)
+    assert isinstance(error.__cause__, raised)
+    bench.assert_clean()
+
+
+@pytest.mark.parametrize(
+    "how", ["SIGINT", "SIGTERM", "SIGINT, dropped", "SIGTERM, dropped", "SIGINT, twice", "SIGTERM, twice"]
+)
 def test_stopped_by_hand_the_device_is_cleaned_at_once(bench, how):
     """Also where the interrupt meets a place in which Python drops exceptions."""
     done = run_and_end(bench, "explore", how)

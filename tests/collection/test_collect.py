@@ -165,6 +165,19 @@ def test_an_unusable_device_ends_a_batch(bench):
     assert result.skipped == 2
 
 
+def test_told_to_end_when_a_session_is_done_a_batch_keeps_it_and_begins_no_other(bench):
+    def progress(now):
+        if now.stage == "restore":
+            raise KeyboardInterrupt
+
+    result = collect_batch(
+        bench.config(repeats=3, time_limit_s=1.6), settings=bench.settings, runs_out=bench.out, progress=progress
+    )
+    assert [outcome.record.state for outcome in result.outcomes] == ["collected"]
+    assert (result.skipped, result.is_complete) == (2, False)
+    bench.assert_clean()
+
+
 def test_a_collection_waits_until_the_battery_is_cool(bench):
     bench.device.set_faults(temperature=412)
     result = bench.collect(
