@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from perfreg_assets.collection.collect import CollectionResult
 
 _OP = "collect_session"
+_WAITS_S = {"busy_wait_s": 3600.0, "absent_wait_s": 600.0}
+"""A build is asked for once, so a run does not give up where somebody uses the device by hand or it is plugged in
+again. It waits in one of Dagster's few places for runs, and with its session within dagster.yaml's bound for a run."""
 
 COLLECTIONS = dg.AssetSpec(
     "collections",
@@ -51,7 +54,7 @@ class CollectConfig(dg.Config):
 
     def to_collection(self, serial: str | None) -> CollectionConfig:
         """Raises Rejected for a value that cannot be collected with."""
-        given: dict[str, Any] = {
+        given: dict[str, Any] = _WAITS_S | {
             key: tuple(value) if isinstance(value, list) else value for key, value in self.options.items()
         }
         unknown = sorted(set(given) - {spec.name for spec in dataclasses.fields(CollectionConfig)})

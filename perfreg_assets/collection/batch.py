@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfreg_assets.collection.builds import Build, check_build, read_build
@@ -49,6 +49,8 @@ class BatchResult:
         return self.skipped == 0 and all(outcome.error is None for outcome in self.outcomes)
 
 
+_TAKEN_BETWEEN_S = 3600.0
+"""Who waits for the device may have it between two sessions; a batch that has begun goes on after that one."""
 _ENDS_ALL = frozenset(
     {
         *(Reason.DEVICE_LOST, Reason.DEVICE_OFFLINE, Reason.DEVICE_UNAUTHORIZED, Reason.DEVICE_NOT_FOUND),
@@ -90,8 +92,10 @@ def collect_batch(
     outcomes: list[BatchOutcome] = []
     for build, repeat in planned:
         one = config
+        if outcomes:
+            one = replace(config, busy_wait_s=max(config.busy_wait_s, _TAKEN_BETWEEN_S))
         if build is not None:
-            one = config.for_build(app=build.app, version_name=build.version_name, apk=build.path)
+            one = one.for_build(app=build.app, version_name=build.version_name, apk=build.path)
         try:
             result = collect(
                 one, settings=settings, runs_out=runs_out, progress=progress, attempt=attempt, repeat=repeat

@@ -13,7 +13,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +48,8 @@ from perfreg_assets.traces.trace_file import unpacked_chunks
 EXPECTED_BYTES_PER_MINUTE = 20e6  # the default sources on a phone [thesis 3.3: 200 MB in 10 minutes]
 _POLL_S = 0.25
 _WATCH_S = 1.0
+_WAITING_POLL_S = 5.0
+_TELL_WAITING_S = 60.0
 _SAFETY_S = 120.0  # perfetto ends itself so long after the session should have ended
 _RETRIES = 3
 
@@ -219,14 +221,15 @@ class Collection:
             self._version_name = self._build.version_name
         self._check_host_space()
         server = AdbServer()
-        self._serial = server.choose(config.serial).serial
-        with device_lock(journal_dir(self._settings), self._serial):
-            device = Device(server, self._serial, token=self._id, command_timeout_s=config.command_timeout_s)
+        serial = self._serial = self._when_free(lambda: server.choose(config.serial).serial)
+        with ExitStack() as stack:
+            self._when_free(lambda: stack.enter_context(device_lock(journal_dir(self._settings), serial)))
+            device = Device(server, serial, token=self._id, command_timeout_s=config.command_timeout_s)
             device.wait_ready(config.connect_timeout_s)
             self._enter("sweep", "cleaning what an earlier collection left")
             for line in sweep_device(device, self._settings).cleaned:
                 self._tell(f"cleaned {line}")
-            journal = open_journal(journal_dir(self._settings), self._id, self._serial)
+            journal = open_journal(journal_dir(self._settings), self._id, serial)
             try:
                 journal.owe("host_path", str(self._work_dir))
                 journal.owe("processes", self._id)
@@ -268,6 +271,31 @@ class Collection:
             self._leftover_paths = tuple(debt.arguments[0] for debt in left if debt.kind == "file")
         if not left:
             journal.close()
+
+    def _when_free(self, call: Callable[[], _T]) -> _T:
+        """Makes a call that is refused while the device is in use or not attached, until the waiting is over."""
+        config, began, told = self._config, time.monotonic(), -_TELL_WAITING_S
+        limits = {
+            Reason.DEVICE_BUSY: config.busy_wait_s,
+            Reason.DEVICE_NOT_FOUND: config.absent_wait_s,
+            Reason.NO_DEVICE: config.absent_wait_s,
+        }
+        while True:
+            try:
+                done = call()
+            except Rejected as refusal:
+                waited = time.monotonic() - began
+                left = limits.get(refusal.reason, 0.0) - waited
+                if left <= 0:
+                    raise
+                if waited - told >= _TELL_WAITING_S:
+                    told = waited
+                    self._tell(f"{refusal.detail}; waiting for {left:.0f} s at most")
+                time.sleep(min(_WAITING_POLL_S, left))
+                continue
+            if told >= 0:  # the session begins now: histories are in this order
+                self._began, self._started_at = time.monotonic(), datetime.now(UTC)
+            return done
 
     # ---- the session -----------------------------------------------------------------------------
     def _begin(self, device: Device, journal: Journal) -> Begun:

@@ -91,6 +91,10 @@ class CollectionConfig:
     """Wait before the start until the battery is cooler: throttling makes regressions that are not there."""
     cool_down_limit_s: _Positive = 900.0
 
+    busy_wait_s: Annotated[float, Field(ge=0)] = 0.0
+    """A device that another collection uses is waited for so long."""
+    absent_wait_s: Annotated[float, Field(ge=0)] = 0.0
+    """A device that is not attached is waited for so long."""
     connect_timeout_s: _Positive = 30.0
     reconnect_timeout_s: _Positive = 60.0
     """A device that goes away is waited for so long."""

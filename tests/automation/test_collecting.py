@@ -54,3 +54,10 @@ def test_a_terminated_session_leaves_its_row_and_the_run_ends_as_terminated(sett
     (failed,) = execute(settings).get_step_failure_events()
     assert failed.step_failure_data.error.cls_name == "DagsterExecutionInterruptedError"
     assert rows(settings) == [("session-0", "collection_cancelled")]
+
+
+def test_a_session_waits_for_its_device_and_whoever_says_otherwise_is_heeded():
+    config = collecting.CollectConfig(app="com.rig.notes")
+    assert config.to_collection(None).busy_wait_s > 0 < config.to_collection(None).absent_wait_s
+    hurried = collecting.CollectConfig(app="com.rig.notes", options={"busy_wait_s": 0})
+    assert hurried.to_collection(None).busy_wait_s == 0

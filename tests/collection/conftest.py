@@ -58,12 +58,13 @@ class Bench:
         )
         return str(path)
 
-    def collect(self, at=None, out=None, repeat=0, **options) -> CollectionResult:
+    def collect(self, at=None, each=lambda: None, out=None, repeat=0, **options) -> CollectionResult:
         happenings = dict(at or {})
         self.stages = []
 
         def progress(now):
             self.stages.append(now)
+            each()
             happen = happenings.pop(now.stage, None)
             if happen is not None:
                 happen()

@@ -1,11 +1,15 @@
 """A whole collection on the stand-in device."""
 
 import json
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from perfreg_assets.collection import collect
 from perfreg_assets.collection.batch import collect_batch
+from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.run_folder import read_run_folder
 from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.inspection import inspect_trace
@@ -163,6 +167,53 @@ def test_an_unusable_device_ends_a_batch(bench):
     result = collect_batch(bench.config(repeats=3, serial="no-such"), settings=bench.settings, runs_out=bench.out)
     assert [outcome.error.reason for outcome in result.outcomes] == [Reason.DEVICE_NOT_FOUND]
     assert result.skipped == 2
+
+
+@pytest.fixture
+def quick_polls(monkeypatch):
+    monkeypatch.setattr(collect, "_WAITING_POLL_S", 0.1)
+
+
+def test_a_device_in_use_is_waited_for_as_long_as_is_said_and_the_session_begins_then(bench, quick_polls):
+    folder = bench.settings.home_dir / "collections"
+    with device_lock(folder, bench.device.serial):
+        assert bench.fail(busy_wait_s=0.3).reason is Reason.DEVICE_BUSY
+    assert "is in use by another collection; waiting for" in bench.stages[-1].message
+    with ExitStack() as held:
+        held.enter_context(device_lock(folder, bench.device.serial))
+        free = []
+
+        def is_freed():
+            if len(bench.stages) == 2:
+                free.append(datetime.now(UTC))
+                held.close()
+
+        result = bench.collect(each=is_freed, busy_wait_s=60.0, time_limit_s=1.6)
+    assert result.record.started_at >= free[0]
+
+
+def test_a_device_that_is_not_attached_is_waited_for(bench, quick_polls):
+    assert bench.fail(serial="emulator-9999", absent_wait_s=0.3).reason is Reason.DEVICE_NOT_FOUND
+    assert "is not among the attached devices" in bench.stages[-1].message
+    assert "waiting for" in bench.stages[-1].message
+
+
+def test_who_takes_the_device_between_two_sessions_of_a_batch_does_not_end_it(bench, quick_polls):
+    held = ExitStack()
+
+    def take(outcome):
+        if outcome.repeat == 0:
+            held.enter_context(device_lock(bench.settings.home_dir / "collections", bench.device.serial))
+
+    def progress(now):
+        if "is in use by another collection" in now.message:
+            held.close()
+
+    result = collect_batch(
+        bench.config(repeats=2, time_limit_s=1.6), settings=bench.settings, runs_out=bench.out, ended=take,
+        progress=progress,
+    )  # fmt: skip
+    assert result.is_complete
 
 
 def test_told_to_end_when_a_session_is_done_a_batch_keeps_it_and_begins_no_other(bench):
