@@ -3,7 +3,8 @@
 The path is the start state of each event in order of tag, and after the last one its stop state; `utg.js` is a graph
 without order and not a path. A tag is the second in which DroidBot set about the event; it reads the start state then
 and sends the event. Two events in one second overwrite each other, which shows as an event that starts in another state
-than the one before it stopped in. Use an interval of 2 s, as the thesis does.
+than the one before it stopped in. Use an interval of 2 s, as the thesis does. Tags are local times, so DroidBot is
+started in UTC: elsewhere the hour that clocks are set back by comes twice.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ _COMMAND = (
     *("-interval", "{interval}", "-timeout", "{seconds}", "-keep_app"),
 )
 _TAG_FORMAT = "%Y-%m-%d_%H%M%S"
+_ZONE = {"TZ": "UTC"}
 
 
 class DroidBotExplorer:
@@ -43,7 +45,7 @@ class DroidBotExplorer:
             raise Rejected(Reason.COLLECTION_CONFIG_INVALID, "droidbot needs the apk")
         # DroidBot takes whole seconds only.
         values = {"interval": str(max(1, math.ceil(context.config.action_interval_s)))}
-        self._process = ExplorerProcess(context, context.config.explorer_command or _COMMAND, values)
+        self._process = ExplorerProcess(context, context.config.explorer_command or _COMMAND, values, _ZONE)
 
     def steps(self) -> tuple[Step, ...]:
         try:
@@ -82,7 +84,7 @@ class _Event:
 
 
 def read_droidbot(output_dir: Path, *, with_text: bool = False) -> Exploration:
-    """Path and notes from DroidBot's output folder.
+    """Path and notes from the output folder of a DroidBot that ran in UTC.
 
     Raises:
         Rejected: EXPLORER_OUTPUT_INVALID, a file is not what DroidBot writes.
@@ -130,7 +132,7 @@ def _event(path: Path, document: dict[str, Any]) -> _Event:
 
 def _tag_s(tag: str) -> float:
     try:
-        return datetime.strptime(tag, _TAG_FORMAT).timestamp()
+        return datetime.strptime(tag, _TAG_FORMAT).replace(tzinfo=UTC).timestamp()
     except ValueError as error:
         raise Rejected(Reason.EXPLORER_OUTPUT_INVALID, f"DroidBot's tag {tag[:60]!r} is not a time") from error
 

@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perfreg_assets.collection.clock import host_boot_s
 from perfreg_assets.collection.exploration import ExplorerContext
@@ -26,15 +26,22 @@ _GRACE_S = 3.0
 class ExplorerProcess:
     """The running program; `context.work_dir` holds its output folder and its messages."""
 
-    def __init__(self, context: ExplorerContext, command: Sequence[str], values: dict[str, str]) -> None:
+    def __init__(
+        self,
+        context: ExplorerContext,
+        command: Sequence[str],
+        values: Mapping[str, str],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._context = context
+        self._environment = environment or {}
         self.output_dir = context.work_dir / "explorer"
         self.path_file = context.work_dir / "path.jsonl"
         self._messages = context.work_dir / "explorer.log"
         known = {
             "serial": context.device.serial,
             "app": context.app,
-            "apk": context.config.apk or "",
+            "apk": os.path.abspath(context.config.apk) if context.config.apk else "",
             "seconds": f"{context.config.time_limit_s:.0f}",
             "interval": f"{context.config.action_interval_s:g}",
             "seed": str(context.seed),
@@ -49,11 +56,14 @@ class ExplorerProcess:
 
     def start(self) -> None:
         """Raises Rejected(EXPLORER_NOT_STARTED) where there is no such program."""
-        if shutil.which(self._argv[0]) is None:
+        program = shutil.which(self._argv[0])
+        if program is None:
             raise Rejected(Reason.EXPLORER_NOT_STARTED, f"{self._argv[0][:200]!r} is not a program on this computer")
+        self._argv[0] = os.path.abspath(program)  # it is started in another folder
         self.output_dir.mkdir(parents=True, exist_ok=True)
         environment = {
             **os.environ,
+            **self._environment,
             "ANDROID_SERIAL": self._context.device.serial,
             "PERFREG_PATH_FILE": str(self.path_file),
             "PERFREG_OUTPUT": str(self.output_dir),

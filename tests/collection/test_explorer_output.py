@@ -57,7 +57,7 @@ def test_with_texts_droidbots_own_state_tells_more_screens_apart(tmp_path):
 
 def test_a_step_is_placed_when_its_event_was_set_about_not_when_its_outcome_was_written(tmp_path):
     steps = read_droidbot(write_droidbot(tmp_path, EVENTS, STATES)).steps
-    began = [datetime.strptime(tag, "%Y-%m-%d_%H%M%S").timestamp() for tag, *_ in EVENTS]
+    began = [datetime.strptime(f"{tag}Z", "%Y-%m-%d_%H%M%S%z").timestamp() for tag, *_ in EVENTS]
     assert [step.stamp.value for step in steps] == began
     assert {step.stamp.clock for step in steps} == {"host_wall"}
 

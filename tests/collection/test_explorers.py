@@ -1,5 +1,8 @@
 """Explorers other than monkey in a whole session, each by a small program that writes what the real one writes."""
 
+import time
+from datetime import UTC, datetime, timedelta
+
 import adbutils
 import pytest
 
@@ -33,7 +36,19 @@ def told_while_it_ran(monkeypatch):
         assert so_far == left
 
 
-def test_droidbots_files_become_the_path(bench):
+@pytest.fixture
+def second_of_two_equal_hours(monkeypatch):
+    """Clocks here were set back by an hour half an hour ago."""
+    was_to_be = datetime.now(UTC) + timedelta(minutes=30)  # in summer time
+    day = was_to_be.timetuple().tm_yday - 1
+    monkeypatch.setenv("TZ", f"AAA0BBB-1,{(day - 100) % 365},{day}/{was_to_be:%H:%M}")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_droidbots_files_become_the_path(bench, second_of_two_equal_hours):
     command = bench.script("""
         root = os.environ["PERFREG_OUTPUT"]
         for name in ("events", "states"):
@@ -143,3 +158,15 @@ def test_files_of_ours_that_no_list_names_are_told_by_a_sweep(bench):
     swept = bench.sweep()
     assert swept.unlisted == (f"/data/misc/perfetto-traces/perfreg-lost.pftrace on {bench.device.serial}",)
     assert (swept.cleaned, swept.remaining) == ((), ())
+
+
+def test_a_program_and_an_apk_that_are_named_from_where_one_is_are_found(bench, monkeypatch):
+    program = bench.folder / "my-explorer"
+    step = '{\\"state\\": \\"a\\", \\"at_ms\\": $(date +%s000)}'
+    program.write_text(f'#!/bin/sh\ntest -f "$1" && sleep 1 && echo "{step}" > "$2"\n', encoding="utf-8")
+    program.chmod(0o755)
+    bench.apk("shop.apk")
+    monkeypatch.chdir(bench.folder)
+    command = ("./my-explorer", "{apk}", "{path}")
+    result = bench.collect(apk="shop.apk", explorer="command", explorer_command=command, time_limit_s=20.0)
+    assert (result.stop_reason, result.step_count) == ("exhausted", 1)
