@@ -48,12 +48,16 @@ def read_build(path: Path) -> Build:
             content_hash = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name}: {error.strerror or error}") from error
-    side_car = path.with_name(path.name + ".json")
+    side_car = _side_car(path)
     app, version_name, version_code = _from_side_car(side_car) if side_car.is_file() else _from_manifest(path)
     check_app_id(app)
     if not version_name.strip():
         raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name} has no version name")
     return Build(str(path), app, version_name, version_code, content_hash)
+
+
+def _side_car(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
 
 
 def _from_manifest(path: Path) -> tuple[str, str, int | None]:
@@ -113,7 +117,8 @@ def check_build(build: Build, *, app: str, version_name: str | None) -> None:
 # ---- watched folder ------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class FolderScan:
-    """What a watched folder holds. `seen` goes into the next scan: name → [size, mtime_ns]."""
+    """What a watched folder holds. `seen` goes into the next scan: name → [size, mtime_ns], then 1 where it is finished
+    (else 0), then size and mtime_ns of the side-car where there is one."""
 
     builds: tuple[Build, ...]
     growing: tuple[str, ...]
@@ -131,8 +136,8 @@ def scan_builds(
 ) -> FolderScan:
     """The finished APKs of a folder, by name.
 
-    A file counts as finished when its size and time are those of the scan before, or when it has not been written
-    to for `settle_s`. Names that start with a dot are someone's unfinished copies.
+    A file counts as finished when its size and time, and those of its side-car, are those of the scan before, or when
+    neither has been written to for `settle_s`. Names that start with a dot are someone's unfinished copies.
     With `skip_unchanged` the files that `seen` lists as finished are not read again.
     """
     before = seen or {}
@@ -141,18 +146,22 @@ def scan_builds(
         if path.name.startswith("."):
             continue
         try:
-            status = path.stat()
+            own = _state(path)
         except FileNotFoundError:
             continue  # renamed or deleted while we looked
-        state = [status.st_size, status.st_mtime_ns]
-        earlier = before.get(path.name)
-        was_finished = earlier is not None and len(earlier) > 2
-        unchanged = earlier is not None and earlier[:2] == state
-        if not unchanged and time.time() - status.st_mtime < settle_s:
+        try:
+            side = _state(_side_car(path))
+        except FileNotFoundError:
+            side = []
+        earlier = before.get(path.name, [])
+        was_finished = earlier[2:3] == [1]
+        unchanged = earlier[:2] == own and earlier[3:] == side
+        written_s = max([own[1], *side[1:]]) / 1e9
+        if not unchanged and time.time() - written_s < settle_s:
             growing.append(path.name)
-            now_seen[path.name] = state
+            now_seen[path.name] = [*own, 0, *side]
             continue
-        now_seen[path.name] = [*state, 1]
+        now_seen[path.name] = [*own, 1, *side]
         if skip_unchanged and unchanged and was_finished:
             continue
         try:
@@ -160,3 +169,8 @@ def scan_builds(
         except Rejected as refusal:
             refused.append((path.name, refusal))
     return FolderScan(tuple(builds), tuple(growing), tuple(refused), now_seen)
+
+
+def _state(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]

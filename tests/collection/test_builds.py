@@ -148,3 +148,28 @@ def test_unchanged_builds_are_read_once_and_changed_ones_again(tmp_path):
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path):
     assert scan_builds(tmp_path / "none").builds == ()
+
+
+@pytest.mark.parametrize("first", ["refused", "read"])
+def test_a_side_car_that_is_put_there_or_changed_has_its_apk_read_again(tmp_path, first):
+    apk = tmp_path / "shop.apk"
+    apk.write_bytes(b"PK\x05\x06" + bytes(18))  # no manifest
+    side_car = tmp_path / "shop.apk.json"
+    if first == "read":
+        side_car.write_text(json.dumps({"package": "com.rig.shop", "version_name": "1.0"}))
+    scan = scan_builds(tmp_path, settle_s=0, skip_unchanged=True)
+    assert (len(scan.builds), len(scan.refused)) == ((0, 1) if first == "refused" else (1, 0))
+    side_car.write_text(json.dumps({"package": "com.rig.shop", "version_name": "1.0.1"}))
+    scan = scan_builds(tmp_path, scan.seen, settle_s=60, skip_unchanged=True)
+    assert scan.growing == ("shop.apk",)
+    scan = scan_builds(tmp_path, scan.seen, settle_s=60, skip_unchanged=True)
+    assert [build.version_name for build in scan.builds] == ["1.0.1"]
+    scan = scan_builds(tmp_path, scan.seen, settle_s=60, skip_unchanged=True)
+    assert (scan.builds, scan.refused) == ((), ())
+
+
+def test_what_an_earlier_release_saw_is_not_read_again(tmp_path):
+    apk = tmp_path / "shop.apk"
+    apk.write_bytes(b"PK\x05\x06" + bytes(18))
+    seen = {"shop.apk": [apk.stat().st_size, apk.stat().st_mtime_ns, 1]}
+    assert scan_builds(tmp_path, seen, settle_s=0, skip_unchanged=True).refused == ()
