@@ -3,7 +3,8 @@ the UI rests on.
 
 Deleting a run deletes its materialisations with it: a partition whose latest one goes counts as missing from then on.
 So a run that some partition was last materialised by stays, with those events; its log is shortened where it has a file
-of its own (SQLite). Runs of other code locations are left alone, and those that people launched for assets by hand.
+of its own (SQLite). So does the run of a build's session: without it the session would be asked for again. Runs of
+other code locations are left alone, and those that people launched for assets by hand.
 """
 
 import logging
@@ -15,8 +16,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.storage.tags import RUN_KEY_TAG
 
 from perfreg_assets.assets.project import Project
+from perfreg_assets.automation.new_builds import KEY_PREFIX
 from perfreg_assets.partitions import DIMENSION, RANGE_END, RANGE_START
 
 JOB = "forget_old_runs"
@@ -30,7 +33,7 @@ _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.Dagste
 
 @dataclass
 class Forgotten:
-    """`runs`: deleted. `logs`: shortened, of runs that a partition's latest materialisation is from."""
+    """`runs`: deleted. `logs`: shortened, of runs that stay."""
 
     runs: int = 0
     logs: int = 0
@@ -50,18 +53,23 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
         for place, record in enumerate(records)
         if place >= kept or record.create_timestamp.replace(tzinfo=UTC) < oldest
     ]
-    made = {run.run_id: _partitions(instance, run) for run in old}
+    made = {run.run_id: _partitions(instance, run) for run in old if not _is_of_build(run)}
     holding = _holding(instance, {key for keys in made.values() for key in keys})
     result = Forgotten()
     for run in old:
         log = _log_file(instance, run.run_id)
-        if run.run_id not in holding:
+        if run.run_id not in holding and not _is_of_build(run):
             instance.delete_run(run.run_id)
             if log is not None:
                 for path in (log, log.with_name(f"{log.name}-wal"), log.with_name(f"{log.name}-shm")):
                     path.unlink(missing_ok=True)
             result.runs += 1
-        elif log is not None and RANGE_START in run.tags and log.exists() and log.stat().st_size > _SHORT_BYTES:
+        elif (
+            log is not None
+            and (RANGE_START in run.tags or _is_of_build(run))
+            and log.exists()
+            and log.stat().st_size > _SHORT_BYTES
+        ):
             if not _shorten(log):
                 continue
             result.logs += 1
@@ -69,6 +77,10 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
             continue
         instance.compute_log_manager.delete_logs(prefix=[run.run_id])
     return result
+
+
+def _is_of_build(run: dg.DagsterRun) -> bool:
+    return run.tags.get(RUN_KEY_TAG, "").startswith(KEY_PREFIX)
 
 
 def _shorten(log: Path) -> bool:

@@ -16,6 +16,8 @@ from perfreg_assets.collection.builds import Build, scan_builds
 from perfreg_assets.reasons import Reason, Rejected
 
 PLAN = "collection.json"
+KEY_PREFIX = "collect-"
+"""Of run keys: Dagster knows by its runs which ones were used, so these runs are not forgotten."""
 _MAX_PLAN_BYTES = 1 << 20
 
 
@@ -74,7 +76,7 @@ def requests_for(
                     "options": options,
                 }
                 identity = json.dumps([build.content_hash, same, serial, repeat], sort_keys=True)
-                key = f"collect-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+                key = f"{KEY_PREFIX}{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
                 requests.append((key, job_name(serial), config))
     return requests
 

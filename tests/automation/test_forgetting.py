@@ -5,10 +5,13 @@ from contextlib import closing
 
 import dagster as dg
 import pytest
+from dagster._core.storage.tags import RUN_KEY_TAG
 
 from perfreg_assets.automation import forgetting
 from perfreg_assets.automation.forgetting import forget
 from perfreg_assets.automation.materialise import range_tags
+from perfreg_assets.automation.new_builds import requests_for
+from perfreg_assets.collection.builds import Build
 from perfreg_assets.partitions import DIMENSION
 
 VERSIONS = dg.DynamicPartitionsDefinition(name=DIMENSION)
@@ -83,3 +86,27 @@ def test_a_log_that_another_process_has_open_is_left_for_another_night(instance,
         assert forget(instance, ["make"], days=30, kept=1).logs == 1  # of the other one that is old
     assert run_ids(instance) == set(current)
     assert forget(instance, ["make"], days=30, kept=1).logs == 1
+
+
+def test_a_build_that_was_collected_is_not_asked_for_again_when_its_runs_are_old(instance, tmp_path):
+    build = Build("/builds/shop.apk", "com.rig.shop", "1.5.0", 150, "aa" * 32)
+    ((key, _, _),) = requests_for([build], {"repeats": 1}, [])
+
+    @dg.op
+    def talkative(context):
+        for _ in range(300):
+            context.log.info("explored")
+
+    @dg.job
+    def collect():
+        talkative()
+
+    run_id = collect.execute_in_process(instance=instance, tags={RUN_KEY_TAG: key}).run_id
+    by_hand = collect.execute_in_process(instance=instance).run_id
+    done = forget(instance, ["collect"], days=0, kept=0)
+    assert (done.runs, done.logs) == (1, 1)
+    assert run_ids(instance) == {run_id} != {by_hand}
+    (kept,) = instance.get_runs(dg.RunsFilter(tags={RUN_KEY_TAG: key}))  # as the daemon looks for it
+    assert kept.run_id == run_id
+    (log,) = [path for path in tmp_path.rglob("*.db") if path.stem == run_id]
+    assert log.stat().st_size < 64_000
