@@ -7,7 +7,7 @@ from typing import Any
 
 from perfreg_assets.automation.home_health import examine_home
 from perfreg_assets.collection import inbox, told_sessions, tools
-from perfreg_assets.collection.journal import unfinished_journals
+from perfreg_assets.collection.journal import is_in_use, unfinished_journals
 from perfreg_assets.collection.sweep import journal_dir
 from perfreg_assets.how_many import how_many
 from perfreg_assets.model import health
@@ -15,6 +15,9 @@ from perfreg_assets.model.finding import NOTICE, OK, Finding, guarded
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
+
+_COLLECTIONS = "collections"
+_ROWS = "rows of collections"
 
 
 def examine(settings: Settings, *, is_fixing: bool, progress: Callable[[str], None]) -> list[dict[str, Any]]:
@@ -33,7 +36,8 @@ def _findings(settings: Settings, progress: Callable[[str], None]) -> Iterator[F
     progress("inbox and devices")
     yield guarded("folders in the inbox", lambda: _inbox(settings))
     yield _devices()
-    yield guarded("collections", lambda: _collections(settings))
+    yield guarded(_COLLECTIONS, lambda: _debts(settings))
+    yield guarded(_ROWS, lambda: _untold(settings))
 
 
 def _inbox(settings: Settings) -> Finding:
@@ -61,18 +65,26 @@ def _devices() -> Finding:
     return Finding(check, OK, f"{program}; {how_many(len(devices), 'device')}")
 
 
-def _collections(settings: Settings) -> Finding:
-    """Debts need a device, and rows that were not told the warehouse only."""
-    if left := told_sessions.orphans(settings):
-        told = f"{len(left)} sessions were killed before their rows were stored, such as {left[0].collection_id}"
-        advice = "`perfreg collect --sweep`, or the next collection, stores them"
-        return Finding("collections", NOTICE, told, advice, lambda: _tell_orphans(settings))
-    open_ones = unfinished_journals(journal_dir(settings))
+def _debts(settings: Settings) -> Finding:
+    folder = journal_dir(settings)
+    journals = unfinished_journals(folder)
+    busy = {serial for serial in {journal.serial for journal in journals} if is_in_use(folder, serial)}
+    open_ones = [journal for journal in journals if journal.serial not in busy]
+    under_way = f"{how_many(len(busy), 'device')} in use by a collection"
     if not open_ones:
-        return Finding("collections", OK, "none owes its device anything")
+        return Finding(_COLLECTIONS, OK, under_way if busy else "none owes its device anything")
     told = f"{len(open_ones)} were cut short and owe their device something, such as {open_ones[0].serial}"
-    return Finding("collections", NOTICE, told, "`perfreg collect --sweep`, or the next collection, settles it")
+    return Finding(_COLLECTIONS, NOTICE, told, "`perfreg collect --sweep`, or the next collection, settles it")
+
+
+def _untold(settings: Settings) -> Finding:
+    left = told_sessions.orphans(settings)
+    if not left:
+        return Finding(_ROWS, OK, "all are stored")
+    told = f"{how_many(len(left), 'session')} ended before the row was stored, such as {left[0].collection_id}"
+    advice = "`perfreg collect --sweep`, or the next collection, stores them"
+    return Finding(_ROWS, NOTICE, told, advice, lambda: _tell_orphans(settings))
 
 
 def _tell_orphans(settings: Settings) -> str:
-    return f"{told_sessions.store(Warehouse.of(settings), settings)} rows are stored"
+    return f"stored: {how_many(told_sessions.store(Warehouse.of(settings), settings), 'row')}"

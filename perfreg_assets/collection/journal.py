@@ -291,3 +291,12 @@ def device_lock(directory: Path, serial: str) -> Iterator[None]:
         except BlockingIOError as error:
             raise Rejected(Reason.DEVICE_BUSY, f"{serial} is in use by another collection") from error
         yield
+
+
+def is_in_use(directory: Path, serial: str) -> bool:
+    """Whether a collection on that device is under way: its journal is nothing that was left."""
+    try:
+        with device_lock(directory, serial):
+            return False
+    except Rejected:
+        return True

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -18,6 +19,9 @@ import pytest
 from perfreg_assets.automation import doctor
 from perfreg_assets.automation.home import prepare_home
 from perfreg_assets.automation.run_launcher import RunLauncher, host_tags
+from perfreg_assets.collection import told_sessions
+from perfreg_assets.collection.journal import device_lock, open_journal
+from perfreg_assets.collection.sweep import journal_dir
 from perfreg_assets.model import health
 from perfreg_assets.model.finding import Finding
 from perfreg_assets.model.warehouse_health import examine_warehouse
@@ -253,3 +257,24 @@ def test_a_run_whose_process_is_gone_is_called_failed(settings, ended):
     with dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance:
         found = [instance.get_run_by_id(one.run_id).status.value for one in (gone, working, elsewhere)]
     assert found == ["FAILURE", "STARTED", "STARTED"]
+
+
+def test_a_collection_under_way_is_none_that_was_cut_short(settings):
+    folder = journal_dir(settings)
+    open_journal(folder, "one", "R5CT30").owe("app", "com.rig.notes")
+    with device_lock(folder, "R5CT30"):
+        row = examined(settings)["collections"]
+        assert (row["state"], row["detail"]) == ("ok", "1 device in use by a collection")
+        open_journal(folder, "two", "R5CT31").owe("app", "com.rig.notes")
+        row = examined(settings)["collections"]
+        assert (row["state"], "R5CT31" in row["detail"]) == ("notice", True)
+    assert examined(settings)["collections"]["detail"].startswith("2 were cut short")
+
+
+def test_a_row_that_is_not_stored_does_not_hide_what_a_device_is_owed(settings, monkeypatch):
+    open_journal(journal_dir(settings), "one", "R5CT30").owe("app", "com.rig.notes")
+    left = SimpleNamespace(collection_id="two")
+    monkeypatch.setattr(told_sessions, "orphans", lambda settings: [left])
+    rows = examined(settings)
+    assert {"collections", "rows of collections"} <= states(rows, "notice")
+    assert "two" in rows["rows of collections"]["detail"]

@@ -138,11 +138,11 @@ def test_a_sweep_and_doctor_store_it_too_and_a_session_without_a_run_leaves_none
     killed_before_the_row(settings, "never", settings.inbox_dir / "never")  # killed before the rename
     killed_before_the_row(settings, "notes-001", settings.inbox_dir / "notes-001")
     shutil.copytree(SESSIONS / "notes-001", settings.inbox_dir / "notes-001")
-    finding = doctor._collections(settings)
+    finding = doctor._untold(settings)
     assert (finding.state, finding.row(is_fixing=True)["state"]) == ("notice", "mended")
     assert sessions(settings.warehouse) == ["of-notes-001"]
     assert told_sessions.orphans(settings) == []
-    assert doctor._collections(settings).state == "ok"
+    assert doctor._untold(settings).state == "ok"
 
 
 def test_the_row_of_a_living_process_and_what_cannot_be_read_stay_where_they_are(settings, caplog):
