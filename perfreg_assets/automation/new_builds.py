@@ -5,12 +5,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import dagster as dg
+from pydantic import ValidationError
 
+from perfreg_assets import validation
 from perfreg_assets.assets.project import Project
-from perfreg_assets.automation.collecting import job_name, session_run_config
+from perfreg_assets.automation.collecting import CollectConfig, job_name, session_run_config
 from perfreg_assets.automation.cursors import read_cursor
 from perfreg_assets.collection.builds import Build, scan_builds
 from perfreg_assets.reasons import Reason, Rejected
@@ -18,6 +20,9 @@ from perfreg_assets.reasons import Reason, Rejected
 PLAN = "collection.json"
 KEY_PREFIX = "collect-"
 """Of run keys: Dagster knows by its runs which ones were used, so these runs are not forgotten."""
+_REPEATS = 3
+_KNOWN = {"time_limit_s", "action_interval_s", "explorer", "strategy", "attempt"}
+_NOT_IN_PLAN = {"app", "version_name", "apk", "serial", "repeat", "options"}
 _MAX_PLAN_BYTES = 1 << 20
 
 
@@ -33,7 +38,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
     """`collection.json` beside the APKs: configuration C and options; empty when there is none.
 
     Raises:
-        Rejected: COLLECTION_CONFIG_INVALID.
+        Rejected: COLLECTION_CONFIG_INVALID, DATA_SOURCE_UNKNOWN: it is not one, or no session could be made by it.
     """
     path = folder / PLAN
     try:
@@ -46,7 +51,37 @@ def read_plan(folder: Path) -> dict[str, Any]:
         raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{path}: {error}") from error
     if not isinstance(plan, dict):
         raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"{path} is not a JSON object")
+    try:
+        _check(plan)
+    except Rejected as refusal:
+        raise Rejected(refusal.reason, f"{path}: {refusal.detail}") from refusal
     return plan
+
+
+def _check(plan: dict[str, Any]) -> None:
+    """Refuses what a session would fail by: a run that was asked for has used up its key."""
+    if said_elsewhere := sorted(_NOT_IN_PLAN & plan.keys()):
+        what = f"{', '.join(said_elsewhere)}: the APK says app and version, PERFREG_DEVICES the devices; take it out"
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, what)
+    repeats = plan.get("repeats", _REPEATS)
+    if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"repeats = {repeats!r}: expected a whole number above 0")
+    kinds = get_type_hints(CollectConfig)
+    for name in sorted(_KNOWN & plan.keys()):
+        try:
+            validation.check(kinds[name], plan[name])
+        except ValidationError as error:
+            what = f"{name} = {plan[name]!r}: expected {validation.problems(error)[0].expected}"
+            raise Rejected(Reason.COLLECTION_CONFIG_INVALID, what) from error
+    if plan.get("attempt", 0) < 0:
+        raise Rejected(Reason.COLLECTION_CONFIG_INVALID, f"attempt = {plan['attempt']}: expected 0 or more")
+    CollectConfig(app="any.app", apk="any.apk", **_op_config(plan)).to_collection(None)
+
+
+def _op_config(plan: dict[str, Any]) -> dict[str, Any]:
+    """What a plan says of every session, as CollectConfig has it."""
+    options = {name: value for name, value in plan.items() if name not in _KNOWN | {"repeats"}}
+    return {**{name: plan[name] for name in _KNOWN if name in plan}, "options": options}
 
 
 def requests_for(
@@ -59,21 +94,18 @@ def requests_for(
     `repeats` add sessions to those that were made.
     """
     same = {name: value for name, value in plan.items() if name != "repeats"}
-    known = {"time_limit_s", "action_interval_s", "explorer", "strategy", "attempt"}
-    fixed = {name: plan[name] for name in known if name in plan}
-    options = {name: value for name, value in plan.items() if name not in known | {"repeats"}}
+    of_every_session = _op_config(plan)
     requests = []
     devices: list[str | None] = [*serials] or [None]
     for build in builds:
         for serial in devices:
-            for repeat in range(int(plan.get("repeats", 3))):
+            for repeat in range(plan.get("repeats", _REPEATS)):
                 config = {
-                    **fixed,
+                    **of_every_session,
                     "app": build.app,
                     "version_name": build.version_name,
                     "apk": build.path,
                     "repeat": repeat,
-                    "options": options,
                 }
                 identity = json.dumps([build.content_hash, same, serial, repeat], sort_keys=True)
                 key = f"{KEY_PREFIX}{hashlib.sha256(identity.encode()).hexdigest()[:32]}"

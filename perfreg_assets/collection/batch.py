@@ -80,14 +80,15 @@ def collect_batch(
         ended: called after each session, before the next begins.
 
     Raises:
-        Rejected: a build is not readable or of another app; nothing has been collected then.
+        Rejected: a build is not readable, of another app or another version than is expected; nothing has been
+            collected then.
     """
     builds: list[Build | None] = [read_build(Path(apk)) for apk in apks]
     if not builds:
         builds = [read_build(Path(config.apk)) if config.apk else None]
     for build in builds:
         if build is not None:
-            check_build(build, app=config.app, version_name=config.version_name if len(builds) == 1 else None)
+            check_build(build, app=config.app, version_name=config.version_name)
     planned = [(build, repeat) for build in builds for repeat in range(config.repeats)]
     outcomes: list[BatchOutcome] = []
     for build, repeat in planned:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import dagster as dg
 import pytest
 
@@ -59,6 +61,41 @@ def test_a_plan_that_cannot_be_read_is_named(tmp_path, text):
     with pytest.raises(Rejected, match=r"collection\.json"):
         read_plan(tmp_path)
     assert read_plan(tmp_path / "nowhere") == {}
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        ({"app": "com.rig.shop"}, "app: the APK says"),
+        ({"serial": "R5CT30", "version_name": "1"}, "serial, version_name: the APK says"),
+        ({"options": {}}, "options: "),
+        *(({"repeats": value}, "repeats = ") for value in (None, "x", "2", -1, 0, 2.9, True)),
+        ({"time_limit": 600}, "options time_limit are not known"),
+        ({"time_limit_s": "600"}, "time_limit_s = '600': expected a number"),
+        ({"time_limit_s": 0}, "time_limit_s = 0"),
+        ({"attempt": "2"}, "attempt = '2': expected a whole number"),
+        ({"attempt": -1}, "attempt = -1"),
+        ({"seeds": 5}, "seeds = 5"),
+        ({"explorer": "robot"}, "explorer = 'robot'"),
+        ({"explorer": "command", "explorer_command": "a b"}, "explorer_command = 'a b'"),
+        ({"data_sources": ["everything"]}, "everything"),
+    ],
+)
+def test_a_plan_by_which_no_session_could_be_made_is_refused_before_a_run_is_asked_for(tmp_path, plan, told):
+    (tmp_path / "collection.json").write_text(json.dumps(plan))
+    with pytest.raises(Rejected) as caught:
+        read_plan(tmp_path)
+    assert f"collection.json: {told}" in caught.value.detail or plan.keys() == {"data_sources"}
+    assert told in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [{"time_limit_s": 600, "explorer": "monkey", "repeats": 6}, {"attempt": 1, "seeds": [1, 2], "strategy": None}],
+)
+def test_a_plan_of_which_sessions_can_be_made_is_taken(tmp_path, plan):
+    (tmp_path / "collection.json").write_text(json.dumps(plan))
+    assert read_plan(tmp_path) == plan
 
 
 @pytest.mark.parametrize("devices", ["R5CT30", "R5CT30,10.0.0.7:5555", "R5CT30,R5CT30"])

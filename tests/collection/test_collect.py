@@ -11,7 +11,7 @@ from perfreg_assets.collection import collect
 from perfreg_assets.collection.batch import collect_batch
 from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.run_folder import read_run_folder
-from perfreg_assets.reasons import Reason
+from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.inspection import inspect_trace
 
 pytestmark = pytest.mark.device
@@ -161,6 +161,14 @@ def test_a_failed_session_does_not_keep_a_batch_from_the_next_version(bench):
     ]
     assert result.skipped == 0
     assert not result.is_complete
+
+
+def test_a_version_that_is_expected_is_expected_of_every_build_of_a_batch(bench):
+    apks = [Path(bench.apk(f"{version}.apk", version_name=version)) for version in ("1.4.0", "1.5.0")]
+    with pytest.raises(Rejected, match=r"1\.5\.0\.apk is version '1\.5\.0', asked for is '1\.4\.0'") as caught:
+        collect_batch(bench.config(version_name="1.4.0"), apks, settings=bench.settings, runs_out=bench.out)
+    assert caught.value.reason is Reason.BUILD_MISMATCH
+    bench.assert_nothing_accepted()
 
 
 def test_an_unusable_device_ends_a_batch(bench):
