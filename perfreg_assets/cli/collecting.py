@@ -124,7 +124,6 @@ def _collect(
             progress=lambda progress: show(str(progress)),
             ended=kept.add,
         )
-    kept.write()
     for outcome in batch.outcomes:
         if outcome.error is not None:
             terminal.fail(f"[{outcome.error.reason}] {outcome.error}")
@@ -138,24 +137,28 @@ def _collect(
             )
     if batch.skipped:
         terminal.fail(f"{batch.skipped} sessions were not begun")
+    kept.write()  # last: what became of the sessions is told, whether or not it can be stored
     return batch.is_complete
 
 
 class _Kept:
     """Rows of sessions, written as each ends: one that is killed takes no earlier one's along. While the warehouse
-    cannot be written the next sessions go on, and the rows wait for the end of one of them."""
+    cannot be written the next sessions go on, and the rows wait for the end of one of them, or of another command."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._waiting: list[CollectionRecord] = []
 
     def add(self, outcome: BatchOutcome) -> None:
+        from perfreg_assets.collection import told_sessions
         from perfreg_assets.reasons import Rejected
 
         self._waiting.append(outcome.record)
         try:
             self.write()
         except Rejected as refused:
+            if outcome.error is not None:  # that of a session with a run folder lies there since the folder does
+                told_sessions.keep(self._settings, outcome.record)
             terminal.note(f"the session is not in the warehouse yet, and tried again after the next: {refused}")
 
     def write(self) -> None:

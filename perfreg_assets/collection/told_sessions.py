@@ -1,7 +1,8 @@
 """Rows of sessions in the warehouse: written as each ends, and afterwards for one whose process died in between.
 
 A session's row comes after its run folder. So that a kill between the two loses no row, it lies beside the journals
-before the folder comes into its place, and goes when it is stored. Whoever stores rows next (another collection, a
+before the folder comes into its place, and goes when it is stored. So does the row of a failed one while the warehouse
+cannot be written. Whoever stores rows next (another collection, a
 sweep, `perfreg doctor --fix`, the device's job) stores it for one that was killed.
 """
 
@@ -32,11 +33,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Kept:
-    """A row that waits: `run_folder` is where the session's folder was to come."""
+    """A row that waits: `run_folder` is where the session's folder was to come; None: there is to be none."""
 
     path: Path
     record: CollectionRecord
-    run_folder: Path
+    run_folder: Path | None
     pid: int
 
     @property
@@ -48,20 +49,22 @@ class _Kept:
             return False
         return not is_alive(self.pid, since=since)
 
-    def has_run(self, reader: Reader) -> bool:
-        """Whether the session's folder came into its place: it is there, or was taken in from there."""
+    def holds(self, reader: Reader) -> bool:
+        """Whether what it says came about: the session's folder is in its place, or was taken in from there."""
         run_id = self.record.run_id
+        if self.run_folder is None:
+            return True
         return self.run_folder.is_dir() or (
             run_id is not None and bool(run_table.find(reader, [run_id], with_path=False))
         )
 
 
-def keep(settings: Settings, record: CollectionRecord, run_folder: Path) -> None:
+def keep(settings: Settings, record: CollectionRecord, run_folder: Path | None = None) -> None:
     """Puts a row where it is found should this process die; on the disk when this returns."""
     folder = journal_dir(settings) / _FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     times = {name: getattr(record, name).isoformat() for name in _TIMES}
-    told = {"record": asdict(record) | times, "run_folder": str(run_folder), "pid": os.getpid()}
+    told = {"record": asdict(record) | times, "run_folder": run_folder and str(run_folder), "pid": os.getpid()}
     # A full disk ends the session, and leaves nothing here.
     write_whole(folder / f"{record.collection_id}.json", json.dumps(told).encode(), is_durable=True)
 
@@ -82,7 +85,7 @@ def store(warehouse: Warehouse, settings: Settings, records: Iterable[Collection
     if not own and not left:
         return 0
     with warehouse.writing() as writer:
-        found = [replace(one.record, leftover_path=None) for one in left if one.has_run(writer)]
+        found = [replace(one.record, leftover_path=None) for one in left if one.holds(writer)]
         table.upsert(writer, [table.CollectionRow(**asdict(record)) for record in (*found, *own)])
     folder = journal_dir(settings) / _FOLDER
     for path in (*(one.path for one in left), *(folder / f"{record.collection_id}.json" for record in own)):
@@ -96,7 +99,8 @@ def _kept(settings: Settings) -> Iterator[_Kept]:
             told: dict[str, Any] = json.loads(path.read_bytes())
             times = {name: datetime.fromisoformat(told["record"][name]) for name in _TIMES}
             record = CollectionRecord(**{**told["record"], **times})
-            yield _Kept(path, record, Path(told["run_folder"]), int(told["pid"]))
+            folder = told["run_folder"]
+            yield _Kept(path, record, None if folder is None else Path(folder), int(told["pid"]))
         except FileNotFoundError:  # stored meanwhile
             continue
         except (ValueError, TypeError, KeyError) as error:

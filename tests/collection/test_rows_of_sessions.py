@@ -87,6 +87,30 @@ def test_rows_wait_while_the_warehouse_is_locked(tmp_path, monkeypatch):
     assert sessions(warehouse.path) == ["session-0", "session-1"]
 
 
+def test_what_became_of_sessions_is_told_and_kept_where_no_row_can_be_stored(tmp_path):
+    """Another command stores the rows."""
+    warehouse = tmp_path / "perfreg.duckdb"
+    warehouse.write_bytes(b"no database" * 999)
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import test_rows_of_sessions as here\n"
+        "here.batch.collect = here.failing\n"
+        f"here.main({[*COLLECT, '--warehouse', str(warehouse)]!r})"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 1
+    assert ended.stderr.count("[trace_empty] no bytes") == 3
+    warehouse.unlink()
+    settings = Settings(warehouse=warehouse)
+    assert told_sessions.store(Warehouse.of(settings), settings) == 3
+    assert sessions(warehouse) == ["session-0", "session-1", "session-2"]
+    assert told_sessions.orphans(settings) == []
+
+
+def failing(*_arguments, repeat, **_named):
+    raise failed(repeat)
+
+
 SESSIONS = Path(__file__).parents[1] / "data" / "sessions"
 
 
