@@ -202,3 +202,11 @@ def test_names_that_the_locale_cannot_spell_are_read_as_utf8(tmp_path):
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.split() == ["what", "größer"]
+
+
+def test_an_interpreter_that_is_told_to_read_names_otherwise_is_started_once_more_only():
+    ended = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-m", "perfreg_assets.cli", "--version"],
+        capture_output=True, timeout=60, check=False, env={**os.environ, "LC_ALL": "C"},
+    )  # fmt: skip
+    assert ended.returncode == 0

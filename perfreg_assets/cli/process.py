@@ -46,8 +46,9 @@ def run() -> None:
 def _speak_utf8() -> None:
     """Starts Python once more where it reads the names of files in another encoding (LC_ALL=C with PYTHONUTF8=0): it
     makes letters that this one lacks half characters, which neither DuckDB nor Dagster can take. Processes of steps
-    inherit it."""
-    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+    inherit it. Once: an option of the interpreter's goes before the variable."""
+    is_told = os.environ.get("PYTHONUTF8") == "1"
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable and not is_told:
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONUTF8": "1"})
 
 
