@@ -24,7 +24,7 @@ from perfreg_assets.regular_file import resolved
 from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
-from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.warehouse.kept_instances import attached
 from perfreg_assets.whole_files import whole_file
 
 _DATABASE, _DATA = "perfreg.duckdb", "data"
@@ -155,9 +155,7 @@ def _contents(database: Path) -> tuple[int, dict[str, int]]:
     Raises:
         Rejected: WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
     """
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH {literal(str(database))} AS kept (READ_ONLY)")
-        connection.execute("USE kept")
+    with attached(database) as connection:
         migrations.refuse_newer(connection)
         reader = Reader(connection)
         return int(reader.value("SELECT count(*) FROM core.runs")), dict(sorted(tidying.named_files(reader).items()))

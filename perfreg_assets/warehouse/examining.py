@@ -12,13 +12,12 @@ import duckdb
 
 from perfreg_assets.warehouse import migrations, recovering
 from perfreg_assets.warehouse.connection import Reader, Warehouse
-from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.warehouse.kept_instances import NAME, attached
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.put_aside import DAMAGED, put_aside
 from perfreg_assets.warehouse.tidying import named_files
 
 MISSING, EMPTY, UNREADABLE, SOUND = "missing", "empty", "unreadable", "sound"
-_NAME = "examined"
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,9 @@ def _condition(path: Path) -> Condition:
     if recovering.is_lost(path):
         return Condition(EMPTY if path.exists() else MISSING)
     try:
-        with duckdb.connect() as connection:
-            connection.execute(f"ATTACH {literal(str(path))} AS {_NAME} (READ_ONLY)")
-            connection.execute(f"USE {_NAME}")
+        with attached(path) as connection:
             tables = connection.execute(
-                "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'core'", [_NAME]
+                "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'core'", [NAME]
             ).fetchall()
             for (table,) in tables:  # every block is read, and its checksum compared
                 connection.execute(f'SELECT count(hash(one)) FROM core."{table}" AS one').fetchall()

@@ -61,6 +61,21 @@ class Instance:
         self._clear()
 
 
+@contextmanager
+def attached(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """One file for reading, whatever becomes of those that are kept: a backup's, one put aside.
+
+    Raises:
+        duckdb.Error: it cannot be opened.
+    """
+    instance = Instance()
+    try:
+        instance.attach(path)
+        yield instance.connection
+    finally:
+        instance.end()
+
+
 _Key = tuple[int, str, str]
 
 

@@ -16,7 +16,7 @@ import duckdb
 
 from perfreg_assets.warehouse import joining, value_files
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
-from perfreg_assets.warehouse.literals import literal
+from perfreg_assets.warehouse.kept_instances import attached
 from perfreg_assets.warehouse.put_aside import replaced
 from perfreg_assets.warehouse.value_files import KINDS, Place
 
@@ -119,9 +119,7 @@ def _published(warehouse: Warehouse) -> set[str]:
 def _kept(database: Path) -> set[str]:
     """What a database names that restoring put aside: it is of no use without."""
     try:
-        with duckdb.connect() as connection:
-            connection.execute(f"ATTACH {literal(str(database))} AS kept (READ_ONLY)")
-            connection.execute("USE kept")
+        with attached(database) as connection:
             return _named(Reader(connection))
     except duckdb.Error as error:
         _LOG.warning("%s cannot be read (%s): what only it names is deleted", database, str(error).splitlines()[0])
