@@ -129,7 +129,6 @@ def _collect_job(serial: str | None) -> dg.JobDefinition:
                 repeat=config.repeat,
             )
         except CollectionError as error:
-            told_sessions.keep(settings, error.record)  # should the warehouse not take it now
             told_sessions.store(warehouse, settings, [error.record])
             if error.__cause__ is not None and not isinstance(error.__cause__, Exception):
                 raise error.__cause__ from None  # Dagster's: the run was terminated

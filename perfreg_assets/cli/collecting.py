@@ -150,15 +150,12 @@ class _Kept:
         self._waiting: list[CollectionRecord] = []
 
     def add(self, outcome: BatchOutcome) -> None:
-        from perfreg_assets.collection import told_sessions
         from perfreg_assets.reasons import Rejected
 
         self._waiting.append(outcome.record)
         try:
             self.write()
         except Rejected as refused:
-            if outcome.error is not None:  # that of a session with a run folder lies there since the folder does
-                told_sessions.keep(self._settings, outcome.record)
             terminal.note(f"the session is not in the warehouse yet, and tried again after the next: {refused}")
 
     def write(self) -> None:

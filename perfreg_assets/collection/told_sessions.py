@@ -1,9 +1,9 @@
 """Rows of sessions in the warehouse: written as each ends, and afterwards for one whose process died in between.
 
 A session's row comes after its run folder. So that a kill between the two loses no row, it lies beside the journals
-before the folder comes into its place, and goes when it is stored. So does the row of a failed one while the warehouse
-cannot be written. Whoever stores rows next (another collection, a
-sweep, `perfreg doctor --fix`, the device's job) stores it for one that was killed.
+before the folder comes into its place, and goes when it is stored. That of a failed one lies there as soon as it is to
+be stored, should the warehouse not take it. Whoever stores rows next (another collection, a sweep, `perfreg doctor
+--fix`, the device's job) stores it for one that was killed.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ def store(warehouse: Warehouse, settings: Settings, records: Iterable[Collection
     left = [one for one in _kept(settings) if one.is_orphan]
     if not own and not left:
         return 0
+    _keep_failed(settings, own)
     with warehouse.writing() as writer:
         found = [replace(one.record, leftover_path=None) for one in left if one.holds(writer)]
         table.upsert(writer, [table.CollectionRow(**asdict(record)) for record in (*found, *own)])
@@ -91,6 +92,16 @@ def store(warehouse: Warehouse, settings: Settings, records: Iterable[Collection
     for path in (*(one.path for one in left), *(folder / f"{record.collection_id}.json" for record in own)):
         path.unlink(missing_ok=True)
     return len(found)
+
+
+def _keep_failed(settings: Settings, records: Iterable[CollectionRecord]) -> None:
+    """Of those with a run folder a row lies there since the folder does."""
+    for record in records:
+        if record.run_id is None:
+            try:
+                keep(settings, record)
+            except OSError as error:  # a full disk: the warehouse may have room
+                _LOG.warning("the row of session %s is kept by this process alone (%s)", record.collection_id, error)
 
 
 def _kept(settings: Settings) -> Iterator[_Kept]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -40,6 +41,17 @@ def sessions(warehouse):
         return [name for (name,) in reader.rows("SELECT collection_id FROM marts.collections ORDER BY ALL")]
 
 
+def collecting_by(collect, warehouse: Path) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, with a function of this file in the place of `collect`."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import test_rows_of_sessions as here\n"
+        f"here.batch.collect = here.{collect.__name__}\n"
+        f"here.main({[*COLLECT, '--warehouse', str(warehouse)]!r})"
+    )
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+
+
 def killed_in_the_third(*_arguments, repeat, **_named):
     if repeat == 2:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -48,13 +60,7 @@ def killed_in_the_third(*_arguments, repeat, **_named):
 
 def test_a_kill_in_the_third_session_leaves_the_rows_of_the_first_two(tmp_path):
     warehouse = tmp_path / "perfreg.duckdb"
-    program = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import test_rows_of_sessions as here\n"
-        "here.batch.collect = here.killed_in_the_third\n"
-        f"here.main({[*COLLECT, '--warehouse', str(warehouse)]!r})"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    ended = collecting_by(killed_in_the_third, warehouse)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert sessions(warehouse) == ["session-0", "session-1"]
 
@@ -91,13 +97,7 @@ def test_what_became_of_sessions_is_told_and_kept_where_no_row_can_be_stored(tmp
     """Another command stores the rows."""
     warehouse = tmp_path / "perfreg.duckdb"
     warehouse.write_bytes(b"no database" * 999)
-    program = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import test_rows_of_sessions as here\n"
-        "here.batch.collect = here.failing\n"
-        f"here.main({[*COLLECT, '--warehouse', str(warehouse)]!r})"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    ended = collecting_by(failing, warehouse)
     assert ended.returncode == 1
     assert ended.stderr.count("[trace_empty] no bytes") == 3
     warehouse.unlink()
@@ -180,3 +180,14 @@ def test_the_row_of_a_living_process_and_what_cannot_be_read_stay_where_they_are
     told_sessions.store(Warehouse.of(settings), settings, [collected("notes-003")])
     assert not kept.exists()
     assert sessions(settings.warehouse) == ["of-notes-003"]
+
+
+def test_the_row_of_a_failed_session_is_stored_though_it_cannot_lie_beside_the_journals(tmp_path, monkeypatch, caplog):
+    def full(*_arguments, **_named):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(told_sessions, "write_whole", full)
+    settings = Settings(warehouse=tmp_path / "perfreg.duckdb")
+    told_sessions.store(Warehouse.of(settings), settings, [failed(0).record])
+    assert sessions(settings.warehouse) == ["session-0"]
+    assert "session-0 is kept by this process alone" in caplog.text
