@@ -53,12 +53,13 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
         for place, record in enumerate(records)
         if place >= kept or record.create_timestamp.replace(tzinfo=UTC) < oldest
     ]
-    made = {run.run_id: _partitions(instance, run) for run in old if not _is_of_build(run)}
-    holding = _holding(instance, {key for keys in made.values() for key in keys})
+    of_builds = {run.run_id for run in old if run.tags.get(RUN_KEY_TAG, "").startswith(KEY_PREFIX)}
+    made = {run.run_id: _partitions(instance, run) for run in old if run.run_id not in of_builds}
+    stay = of_builds | _holding(instance, {key for keys in made.values() for key in keys})
     result = Forgotten()
     for run in old:
         log = _log_file(instance, run.run_id)
-        if run.run_id not in holding and not _is_of_build(run):
+        if run.run_id not in stay:
             instance.delete_run(run.run_id)
             if log is not None:
                 for path in (log, log.with_name(f"{log.name}-wal"), log.with_name(f"{log.name}-shm")):
@@ -66,7 +67,7 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
             result.runs += 1
         elif (
             log is not None
-            and (RANGE_START in run.tags or _is_of_build(run))
+            and (RANGE_START in run.tags or run.run_id in of_builds)
             and log.exists()
             and log.stat().st_size > _SHORT_BYTES
         ):
@@ -77,10 +78,6 @@ def forget(instance: dg.DagsterInstance, job_names: Iterable[str], *, days: floa
             continue
         instance.compute_log_manager.delete_logs(prefix=[run.run_id])
     return result
-
-
-def _is_of_build(run: dg.DagsterRun) -> bool:
-    return run.tags.get(RUN_KEY_TAG, "").startswith(KEY_PREFIX)
 
 
 def _shorten(log: Path) -> bool:
