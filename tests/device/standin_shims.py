@@ -540,6 +540,10 @@ def replay(out, duration_s, period_s):
                 while position < len(packets) and (packets[position][0] or 0) <= origin + elapsed * 1e9:
                     part += standin_trace.framed(standin_trace.shifted(packets[position][1], delta))
                     position += 1
+                if ended:  # as the real one, which flushes: a part of each core's begins when the last was written
+                    for moment, packet in packets[position:]:
+                        if moment is not None and moment <= origin + elapsed * 1e9:
+                            part += standin_trace.framed(standin_trace.shifted(packet, delta))
                 if mood == "half" and ended:
                     part += standin_trace.framed(packets[min(position, len(packets) - 1)][1])[:-7]
                 stream.write(part)

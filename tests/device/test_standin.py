@@ -1,6 +1,7 @@
 """The stand-in is what it says: a real adbd on loopback, a trace that is the recorded one at another time."""
 
 import json
+import time
 from pathlib import Path
 
 import adbutils
@@ -9,6 +10,9 @@ import standin as standin_device
 import standin_apk
 import standin_fixtures
 import standin_trace
+
+from perfreg_assets.settings import Settings
+from perfreg_assets.traces.inspection import inspect_trace
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +77,27 @@ def test_an_app_is_installed_started_and_stopped(standin, tmp_path):
     assert "com.rig.shop/.Home" in device.shell("dumpsys activity activities")
     device.shell("am force-stop com.rig.shop")
     assert device.shell("pidof com.rig.shop") == ""
+
+
+@pytest.mark.device
+def test_a_recording_holds_what_happened_until_it_was_told_to_end(standin, tmp_path):
+    """perfetto flushes; the recorded trace lies in parts of half a second, those of one core behind another's."""
+    standin.install("com.rig.notes", "1.4.0", 140)
+    device = adbutils.AdbClient().device(standin.serial)
+    remote = "/data/misc/perfetto-traces/short"
+    config = "buffers { }\ndata_sources {\n}\nduration_ms: 60000"
+    pid = int(device.shell(f"echo '{config}' | perfetto --txt -c - -o {remote} --background"))
+    time.sleep(0.3)
+    start_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    time.sleep(2.6)
+    end_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    device.shell(f"kill -TERM {pid}; while kill -0 {pid}; do sleep 0.05; done")
+    device.sync.pull(remote, tmp_path / "trace")
+    health, *_ = inspect_trace(
+        tmp_path / "trace",
+        app="com.rig.notes",
+        exploration=(start_ns, end_ns),
+        time_limit_s=2.6,
+        settings=Settings(home=tmp_path / "home", warehouse=tmp_path / "w.duckdb", interval_s=0.05),
+    )
+    assert health.is_complete, health.detail
