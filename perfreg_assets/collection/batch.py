@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfreg_assets.collection.builds import Build, check_build, read_build
-from perfreg_assets.collection.collect import CollectionResult, ProgressCallback, collect
+from perfreg_assets.collection.collect import CollectionResult, collect
 from perfreg_assets.collection.config import CollectionConfig
 from perfreg_assets.collection.errors import CollectionError, CollectionRecord
+from perfreg_assets.collection.progress import ProgressCallback
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 

@@ -12,15 +12,14 @@ import errno
 import shutil
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from perfreg_assets.collection import device_state, told_sessions
-from perfreg_assets.collection.adb_server import PASSING_REASONS, AdbServer
+from perfreg_assets.collection.adb_server import AdbServer
 from perfreg_assets.collection.builds import Build, check_build, read_build
 from perfreg_assets.collection.clock import ClockSample, TraceClock, host_boot_s
 from perfreg_assets.collection.config import CollectionConfig
@@ -34,11 +33,12 @@ from perfreg_assets.collection.journal import Journal, device_lock, open_journal
 from perfreg_assets.collection.perfetto_config import PerfettoOptions, check_android, perfetto_config
 from perfreg_assets.collection.perfetto_session import FetchedTrace, PerfettoSession
 from perfreg_assets.collection.power_profile import FetchedProfile, fetch_power_profile
+from perfreg_assets.collection.progress import ProgressCallback, Stages
 from perfreg_assets.collection.run_document import TRACE_NAME, Session, run_document, run_id_of
 from perfreg_assets.collection.run_folder import write_run_folder
 from perfreg_assets.collection.state_times import read_state_times
 from perfreg_assets.collection.sweep import journal_dir, sweep_device
-from perfreg_assets.how_many import how_many
+from perfreg_assets.collection.waiting import Patience, when_free
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import POWER_PROFILE
 from perfreg_assets.settings import Settings
@@ -48,36 +48,7 @@ from perfreg_assets.traces.trace_file import unpacked_chunks
 EXPECTED_BYTES_PER_MINUTE = 20e6  # the default sources on a phone [thesis 3.3: 200 MB in 10 minutes]
 _POLL_S = 0.25
 _WATCH_S = 1.0
-_WAITING_POLL_S = 5.0
-_TELL_WAITING_S = 60.0
 _SAFETY_S = 120.0  # perfetto ends itself so long after the session should have ended
-_RETRIES = 3
-
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a collection is; handed to the `progress` callback at each stage and every few seconds in it."""
-
-    stage: str
-    """device, sweep, prepare, install, cool_down, record, launch, explore, stop, pull, log, write or restore"""
-    message: str
-    elapsed_s: float
-    trace_bytes: int = 0
-    step_count: int = 0
-    state_count: int = 0
-
-    def __str__(self) -> str:
-        if self.stage != "explore":
-            return f"{self.elapsed_s:6.1f} s  {self.stage}: {self.message}"
-        return (
-            f"{self.elapsed_s:6.1f} s  {self.message}: {self.trace_bytes:,} bytes recorded, "
-            f"{how_many(self.step_count, 'step')}, {how_many(self.state_count, 'state')}"
-        )
-
-
-ProgressCallback = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -156,17 +127,11 @@ class Collection:
         self._config = config
         self._settings = settings
         self._runs_out = runs_out
-        self._progress = progress
         self._attempt = attempt
         self._repeat = repeat
         self._id = uuid.uuid4().hex[:16]
         self._work_dir = journal_dir(settings) / "work" / self._id
         self._scratch_dir = f"{SCRATCH_DIR}/perfreg-{self._id}"
-        self._began = time.monotonic()
-        self._started_at = datetime.now(UTC)
-        self._stage = "device"
-        self._stage_began = self._began
-        self._seconds: dict[str, float] = {}
         self._build: Build | None = None
         self._version_name = config.version_name or ""
         self._serial = config.serial
@@ -176,8 +141,10 @@ class Collection:
         self._leftovers: tuple[str, ...] = ()
         self._leftover_paths: tuple[str, ...] = ()
         self._vanished: list[ExplorerProblem] = []
-        self._is_given_up = False
         self._ending = Ending()
+        self._stages = Stages(progress, self._ending.check)
+        self._patience = Patience(self._stages, config.reconnect_timeout_s)
+        self._patiently = self._patience.with_device
         self._interrupted_in: str | None = None
         self._result: CollectionResult | None = None
 
@@ -197,7 +164,7 @@ class Collection:
                 raise
             if self._result is not None:  # its folder is in its place: another program may have it already
                 return self._ended(self._result, is_interrupted=True)
-            stage = f"interrupted in stage {self._interrupted_in or self._stage}"
+            stage = f"interrupted in stage {self._interrupted_in or self._stages.now}"
             if self._leftovers:
                 left = f"{stage}; still there: {', '.join(self._leftovers)}"
                 raise self._failure(Reason.COLLECTION_CUT_SHORT, left) from interrupt
@@ -214,21 +181,25 @@ class Collection:
 
     def _run(self) -> CollectionResult:
         config = self._config
-        self._enter("device", "reading the build and choosing the device")
+        self._stages.enter("device", "reading the build and choosing the device")
         if config.apk is not None:
             self._build = read_build(Path(config.apk))
             check_build(self._build, app=config.app, version_name=config.version_name)
             self._version_name = self._build.version_name
         self._check_host_space()
         server = AdbServer()
-        serial = self._serial = self._when_free(lambda: server.choose(config.serial).serial)
+        serial = self._serial = when_free(lambda: server.choose(config.serial).serial, config, self._stages)
         with ExitStack() as stack:
-            self._when_free(lambda: stack.enter_context(device_lock(journal_dir(self._settings), serial)))
+
+            def lock() -> None:
+                stack.enter_context(device_lock(journal_dir(self._settings), serial))
+
+            when_free(lock, config, self._stages)
             device = Device(server, serial, token=self._id, command_timeout_s=config.command_timeout_s)
             device.wait_ready(config.connect_timeout_s)
-            self._enter("sweep", "cleaning what an earlier collection left")
+            self._stages.enter("sweep", "cleaning what an earlier collection left")
             for line in sweep_device(device, self._settings).cleaned:
-                self._tell(f"cleaned {line}")
+                self._stages.tell(f"cleaned {line}")
             journal = open_journal(journal_dir(self._settings), self._id, serial)
             try:
                 journal.owe("host_path", str(self._work_dir))
@@ -238,30 +209,30 @@ class Collection:
                 result = self._session(device, journal)
             except BaseException as error:
                 if not isinstance(error, Exception):
-                    self._interrupted_in = self._stage
+                    self._interrupted_in = self._stages.now
                 raise
             finally:
                 self._ending.put_off()
                 try:
-                    self._enter("restore", "giving the device back")
+                    self._stages.enter("restore", "giving the device back")
                 finally:
                     self._settle(device, journal)
         return self._ended(result, is_interrupted=self._ending.is_asked)
 
     def _ended(self, result: CollectionResult, *, is_interrupted: bool) -> CollectionResult:
-        self._enter("", "")
+        self._stages.end()
         return replace(
             result,
             leftovers=self._leftovers,
             record=replace(result.record, leftover_path="; ".join(self._leftover_paths) or None),
-            seconds=dict(self._seconds),
+            seconds=dict(self._stages.seconds),
             is_interrupted=is_interrupted,
         )
 
     def _settle(self, device: Device, journal: Journal) -> None:
         """Pays the journal's debts; what cannot be paid stays listed for the next sweep."""
         try:
-            if not self._is_given_up:  # otherwise it was waited for already
+            if not self._patience.is_at_end:  # otherwise it was waited for already
                 with suppress(Rejected):  # a device that is gone: the host's part is settled all the same
                     device.wait_ready(min(5.0, self._config.reconnect_timeout_s))
             journal.settle(device)
@@ -271,31 +242,6 @@ class Collection:
             self._leftover_paths = tuple(debt.arguments[0] for debt in left if debt.kind == "file")
         if not left:
             journal.close()
-
-    def _when_free(self, call: Callable[[], _T]) -> _T:
-        """Makes a call that is refused while the device is in use or not attached, until the waiting is over."""
-        config, began, told = self._config, time.monotonic(), -_TELL_WAITING_S
-        limits = {
-            Reason.DEVICE_BUSY: config.busy_wait_s,
-            Reason.DEVICE_NOT_FOUND: config.absent_wait_s,
-            Reason.NO_DEVICE: config.absent_wait_s,
-        }
-        while True:
-            try:
-                done = call()
-            except Rejected as refusal:
-                waited = time.monotonic() - began
-                left = limits.get(refusal.reason, 0.0) - waited
-                if left <= 0:
-                    raise
-                if waited - told >= _TELL_WAITING_S:
-                    told = waited
-                    self._tell(f"{refusal.detail}; waiting for {left:.0f} s at most")
-                time.sleep(min(_WAITING_POLL_S, left))
-                continue
-            if told >= 0:  # the session begins now: histories are in this order
-                self._began, self._started_at = time.monotonic(), datetime.now(UTC)
-            return done
 
     # ---- the session -----------------------------------------------------------------------------
     def _begin(self, device: Device, journal: Journal) -> Begun:
@@ -310,20 +256,21 @@ class Collection:
         self._power_profile = profile
         version_code = self._install(device, journal)
         device_settings = device_state.prepare_device(device, journal, config)
-        self._enter("cool_down", "reading the battery's temperature")
+        self._stages.enter("cool_down", "reading the battery's temperature")
         celsius = device_state.cool_down(
-            device, config, lambda now, waited: self._tell(f"{now:.1f} °C, waiting for {waited:.0f} s")
+            device, config, lambda now, waited: self._stages.tell(f"{now:.1f} °C, waiting for {waited:.0f} s")
         )
-        self._enter("record", "starting Perfetto")
+        self._stages.enter("record", "starting Perfetto")
         self._first_clock = device.clock_sample()
+        self._patience.runs_since(self._first_clock)
         log_start = mark_log(device, f"start {self._id}")
         perfetto, plain = self._record_with(device, journal, facts)
-        self._enter("launch", f"starting {config.app}")
+        self._stages.enter("launch", f"starting {config.app}")
         journal.owe("running_app", config.app)
         pid = device_state.launch(
             device, config.app, timeout_s=config.launch_timeout_s, settle_s=config.launch_settle_s
         )
-        self._enter("explore", f"exploring with {config.explorer}, seed {seed}")
+        self._stages.enter("explore", f"exploring with {config.explorer}, seed {seed}")
         return Begun(
             explorer, seed, facts, profile, version_code, device_settings, celsius, log_start, perfetto, plain, pid
         )
@@ -343,15 +290,15 @@ class Collection:
         stop_reason = self._explore(device, explorer, perfetto, begun.pid)
         end_s = host_boot_s()
         times_after = self._patiently(device, lambda: read_state_times(device)) if config.records_frequencies else None
-        self._enter("stop", "stopping the explorer and Perfetto")
+        self._stages.enter("stop", "stopping the explorer and Perfetto")
         exploration = self._patiently(device, explorer.stop)
         last_clock = self._patiently(device, device.clock_sample)
         trace = self._end_recording(device, perfetto)
-        self._enter("log", "reading the device's log")
+        self._stages.enter("log", "reading the device's log")
         log = self._patiently(
             device, lambda: read_log(device, begun.log_start, app=config.app, scratch_dir=self._scratch_dir)
         )
-        self._enter("write", "writing the run folder")
+        self._stages.enter("write", "writing the run folder")
         session = Session(
             collection_id=self._id,
             attempt=self._attempt,
@@ -363,7 +310,7 @@ class Collection:
             version_name=self._version_name,
             version_code=begun.version_code,
             build_hash=self._build.content_hash if self._build else None,
-            started_at=self._started_at,
+            started_at=self._stages.started_at,
             exploration_start_boot_s=start_s,
             exploration_end_boot_s=end_s,
             clock=TraceClock(self._first_clock, last_clock),
@@ -376,7 +323,7 @@ class Collection:
             power_profile=begun.power_profile,
             state_times=(times_before, times_after),
         )
-        run_id = run_id_of(config.app, self._version_name, self._started_at, self._id)
+        run_id = run_id_of(config.app, self._version_name, self._stages.started_at, self._id)
         document = run_document(run_id, session)
         files = {TRACE_NAME: trace.path}
         if isinstance(begun.power_profile, FetchedProfile):
@@ -412,7 +359,7 @@ class Collection:
         return folder
 
     def _prepare(self, device: Device) -> DeviceFacts:
-        self._enter("prepare", "checking the device")
+        self._stages.enter("prepare", "checking the device")
         facts = device.facts()
         check_android(facts.sdk, facts.android_release, self._config.data_sources)
         free, wanted = device.free_bytes(SCRATCH_DIR), self._wanted_bytes()
@@ -424,7 +371,7 @@ class Collection:
     def _install(self, device: Device, journal: Journal) -> int | None:
         config = self._config
         if self._build is not None:
-            self._enter("install", f"installing {config.app} {self._version_name}")
+            self._stages.enter("install", f"installing {config.app} {self._version_name}")
             device_state.install(device, journal, self._build, config, self._scratch_dir)
         elif not device_state.is_installed(device, config.app):
             raise Rejected(Reason.APP_NOT_INSTALLED, f"{config.app} on {self._serial}")
@@ -480,7 +427,7 @@ class Collection:
                     app_process = self._watch_app(device, app_process)
                 if host_boot_s() >= next_progress:
                     next_progress = host_boot_s() + config.progress_interval_s
-                    self._tell(f"exploring {config.app}", trace_bytes, explorer)
+                    self._stages.tell(f"exploring {config.app}", trace_bytes, explorer)
                 time.sleep(max(0.0, min(_POLL_S, deadline - host_boot_s())))
         except BaseException:
             with suppress(Rejected):  # the first failure is the one to tell
@@ -495,7 +442,7 @@ class Collection:
 
     def _end_recording(self, device: Device, perfetto: PerfettoSession) -> FetchedTrace:
         self._patiently(device, lambda: perfetto.stop(timeout_s=self._config.stop_timeout_s))
-        self._enter("pull", "copying the trace")
+        self._stages.enter("pull", "copying the trace")
         return self._pull(device, perfetto)
 
     def _watch_app(self, device: Device, before: int | None) -> int | None:
@@ -516,35 +463,8 @@ class Collection:
         for chunk in unpacked_chunks(trace.path, self._settings.trace_max_bytes):
             framing.feed(chunk)
         framing.finish()
-        self._tell(f"{trace.size:,} bytes, {trace.bytes_per_minute:,.0f} a minute", trace.size)
+        self._stages.tell(f"{trace.size:,} bytes, {trace.bytes_per_minute:,.0f} a minute", trace.size)
         return trace
-
-    # ---- a device that goes away -----------------------------------------------------------------
-    def _patiently(self, device: Device, call: Callable[[], _T]) -> _T:
-        """Makes a repeatable call; waits for the device where it went away, and refuses one that was restarted."""
-        for _ in range(_RETRIES):
-            try:
-                return call()
-            except Rejected as refusal:
-                if refusal.reason not in PASSING_REASONS:
-                    raise
-                self._tell(f"{refusal}; waiting for the device")
-                self._await_return(device, refusal)
-        return call()
-
-    def _await_return(self, device: Device, refusal: Rejected) -> None:
-        try:
-            device.wait_ready(self._config.reconnect_timeout_s)
-            now = device.clock_sample(attempts=1)
-        except Rejected as still:
-            if still.reason is Reason.DEVICE_UNAUTHORIZED:
-                raise
-            self._is_given_up = True
-            waited = f"not back after {self._config.reconnect_timeout_s:g} s"
-            raise Rejected(Reason.DEVICE_LOST, f"{refusal.detail}; {waited} ({still.detail})") from still
-        first = self._first_clock
-        if first is not None and now.device_boot_s < first.device_boot_s:
-            raise Rejected(Reason.DEVICE_REBOOTED, f"{device.serial} was restarted while {self._stage}")
 
     # ---- space -----------------------------------------------------------------------------------
     def _wanted_bytes(self) -> int:
@@ -561,27 +481,7 @@ class Collection:
             if free < wanted:
                 raise Rejected(Reason.HOST_NO_SPACE, f"{free:,} bytes are free for {folder}, wanted are {wanted:,}")
 
-    # ---- telling ---------------------------------------------------------------------------------
-    def _enter(self, stage: str, message: str) -> None:
-        now = time.monotonic()
-        self._seconds[self._stage] = round(self._seconds.get(self._stage, 0.0) + now - self._stage_began, 3)
-        self._stage, self._stage_began = stage, now
-        if stage:
-            self._tell(message)
-
-    def _tell(self, message: str, trace_bytes: int = 0, explorer: Explorer | None = None) -> None:
-        self._ending.check()
-        self._progress(
-            Progress(
-                stage=self._stage,
-                message=message,
-                elapsed_s=round(time.monotonic() - self._began, 1),
-                trace_bytes=trace_bytes,
-                step_count=explorer.step_count if explorer else 0,
-                state_count=explorer.state_count if explorer else 0,
-            )
-        )
-
+    # ---- the row --------------------------------------------------------------------------------------
     def _record(self, run_id: str | None, reason: Reason | None, detail: str | None) -> CollectionRecord:
         trace = self._trace
         return CollectionRecord(
@@ -599,6 +499,6 @@ class Collection:
             duration_s=round(trace.recorded_s, 3) if trace else None,
             bytes_per_minute=round(trace.bytes_per_minute, 1) if trace else None,
             leftover_path="; ".join(self._leftover_paths) or None,
-            started_at=self._started_at,
+            started_at=self._stages.started_at,
             ended_at=datetime.now(UTC),
         )

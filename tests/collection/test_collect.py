@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfreg_assets.collection import collect
+from perfreg_assets.collection import waiting
 from perfreg_assets.collection.batch import collect_batch
 from perfreg_assets.collection.journal import device_lock
 from perfreg_assets.collection.run_folder import read_run_folder
@@ -179,7 +179,7 @@ def test_an_unusable_device_ends_a_batch(bench):
 
 @pytest.fixture
 def quick_polls(monkeypatch):
-    monkeypatch.setattr(collect, "_WAITING_POLL_S", 0.1)
+    monkeypatch.setattr(waiting, "_POLL_S", 0.1)
 
 
 def test_a_device_in_use_is_waited_for_as_long_as_is_said_and_the_session_begins_then(bench, quick_polls):
