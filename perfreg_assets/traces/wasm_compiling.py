@@ -14,7 +14,7 @@ from pathlib import Path
 
 import wasmtime
 
-from perfreg_assets.traces.wasm_code import deserialized, identity, remember
+from perfreg_assets.traces.wasm_known import deserialized, identity, remember
 from perfreg_assets.whole_files import write_whole
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 import wasmtime
 
-from perfreg_assets.traces import wasm_code, wasm_compiling
+from perfreg_assets.traces import wasm_compiling, wasm_known
 from perfreg_assets.traces.wasm_code import load_module
 from perfreg_assets.traces.wasm_files import cache_folders, find_wasm, narrow_of
 
@@ -100,14 +100,14 @@ def test_a_damaged_note_or_one_that_cannot_be_written_costs_reading_only(small, 
 
 def test_several_environments_share_a_cache(small, tmp_path):
     folder, others = tmp_path / "home", []
-    for k in range(wasm_code._KNOWN_LINES + 5):
+    for k in range(wasm_known._LINES + 5):
         others.append(tmp_path / f"{k}" / "small.wasm")
         others[-1].parent.mkdir()
         others[-1].write_bytes(small.read_bytes())
         assert load(others[-1], [folder])[0] == 42
     load(others[0], [folder])
     (note,) = folder.glob("*.known")
-    assert len(note.read_text().splitlines()) <= wasm_code._KNOWN_LINES
+    assert len(note.read_text().splitlines()) <= wasm_known._LINES
     assert len(list(folder.glob("*.cwasm"))) == 1
 
 
