@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from perfreg_assets.methods.method_uses import Profile
     from perfreg_assets.model.call_logs import Analysis
 
-SHOWN_ROWS = 10
 _COLUMNS = {
     "causes": ("rank", "service", "method", "before_ms", "after_ms", "growth_share", "z", "seed_score", "max_ms"),
     "scores": ("rank", "method", "seed_score", "rms", "std", "service_count", "call_count", "mean_ms", "max_ms"),
@@ -177,6 +176,8 @@ def _of_log(
         terminal.note("no windows: no call of a service has a time that can be read, as 2014-11-03 10:15:23.123")
     if hidden:
         terminal.note(f"{hidden} methods whose mean or longest call is below {minimum_ms:g} ms are not shown")
+    from perfreg_assets.cli.run_causes import SHOWN_ROWS
+
     limit = (SHOWN_ROWS if form == "table" else 0) if limit is None else limit
     if limit and len(rows) > limit:
         terminal.note(f"{limit} of {len(rows)} rows; --limit 0 shows all")
