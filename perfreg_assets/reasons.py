@@ -251,6 +251,11 @@ class Reason(StrEnum):
         "warehouse_missing",
         "There is no published warehouse yet; run `perfreg ingest` or `perfreg demo` first.",
     )
+    WAREHOUSE_UNPUBLISHED = (
+        "warehouse_unpublished",
+        "The warehouse is there, its copy for readers is not: a command that stores something publishes it when it "
+        "ends, and so does `perfreg doctor --fix`.",
+    )
     WAREHOUSE_DISK_FULL = (
         "warehouse_disk_full",
         "The disk is full; free some space and run the same command again, nothing is half written.",

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from perfreg_assets.cli import comparison_formats, formats, version_formats
+from perfreg_assets.cli import comparison_formats, formats, reading, version_formats
 from perfreg_assets.reports.links import version_page
 
 
@@ -34,6 +34,17 @@ def test_a_comment_begins_with_the_answer_and_the_worst():
     assert len(table) == 6
     assert table[2].startswith("| 🔴 | r2 | 1.5.0 | anomalous | cpu anomalous | worse: by 10 %, a lot |")
     assert formats.verdicts_markdown([], []) == "### perfreg: no runs\n\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "shown", "times"), [("improved", 3.0, 2.0), ("anomalous", -6.0, -4.0), ("normal", -6.0, -4.0)]
+)
+def test_beside_the_threshold_a_table_shows_what_the_state_goes_by(state, shown, times):
+    """Of an improved verdict that is the improvement: its distance is far below the threshold."""
+    told = row("r4", state, distance=-6.0, improvement=3.0, threshold=1.5, excess_ratio=-4.0, is_counted=True, axis="")
+    line = reading._as_line(told)
+    assert (line["distance"], line["excess_ratio"]) == (shown, times)
+    assert (told["distance"], told["excess_ratio"]) == (-6.0, -4.0), "other formats give the columns of the mart"
 
 
 def test_annotations_are_one_line_each_with_what_the_runner_would_read_escaped():

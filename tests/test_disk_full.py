@@ -50,6 +50,7 @@ def chained():
         OSError(errno.ENOSPC, "No space left on device"),
         chained(),
         Rejected(Reason.WAREHOUSE_MISSING, "perfreg.read.duckdb does not exist"),
+        Rejected(Reason.WAREHOUSE_UNPUBLISHED, "perfreg.read.duckdb does not exist"),
     ],
 )
 def test_the_full_disk_is_named(settings, error):

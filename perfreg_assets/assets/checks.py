@@ -83,8 +83,9 @@ def false_alarms_are_few(reader: Reader, keys: Sequence[str]) -> dg.AssetCheckRe
     return dg.AssetCheckResult(
         passed=ratio <= FALSE_ALARMS_WORTH_A_LOOK,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"{counted['rejected']} false alarms among the latest {counted['runs']} runs, those left out whose "
-        f"alarm was confirmed or accepted; {open_alarms} alarms that nobody reviewed (perfreg review RUN --status …)",
+        description=f"{how_many(counted['rejected'], 'false alarm')} among the latest "
+        f"{how_many(counted['runs'], 'run')}, those left out whose alarm was confirmed or accepted; "
+        f"{how_many(open_alarms, 'alarm')} that nobody reviewed (perfreg review RUN --status …)",
         metadata={"false_alarm_ratio": ratio, "runs": counted["runs"], "unreviewed_alarms": open_alarms},
     )
 

@@ -59,7 +59,7 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
 
         Raises:
             Rejected: see `Warehouse`.
-            dagster.Failure: the run is for a range of versions in which there is none.
+            dagster.Failure: the run is for no version, or for a range of versions in which there is none.
         """
         _require_versions(context)
         if LAST_STEP not in context.job_def.asset_layer.executable_asset_keys:
@@ -68,7 +68,13 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
 
 
 def _require_versions(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> None:
-    """To Dagster a range whose end comes before its beginning is one of no partition, and a step of none is done."""
+    """To Dagster a range whose end comes before its beginning is one of no partition, and a step of none is done; of a
+    run that was launched for none at all it says what its own code may not call."""
+    if isinstance(context, dg.AssetExecutionContext) and not (
+        context.has_partition_key or context.has_partition_key_range
+    ):
+        told = "this run is for no version: choose partitions (APP@VERSION, one is a version), and launch again"
+        raise dg.Failure(told, allow_retries=False)
     ends = [context.run.tags.get(tag) for tag in (RANGE_START, RANGE_END)]
     if isinstance(context, dg.AssetExecutionContext) and all(ends) and not context.partition_keys:
         told = (

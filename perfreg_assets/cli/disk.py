@@ -19,7 +19,7 @@ def disk_full(error: BaseException, settings: Settings) -> str | None:
 
     A warehouse that is missing after a command that makes one counts: its steps failed, each with its own words.
     """
-    if isinstance(error, Rejected) and error.reason is Reason.WAREHOUSE_MISSING:
+    if isinstance(error, Rejected) and error.reason in (Reason.WAREHOUSE_MISSING, Reason.WAREHOUSE_UNPUBLISHED):
         return sentence(settings) if _full(settings) else None  # that it is missing, and how to make one, says nothing
     return sentence(settings, str(error)) if _is_said(error) else None
 

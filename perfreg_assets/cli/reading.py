@@ -105,7 +105,8 @@ def verdicts(
     elif form in FORMATS:
         sys.stdout.write(terminal.printable(FORMATS[form](counting, versions)))
     elif by == "version" or form == "table":
-        terminal.show(versions, VERSION_COLUMNS if form == "table" or not versions else list(versions[0]), form)
+        of_versions = [_by_its_side(row, "score") for row in versions] if form == "table" else versions
+        terminal.show(of_versions, VERSION_COLUMNS if form == "table" or not versions else list(versions[0]), form)
     if by == "run" and form not in FORMATS:
         told = [_as_line(row) for row in rows] if form == "table" else rows
         terminal.show(told, VERDICT_COLUMNS if form == "table" or not rows else list(rows[0]), form)
@@ -222,9 +223,22 @@ def _verdict_rows(reader: Reader, **chosen: Any) -> list[dict[str, Any]]:
 
 
 def _as_line(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A verdict as a table shows it."""
+    """A verdict on a run as a table shows it."""
     state = row["state"] if row["is_counted"] else f"{row['state']} (left out)"
-    return {**row, "axis": row["axis"] or axes_told(row["axes"]), "state": state}
+    return {**_by_its_side(row, "distance"), "axis": row["axis"] or axes_told(row["axes"]), "state": state}
+
+
+def _by_its_side(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The row with what its state goes by beside the threshold: of an improved one that is how much less load there
+    is, and not how much more.
+
+    Args:
+        name: the column, distance or score.
+    """
+    less, threshold = row["improvement"], row["threshold"]
+    if row["state"] != "improved" or less is None:
+        return dict(row)
+    return {**row, name: less, "excess_ratio": less / threshold if threshold and threshold > 0 else None}
 
 
 def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
@@ -253,7 +267,8 @@ def show_verdicts(settings: Settings, run_ids: Collection[str]) -> None:
     terminal.say()
     terminal.say(answer([row for row in rows if row["is_counted"]], versions))
     terminal.say()
-    terminal.table(versions, ("version_name", "state", "run_count", "judged_count", "score", "explanation"))
+    lines = [_by_its_side(row, "score") for row in versions]
+    terminal.table(lines, ("version_name", "state", "run_count", "judged_count", "score", "explanation"))
     terminal.say()
     shown = [{**row, "axes": axes_told(row["axes"])} for row in rows]
     terminal.table(shown, ("run_id", "version_name", "state", "axes", "explanation"))

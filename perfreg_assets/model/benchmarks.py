@@ -20,6 +20,7 @@ import numpy as np
 
 from perfreg_assets.catalogue import Worse, benchmark_definition
 from perfreg_assets.detection import DetectorDefinition, detectors
+from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.detectors import Detector, make_detector
 from perfreg_assets.methods.explanation import readable_quantity
 from perfreg_assets.model.stopwatch import Stopwatch
@@ -249,9 +250,8 @@ def _row(
     if not one.is_adequate:
         return replace(blank, state="inadequate", state_reason=f"Not judged: {one.warnings or 'not adequate'}.")
     if len(history) < settings.history_minimum:
-        why = (
-            f"Only {len(history)} comparable earlier results of other versions, {settings.history_minimum} are needed."
-        )
+        found = how_many(len(history), "comparable earlier result")
+        why = f"Only {found} of other versions, {settings.history_minimum} are needed."
         return replace(blank, state="not_enough_history", state_reason=why)
     known = np.array(history)
     worse = cast(Worse, one.worse)

@@ -77,9 +77,8 @@ def _published(warehouse: Warehouse, check: str, own: Condition, published: Cond
             return Finding(check, FAILED, what, "publish again", lambda: _again(warehouse, "published again"))
         if _is_new(own, published):
             return _none_yet(check)
-        if published.state == examining.MISSING:
-            raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
-        return Finding(check, FAILED, published.detail or f"it is {published.state}", Reason.WAREHOUSE_LOST.sentence)
+        reason = Reason.WAREHOUSE_NEWER if own.is_newer else Reason.WAREHOUSE_LOST
+        return Finding(check, FAILED, published.detail or f"it is {published.state}", reason.sentence)
     if published.is_newer:
         detail = f"schema version {published.version}, this release knows up to {migrations.latest_version()}"
         return Finding(check, FAILED, detail, Reason.WAREHOUSE_NEWER.sentence)

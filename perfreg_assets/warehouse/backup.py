@@ -50,13 +50,13 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
     A link stays one, and what it leads to is replaced.
 
     Raises:
-        Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the warehouse names is not there;
-            BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, …; BACKUP_REPLACES_OTHER: a file that is no
-            backup; FOLDER_UNWRITABLE.
+        Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNPUBLISHED, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the
+            warehouse names is not there; BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, …;
+            BACKUP_REPLACES_OTHER: a file that is no backup; FOLDER_UNWRITABLE.
         OSError: the target cannot be written.
     """
     if not warehouse.published.is_file():
-        raise Rejected(Reason.WAREHOUSE_MISSING, f"{warehouse.published} does not exist")
+        raise warehouse.nothing_published()
     target = _place_of(target)
     with ExitStack() as stack:
         with refused_where_unwritable(target.parent):

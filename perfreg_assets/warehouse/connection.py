@@ -263,7 +263,7 @@ class Warehouse:
         A published file alone, one that may not be written and one that is being written to stay as they are.
 
         Raises:
-            Rejected: as `writing` does, but for WAREHOUSE_LOCKED; WAREHOUSE_MISSING.
+            Rejected: as `writing` does, but for WAREHOUSE_LOCKED; as `nothing_published`.
         """
         with self.reading() as reader:
             is_behind = migrations.is_behind(reader.rows)
@@ -301,7 +301,7 @@ class Warehouse:
         Within a job: the state as last written. No writer comes in between then, so load and leave.
 
         Raises:
-            Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE (in the block too), within a job WAREHOUSE_LOCKED.
+            Rejected: as `nothing_published`, WAREHOUSE_UNREADABLE (in the block too), within a job WAREHOUSE_LOCKED.
         """
         if self._publish_every_s and self.has_unpublished:
             with self._holding() as held, self._damage_is_clear(self.path):
@@ -311,10 +311,17 @@ class Warehouse:
                 connection.execute("ROLLBACK")
             return
         if not self.published.is_file():
-            raise Rejected(Reason.WAREHOUSE_MISSING, f"{self.published} does not exist")
+            raise self.nothing_published()
         attached = self._attached_again if self._publish_every_s else self._attached
         with attached(self.published) as reader, self._damage_is_clear(self.published):
             yield reader
+
+    def nothing_published(self) -> Rejected:
+        """What is said where there is no published copy: WAREHOUSE_MISSING, or WAREHOUSE_UNPUBLISHED where what it
+        would be a copy of is there."""
+        is_there = self.path.is_file() and self.path.stat().st_size
+        reason = Reason.WAREHOUSE_UNPUBLISHED if is_there else Reason.WAREHOUSE_MISSING
+        return Rejected(reason, f"{self.published} does not exist")
 
     def _is_publishing_due(self) -> bool:
         if not self._publish_every_s or not self.published.exists():

@@ -79,7 +79,7 @@ def missing_values(warehouse: Warehouse) -> tuple[int, list[str]]:
     """Of the files of values that the published warehouse names: how many, and those that are not there, or not whole.
 
     Raises:
-        Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNREADABLE.
+        Rejected: as `Warehouse.reading`.
     """
     with warehouse.reading() as reader:
         if migrations.is_behind(reader.rows):

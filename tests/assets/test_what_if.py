@@ -130,6 +130,17 @@ def test_a_what_if_is_stored_and_makes_nothing_due(instance, project):
     assert due() == before
 
 
+@pytest.mark.parametrize("name", ["runs", "history_sets", "verdicts", "discords", "benchmark_verdicts"])
+def test_a_run_for_no_version_fails_and_says_what_to_choose(project, instance, name):
+    """As somebody launches a job who overlooks the choice of partitions."""
+    job = build_defs(resources={"project": project}).resolve_job_def(EVERYTHING_JOB)
+    done = job.execute_in_process(instance=instance, asset_selection=[dg.AssetKey(name)], raise_on_error=False)
+    assert not done.success
+    (failed,) = [event for event in done.all_events if event.is_step_failure]
+    told = failed.step_failure_data.user_failure_data or failed.step_failure_data.error.cause
+    assert "choose partitions" in str(told)
+
+
 def test_a_range_that_holds_no_version_fails_and_says_why(project, instance):
     keys = keys_of(project)
     instance.add_dynamic_partitions(DIMENSION, keys[::-1])

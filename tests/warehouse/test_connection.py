@@ -18,6 +18,7 @@ import pytest
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import migrations, settings_table
+from perfreg_assets.warehouse.backup import backup
 from perfreg_assets.warehouse.connection import BLOCK_BYTES, Reader, Warehouse
 from perfreg_assets.warehouse.queries import run_query
 from tests.warehouse.forbidden import FORBIDDEN
@@ -164,6 +165,18 @@ def test_reading_before_the_first_write_says_what_to_do(new_warehouse: Warehouse
     with pytest.raises(Rejected, match="perfreg ingest") as caught, new_warehouse.reading():
         pass
     assert caught.value.reason is Reason.WAREHOUSE_MISSING
+
+
+@pytest.mark.parametrize("read", [lambda kept: kept.reading_caught_up(), lambda kept: kept.reading()])
+def test_a_warehouse_without_its_copy_for_readers_is_no_empty_one(warehouse: Warehouse, tmp_path: Path, read) -> None:
+    note(warehouse, "one")
+    warehouse.published.unlink()
+    with pytest.raises(Rejected, match="doctor --fix") as caught, read(warehouse):
+        pass
+    assert caught.value.reason is Reason.WAREHOUSE_UNPUBLISHED
+    with pytest.raises(Rejected, match="doctor --fix"):
+        backup(warehouse, tmp_path / "kept.tar")
+    assert not (tmp_path / "kept.tar").exists()
 
 
 def cut_short(path: Path) -> None:
