@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+from perfreg_assets.reports.data import Setup
 from perfreg_assets.reports.links import page_name, run_page, version_page
 from perfreg_assets.reports.templating import beside_limit, limit_multiple
-from perfreg_assets.reports.wording import axis_label, number, plain_seconds, series_label, unit_of
+from perfreg_assets.reports.wording import axis_label, number, plain_seconds, series_label, setup_text, unit_of
 from perfreg_assets.warehouse.connection import Reader
 from tests.cost_statements import cost_contradictions
 
@@ -345,14 +346,54 @@ def _version(reader: Reader, version: dict[str, Any], html: str) -> Iterator[str
         chips = [shown(chip) for chip in re.findall(rf'<li class="{one["state"]}">.*?</li>', section, re.S)]
         if not any(f"{axis_label(one['axis'])} :" in chip and counts in chip for chip in chips):
             yield f"axis {one['axis']}: {one['state']}, {counts}: not on the page"
-    levels = {
-        row["series"]: row for row in reader.dicts("SELECT * FROM marts.trends WHERE app = ? AND version_name = ?", key)
-    }
-    for series, row in levels.items():
-        told = re.search(rf'<tr id="series-{re.escape(series)}">.*?</tr>', html, re.S)
+    yield from _levels(reader, key, html)
+
+
+_MADE = """
+SELECT levels.*, made.* EXCLUDE (config_hash)
+FROM marts.trends_by_scenario AS levels
+JOIN (
+    SELECT config_hash, any_value(strategy) AS strategy, any_value(time_limit_s) AS time_limit_s,
+        any_value(action_interval_s) AS action_interval_s
+    FROM core.runs GROUP BY config_hash
+) AS made ON made.config_hash = levels.config_hash
+WHERE app = ? AND version_name = ?
+"""
+_OF_RUNS = re.compile(r"(\d+) runs? with (.*)")
+_PARTS = ("config_hash", "scenario", "device", "strategy", "time_limit_s", "action_interval_s")
+
+
+def _levels(reader: Reader, key: list[str], html: str) -> Iterator[str]:
+    """Each table of levels says how many runs of which scenario and configuration it is of."""
+    series = re.findall(r'<tr id="series-([^"]+)">', html)
+    made: dict[Setup, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in reader.dicts(_MADE, key):
+        if row["series"] in series:
+            made[Setup(*(row[part] for part in _PARTS))][row["series"]] = row
+    section = _section(html, '<h2 id="series">', "</section>")
+    first, *others = section.split('<details class="setup">')
+    if not made:
+        return
+    tables = [(shown(_section(first, "means, of its ", "; ").removeprefix("means, of its ")), first)]
+    tables += [(shown(_section(one, "<summary>", "</summary>").removeprefix("<summary>")), one) for one in others]
+    if len(tables) != len(made):
+        yield f"levels of {len(tables)} scenarios and configurations, of {len(made)} in the marts"
+    for told, table in tables:
+        found = _OF_RUNS.fullmatch(told)
+        alike = [rows for setup, rows in made.items() if found and setup_text(setup) == found[2]]
+        if not any(_is_told(rows, int(found[1]), shown(table)) for rows in alike if found):
+            yield f"levels of {told}: not those of the marts"
+
+
+def _is_told(rows: Mapping[str, dict[str, Any]], count: int, table: str) -> bool:
+    if count != max(row["run_count"] for row in rows.values()):
+        return False
+    for series, row in rows.items():
         unit = unit_of(series, row["unit"])
-        if told is not None and number(row["level_median"] * unit.factor) not in shown(told[0]):
-            yield f"{series_label(series)}: level {row['level_median']} in the marts, {shown(told[0])} on the page"
+        level = f" {number(row['level_median'] * unit.factor)} {unit.axis} "
+        if level not in f" {table.partition(f' {series_label(series)} ')[2]}":
+            return False
+    return True
 
 
 # ---- index and ω page ------------------------------------------------------------------------------

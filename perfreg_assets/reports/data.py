@@ -518,24 +518,62 @@ class SeriesCell:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesLevel:
-    """Level of a series in a version, in `unit`: median over its runs, range of their histories, a value per run.
+class Level:
+    """Of a series in some runs: the median of their means, and the range of those of their histories."""
 
-    `ratios`: of each run its distance over its limit; `anomalous`: whether it is; None where it was not judged.
+    median: float
+    history_low: float | None = None
+    history_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """In which scenario and configuration runs were made: equal where marts.trends_by_scenario takes them together.
+
+    The hash of the configuration stands for what it is made of.
+
+    Attributes:
+        scenario: None where none is stated.
+        time_limit_s, action_interval_s: 0 where there is none.
     """
 
+    config_hash: str
+    scenario: str | None = None
+    device: str | None = field(default=None, compare=False)
+    strategy: str | None = field(default=None, compare=False)
+    time_limit_s: float | None = field(default=None, compare=False)
+    action_interval_s: float | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SetupLevels:
+    """Of a version's runs of one scenario and configuration; `run_count`: those that count and have a level."""
+
+    setup: Setup
+    run_count: int
+    levels: Mapping[str, Level] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPoints:
+    """A series in each run of a version: its mean in `unit`, its distance over its limit, and whether it is anomalous;
+    None where there is no mean, or it was not judged."""
+
     unit: str
-    median: float
-    history_low: float | None
-    history_high: float | None
-    points: tuple[float | None, ...] = ()
+    means: tuple[float | None, ...] = ()
     ratios: tuple[float | None, ...] = ()
     anomalous: tuple[bool | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version of an app as a row of the heat map and a moment of the trends; `run_ids` are those of the points."""
+    """A version of an app as a row of the heat map and a moment of the trends.
+
+    Attributes:
+        run_ids: those of the points.
+        run_setups: of each its place in `setups`; None of a setup without a level.
+        setups: that of most runs first.
+    """
 
     version_name: str
     run_count: int
@@ -544,7 +582,9 @@ class VersionRow:
     last_started_at: datetime
     run_ids: tuple[str, ...] = ()
     cells: Mapping[str, SeriesCell] = field(default_factory=dict)
-    levels: Mapping[str, SeriesLevel] = field(default_factory=dict)
+    points: Mapping[str, SeriesPoints] = field(default_factory=dict)
+    setups: tuple[SetupLevels, ...] = ()
+    run_setups: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ Everything is asked of some runs or versions; only the figures of the ω page ar
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +19,11 @@ from perfreg_assets.reports.data import (
     OmegaOverview,
     QualityRow,
     SeriesCell,
-    SeriesLevel,
+    SeriesPoints,
+    SetupLevels,
     VersionRow,
 )
+from perfreg_assets.reports.loading_levels import Means, load_levels
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
 from perfreg_assets.warehouse.asked_once import rows_of
@@ -234,29 +235,16 @@ _JUDGED = """
 SELECT run_id, series, state, is_anomalous, excess_ratio, missing_series
 FROM marts.verdicts WHERE is_current AND {of}
 """
-_MEMBERS = """
-SELECT sets.run_id, members.history_run_id
-FROM marts.history_states AS sets JOIN marts.compared_with AS members ON members.run_no = sets.run_no
-WHERE (sets.state = 'ready' OR members.way = 'any_path') AND {of}
-"""
-_LEVELS = """
-SELECT run_id, series, unit, mean FROM marts.series_levels WHERE {of} AND {of_series}
-"""
 
 
 def load_versions(reader: Reader, versions: dict[str, list[Placed]]) -> dict[str, VersionRow]:
-    """Version → its row, of versions of one app with their runs, oldest first.
-
-    The level of a version is the median of its runs' means, its band the range of the means of their histories, as in
-    marts.trends, over its latest runs.
-    """
-    latest = {version: [one.run_id for one in runs[-SHOWN_RUNS:]] for version, runs in versions.items()}
+    """Version → its row, of versions of one app with their runs, oldest first; its levels are those of its latest
+    runs."""
+    latest = latest_runs(versions)
     version_of = {one.run_id: version for version, runs in versions.items() for one in runs}
     cells, anomalous, of_run = _judged(reader, version_of)
-    shown = [run_id for ids in latest.values() for run_id in ids]
     series = sorted({name for group in cells.values() for name in group})
-    members = _members(reader, shown)
-    units, means = _means(reader, sorted({*shown, *(m for group in members.values() for m in group)}), series)
+    levels, means = load_levels(reader, latest, series, with_history=True)
     return {
         version: VersionRow(
             version_name=version,
@@ -266,30 +254,29 @@ def load_versions(reader: Reader, versions: dict[str, list[Placed]]) -> dict[str
             last_started_at=runs[-1].started_at,
             run_ids=tuple(latest[version]),
             cells=cells[version],
-            levels={
-                name: level
+            points={
+                name: points
                 for name in cells[version]
-                if (level := _level(name, units.get(name, ""), latest[version], members, means, of_run)) is not None
+                if (points := _points(name, latest[version], means, of_run)) is not None
             },
+            setups=levels[version].setups,
+            run_setups=levels[version].run_setups,
         )
         for version, runs in versions.items()
     }
 
 
-def load_medians(
+def latest_runs(versions: Mapping[str, Sequence[Placed]]) -> dict[str, list[str]]:
+    """Version → ids of those of its runs that its page and the trends show, oldest first."""
+    return {version: [one.run_id for one in runs[-SHOWN_RUNS:]] for version, runs in versions.items()}
+
+
+def load_earlier_levels(
     reader: Reader, versions: Mapping[str, Sequence[Placed]], series: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    """Version → series → its level as `load_versions` has it, of the series that are known of it."""
-    latest = {version: [one.run_id for one in runs[-SHOWN_RUNS:]] for version, runs in versions.items()}
-    _, means = _means(reader, sorted({run_id for ids in latest.values() for run_id in ids}), series)
-    return {
-        version: {
-            name: statistics.median(known)
-            for name in series
-            if (known := [means[run_id, name] for run_id in ids if (run_id, name) in means])
-        }
-        for version, ids in latest.items()
-    }
+) -> dict[str, tuple[SetupLevels, ...]]:
+    """Version → its levels as `load_versions` has them, without the ranges of histories."""
+    found, _ = load_levels(reader, latest_runs(versions), series, with_history=False)
+    return {version: levels.setups for version, levels in found.items()}
 
 
 def _judged(
@@ -330,52 +317,17 @@ def _cell(verdicts: Sequence[tuple[str, OfRun]], lacking: int) -> SeriesCell:
     )
 
 
-def _members(reader: Reader, run_ids: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for ids in grouped(reader, run_ids):
-        for run_id, member in reader.rows(_MEMBERS.format(of=of(reader, ids, "sets.run_no"))):
-            found[run_id].append(member)
-    return found
-
-
-def _means(
-    reader: Reader, run_ids: Sequence[str], series: Sequence[str]
-) -> tuple[dict[str, str], dict[tuple[str, str], float]]:
-    """Unit of each series, and the mean of each (run_id, series)."""
-    units: dict[str, str] = {}
-    means: dict[tuple[str, str], float] = {}
-    for ids in grouped(reader, run_ids):
-        for run_id, name, unit, mean in reader.rows(
-            _LEVELS.format(of=of(reader, ids), of_series=among(series, "series")), series
-        ):
-            units[name] = unit
-            means[run_id, name] = mean
-    return units, means
-
-
-def _level(
-    series: str,
-    unit: str,
-    run_ids: Sequence[str],
-    members: dict[str, list[str]],
-    means: dict[tuple[str, str], float],
-    of_run: dict[tuple[str, str], OfRun],
-) -> SeriesLevel | None:
-    points = tuple(means.get((run_id, series)) for run_id in run_ids)
-    known = sorted(value for value in points if value is not None)
-    if not known:
+def _points(
+    series: str, run_ids: Sequence[str], means: Means, of_run: Mapping[tuple[str, str], OfRun]
+) -> SeriesPoints | None:
+    """None of a series that no run has."""
+    own = tuple(means.of_runs.get((run_id, series)) for run_id in run_ids)
+    if all(mean is None for mean in own):
         return None
-    history = {member for run_id in run_ids for member in members.get(run_id, ())}
-    band = sorted(means[member, series] for member in history if (member, series) in means)
-    middle = len(known) // 2
-    median = known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
     judged = [of_run.get((run_id, series), (None, None)) for run_id in run_ids]
-    return SeriesLevel(
-        unit,
-        median,
-        band[0] if band else None,
-        band[-1] if band else None,
-        points,
+    return SeriesPoints(
+        means.units.get(series, ""),
+        own,
         tuple(ratio for ratio, _ in judged),
         tuple(anomalous for _, anomalous in judged),
     )

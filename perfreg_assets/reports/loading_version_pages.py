@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfreg_assets.reports.causes_table import main_cause
-from perfreg_assets.reports.data import Discord, ListedRun, Run, Verdict, VersionRow, WrittenFor
+from perfreg_assets.reports.data import Discord, ListedRun, Run, SetupLevels, Verdict, VersionRow, WrittenFor
 from perfreg_assets.reports.loading import load_discords, load_runs, load_verdicts
 from perfreg_assets.reports.loading_causes import load_explained
 from perfreg_assets.reports.loading_lists import (
-    SHOWN_RUNS,
+    latest_runs,
+    load_earlier_levels,
     load_listed,
-    load_medians,
     load_settings,
     load_versions,
 )
@@ -63,7 +63,7 @@ class VersionView:
         row: its counts, and per series the worst run and the level.
         runs: the latest ones, at most SHOWN_RUNS; the anomalous first, the worst of them at the top.
         verdicts: rows of marts.version_verdicts in force, the whole first; none where nothing was measured.
-        earlier: names of the versions before, the latest last, with the level of each series; where there is none: {}.
+        earlier: names of the versions before, the latest last, with their levels in each setup; () without any.
         grown: rows of marts.causes_by_version.
         energy: rows as marts.energy_by_version; benchmarks: as `benchmarks.counts_of_versions`.
         written_for: whose verdicts they are; None as long as nothing is in force.
@@ -73,7 +73,7 @@ class VersionView:
     row: VersionRow
     runs: tuple[ListedRun, ...]
     verdicts: Rows = ()
-    earlier: tuple[tuple[str, Mapping[str, float]], ...] = ()
+    earlier: tuple[tuple[str, tuple[SetupLevels, ...]], ...] = ()
     grown: Rows = ()
     energy: Rows = ()
     benchmarks: Rows = ()
@@ -91,11 +91,11 @@ def load_version_views(
         earlier: for each of them the versions before with their runs, the latest last.
     """
     rows = load_versions(reader, versions)
-    shown = {version: [one.run_id for one in runs[-SHOWN_RUNS:]] for version, runs in versions.items()}
+    shown = latest_runs(versions)
     listed = load_listed(reader, [run_id for ids in shown.values() for run_id in ids])
-    series = sorted({name for row in rows.values() for name in row.levels})
+    series = sorted({name for row in rows.values() for name in row.points})
     befores = {name: runs for group in earlier.values() for name, runs in group.items()}
-    medians = load_medians(reader, befores, series)
+    levels = load_earlier_levels(reader, befores, series)
     detector, omega = load_settings(reader)
     named = [(app, version) for version in versions]
     written_for = WrittenFor.of(detector, omega)
@@ -116,7 +116,7 @@ def load_version_views(
             row=row,
             runs=ordered[version],
             verdicts=judged.get((app, version), []),
-            earlier=tuple((name, medians[name]) for name in earlier[version]),
+            earlier=tuple((name, levels[name]) for name in earlier[version]),
             grown=grown.get(version, []),
             energy=energy[version],
             benchmarks=measured[version],

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from perfreg_assets.reports import shards, wording
-from perfreg_assets.reports.data import VersionRow
+from perfreg_assets.reports.data import Setup, VersionRow
+from perfreg_assets.reports.files import digest
 from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.loading_causes import told_version_causes
 from perfreg_assets.reports.loading_lists import load_settings, load_versions
@@ -28,26 +29,30 @@ Row = dict[str, Any]
 def packed(row: VersionRow) -> Row:
     """A version as the scripts read it; times in s since 1970, levels in the unit that is shown.
 
-    `cells`: series → [ratio, anomalous, judged, lacking, state]. `levels`: series → [median, low, high, a value for
-    each of `ids`, the unit, distance over limit for each, and a letter for each: a anomalous, j judged, u not].
+    `cells`: series → [ratio, anomalous, judged, lacking, state]. `setups`: [key, in words, runs] of each scenario and
+    configuration. `of`: of each of `ids` its place among them, or null. `levels`: series → [of each setup [median,
+    low, high] or null, a value for each of `ids`, the unit, distance over limit for each, and a letter for each: a
+    anomalous, j judged, u not].
     """
     levels = {}
-    for series, level in row.levels.items():
-        unit = wording.unit_of(series, level.unit)
-        scaled = [
-            None if value is None else value * unit.factor
-            for value in (level.median, level.history_low, level.history_high, *level.points)
-        ]
-        median, low, high, *points = numbers((float("nan") if v is None else v for v in scaled), digits=4) or []
-        ratios = numbers((float("nan") if v is None else v for v in level.ratios), digits=3) or []
-        marks = "".join("u" if one is None else "a" if one else "j" for one in level.anomalous)
-        levels[series] = [median, low, high, points, unit.axis, ratios, marks]
+    for series, points in row.points.items():
+        unit = wording.unit_of(series, points.unit)
+        marks = "".join("u" if one is None else "a" if one else "j" for one in points.anomalous)
+        of_setups = [
+            None if (level := one.levels.get(series)) is None
+            else _rounded((level.median, level.history_low, level.history_high), unit.factor, 4)
+            for one in row.setups
+        ]  # fmt: skip
+        means, ratios = _rounded(points.means, unit.factor, 4), _rounded(points.ratios, 1.0, 3)
+        levels[series] = [of_setups, means, unit.axis, ratios, marks]
     return {
         "runs": row.run_count,
         "anomalous": row.anomalous_count,
         "first": round(row.first_started_at.timestamp()),
         "last": round(row.last_started_at.timestamp()),
         "ids": list(row.run_ids),
+        "of": list(row.run_setups),
+        "setups": [[_key(one.setup), wording.setup_text(one.setup), one.run_count] for one in row.setups],
         "cells": {
             series: [
                 None if cell.ratio is None else float(f"{cell.ratio:.4g}"),
@@ -60,6 +65,15 @@ def packed(row: VersionRow) -> Row:
         },
         "levels": dict(sorted(levels.items())),
     }
+
+
+def _rounded(values: Iterable[float | None], factor: float, digits: int) -> list[float | None]:
+    return numbers((float("nan") if one is None else one * factor for one in values), digits=digits) or []
+
+
+def _key(setup: Setup) -> str:
+    """Stands for a setup in the address of the index."""
+    return digest(f"{setup.config_hash} {setup.scenario!r}")[:8]
 
 
 def update(

@@ -10,11 +10,12 @@ from perfreg_assets.how_many import how_many
 from perfreg_assets.reports import trace_words, wording
 from perfreg_assets.reports.benchmark_site import family_page
 from perfreg_assets.reports.causes_wording import amount, cause_name, share
-from perfreg_assets.reports.data import ListedRun, SeriesLevel
+from perfreg_assets.reports.data import ListedRun, VersionRow
 from perfreg_assets.reports.drift_lines import draw_drifts
 from perfreg_assets.reports.links import DEFAULT_SERVER, page_name, perfetto_link, version_page
 from perfreg_assets.reports.loading_version_pages import SAY_NOTHING, VersionView, Worst
 from perfreg_assets.reports.templating import render, verdict_beside_limit
+from perfreg_assets.reports.version_levels import level_tables
 from perfreg_assets.reports.wording import axis_label, axis_place, series_short
 from perfreg_assets.warehouse.causes import SEVERAL_RUNS
 from perfreg_assets.warehouse.version_verdicts import WHOLE
@@ -32,6 +33,7 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER, drif
     whole = next((one for one in view.verdicts if one["axis"] == WHOLE), None)
     axes = _axes(view)
     before = view.earlier[-1][0] if view.earlier else None
+    levels, others, hidden = level_tables(view)
     return render(
         "version.html.j2",
         {
@@ -56,9 +58,13 @@ def render_version_page(view: VersionView, *, server: str = DEFAULT_SERVER, drif
             "grown": [_cause(one) for one in view.grown[:SHOWN_CAUSES]],
             "hidden_causes": max(0, len(view.grown) - SHOWN_CAUSES),
             "no_causes": _no_causes(view),
-            "levels": [_level(name, level, view) for name, level in sorted(row.levels.items())],
+            "levels": levels,
+            "cells": {name: _cell(row, name) for name in row.points},
+            "other_levels": others,
+            "hidden_levels": hidden,
+            "level_runs": len(row.run_ids),
+            "are_out": _are_out(whole),
             "drifts": draw_drifts(drifts),
-            "earliest": view.earlier[0][0] if len(view.earlier) > 1 else None,
             "earlier_count": len(view.earlier),
             "energy": view.energy,
             "benchmarks": [{**one, "page": _family(view.app, one)} for one in view.benchmarks],
@@ -72,7 +78,7 @@ def _headline(view: VersionView, whole: Mapping[str, Any] | None) -> str:
     version = view.row.version_name
     if whole is None or (whole["state"] == "not_judged" and whole["run_count"]):
         return f"{version} has not been judged yet."
-    if whole["state"] == "not_judged":
+    if _are_out(whole):
         return f"{version} is not judged: people took all its runs out."
     of = how_many(whole["judged_count"], "judged run")
     if whole["state"] == "anomalous":
@@ -87,6 +93,11 @@ def _headline(view: VersionView, whole: Mapping[str, Any] | None) -> str:
         "incomplete_trace": f"{version} cannot be judged: {trace_words.of_version(_troubles(view))}.",
     }
     return told.get(whole["state"], f"{version} was not judged.")
+
+
+def _are_out(whole: Mapping[str, Any] | None) -> bool:
+    """Whether people took all runs out."""
+    return whole is not None and whole["state"] == "not_judged" and not whole["run_count"]
 
 
 def _troubles(view: VersionView) -> set[str | None]:
@@ -125,7 +136,7 @@ def _next(view: VersionView, whole: Mapping[str, Any] | None, server: str) -> di
     """What to do now: look into the worst run, beside the nearest of its history; or what it takes to judge."""
     worst = view.worst
     advice = _ADVICE.get(whole["state"], _UNKNOWN) if whole else _UNKNOWN
-    if whole and whole["state"] == "not_judged" and not whole["run_count"]:
+    if _are_out(whole):
         advice = _TAKEN_OUT
     if worst is None or worst.verdict is None:
         return {"advice": advice, "worst": None}
@@ -230,34 +241,15 @@ def _no_causes(view: VersionView) -> str:
     return f"Nothing grew in suspicious windows of {SEVERAL_RUNS} or more runs; what grew in one stands on its page."
 
 
-def _level(name: str, level: SeriesLevel, view: VersionView) -> dict[str, Any]:
-    """Level of a series, and how much it is more than in the version before, in its history and some versions ago."""
-    unit = wording.unit_of(name, level.unit)
-    known = [medians[name] for _, medians in view.earlier if name in medians]
-    before = view.earlier[-1][1].get(name) if view.earlier else None
-    cell = view.row.cells.get(name)
-    usual = None
-    if level.history_low is not None and level.history_high is not None:
-        low, high = (wording.number(one * unit.factor) for one in (level.history_low, level.history_high))
-        usual = f"{low} to {high}"
+def _cell(row: VersionRow, name: str) -> dict[str, Any]:
+    """What the verdicts of its runs say of a series, however they were made."""
+    cell = row.cells.get(name)
     return {
-        "name": name,
-        "label": wording.series_label(name),
-        "level": level.median * unit.factor,
-        "unit": unit.axis,
-        "usual": usual,
-        "step": _change(level.median, before),
-        "slow": _change(level.median, known[0]) if len(known) > 1 else None,
         "anomalous": cell.anomalous if cell else 0,
         "judged": cell.judged if cell else 0,
         "lacking": cell.lacking if cell else 0,
         "ratio": cell.ratio if cell else None,
     }
-
-
-def _change(now: float, before: float | None) -> float | None:
-    """As a share of what was before; None where that is nothing or not known."""
-    return now / before - 1 if before else None
 
 
 def _family(app: str, row: Mapping[str, Any]) -> str:

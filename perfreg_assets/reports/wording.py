@@ -17,7 +17,7 @@ from perfreg_assets.methods.patterns import period_of
 from perfreg_assets.reasons import Reason
 from perfreg_assets.reports import trace_words
 from perfreg_assets.reports.causes_table import main_cause
-from perfreg_assets.reports.data import Distances, History, MetricView, RunDetail, SeriesView, Verdict
+from perfreg_assets.reports.data import Distances, History, MetricView, RunDetail, SeriesView, Setup, Verdict
 
 STATE_LABELS = {
     "anomalous": "Anomalous",
@@ -97,6 +97,18 @@ def drift_line(row: Mapping[str, Any]) -> str:
     """A row of marts.drifts in a sentence, with the device that it was seen on."""
     told = str(row["explanation"]).removesuffix(".")
     return f"{told}, on {row['device']}." if row["device"] else f"{told}."
+
+
+def setup_text(setup: Setup) -> str:
+    """How runs were made: `scenario cold-start, Pixel 6a, strategy dfs, time limit 180 s, an action every 2 s`."""
+    parts = [
+        f"scenario {setup.scenario}" if setup.scenario is not None else None,
+        setup.device,
+        f"strategy {setup.strategy}" if setup.strategy else None,
+        f"time limit {setup.time_limit_s:g} s" if setup.time_limit_s else None,
+        f"an action every {setup.action_interval_s:g} s" if setup.action_interval_s else None,
+    ]
+    return ", ".join(part for part in parts if part) or f"configuration {setup.config_hash[:8]}"
 
 
 def reason_sentence(code: str) -> str:

@@ -14,7 +14,7 @@ from types import ModuleType
 from measuring import Row, under
 
 from perfreg_assets.reports import run_list, shards, version_list
-from perfreg_assets.reports.data import ListedRun, SeriesCell, SeriesLevel, VersionRow
+from perfreg_assets.reports.data import Level, ListedRun, SeriesCell, SeriesPoints, Setup, SetupLevels, VersionRow
 from perfreg_assets.reports.index_page import LOADED_AHEAD, IndexFacts, render_index
 from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.site_assets import write_assets
@@ -107,6 +107,7 @@ def _lists(site: Path, count: int) -> str:
         digest = shards.save(site, run_list.name_of(len(blocks)), rows, "")
         blocks.append({"digest": digest, **run_list.facts(rows.values())})
     names = ("cpu_app", "cpu_total", "rss_app")
+    setup = Setup("c0ffee", "cold-start", "Pixel 6a", "dfs_greedy", 180.0, 2.0)
     for number in range(20):
         own = listed[number::20]
         versions = [own[at : at + 5] for at in range(0, len(own), 5)]
@@ -118,7 +119,9 @@ def _lists(site: Path, count: int) -> str:
                         group[0].version_name, len(group), 0, group[0].started_at, group[-1].started_at,
                         tuple(run.run_id for run in group),
                         {name: SeriesCell(0.7, 0, len(group), 0, None) for name in names},
-                        {name: SeriesLevel("core-seconds/s", 0.5, 0.4, 0.6, (0.5,) * len(group)) for name in names},
+                        {name: SeriesPoints("core-seconds/s", (0.5,) * len(group)) for name in names},
+                        (SetupLevels(setup, len(group), dict.fromkeys(names, Level(0.5, 0.4, 0.6))),),
+                        (0,) * len(group),
                     )
                 )
                 for group in versions[at : at + version_list.BLOCK_SIZE]

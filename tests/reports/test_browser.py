@@ -384,11 +384,13 @@ def test_trends_are_on_the_scale_that_decides_and_show_units_and_single_runs_on_
     points = "(chart) => [chart.data[1].x.length, chart.data[1].text[0]]"
     with served.warehouse.reading() as reader:
         ((level, low, high),) = reader.rows(
-            "SELECT level_median, band_low, band_high FROM marts.trends "
+            "SELECT level_median, band_low, band_high FROM marts.trends_by_scenario "
             "WHERE app = 'com.example.notes' AND version_name = '1.2.0' AND series = 'cpu_app'"
         )
-        runs = reader.value(
-            "SELECT count(*) FROM marts.series_levels WHERE app = 'com.example.notes' AND series = 'cpu_app'"
+        runs = reader.value(  # excluded and rejected ones, too; not the one of another configuration
+            "SELECT count(*) FROM marts.series_levels "
+            "WHERE app = 'com.example.notes' AND series = 'cpu_app' AND run_id IN (SELECT run_id FROM core.runs "
+            "WHERE config_hash = (SELECT config_hash FROM core.runs WHERE run_id = 'notes-0000'))"
         )
     names = ("1.0.0", "1.1.0", "1.2.0")
     with served.warehouse.reading() as reader:

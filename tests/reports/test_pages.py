@@ -16,12 +16,15 @@ from perfreg_assets.reports import run_list, version_list, wording
 from perfreg_assets.reports.data import (
     AlarmCounts,
     HistoryMember,
+    Level,
     ListedRun,
     OmegaOverview,
     Place,
     QualityRow,
     SeriesCell,
-    SeriesLevel,
+    SeriesPoints,
+    Setup,
+    SetupLevels,
     VersionRow,
 )
 from perfreg_assets.reports.index_page import IndexFacts, render_index
@@ -438,18 +441,21 @@ def test_a_run_is_packed_for_the_scripts():
 
 def test_a_version_is_packed_in_the_unit_that_is_shown():
     start = datetime(2026, 11, 1, tzinfo=UTC)
+    setup = Setup("c0ffee", "cold-start", "Pixel 6a", "dfs", 180.0, 0.5)
     row = VersionRow(
         "1.0", 3, 1, start, start + timedelta(hours=2), ("a", "b", "c"),
         {"rss_app": SeriesCell(2.04567, 1, 2, 1, None), "cpu_app": SeriesCell(None, 0, 0, 0, "not_enough_history")},
-        {
-            "rss_app": SeriesLevel(
-                "bytes", 2e8, None, 2.1e8, (1.9e8, None, 2.1e8), (2.04567, None, 0.5), (True, None, False)
-            )
-        },
+        {"rss_app": SeriesPoints("bytes", (1.9e8, None, 2.1e8), (2.04567, None, 0.5), (True, None, False))},
+        (SetupLevels(setup, 2, {"rss_app": Level(2e8, None, 2.1e8)}), SetupLevels(Setup("beef"), 1, {})), (0, None, 1),
     )  # fmt: skip
     packed = version_list.packed(row)
     assert packed["cells"] == {"cpu_app": [None, 0, 0, 0, "not_enough_history"], "rss_app": [2.046, 1, 2, 1, None]}
-    assert packed["levels"] == {"rss_app": [200, None, 210, [190, None, 210], "MB", [2.05, None, 0.5], "auj"]}
+    assert packed["levels"] == {"rss_app": [[[200, None, 210], None], [190, None, 210], "MB", [2.05, None, 0.5], "auj"]}
+    assert packed["of"] == [0, None, 1]
+    assert [one[1:] for one in packed["setups"]] == [
+        ["scenario cold-start, Pixel 6a, strategy dfs, time limit 180 s, an action every 0.5 s", 2],
+        ["configuration beef", 1],
+    ]  # fmt: skip
     assert (packed["runs"], packed["anomalous"], packed["last"] - packed["first"]) == (3, 1, 7200)
 
 

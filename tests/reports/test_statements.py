@@ -22,6 +22,17 @@ FALSE = {
     "a sentence that nobody checks": (RUN, "</h1>", " It took 4711 s.</h1>"),
     "ground": ("runs/notes-0012.html", r"from its history: [\d.]+×", "from its history: 9.87×"),
     "runs of a version": ("versions/com.example.notes@1.2.0.html", "<dd>8, 4 anomalous", "<dd>8, 3 anomalous"),
+    "level of a version": (
+        "versions/com.example.notes@1.2.0.html",
+        r"(<td class=\"num\">)1\d\d( <bdi>MB)",
+        r"\g<1>77\g<2>",
+    ),
+    "runs of a level": ("versions/com.example.notes@1.2.0.html", r"of its \d+ runs", "of its 77 runs"),
+    "level of another configuration": (
+        "versions/com.example.notes@1.0.0.html",
+        r"(<summary>)\d+ run",
+        r"\g<1>77 run",
+    ),
     "axis of a version": ("versions/com.example.shop@1.2.0.html", r"; \d of 7 runs", "; 1 of 7 runs"),
     "sums": ("index.html", r"<b>9</b> anomalous", "<b>8</b> anomalous"),
     "what an estimate rests on": ("runs/notes-0003.html", r"12 % of the cores", "13 % of the cores"),

@@ -62,7 +62,7 @@ def test_there_is_a_page_per_version_and_it_says_what_the_marts_say(sample_site)
     assert left_out
     for app, version, count, anomalous in versions:
         text = _text(out, app, version)
-        assert ("Runs that are left out of the verdict are counted here" in text) == ((app, version) in left_out)
+        assert ("Runs that are left out of the verdict are in no level" in text) == ((app, version) in left_out)
         state, explanation = verdicts[app, version, "all"]
         assert f'<section class="verdict {state}"' in text
         assert explanation in _shown(text)
@@ -118,8 +118,9 @@ def test_the_change_to_the_version_before_and_the_slow_one_are_those_of_the_tren
     with warehouse.reading() as reader:
         steps = reader.rows(
             "SELECT app, version_name, series, level_median / lag(level_median) OVER before - 1, "
-            "level_median / first_value(level_median) OVER before - 1, version_rank FROM marts.trends "
+            "level_median / first_value(level_median) OVER before - 1, version_rank FROM marts.trends_by_scenario "
             "WHERE series IN (SELECT series FROM marts.verdicts WHERE is_current) "
+            "AND config_hash = (SELECT config_hash FROM core.runs WHERE run_id = 'notes-0000') "
             "WINDOW before AS (PARTITION BY app, series ORDER BY version_rank)"
         )
     assert len({version for _, version, *_ in steps}) == 3
@@ -177,7 +178,7 @@ def view(sample_site):
 def test_what_there_is_nothing_of_is_said_in_words(view):
     bare = replace(
         view,
-        row=replace(view.row, cells={}, levels={}, anomalous_count=0),
+        row=replace(view.row, cells={}, points={}, setups=(), anomalous_count=0),
         verdicts=(), grown=(), energy=(), benchmarks=(), worst=None,
     )  # fmt: skip
     told = _shown(render_version_page(bare))

@@ -2,7 +2,7 @@
 // (`?app=…`) is taken, too, for links that are written by hand or by other tools.
 export const FIELDS = ["app", "version", "device", "state", "axis", "reason", "series", "q"];
 export const FLAGS = ["anomalous", "open"];
-const VIEW = ["each", "units"]; // of the trends: run by run, in units
+const VIEW = ["each", "units", "levels"]; // of the trends: run by run, in units, of which scenario and configuration
 const KNOWN = new Set([...FIELDS, ...FLAGS, ...VIEW, "sort", "order", "page", "rows"]);
 export const ROWS = 100; // a page of the list
 const MOST_ROWS = 1000;
@@ -47,10 +47,11 @@ export function fromAddress(sorts) {
     rows: whole(values.get("rows"), 1, MOST_ROWS, ROWS),
     singles: values.get("each") === "1",
     units: values.get("units") === "1",
+    setup: values.get("levels") || "",
   };
 }
 
-export function toAddress({ fields, flags, order, page, rows, singles, units }) {
+export function toAddress({ fields, flags, order, page, rows, singles, units, setup }) {
   const isUsual = order.sort === "started" && !order.ascending;
   const hash = hashOf({
     ...fields,
@@ -61,6 +62,7 @@ export function toAddress({ fields, flags, order, page, rows, singles, units }) 
     rows: rows === ROWS ? "" : String(rows),
     each: singles ? "1" : "",
     units: units ? "1" : "",
+    levels: units ? setup : "",
   });
   history.replaceState(null, "", hash === "#" ? location.pathname : location.pathname + hash);
 }

@@ -8,6 +8,7 @@ import { asksServer, lookAhead, runs, versions } from "./lists.js";
 import "./page.js";
 import { loadPlotly } from "./plotly.js";
 import { runTable } from "./run-table.js";
+import { chosen, hasLevel, setupsOf } from "./setups.js";
 import { onThemeChange, theme } from "./theme.js";
 import { compareButton } from "./triage.js";
 import { trendFigure } from "./trends.js";
@@ -16,7 +17,7 @@ const TYPING_MS = 120; // where each letter is a question to the server
 const FIRST_VERSIONS = 12;
 const TREND_VERSIONS = 60;
 const PAPER_WIDTH = 320; // px of a trend, as in the style sheet: nobody tells a page how wide the paper is
-const USUAL = { order: { sort: "started", ascending: false }, page: 1, rows: ROWS, singles: false, units: false };
+const USUAL = { order: { sort: "started", ascending: false }, page: 1, rows: ROWS, singles: false, units: false, setup: "" };
 const CHOICES = new Set(["app", "device", "state", "axis", "reason", "series"]);
 
 function start(form) {
@@ -137,9 +138,9 @@ function start(form) {
     });
   }
   window.addEventListener("hashchange", () => {
-    const { singles, units } = view;
+    const { singles, units, setup } = view;
     restore();
-    if (view.singles !== singles || view.units !== units) for (const one of drawn.keys()) refill(one);
+    if (view.singles !== singles || view.units !== units || view.setup !== setup) for (const one of drawn.keys()) refill(one);
     if (location.hash.includes("=")) toList();
   });
   const share = document.querySelector("[data-share]");
@@ -173,7 +174,8 @@ function start(form) {
     begun.add(section);
     const app = facts.apps[section.dataset.app];
     const found = await versions(app, Math.max(shown, TREND_VERSIONS));
-    drawn.set(section, { shown, versions: found });
+    const setup = offerSetups(section, found);
+    drawn.set(section, { shown, versions: found, setup });
     const some = found.slice(0, shown);
     const has = new Set(some.flatMap((version) => Object.keys(version.cells)));
     const series = facts.series.filter(([key]) => has.has(key));
@@ -187,7 +189,7 @@ function start(form) {
     more.textContent = `Earlier versions (${some.length} of ${count(total)} shown)`;
     trendsOf(
       section,
-      facts.series.filter(([key]) => found.some((version) => key in version.levels)),
+      facts.series.filter(([key]) => found.some((version) => hasLevel(version, key, view.units ? setup : null))),
     );
   }
   const refill = (section) => fill(section, drawn.get(section).shown).catch(told);
@@ -223,6 +225,20 @@ function start(form) {
       button.setAttribute("aria-pressed", String(view[toggle]));
     }
     for (const [element, chart] of charts) if (chart.section === section) watcher.observe(element);
+  }
+  // Levels are of runs of one scenario and configuration: which, is said, and chosen where there are several.
+  function offerSetups(section, found) {
+    const setups = setupsOf(found);
+    const key = chosen(setups, view.setup);
+    const many = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+    const options = setups.map((one) =>
+      make("option", { value: one.key }, `${one.words}: ${many(one.runs, "run")} in ${many(one.versions, "version")}`),
+    );
+    const select = section.querySelector("[data-setup]");
+    select.replaceChildren(...options);
+    select.value = key ?? "";
+    select.closest("label").hidden = !view.units || !setups.length;
+    return key;
   }
   async function draw(element) {
     if (!charts.has(element)) return;
@@ -273,6 +289,11 @@ function start(form) {
     section
       .querySelector("[data-more]")
       .addEventListener("click", () => fill(section, drawn.get(section).shown * 3).catch(told));
+    section.querySelector("[data-setup]").addEventListener("change", (event) => {
+      view.setup = event.target.value;
+      keep();
+      refill(section);
+    });
     for (const toggle of ["singles", "units"]) {
       section.querySelector(`[data-${toggle}]`).addEventListener("click", () => {
         view[toggle] = !view[toggle];

@@ -180,7 +180,8 @@ export async function runs(facts, query) {
   return fromPieces(facts, q);
 }
 
-// The versions of an app that ran last, the latest first: [{name, runs, anomalous, first, last, ids, cells, levels}].
+// The versions of an app that ran last, the latest first: [{name, runs, anomalous, first, last, ids, of,
+// setups, cells, levels}].
 export async function versions(app, count) {
   let found = [];
   for (const block of inOrder(app.blocks)) {

@@ -1,18 +1,30 @@
-// Trends of an app's series over its versions. On the scale that decides, normal is from 0 to the limit, 1; in units, what
-// the runs were compared with is the band. What was not judged is hollow and says why.
+// Trends of an app's series over its versions. On the scale that decides, normal is from 0 to the limit, 1; in units, of
+// runs of one scenario and configuration, what they were compared with is the band. What was not judged is hollow and says
+// why.
 import { hashOf } from "./address.js";
 import { escapeText } from "./dom.js";
 import { words } from "./format.js";
+import { hasLevel, placeOf } from "./setups.js";
 import { config, layout } from "./theme.js";
 
 const KINDS = { a: "bad", j: "judged", u: "unjudged" };
 const SYMBOLS = { bad: "triangle-up", judged: "circle", unjudged: "circle-open" };
 
-// view: {versions, singles, units}.
+// Of a version's runs, or those of one setup: [runs, anomalous, judged, why none of the version's is].
+function counts(version, key, place) {
+  const [, anomalous, judged, , state] = version.cells[key] ?? [null, 0, 0, 0, null];
+  if (place === null) return [version.runs, anomalous, judged, state];
+  const marks = [...version.levels[key][4]].filter((_, i) => version.of[i] === place);
+  const bad = marks.filter((mark) => mark === "a").length;
+  return [version.setups[place][2], bad, marks.filter((mark) => mark !== "u").length, judged ? null : state];
+}
+
+// view: {versions, singles, units, setup}; the last is of levels in units.
 function points(app, key, view, label) {
   const { versions, singles, units } = view;
+  const placed = (version) => (units ? placeOf(version, view.setup) : null);
   const order = versions
-    .filter((version) => key in version.levels)
+    .filter((version) => hasLevel(version, key, units ? view.setup : null))
     .sort((a, b) => a.first - b.first || (a.name < b.name ? -1 : 1));
   const names = order.map((version) => version.name);
   const found = { names, low: [], high: [], x: [], y: [], text: [], kind: [], target: [], axis: "" };
@@ -24,8 +36,11 @@ function points(app, key, view, label) {
     found.text.push(text);
   };
   order.forEach((version, i) => {
-    const [median, low, high, each, axis, ratios, marks] = version.levels[key];
-    const [worst, anomalous, judged, , state] = version.cells[key] ?? [null, 0, 0, 0, null];
+    const place = placed(version);
+    const [levels, each, axis, ratios, marks] = version.levels[key];
+    const [median, low, high] = units ? levels[place] : [];
+    const worst = version.cells[key]?.[0] ?? null;
+    const [count, anomalous, judged, state] = counts(version, key, place);
     const unjudged = `, not judged${state ? `: ${escapeText(label(state))}` : ""}`;
     const own = escapeText(version.name);
     found.axis = units ? axis : "× limit";
@@ -33,18 +48,19 @@ function points(app, key, view, label) {
     found.high.push(units ? high : judged ? 1 : null);
     if (!singles) {
       const kind = anomalous ? "bad" : judged ? "judged" : "unjudged";
-      const runs = `${version.runs} run${version.runs === 1 ? "" : "s"}`;
+      const runs = `${count} run${count === 1 ? "" : "s"}`;
       const told = anomalous ? `, ${anomalous} anomalous` : judged ? "" : unjudged;
       add(i, units ? median : (worst ?? 0), kind, { version: version.name }, `${own} · ${runs}${told}`);
       return;
     }
-    (units ? each : ratios).forEach((value, place) => {
-      const kind = KINDS[marks[place]];
+    (units ? each : ratios).forEach((value, run) => {
+      const kind = KINDS[marks[run]];
       if (value === null && (units || kind !== "unjudged")) return;
-      const x = i - 0.4 + (0.8 * (place + 0.5)) / each.length;
+      if (units && version.of[run] !== place) return;
+      const x = i - 0.4 + (0.8 * (run + 0.5)) / each.length;
       const told = kind === "bad" ? ", anomalous" : kind === "unjudged" ? unjudged : "";
-      const target = { version: version.name, q: version.ids[place] };
-      add(x, value ?? 0, kind, target, `${own} · ${escapeText(version.ids[place])}${told}`);
+      const target = { version: version.name, q: version.ids[run] };
+      add(x, value ?? 0, kind, target, `${own} · ${escapeText(version.ids[run])}${told}`);
     });
   });
   return { ...found, singles, units };
