@@ -14,6 +14,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.reports.data import Setup
 from perfreg_assets.reports.links import page_name, run_page, version_page
 from perfreg_assets.reports.templating import beside_limit, limit_multiple
@@ -410,6 +411,9 @@ def _overview(reader: Reader, out: Path) -> Iterator[str]:
         "SELECT count(*) FROM marts.runs WHERE run_verdict = 'anomalous' AND review_status IS NULL"
     )
     versions = reader.value("SELECT count(*) FROM marts.app_versions")
+    ((measured, of_versions),) = reader.rows(
+        "SELECT count(*), count(DISTINCT (app, version_name)) FROM marts.benchmark_runs"
+    )
     calm = states.get("normal", 0) + states.get("improved", 0)
     alarms, total = states.get("anomalous", 0), sum(states.values())
     for told in (
@@ -420,6 +424,7 @@ def _overview(reader: Reader, out: Path) -> Iterator[str]:
         f"{total} run",
         f"{total - states['quarantined']} of them of {versions} version" if states.get("quarantined") else "",
         f"of {versions} version",
+        f"{how_many(measured, 'benchmark run')} of {how_many(of_versions, 'version')}" if measured else "",
     ):
         if told not in sums:
             yield f"index: {told} in the marts, {sums} on the page"

@@ -12,6 +12,7 @@ from perfreg_assets.reports.data import WrittenFor
 from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.shards import list_blocks
 from perfreg_assets.reports.templating import embed_json, render
+from perfreg_assets.warehouse.benchmarks import Extent
 
 OPEN_APPS = 3
 """With more apps than that, an app's heat map and trends are shown when they are asked for."""
@@ -32,6 +33,7 @@ class IndexFacts:
         first: rows of the first page of the list.
         series_axes: the axis of each series that has a verdict.
         drifts: app → what its latest versions drift in, in sentences.
+        benchmarks: how many there are; they have pages of their own.
     """
 
     blocks: Sequence[Mapping[str, Any]] = ()
@@ -41,6 +43,7 @@ class IndexFacts:
     detector: str | None = None
     series_axes: Mapping[str, str] = field(default_factory=dict)
     drifts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    benchmarks: Extent = field(default_factory=Extent)
 
 
 def render_index(facts: IndexFacts) -> str:
@@ -53,6 +56,7 @@ def render_index(facts: IndexFacts) -> str:
             "root": "",
             "page": "index",
             "sums": _sums(facts),
+            "benchmarks": facts.benchmarks,
             "maps": [_app(name, app, facts.drifts.get(name, ())) for name, app in sorted(facts.apps.items())],
             "open_apps": OPEN_APPS,
             "run_count": sum(block["count"] for block in facts.blocks),

@@ -26,6 +26,7 @@ from perfreg_assets.reports.data import (
 from perfreg_assets.reports.loading_levels import Means, load_levels
 from perfreg_assets.reports.run_order import Placed
 from perfreg_assets.run import RUN_LEVEL
+from perfreg_assets.warehouse import benchmarks
 from perfreg_assets.warehouse.asked_once import rows_of
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.key_conditions import among
@@ -389,8 +390,10 @@ def _alarms(
 
 
 def overview_facts(reader: Reader) -> list[Any]:
-    """What index and ω page show that no run's stamp knows: the ω that were evaluated, and the last evaluation."""
+    """What index and ω page show that no run's stamp knows: the ω that were evaluated, the last evaluation, and how
+    many benchmarks there are."""
     return [
         reader.rows("SELECT DISTINCT omega FROM core.verdicts ORDER BY omega"),
         reader.value("SELECT max(evaluated_at) FROM core.evaluations"),
+        benchmarks.extent(reader),
     ]

@@ -38,7 +38,7 @@ from perfreg_assets.reports.run_page import render_run_page
 from perfreg_assets.reports.site_assets import write_assets
 from perfreg_assets.reports.site_state import SiteState, TornError
 from perfreg_assets.reports.templating import code_hash
-from perfreg_assets.warehouse import drifts
+from perfreg_assets.warehouse import benchmarks, drifts
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.lock import file_lock
 
@@ -137,7 +137,20 @@ def build_benchmark_pages(reader: Reader, out_dir: Path, *, server: str = DEFAUL
         return [
             *write_benchmark_pages(reader, out_dir),
             *version_site.update_measured(reader, out_dir, server=server),
+            *_recount(reader, out_dir),
         ]
+
+
+def _recount(reader: Reader, out_dir: Path) -> list[str]:
+    """Writes index and ω page anew where they would say something else of what is no run's; of a site whose state is
+    not whole the next build of it all does."""
+    state, overview = SiteState(out_dir), _overview(reader)
+    if not state.is_whole() or overview == state.head.overview:
+        return []
+    written = _write_overview(reader, out_dir, state, ())
+    state.head.overview = overview
+    state.save()
+    return written
 
 
 def due_pages(
@@ -199,6 +212,37 @@ def _salt(server: str) -> str:
 def _pieces(state: SiteState) -> set[str]:
     """Names of the pieces that the lists consist of."""
     return run_list.names(state.head.blocks) | version_list.names(state.head.apps)
+
+
+def _write_overview(reader: Reader, out_dir: Path, state: SiteState, changed: Collection[str]) -> list[str]:
+    """Writes index and ω page, where they come out different, from the lists as they are; the written ones.
+
+    Args:
+        changed: runs whose rows may be others than at the last build.
+    """
+    head = state.head
+    detector, omega = loading_lists.load_settings(reader)
+    facts = IndexFacts(
+        blocks=head.blocks,
+        apps=head.apps,
+        first=run_list.first_rows(reader, out_dir, state, changed),
+        omega=omega,
+        detector=detector,
+        series_axes=loading_lists.load_axes(reader, known_series(head.apps)),
+        drifts={app: [line for _, line in known.get("drifts", ())] for app, known in head.apps.items()},
+        benchmarks=benchmarks.extent(reader),
+    )
+    anomalous, measured = run_list.anomalous_at(head.blocks)
+    overall = loading_lists.load_omega_overview(reader, anomalous, measured)
+    texts = {"index.html": render_index(facts), "omega.html": render_omega_page(overall, head.blocks)}
+    written = []
+    for page, text in texts.items():
+        found = digest(text)
+        if head.pages.get(page) != found or not (out_dir / page).is_file():
+            write(out_dir / page, text)
+            head.pages[page] = found
+            written.append(page)
+    return written
 
 
 def _overview(reader: Reader) -> str:
@@ -398,29 +442,9 @@ class _Build:
                 state.drop(run_id)
         head = state.head
         shards.remove(out_dir, shards.there(out_dir) - _pieces(state))
-        detector, omega = loading_lists.load_settings(reader)
-        facts = IndexFacts(
-            blocks=head.blocks,
-            apps=head.apps,
-            first=run_list.first_rows(reader, out_dir, state, changes.stamps),
-            omega=omega,
-            detector=detector,
-            series_axes=loading_lists.load_axes(reader, known_series(head.apps)),
-            drifts={app: [line for _, line in known.get("drifts", ())] for app, known in head.apps.items()},
-        )
-        self._write_overview("index.html", render_index(facts))
-        anomalous, measured = run_list.anomalous_at(head.blocks)
-        overall = loading_lists.load_omega_overview(reader, anomalous, measured)
-        self._write_overview("omega.html", render_omega_page(overall, head.blocks))
+        self._written += _write_overview(reader, out_dir, state, changes.stamps)
         head.overview = overview
         return drifted
-
-    def _write_overview(self, page: str, text: str) -> None:
-        found = digest(text)
-        if self._state.head.pages.get(page) != found or not (self._out_dir / page).is_file():
-            write(self._out_dir / page, text)
-            self._state.head.pages[page] = found
-            self._written.append(page)
 
     def _save(self, changes: Changes) -> None:
         head = self._state.head

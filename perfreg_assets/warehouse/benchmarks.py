@@ -449,6 +449,23 @@ def levels(reader: Reader, family: Family, *, versions: int) -> list[dict[str, A
     return reader.dicts(_LEVELS, {**named, "versions": versions})
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How many benchmark runs there are, and of how many versions and apps."""
+
+    runs: int = 0
+    versions: int = 0
+    apps: int = 0
+
+
+def extent(reader: Reader) -> Extent:
+    """Of all that was taken in."""
+    (counts,) = reader.rows(
+        "SELECT count(*), count(DISTINCT (app, version_name)), count(DISTINCT app) FROM core.benchmark_runs"
+    )
+    return Extent(*counts)
+
+
 def stamp(reader: Reader) -> str:
     """Changes when anything does that the marts of benchmarks show."""
     return str(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import numpy as np
 import pytest
@@ -135,3 +136,44 @@ def test_the_picture_of_the_means(settings):
     assert png is not None
     assert png.startswith(b"\x89PNG")
     assert len(png) > 5000
+
+
+def index_text(out):
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", (out / "index.html").read_text("utf-8"))).split())
+
+
+def test_an_index_without_runs_says_which_benchmarks_there_are_and_leads_to_them(settings):
+    """It said `No runs yet` of a warehouse that holds results of benchmarks, and nothing of them."""
+    out = settings.reports_dir
+    with Warehouse.of(settings).writing():
+        """So that there is one."""
+    build(settings)
+    assert "benchmark" not in index_text(out).partition("No runs yet")[2]
+    fill(settings, versions=1, slow=1.0)
+    with Warehouse.of(settings).reading() as reader:
+        assert site.due_pages(reader, out) == ([], True)
+        assert "index.html" in site.build_benchmark_pages(reader, out)
+        assert site.due_pages(reader, out) == ([], False)
+    assert "There is 1 benchmark run of 1 version of 1 app" in index_text(out)
+    fill(settings, versions=3)
+    assert "index.html" in build(settings)
+    with Warehouse.of(settings).reading() as reader:
+        assert site.build_benchmark_pages(reader, out) == []
+    assert "No runs yet There are 3 benchmark runs of 3 versions of 1 app" in index_text(out)
+    main = (out / "index.html").read_text("utf-8").partition("<main")[2]
+    assert '<a href="benchmarks.html">' in main
+
+
+def test_the_first_lines_of_the_index_count_benchmarks_where_there_are_any(own_sample, built):
+    def sums():
+        return (built / "index.html").read_text("utf-8").partition('<ul class="sums">')[2].partition("</ul>")[0]
+
+    with own_sample.reading() as reader:
+        count = reader.value("SELECT count(*) FROM marts.benchmark_runs")
+    assert count
+    assert f'<b>{count}</b> <a href="benchmarks.html">' in sums()
+    with own_sample.writing() as writer:
+        writer.execute("DELETE FROM core.benchmark_runs")
+    with own_sample.reading() as reader:
+        site.build_site(reader, built)
+    assert "benchmark" not in sums()

@@ -35,6 +35,7 @@ FALSE = {
     ),
     "axis of a version": ("versions/com.example.shop@1.2.0.html", r"; \d of 7 runs", "; 1 of 7 runs"),
     "sums": ("index.html", r"<b>9</b> anomalous", "<b>8</b> anomalous"),
+    "benchmarks in the sums": ("index.html", r"<b>\d+</b>( <a href=\"benchmarks)", r"<b>77</b>\g<1>"),
     "what an estimate rests on": ("runs/notes-0003.html", r"12 % of the cores", "13 % of the cores"),
     "charge of a version": ("energy.html", r'(<td class="num">6</td><td class="num">)12', r"\g<1>13"),
     "runs of a version with charge": ("energy.html", r'</th><td class="num">6</td>', '</th><td class="num">9</td>'),
