@@ -31,11 +31,13 @@ SELECT
                 ' is not judged: ', decided.decisive.series, CASE
                     WHEN len(decided.decisive.unjudged_states) > 1 THEN concat(' is judged in no run: ', array_to_string(list_transform(
                         decided.decisive.unjudged_states, lambda one: CASE one
-                            WHEN 'series_missing' THEN 'it is missing' WHEN 'incomplete_trace' THEN 'no whole trace' ELSE 'too little history'
+                            WHEN 'series_missing' THEN 'it is missing'
+                            WHEN 'incomplete_trace' THEN concat('no trace that can be judged', ' (' || decided.decisive.trace_reasons || ')')
+                            ELSE 'too little history'
                         END
                     ), ', or '))
                     WHEN decided.state = 'series_missing' THEN ' is missing in all runs'
-                    WHEN decided.state = 'incomplete_trace' THEN ' has no whole trace in any run'
+                    WHEN decided.state = 'incomplete_trace' THEN concat(' has in no run a trace that can be judged', ' (' || decided.decisive.trace_reasons || ')')
                     ELSE ' has too little history in every run'
                 END, CASE WHEN decided.score IS NULL THEN '' ELSE '; of the rest ' END
             )
@@ -124,7 +126,10 @@ FROM (
     FROM (
         SELECT
             combined.*,
-            {'series': combined.series, 'correlation': combined.repeat_correlation, 'unjudged_states': combined.unjudged_states} AS naming,
+            {
+                'series': combined.series, 'correlation': combined.repeat_correlation, 'unjudged_states': combined.unjudged_states,
+                'trace_reasons': combined.trace_reasons
+            } AS naming,
             CASE WHEN levels.is_whole THEN 'all' ELSE combined.own_axis END AS axis,
             chosen.omega,
             CASE combined.scale
@@ -169,6 +174,7 @@ FROM (
                     }) FILTER (WHERE entries.is_scored), []) AS singles,
                     bool_or(entries.is_lacking) AND NOT bool_or(entries.is_scored) AS is_lacking,
                     list_sort(list_distinct(list(entries.state) FILTER (WHERE NOT entries.is_scored))) AS unjudged_states,
+                    string_agg(DISTINCT entries.trace_reason, ', ' ORDER BY entries.trace_reason) AS trace_reasons,
                     CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q1) ELSE -1 END AS q1,
                     CASE WHEN any_value(entries.scale) = 'score' THEN any_value(entries.q3) ELSE 0 END AS q3,
                     -- More than half of the runs are above it: what a rule without a level can say of several.
@@ -208,6 +214,7 @@ FROM (
                             lacking.series IS NOT NULL AS is_lacking,
                             measured.state = 'scored' AND lacking.series IS NULL AS is_scored,
                             CASE WHEN lacking.series IS NULL THEN measured.state ELSE 'series_missing' END AS state,
+                            CASE WHEN lacking.series IS NULL AND measured.state = 'incomplete_trace' THEN traces.reason_code END AS trace_reason,
                             measured.distance,
                             measured.is_recheck_passed,
                             measured.q1,
@@ -240,6 +247,7 @@ FROM (
                             WHERE latest.is_latest AND (detector::VARCHAR = 'all' OR latest.detector = marts.chosen_detector(detector))
                         ) AS measured
                         JOIN core.detectors AS known ON known.detector = measured.detector
+                        LEFT JOIN core.traces AS traces ON traces.run_no = measured.run_no
                         LEFT JOIN (
                             SELECT whole.distance_id, unnest(whole.missing_series) AS series
                             FROM core.distances AS whole

@@ -12,7 +12,7 @@ import pytest
 
 from perfreg_assets.methods.multiple_testing import sidak
 from perfreg_assets.methods.repeats import combined_score
-from perfreg_assets.warehouse import distances, notifications, reviews, runs, verdicts, version_verdicts
+from perfreg_assets.warehouse import distances, notifications, reviews, runs, traces, verdicts, version_verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -190,6 +190,13 @@ def test_missing_data_is_never_normal(writer: Writer) -> None:
     assert (found["all"]["series"], found["all"]["repeat_correlation_ratio"]) == ("rss_app", 0.2)
 
 
+def _unjudged_trace(run_id: str, reason_code: str) -> traces.TraceRow:
+    return traces.TraceRow(
+        run_id=run_id, trace_sha256=run_id * 64, trace_bytes=1, is_complete=False, reason_code=reason_code,
+        reason="It cannot be judged.",
+    )  # fmt: skip
+
+
 def test_nothing_judged_says_why(writer: Writer) -> None:
     rows = [
         distances.DistanceRow(
@@ -211,14 +218,20 @@ def test_nothing_judged_says_why(writer: Writer) -> None:
             "startup_ms has too little history in every run",
         ),
         (
+            {"cpu_app": ("incomplete_trace", "incomplete_trace")},
+            "cpu_app has in no run a trace that can be judged (package_missing, trace_truncated)",
+        ),
+        (
             {"cpu_app": ("incomplete_trace", "series_missing"), "rss_app": ("series_missing", "series_missing")},
-            "cpu_app is judged in no run: no whole trace, or it is missing",
+            "cpu_app is judged in no run: no trace that can be judged (package_missing), or it is missing",
         ),
     ],
 )
 def test_why_nothing_is_judged_is_said_of_a_series_of_which_it_is_true(
     writer: Writer, states: dict[str, tuple[str, str]], told: str
 ) -> None:
+    """`No whole trace` was said, too, of whole ones without a process of the app."""
+    traces.upsert(writer, [_unjudged_trace("a", "package_missing"), _unjudged_trace("b", "trace_truncated")])
     rows = [
         distances.DistanceRow(run_id=run_id, series=name, detector="default", parameters_hash="p", state=state)
         for name, of_runs in {"*": min(states.values()), **states}.items()
