@@ -260,3 +260,103 @@ def test_stored_reductions_are_asked_by_sql(long_trace, reduced, tmp_path):
     again = run("reduce", long_trace, "--out", tmp_path / "more", "--store", warehouse=warehouse)
     assert again.exit_code == 0
     assert len(ask("FROM marts.reductions")) == 1
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    """A warehouse with the reference `usual`, of six normal runs."""
+    warehouse = tmp_path_factory.mktemp("usual") / "w.duckdb"
+    folders = [SESSIONS / f"notes-00{number}" for number in (0, 1, 3, 4, 6, 9)]
+    made = run("reference", "add", "usual", *folders, warehouse=warehouse)
+    assert made.exit_code == 0, made.output
+    return warehouse
+
+
+def test_of_a_run_the_exploration_is_judged_as_no_reference_is_of_any_other_time(usual, tmp_path):
+    """Start-up and clean-up around it were kept of nearly every run: the app uses more then."""
+    for name in ("notes-010", "notes-015"):
+        document = json.loads((SESSIONS / name / "run.json").read_text())["exploration"]
+        given = ("reduce", SESSIONS / name, "--reference", "usual", "--out", tmp_path, "--format", "json")
+        (row,) = told(run(*given, warehouse=usual))
+        windows = row["windows"]
+        inside = [document["start_ns"] <= one["start_ns"] and one["end_ns"] <= document["end_ns"] for one in windows]
+        assert 0 < sum(inside) < len(windows)
+        for window, is_inside in zip(windows[:-1], inside, strict=False):
+            assert (window["reason"] == "outside") is not is_inside
+            assert is_inside or not window["is_anomalous"]
+        assert row["stretches"] == []
+
+
+def test_a_trace_of_something_else_is_not_called_usual(usual, long_trace, tmp_path):
+    """Most of its events are of types that the reference has none of, and are one sum to it."""
+    result = run("reduce", long_trace, "--reference", "usual", "--out", tmp_path, warehouse=usual)
+    assert result.exit_code == 1
+    assert "[reference_other]" in result.stderr
+    assert "of its events are of types that are not in reference usual" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_whose_exploration_was_not_recorded_is_refused(usual, tmp_path):
+    folder = tmp_path / "notes-010"
+    shutil.copytree(SESSIONS / "notes-010", folder)
+    document = json.loads((folder / "run.json").read_text())
+    document["exploration"] = {"start_ns": 10, "end_ns": 70 * SECOND}
+    (folder / "run.json").write_text(json.dumps(document))
+    result = run("reduce", folder, "--reference", "usual", "--out", tmp_path / "kept", warehouse=usual)
+    assert result.exit_code == 1
+    assert "[trace_too_short]" in result.stderr
+
+
+def test_a_recording_ends_in_a_window_that_is_told_to_be_unfinished(tmp_path):
+    trace = write_long_trace(tmp_path / "long.perfetto-trace", 400, (0, 0))
+    (row,) = told(run("reduce", trace, "--window", "0.3", "--out", tmp_path / "kept", "--format", "json"))
+    assert [one["reason"] for one in row["windows"]].count("unfinished") == 1
+    assert row["windows"][-1]["reason"] == "unfinished"
+    assert row["windows"][-1]["kl"] is None
+
+
+def test_a_run_folder_that_is_none_is_named_and_the_others_are_reduced(usual, tmp_path):
+    given = tmp_path / "given"
+    for source, name in (("notes-010", "a"), ("notes-015", "b"), ("notes-000", "c"), ("notes-001", "d")):
+        shutil.copytree(SESSIONS / source, given / name)
+    (given / "b" / "run.json").write_text("{")
+    next((given / "c").glob("trace*")).unlink()
+    arguments = ("reduce", given, "--reference", "usual", "--out", tmp_path / "kept", "--format", "json")
+    result = run(*arguments, warehouse=usual)
+    assert result.exit_code == 1
+    assert {Path(row["path"]).parent.name for row in json.loads(result.stdout)} == {"a", "d"}
+    for line in ("perfreg: b [", "perfreg: c [trace_file_missing]"):
+        assert line in result.stderr
+    # A reference of what is left would be another one than was asked for.
+    refused = run("reference", "add", "the-rest", given, warehouse=usual)
+    assert refused.exit_code == 1
+    assert "the-rest" not in run("reference", "list", warehouse=usual).stdout
+
+
+def test_what_ends_a_call_leaves_no_trace_without_its_page_and_its_row(usual, tmp_path, monkeypatch):
+    from perfreg_assets.model import reduction  # noqa: PLC0415
+
+    whole, calls = reduction.reduce_trace, []
+
+    def interrupted(path, *rest, **named):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(path)
+        return whole(path, *rest, **named)
+
+    monkeypatch.setattr(reduction, "reduce_trace", interrupted)
+    folders = (SESSIONS / "notes-010", SESSIONS / "notes-015")
+    asked = ("--reference", "usual", "--out", tmp_path, "--html", "--store")
+    assert run("reduce", *folders, *asked, warehouse=usual).exit_code != 0
+    assert (tmp_path / "notes-010" / "perfreg.reduction.html").is_file()
+    (row,) = told(run("sql", "SELECT trace_file FROM marts.reductions", "--format", "json", warehouse=usual))
+    assert "notes-010" in row["trace_file"]
+
+
+def test_a_folder_that_cannot_be_made_is_named_and_the_others_are_written(usual, tmp_path):
+    (tmp_path / "notes-010").touch()
+    arguments = ("reduce", SESSIONS / "notes-010", SESSIONS / "notes-015", "--reference", "usual", "--out", tmp_path)
+    result = run(*arguments, warehouse=usual)
+    assert result.exit_code == 1
+    assert "notes-010 [folder_unwritable]" in result.stderr
+    assert (tmp_path / "notes-015" / "perfreg.reduction.json").is_file()

@@ -61,13 +61,14 @@ def reduce(
     from perfreg_assets.model.references import require_fit
 
     settings = _chosen(settings, window_s, mode)
-    sources = _sources(paths, settings)
+    sources, refused = _sources(paths, settings)
     names = [name for name, _ in sources]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two of the traces would be written as {name}; reduce them one by one")
     made: list[Reduced] = []
-    refused = 0
+    for name, error in refused:
+        terminal.fail(f"{name} [{error.reason.code}] {error}")
     with terminal.progress("reduce") as show, compilation_notice():
         learned, row = _learned(settings, reference_name, window_s)
         for name, source in sources:
@@ -76,18 +77,20 @@ def reduce(
                 require_trace(source.path)
                 if row is not None:
                     require_fit(row, source)
-                made.append(reduce_trace(source.path, out / name, settings, learned, app=source.app))
+                one = reduce_trace(source.path, out / name, settings, learned, app=source.app, span=source.span)
             except Rejected as error:
-                refused += 1
+                refused.append((name, error))
                 terminal.fail(f"{name} [{error.reason.code}] {error}")
-    for one in made if html else ():
-        _write_page(one, settings)
-    if store and made:
-        _store(settings, made)
+                continue
+            # One after the other: whatever ends the call leaves none without the rest of what was asked for.
+            if html:
+                _write_page(one, settings)
+            if store:
+                _store(settings, one)
+            _tell(one)
+            made.append(one)
     rows = [_row(one, form) for one in made]
     terminal.show(rows, _COLUMNS if form != "json" else list(rows[0]) if rows else [], form)
-    for one in made:
-        _tell(one)
     if refused:
         sys.exit(1)
     if made and all(map(_is_all_learned_from, made)):
@@ -151,7 +154,10 @@ def add(
     from perfreg_assets.warehouse.connection import Warehouse
 
     settings = _chosen(settings, window_s, None)
-    sources = [replace(one, app=one.app or app, device=one.device or device) for _, one in _sources(paths, settings)]
+    found, refused = _sources(paths, settings)
+    if refused:  # what is made of the others would be another reference than was asked for
+        raise refused[0][1]
+    sources = [replace(one, app=one.app or app, device=one.device or device) for _, one in found]
     for one in sources:
         require_trace(one.path)
     with terminal.progress("reference"), compilation_notice():
@@ -196,28 +202,35 @@ def _learned(
     return learned, row
 
 
-def _sources(paths: tuple[Path, ...], settings: Settings) -> list[tuple[str, Source]]:
-    """(name of the folder to write, trace) of everything that was named; a trace that is named twice is one."""
+def _sources(
+    paths: tuple[Path, ...], settings: Settings
+) -> tuple[list[tuple[str, Source]], list[tuple[str, Rejected]]]:
+    """(name of the folder to write, trace) of everything that was named, a trace that is named twice is one; and
+    (name, why) of the run folders that are refused."""
     from perfreg_assets.collection.registry import find_run_folders
     from perfreg_assets.collection.run_folder import RUN_JSON, read_run_folder
     from perfreg_assets.model.references import Source
 
     found: list[tuple[str, Source]] = []
+    refused: list[tuple[str, Rejected]] = []
     for path in paths:
         if not path.is_dir():
             found.append((path.name.split(".perfetto-trace")[0].removesuffix(".gz"), Source(path)))
             continue
         folders = [one for one in find_run_folders([path]) if (one / RUN_JSON).is_file()]
         for folder in folders:
-            run = read_run_folder(folder, settings)
-            span = None
-            if run.exploration_start_ns is not None and run.exploration_end_ns is not None:
-                span = run.exploration_start_ns, run.exploration_end_ns
+            try:
+                run = read_run_folder(folder, settings)
+            except Rejected as error:
+                refused.append((folder.name, error))
+                continue
             problems = tuple(str(problem.get("kind")) for problem in run.functional_problems or ())
-            found.append((folder.name, Source(run.trace_path, run.app, run.device, run.config.hash, span, problems)))
+            found.append(
+                (folder.name, Source(run.trace_path, run.app, run.device, run.config.hash, run.exploration, problems))
+            )
         if not folders:
             raise Rejected(Reason.TRACE_FILE_MISSING, f"{path}: no run folder is in it; name traces by their files")
-    return list({os.path.realpath(source.path): (name, source) for name, source in found}.values())
+    return list({os.path.realpath(source.path): (name, source) for name, source in found}.values()), refused
 
 
 def _write_page(made: Reduced, settings: Settings) -> None:
@@ -230,14 +243,13 @@ def _write_page(made: Reduced, settings: Settings) -> None:
     terminal.note(f"page: {page}")
 
 
-def _store(settings: Settings, made: list[Reduced]) -> None:
+def _store(settings: Settings, made: Reduced) -> None:
     from perfreg_assets.model.reduction_document import row_of
     from perfreg_assets.warehouse import reductions
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).writing() as writer:
-        for one in made:
-            reductions.store(writer, row_of(one))
+        reductions.store(writer, row_of(made))
 
 
 def _row(made: Reduced, form: str) -> dict[str, Any]:

@@ -343,7 +343,7 @@ def _judged_sessions(
             judgement = judge.judge(own.counts.astype(np.float64), scores_all=True)
             alpha, theta = judge.reference.alpha, judge.reference.theta
             score = np.nan_to_num(judgement.score, nan=0.0)  # no event at all
-            excess = own.load_excess(limits.get(one.app) if mode.has_load else None)
+            excess = own.load_excess(limits.get(one.app) if mode.has_load else None, one.span)
             starts = own.starts_ns()
             injected = np.zeros(len(score), np.bool_)
             for begin, end in one.intervals:

@@ -17,7 +17,7 @@ from pathlib import Path
 from perfreg_assets.model import freshness
 from perfreg_assets.model.reduction import reduce_trace
 from perfreg_assets.model.reduction_document import row_of
-from perfreg_assets.model.references import Source, learned_of, reference_of
+from perfreg_assets.model.references import Source, learned_of, reference_of, require_usable
 from perfreg_assets.model.window_judging import Learned
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -120,21 +120,41 @@ def _learned(warehouse: Warehouse, settings: Settings, name: str, rows: Sequence
             return learned_of(reader, name, settings)[0]
     if not rows:
         raise Rejected(Reason.TRACE_FILE_MISSING, f"of {name} no trace is on this computer")
-    sources = [
-        Source(_trace(row, settings), row.app, row.device, row.config_hash, row.exploration)
-        for row in rows[:_REFERENCE_RUNS]
-    ]
-    made = reference_of(name, sources, settings)
+    made = reference_of(name, _usable(rows, settings), settings)
     with warehouse.writing() as writer:
         references.add(writer, made)
         return learned_of(writer, name, settings)[0]
+
+
+def _usable(rows: Sequence[RunRow], settings: Settings) -> list[Source]:
+    """The first traces that a reference can be made of: one that is damaged, or lost events, would keep all others of
+    its app and configuration whole.
+
+    Raises:
+        Rejected: there is none; of the first.
+    """
+    found: list[Source] = []
+    refused: list[Rejected] = []
+    for row in rows:
+        source = Source(_trace(row, settings), row.app, row.device, row.config_hash, row.exploration)
+        try:
+            require_usable(source, settings)
+        except Rejected as error:
+            refused.append(error)
+            continue
+        found.append(source)
+        if len(found) == _REFERENCE_RUNS:
+            break
+    if not found:
+        raise refused[0]
+    return found
 
 
 def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Learned) -> Archived:
     folder = settings.runs_dir / row.run_id
     shutil.rmtree(folder / MADE_IN, ignore_errors=True)
     try:
-        made = reduce_trace(_trace(row, settings), folder / MADE_IN, settings, learned)
+        made = reduce_trace(_trace(row, settings), folder / MADE_IN, settings, learned, span=row.exploration)
     except Rejected as error:
         shutil.rmtree(folder / MADE_IN, ignore_errors=True)
         return Archived(row.run_id, reason=f"{error}")

@@ -6,6 +6,7 @@ was judged how, and what is in the seconds that were dropped.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
@@ -20,19 +21,27 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces import reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.gate import FileFacts, check_file
+from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.whole_files import whole_file, write_whole
 
 
 def reduce_trace(
-    path: Path, folder: Path, settings: Settings, learned: Learned | None = None, *, app: str | None = None
+    path: Path,
+    folder: Path,
+    settings: Settings,
+    learned: Learned | None = None,
+    *,
+    app: str | None = None,
+    span: tuple[int, int] | None = None,
 ) -> Reduced:
     """Writes a folder with the reduced trace and what was dropped; a trace that was gzip stays so.
 
     Args:
-        app: whose load counts, where the trace's own beginning is the reference.
+        app, span: see `judge_trace`.
 
     Raises:
-        Rejected: as `judge_trace`; TRACE_REDUCED: it is one already; REDUCTION_EXISTS; HOST_NO_SPACE.
+        Rejected: as `judge_trace`; TRACE_REDUCED: it is one already; REDUCTION_EXISTS; FOLDER_UNWRITABLE;
+            HOST_NO_SPACE.
     """
     facts = check_file(path, settings=settings)
     if facts.is_reduced:
@@ -40,15 +49,18 @@ def reduce_trace(
     target = folder / path.name
     if target.exists():
         raise Rejected(Reason.REDUCTION_EXISTS, str(target))
-    windows = judge_trace(path, settings, learned, app=app)
-    folder.mkdir(parents=True, exist_ok=True)
+    windows = judge_trace(path, settings, learned, app=app, span=span)
     try:
-        with whole_file(target, is_durable=True) as file:
-            cut, digest = _write(file, path, facts, windows, settings)
-            made = Reduced(target, facts, windows, cut, digest, file.tell())
-            told = json.dumps(document(made), separators=(",", ":"))
-            write_whole(folder / reduced.DOCUMENT, told.encode(), is_durable=True)
+        with refused_where_unwritable(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with whole_file(target, is_durable=True) as file:
+                cut, digest = _write(file, path, facts, windows, settings)
+                made = Reduced(target, facts, windows, cut, digest, file.tell())
+                told = json.dumps(document(made), separators=(",", ":"))
+                write_whole(folder / reduced.DOCUMENT, told.encode(), is_durable=True)
     except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
         raise Rejected(Reason.HOST_NO_SPACE, f"{target}: {error.strerror}") from error
     return made
 

@@ -89,6 +89,20 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
     )
 
 
+def require_usable(source: Source, settings: Settings) -> None:
+    """
+    Raises:
+        Rejected: TRACE_… of the gate, REFERENCE_LOSSY: no reference can be made of it, whatever the others are.
+    """
+    facts = check_file(source.path, settings=settings)
+    if facts.is_reduced:
+        raise Rejected(Reason.TRACE_REDUCED, str(source.path))
+    limit = settings.trace_max_bytes
+    found = event_types.survey(source.path, limit)
+    if event_types.count_events(source.path, limit, found, (), window_ns(settings)).is_lossy.any():
+        raise Rejected(Reason.REFERENCE_LOSSY, str(source.path))
+
+
 def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, ReferenceRow]:
     """A stored reference, ready to judge by.
 

@@ -18,12 +18,16 @@ from perfreg_assets.traces import event_types
 from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
 from perfreg_assets.traces.second_use import SECOND_NS
 
-REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGED = (
+REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGED, OUTSIDE, UNFINISHED = (
     *("reference", "empty", "suspended", "unusual", "single", "load", "silent", "data_loss", "not_judged"),
+    *("outside", "unfinished"),
 )
 """What a window is told to be, besides usual: part of the reference; without events, which the reference has as well;
 the device slept; unlike the reference; the same, but one of few, which is not kept; the app used more than there;
-without events, which the reference has never; the recording lost events; it was kept without being judged."""
+without events, which the reference has never; the recording lost events; it was kept without being judged; it does not
+lie in the exploration, and no reference is of such time; the recording ends in it. The last two are not judged."""
+OTHERS_AT_MOST = 0.5
+"""Of a trace's events so much may be of types that its reference has none of."""
 _BLOCK_WINDOWS = 4096
 
 
@@ -86,20 +90,31 @@ def learn(counts: NDArray[np.uint16], mode: Mode, what: str) -> Reference:
         raise Rejected(Reason.REFERENCE_TOO_SHORT, f"{what}: {error}") from error
 
 
-def judge_trace(path: Path, settings: Settings, learned: Learned | None = None, *, app: str | None = None) -> Windows:
+def judge_trace(
+    path: Path,
+    settings: Settings,
+    learned: Learned | None = None,
+    *,
+    app: str | None = None,
+    span: tuple[int, int] | None = None,
+) -> Windows:
     """Judges a trace by a stored reference, or by its own beginning.
 
     Args:
         app: whose load counts, where its own beginning is the reference.
+        span: [start, end) on the trace's clock that is judged by a stored reference, as that was learned from such
+            time; None: all of it.
 
     Raises:
-        Rejected: TRACE_… as of the gate; SOURCE_MISSING without events; REFERENCE_TOO_SHORT.
+        Rejected: TRACE_… as of the gate; SOURCE_MISSING without events; REFERENCE_TOO_SHORT; of a stored reference
+            REFERENCE_OTHER: most of what happens there it knows nothing of; TRACE_TOO_SHORT: nothing lies in the span.
     """
     limit = settings.trace_max_bytes
     found = event_types.survey(path, limit)
     if learned is not None:
         events = event_types.count_events(path, limit, found, learned.types, learned.window_ns)
-        return judged(events, learned, settings)
+        _require_known(path.name, events.within(span).counts, learned)
+        return judged(events, learned, settings, span)
     learned, events = learn_from(path, found, settings, app=app)
     return judged(events, learned, settings)
 
@@ -129,17 +144,41 @@ def learn_from(
     return Learned(own, types, width, window_count=count, limits=limits, counts=counts), events
 
 
-def judged(events: EventWindows, learned: Learned, settings: Settings) -> Windows:
-    """Judges windows that were counted, and says what of the trace is kept."""
-    count = len(events.counts)
-    scores = Scores.unknown(count)
-    # The last window is not over where the trace ends within it.
-    last = count - 1 if count and events.end_ns < events.start_ns + count * learned.window_ns - 1 else count
+def _require_known(name: str, counts: NDArray[np.uint16], learned: Learned) -> None:
+    """What a reference has no types for is one sum to it: a trace of which that is the most cannot be told from any
+    other such."""
+    if not len(counts):
+        raise Rejected(Reason.TRACE_TOO_SHORT, f"{name}: no whole window lies in its exploration")
+    own, usual = _share_of_others(counts), _share_of_others(learned.counts)
+    if own > max(OTHERS_AT_MOST, 2 * usual):
+        raise Rejected(
+            Reason.REFERENCE_OTHER,
+            f"{name}: {own:.0%} of its events are of types that are not in reference {learned.name}, {usual:.0%} of "
+            "that one's own",
+        )
+
+
+def _share_of_others(counts: NDArray[np.uint16]) -> float:
+    total = int(counts.sum(dtype=np.int64))
+    return int(counts[:, -1].sum(dtype=np.int64)) / total if total else 0.0
+
+
+def judged(events: EventWindows, learned: Learned, settings: Settings, span: tuple[int, int] | None = None) -> Windows:
+    """Judges windows that were counted, and says what of the trace is kept; see `judge_trace`."""
+    scores = Scores.unknown(len(events.counts))
+    inside = np.flatnonzero(events.is_within(span) & ~_unfinished(events))
+    first, last = (max(learned.window_count, int(inside[0])), int(inside[-1]) + 1) if len(inside) else (0, 0)
     judge = judge_of(learned, settings)
-    for begin in range(learned.window_count, last, _BLOCK_WINDOWS):
+    for begin in range(first, last, _BLOCK_WINDOWS):
         here = slice(begin, min(begin + _BLOCK_WINDOWS, last))
         scores.put(begin, judge.judge(events.counts[here].astype(np.float64)))
-    return decided(events, learned, scores, settings)
+    return decided(events, learned, scores, settings, span)
+
+
+def _unfinished(events: EventWindows) -> NDArray[np.bool_]:
+    """(windows,) The last window, where the trace ends within it."""
+    found: NDArray[np.bool_] = events.starts_ns() + events.window_ns - 1 > events.end_ns
+    return found
 
 
 def judge_of(learned: Learned, settings: Settings) -> Judge:
@@ -182,15 +221,17 @@ class Scores:
         self.unusual[here] = found.is_anomalous & ~found.is_silent
 
 
-def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Settings) -> Windows:
-    """What of a trace is kept, from what its windows were judged to be."""
+def decided(
+    events: EventWindows, learned: Learned, scores: Scores, settings: Settings, span: tuple[int, int] | None = None
+) -> Windows:
+    """What of a trace is kept, from what its windows were judged to be; see `judge_trace`."""
     width, first, count = learned.window_ns, learned.window_count, len(events.counts)
     rim_ns, gap_ns = round(settings.reduction_rim_s * 1e9), round(settings.reduction_gap_s * 1e9)
     unusual, silent = scores.unusual, scores.silent & ~events.is_suspended
     voted = unusual | silent
     if learned.reference.mode.has_votes:
         voted = reduction.voted(voted, reduction.excess_of(scores.score, learned.reference.alpha, silent), silent)
-    is_heavy = excess_of(events, learned) > 1.0
+    is_heavy = (excess_of(events, learned, span) > 1.0) & events.is_within(span)
     is_heavy[:first] = False
     is_anomalous = voted | is_heavy | events.is_lossy | scores.unasked
     starts = events.starts_ns()
@@ -203,6 +244,7 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
         is_kept[(begin - events.start_ns) // width : -(-(end - events.start_ns) // width)] = True
     empty = events.counts.sum(axis=1) == 0
     told = (
+        (UNFINISHED, _unfinished(events)), (OUTSIDE, ~events.is_within(span)),
         (REFERENCE, np.arange(count) < first), (SUSPENDED, events.is_suspended), (EMPTY, empty & ~silent),
         (SINGLE, unusual), (LOAD, is_heavy), (SILENT, silent), (UNUSUAL, unusual & voted),
         (DATA_LOSS, events.is_lossy), (NOT_JUDGED, scores.unasked),
@@ -213,10 +255,10 @@ def decided(events: EventWindows, learned: Learned, scores: Scores, settings: Se
     return Windows(events, learned, scores.kl, scores.score, is_anomalous, is_kept, tuple(reason), tuple(stretches))
 
 
-def excess_of(events: EventWindows, learned: Learned) -> NDArray[np.float64]:
+def excess_of(events: EventWindows, learned: Learned, span: tuple[int, int] | None = None) -> NDArray[np.float64]:
     """(windows,) By what factor the app uses more than in the reference; 0 where the mode does not ask, or no limit is
-    known."""
-    return events.load_excess(learned.limits if learned.reference.mode.has_load else None)
+    known, and outside of the span."""
+    return events.load_excess(learned.limits if learned.reference.mode.has_load else None, span)
 
 
 def combined(counts: Sequence[EventWindows]) -> NDArray[np.uint16]:

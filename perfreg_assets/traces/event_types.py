@@ -81,8 +81,7 @@ class EventWindows:
         """The whole windows that lie in [start, end); all of them for None."""
         if span is None:
             return self
-        starts = self.starts_ns()
-        inside = (starts >= span[0]) & (starts + self.window_ns <= span[1])
+        inside = self.is_within(span)
         first = self.start_ns + int(np.argmax(inside)) * self.window_ns
         chosen = self.counts[inside], self.is_lossy[inside], self.is_suspended[inside]
         return replace(
@@ -90,21 +89,33 @@ class EventWindows:
             counts=chosen[0], is_lossy=chosen[1], is_suspended=chosen[2],
         )  # fmt: skip
 
+    def is_within(self, span: tuple[int, int] | None) -> NDArray[np.bool_]:
+        """(windows,) Which lie wholly in [start, end); all for None."""
+        starts = self.starts_ns()
+        if span is None:
+            return np.ones(len(starts), np.bool_)
+        return (starts >= span[0]) & (starts + self.window_ns <= span[1])
+
     def load(self, app: str, span: tuple[int, int] | None = None) -> Load:
         """What an app uses in the whole seconds that lie in a span; None: in all."""
-        load = self.use.load(app)
-        if span is None:
-            return load
-        start = self.use.start_ns
-        first, last = -(-(span[0] - start) // SECOND_NS), (span[1] - start) // SECOND_NS
-        return load.within(first, max(last, 0))
+        return self.use.within(*self._seconds_of(span)).load(app)
 
-    def load_excess(self, limits: LoadLimits | None) -> NDArray[np.float64]:
+    def _seconds_of(self, span: tuple[int, int] | None) -> tuple[int, int]:
+        """[first, last) of the whole seconds that lie in a span."""
+        count = len(self.use)
+        if span is None:
+            return 0, count
+        first, last = -(-(span[0] - self.use.start_ns) // SECOND_NS), (span[1] - self.use.start_ns) // SECOND_NS
+        return min(max(first, 0), count), min(max(last, 0), count)
+
+    def load_excess(self, limits: LoadLimits | None, span: tuple[int, int] | None = None) -> NDArray[np.float64]:
         """(windows,) By what factor an app uses more than the limits: the most of the seconds that a window is in, a
-        part of it or all; 0 behind the last second, and without limits."""
+        part of it or all; 0 behind the last second, in seconds that do not lie in the span, and without limits."""
         if limits is None:
             return np.zeros(len(self.counts))
-        excess = limits.excess(self.use.load(limits.app))
+        first_s, last_s = self._seconds_of(span)
+        excess = np.zeros(len(self.use))
+        excess[first_s:last_s] = limits.excess(self.load(limits.app, span))
         begins = self.starts_ns() - self.use.start_ns
         first, last = begins // SECOND_NS, (begins + self.window_ns - 1) // SECOND_NS
         found = np.zeros(len(begins))

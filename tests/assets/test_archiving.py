@@ -77,6 +77,25 @@ def test_a_run_that_somebody_reviewed_keeps_its_trace(recorded, tmp_path):
         assert archive.normal_runs(writer, days=0) == normal[1:]
 
 
+def test_one_damaged_trace_keeps_no_other_run_whole(recorded, tmp_path, monkeypatch):
+    """It was taken for the reference of its app and configuration, and all of these were told to be damaged."""
+    shutil.copytree(recorded.settings.warehouse.parent, tmp_path / "copy")
+    place = tmp_path / "copy" / recorded.settings.warehouse.name
+    own = Site(recorded.settings.with_values(warehouse=place, **NOW))
+    with own.warehouse.writing() as writer:
+        settings_table.change(writer, "reduction_after_days", "1e-9", "disk")
+    due = [row["run_id"] for row in own.rows("SELECT run_id FROM marts.runs WHERE state = 'complete' ORDER BY run_id")]
+    monkeypatch.setattr(archiving, "due_runs", lambda *_: due)
+    damaged = due[0]
+    path = files(own)[damaged]
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    done = {one.run_id: one.reason for one in archive_due(own.warehouse, own.settings)}
+    assert len(done) > 2
+    assert done.pop(damaged) is not None
+    assert not any("copy the trace again" in (reason or "") for reason in done.values())
+    assert None in done.values()
+
+
 def test_normal_runs_are_reduced_and_all_others_keep_their_traces(site, archived):
     before, done = archived
     assert done
