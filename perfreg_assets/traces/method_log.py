@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from perfreg_assets import validation
 from perfreg_assets.methods.method_calls import Passage
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.regular_file import open_regular, resolved
 
 _MOST_BYTES = 1 << 30
 _TIMES = "cpuTimeInStates"
@@ -97,9 +99,10 @@ def read_method_log(path: Path) -> tuple[list[LoggedThread], bytes]:
         Rejected: METHOD_LOG_UNREADABLE.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise Rejected(Reason.METHOD_LOG_UNREADABLE, f"{path.name} has more than {_MOST_BYTES:,} bytes")
-        content = path.read_bytes()
+        with open_regular(resolved(path)) as file:
+            if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+                raise Rejected(Reason.METHOD_LOG_UNREADABLE, f"{path.name} has more than {_MOST_BYTES:,} bytes")
+            content = file.read()
         log = _Log.model_validate(json.loads(content))
         found: dict[tuple[str, int, int], list[Passage[Moment]]] = {}
         for test in log.tests:

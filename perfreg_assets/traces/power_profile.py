@@ -23,6 +23,7 @@ import numpy as np
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.regular_file import read_regular, resolved
 
 _MOST_BYTES = 1 << 20
 _MOST_MA = 10_000.0  # 10 A: more than any battery of a phone gives
@@ -38,8 +39,7 @@ def read_profile(path: Path, *, nominal_voltage_v: float) -> tuple[PowerProfile,
         Rejected: PROFILE_UNREADABLE, PROFILE_MALFORMED, PROFILE_STUB.
     """
     try:
-        with path.open("rb") as stream:
-            content = stream.read(_MOST_BYTES + 1)
+        content = read_regular(resolved(path), _MOST_BYTES)
     except OSError as error:
         raise Rejected(Reason.PROFILE_UNREADABLE, f"{path} ({error.strerror or error})") from error
     return parse_profile(content, path.name, nominal_voltage_v=nominal_voltage_v), content

@@ -1,6 +1,7 @@
 """Logs of methods' entries and exits: paid exactly, refused by thread, and stored for SQL."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,27 @@ def test_what_is_no_log_is_refused(tmp_path, text, words):
     path.write_text(text)
     with pytest.raises(Rejected, match=words) as caught:
         take(path)
+    assert caught.value.reason is Reason.METHOD_LOG_UNREADABLE
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "circle", "folder"])
+def test_what_is_no_file_is_refused_without_waiting(tmp_path, kind):
+    path = tmp_path / "logs.json"
+    {"pipe": os.mkfifo, "circle": lambda one: one.symlink_to(one.name), "folder": Path.mkdir}[kind](path)
+    with pytest.raises(Rejected, match=r"logs\.json") as caught:
+        take(path)
+    assert caught.value.reason is Reason.METHOD_LOG_UNREADABLE
+
+
+def test_a_link_to_a_log_is_followed_and_one_that_is_too_long_is_not_read(tmp_path):
+    link, path = tmp_path / "link.json", written(tmp_path, ("first", GOOD))
+    link.symlink_to(path)
+    assert take(link)[1] == take(path)[1]
+    with path.open("r+b") as stream:
+        stream.truncate((1 << 30) + 1)
+    with pytest.raises(Rejected, match="has more than") as caught:
+        take(link)
     assert caught.value.reason is Reason.METHOD_LOG_UNREADABLE
 
 

@@ -1,5 +1,6 @@
 """Power profiles of real devices in all dialects, measured curves, and files that must be refused."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -118,3 +119,19 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(Rejected, match=r"nowhere\.xml") as caught:
         read_profile(tmp_path / "nowhere.xml", nominal_voltage_v=3.85)
     assert caught.value.reason is Reason.PROFILE_UNREADABLE
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "circle", "folder"])
+def test_what_is_no_file_is_refused_without_waiting(tmp_path, kind):
+    path = tmp_path / "power_profile.xml"
+    {"pipe": os.mkfifo, "circle": lambda one: one.symlink_to(one.name), "folder": Path.mkdir}[kind](path)
+    with pytest.raises(Rejected, match=r"power_profile\.xml") as caught:
+        read_profile(path, nominal_voltage_v=3.85)
+    assert caught.value.reason is Reason.PROFILE_UNREADABLE
+
+
+def test_a_link_to_a_profile_is_followed(tmp_path):
+    link = tmp_path / "power_profile.xml"
+    link.symlink_to(next(path for path in FILES if path not in STUBS))
+    assert read_profile(link, nominal_voltage_v=3.85)[1] == link.read_bytes()
