@@ -238,6 +238,26 @@ def test_a_recorded_run_says_what_it_cost_and_one_with_a_stub_why_not(ingested):
     assert {row["state"] for row in verdicts} == {"not_enough_history"}
 
 
+def test_a_profile_can_be_put_on_a_run_whose_own_is_a_stub(ingested):
+    cheetah = Path(__file__).parents[1] / "power_profiles" / "cheetah.xml"
+    own, given = (
+        json.loads(run("energy", *arguments, "--format", "json", warehouse=ingested).stdout)
+        for arguments in (("p7-1",), ("p7-2", "--profile", cheetah))
+    )
+    charges, wanted = (
+        {(one["component"], one["scope"]): one["charge_mah"] for one in told["components"] if one["source"] != "rail"}
+        for told in (given, own)
+    )
+    assert charges == pytest.approx(wanted)
+    assert given["profile"]["fit_ratio"] == 1.0
+    query = "SELECT run_id, sum(charge_mah) AS mah FROM marts.energies_at(?) GROUP BY run_id".replace(
+        "?", f"'{own['profile']['profile_id']}'"
+    )
+    rows = json.loads(run("sql", query, "--format", "json", warehouse=ingested).stdout)
+    cores = sum(charge for (component, _), charge in wanted.items() if component.startswith("cpu_"))
+    assert {row["run_id"]: row["mah"] for row in rows} == pytest.approx({"p7-1": cores, "p7-2": cores})
+
+
 def test_calibrated_on_halves_and_told_by_the_command(ingested):
     run("energy-calibrate", "--device", "cheetah", warehouse=ingested)
     rows = json.loads(run("sql", "FROM marts.power_calibrations", "--format", "json", warehouse=ingested).stdout)

@@ -205,7 +205,7 @@ def _of_another(
 def _counted_by(state: table.EnergyRunRow) -> str:
     """By which clusters a run's times in state were counted, and what to do where that was a mistake."""
     if state.profile_id is None:
-        return ", as its trace shows them"
+        return ", as its trace or what is known of its device shows them"
     told = f", by {state.profile_name} ({state.profile_origin}), which its trace was read with"
     if state.profile_origin == WAREHOUSE:
         return f"{told}; if that is the wrong one, `perfreg profiles remove {state.device_name}` has it read again"

@@ -73,7 +73,11 @@ def drawn(scope: Scope) -> Drawn | str:
         chosen = scope.profiles.choose(device, known)
     except Rejected as rejected:
         missing = rejected
-    first_cores = layout(chosen.profile if chosen else None, known.cores, known.seen_clusters)
+    first_cores = (
+        layout(chosen.profile, known.cores, known.seen_clusters)
+        if chosen
+        else scope.profiles.clusters_of(device, known)
+    )
     assert first_cores is not None  # a profile that contradicts the trace is not chosen
     borders, bins, steps = _segments(scope)
     times = times_of(scope, known, first_cores, borders)

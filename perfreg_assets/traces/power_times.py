@@ -30,6 +30,8 @@ from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.statements import statement
 
 _KHZ_BITS = 32  # of a number that stands for cluster and frequency
+_SAME_MOMENT_NS = 1_000_000  # in recorded traces cores of one clock told each change within that time
+_LEAST_ALIKE = 0.98  # of the samples of two cores of one clock; 99.5 % were in recorded traces, the others a step apart
 _NO_SCHED = "the trace has no scheduling events (sched/sched_switch)"
 
 
@@ -39,7 +41,7 @@ class CoreStates:
 
     Attributes:
         cores: numbers of the cores that ran, ascending.
-        seen_clusters: first core of each group of neighbours whose frequency always changed together.
+        seen_clusters: first core of each group of neighbours whose frequency changed together.
         awake: None where the trace does not tell.
         late_ratio: share of the cores' time before the first sample of their frequency, whose value is held backwards.
         available: asks the trace: core → kHz (n,) ascending that it can run at; empty where it does not tell.
@@ -138,10 +140,23 @@ def _available(scope: Scope) -> dict[int, np.ndarray]:
 
 def _seen_clusters(clocks: dict[int, Clock]) -> tuple[int, ...]:
     first: list[int] = []
+    before: Clock | None = None
     for core, clock in sorted(clocks.items()):
-        if not first or not np.array_equal(clocks[first[-1]].khz, clock.khz):
+        if before is None or not _changed_together(before, clock):
             first.append(core)
+        before = clock
     return tuple(first)
+
+
+def _changed_together(one: Clock, other: Clock) -> bool:
+    """Whether all samples of two cores are the same, or nearly all and at the same moments, of the same frequencies."""
+    if len(one.khz) != len(other.khz):
+        return False
+    is_same = one.khz == other.khz
+    if is_same.all():
+        return True
+    is_same &= np.abs(one.ts - other.ts) <= _SAME_MOMENT_NS
+    return bool(is_same.mean() >= _LEAST_ALIKE) and np.array_equal(np.unique(one.khz), np.unique(other.khz))
 
 
 def times_of(scope: Scope, known: CoreStates, first_cores: Sequence[int], borders: np.ndarray) -> StateTimes:

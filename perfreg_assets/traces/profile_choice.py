@@ -138,6 +138,22 @@ class Profiles:
         doubt, is_confirmed = self._doubt(profile, offered.name, device, seen)
         return Chosen(profile, offered, fit, False, doubt, not is_confirmed)
 
+    def clusters_of(self, device: str, seen: SeenCores) -> tuple[int, ...]:
+        """First core of each cluster where no profile could be chosen: as what is known of the device or of its chip
+        has them, if that fits; else as the trace shows them.
+
+        Args:
+            device: code name by the trace; empty where it does not tell.
+        """
+        try:
+            known = self._known_of(device) or self._known_of_chip(device)[1]
+        except Rejected:  # a profile that an earlier release took; where it was to be chosen, `choose` said so
+            known = None
+        first_cores = layout(known, seen.cores, seen.seen_clusters)
+        if known is None or first_cores is None or seen.fit(known) < FIT_MINIMUM:
+            return tuple(seen.seen_clusters)
+        return first_cores
+
     def _doubt(self, profile: PowerProfile, name: str, device: str, seen: SeenCores) -> tuple[str | None, bool]:
         """Why a file that fits may be a sibling chip's all the same, None where nothing speaks for that; and whether
         something confirms that it is of the device's chip.

@@ -11,6 +11,7 @@ from perfreg_assets import bundled
 from perfreg_assets.methods.power_calibration import accuracy, calibrate
 from perfreg_assets.methods.power_states import PARTS, SCOPES
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces import chips
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.energies import energies
 from perfreg_assets.traces.engine import open_trace
@@ -209,6 +210,65 @@ def test_without_a_profile_the_times_are_kept_and_the_reason_is_told(two_cores, 
     assert unknown.reason_code == "profile_unknown"
 
 
+STUB = "<device><array name='cpu.speeds'><value>4</value></array><array name='cpu.active'><value>.1</value></array></device>"
+
+
+def clocked(make_trace, *cores):
+    """A trace of which each core has frequencies [(second, kHz), …]."""
+    made = make_trace().process(101, APP, ts=T0 - S)
+    made.packet().system_info.android_build_fingerprint = "rig/twin/twin:13/A/1:user/release-keys"
+    made.schedule([(core, 101, at(core / 10), at((core + 1) / 10)) for core in range(len(cores))])
+    for core, samples in enumerate(cores):
+        for second, khz in samples:
+            made.frequency(core, at(second), khz)
+    return made
+
+
+STEPS = [(place / 100, (300_000, 600_000, 1_200_000)[place % 3]) for place in range(150)]
+
+
+def with_others(count, *, late_s=1e-4):
+    """STEPS a moment later, some of them a step higher or lower."""
+    return [
+        (second + late_s, 600_000 if place < count and khz != 600_000 else khz)
+        for place, (second, khz) in enumerate(STEPS)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "first_cores"),
+    [
+        (STEPS, (0,)), (with_others(4), (0,)), (with_others(0, late_s=0.005), (0,)), (with_others(40), (0, 1)),
+        (with_others(4, late_s=0.005), (0, 1)), ([*STEPS[:-1], (1.49, 900_000)], (0, 1)), (STEPS[:-1], (0, 1)),
+    ],
+    ids=["equal", "a step apart now and then", "equal, told later", "on their own", "at other moments",
+         "a frequency more", "a sample less"],
+)  # fmt: skip
+def test_cores_that_change_together_are_a_cluster_though_few_samples_differ(make_trace, scoped, other, first_cores):
+    found = core_states(scoped(clocked(make_trace, STEPS, other)))
+    assert found.seen_clusters == first_cores
+
+
+@pytest.mark.parametrize(
+    ("known", "first_cores"),
+    [("twin", (0, 1)), ("of its chip", (0, 1)), ("of other frequencies", (0,)), ("unreadable", (0,)), ("", (0,))],
+)
+def test_a_run_whose_profile_is_refused_has_the_clusters_that_are_known_of_its_device(
+    make_trace, scoped, tmp_path, monkeypatch, known, first_cores
+):
+    """So that another profile can be put on it; two clusters alike may change together all the time."""
+    twin = PROFILE.replace("500000", "300000").replace("1000000", "600000").replace("2000000", "1200000")
+    content = {"of other frequencies": twin.replace("600000", "700000"), "unreadable": "<device>"}.get(known, twin)
+    name = "sister" if known == "of its chip" else "twin"
+    monkeypatch.setattr(chips, "_CHIPS", (frozenset({"twin", "sister"}),))
+    offered = {name: Offered(content.encode(), f"{name}.xml", name, BUNDLED)} if known else {}
+    own = tmp_path / "power_profile.xml"
+    own.write_text(STUB)
+    found = energies(scoped(clocked(make_trace, STEPS, STEPS), Profiles(own=own, of_devices=offered)))
+    assert (found.reason_code, found.first_cores) == ("profile_stub", first_cores)
+    assert {one.cluster for one in found.times} == set(range(len(first_cores)))
+
+
 def test_the_run_folders_own_profile_goes_first_and_a_stub_is_refused(two_cores, scoped, tmp_path):
     own = tmp_path / "power_profile.xml"
     # 900 and 2400 MHz are in no table of this example: two of five samples.
@@ -388,6 +448,13 @@ def test_the_right_file_fits_and_every_foreign_chips_does_not(real, tmp_path, na
 def states_of(real, name):
     session, contents = real(next(one for one in DEVICES if one.startswith(name)))
     return core_states(Scope(session, contents, Grid.covering(*contents.recorded_ns, 0.25), "none"))
+
+
+@pytest.mark.parametrize(("name", "device"), DEVICES.items(), ids=DEVICES.values())
+def test_cores_of_recorded_traces_are_grouped_as_they_are_in_the_device(real, name, device):
+    """The Pixel 7 Pro's small cores tell their frequency 3055 times each, now and then a step apart."""
+    wanted = parse_profile(INSTALLED[device].content, device, nominal_voltage_v=3.85).first_cores
+    assert states_of(real, name).seen_clusters == wanted
 
 
 def test_a_siblings_file_is_refused_by_what_is_known_of_the_chip(real, tmp_path):
