@@ -271,6 +271,22 @@ def test_calibrated_on_halves_and_told_by_the_command(ingested):
     assert "no runs, or too few, with an estimate and measured rails" in result.stderr
 
 
+def test_what_rails_measured_of_a_part_of_an_interval_is_no_measure_of_the_estimate(tmp_path):
+    """The Pixel 6's rails begin .1 s after its trace and end in the last interval: three of five are whole."""
+    trace, warehouse = DATA / "android-traces" / "pixel6_api32_odpm_rails.perfetto-trace.gz", tmp_path / "p.duckdb"
+    app = "androidx.benchmark.integration.macrobenchmark.target"
+    run("import", trace, "--app", app, "--app-version", "1", warehouse=warehouse)
+    rows = json.loads(run("sql", "FROM marts.energy_accuracy", "--format", "json", warehouse=warehouse).stdout)
+    told = json.loads(run("energy", rows[0]["run_id"], "--format", "json", warehouse=warehouse).stdout)
+    assert (told["accuracy"]["interval_count"], len(rows)) == (3, 1)
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        names = "power_cpu_total", "power_rail_cpu"
+        found = series_table.find(reader, [rows[0]["run_id"]], names)
+    estimated, measured = (found[rows[0]["run_id"], name].values for name in names)
+    assert np.isfinite(measured).tolist() == [True] * 5  # as it is judged and drawn
+    assert told["accuracy"]["energy_ratio"] == pytest.approx(estimated[1:4].sum() / measured[1:4].sum())
+
+
 def test_an_added_profile_is_put_on_the_devices_runs(ingested, tmp_path):
     own = tmp_path / "mine.xml"
     text = (Path(__file__).parents[1] / "power_profiles" / "cheetah.xml").read_text()

@@ -163,6 +163,7 @@ def _energies(run_id: str, found: Energies, settings: Settings, version: str) ->
         ),
         own_profile_sha256=found.own_profile_sha256,
         profile_doubt=chosen.doubt if chosen else None,
+        rails_partly_ns=found.rails_partly_ns,
         code_version=version,
     )
     steps = tuple(

@@ -16,7 +16,7 @@ from perfreg_assets.traces.method_energies import MethodCharge, method_charges, 
 from perfreg_assets.traces.names import Names
 from perfreg_assets.traces.power_series import Drawn, drawn
 from perfreg_assets.traces.profile_choice import Chosen, Profiles
-from perfreg_assets.traces.rail_series import rails_of
+from perfreg_assets.traces.rail_series import partly_covered_ns, rails_of
 from perfreg_assets.traces.scope import Scope
 from perfreg_assets.traces.slice_uses import NO_SLICES
 from perfreg_assets.traces.state_times import SOURCE, TickedCores
@@ -80,6 +80,7 @@ class Energies:
     bound: what an upper bound was told by, where there is no estimate but the kernel's times in state.
     methods: or why there are none.
     own_profile_sha256: of the power profile in the run's folder, usable or not; None without one.
+    rails_partly_ns: see `rail_series.partly_covered_ns`.
     """
 
     device: str
@@ -98,6 +99,7 @@ class Energies:
     steps: tuple[StepCharge, ...] = ()
     methods: tuple[MethodCharge, ...] | str = NO_SLICES
     own_profile_sha256: str | None = None
+    rails_partly_ns: tuple[int, ...] = ()
 
 
 NOT_RECORDED = Energies("", 0.0, Reason.SERIES_MISSING.code, "the trace covers no time of the run")
@@ -129,8 +131,9 @@ def every_charge(scope: Scope) -> Energies:
     """
     found, duration_s = scope.once(drawn), scope.grid.count * scope.grid.interval_s
     common = Energies(
-        "", duration_s, None, None, charges=_rail_charges(scope), own_profile_sha256=scope.profiles.own_sha256
-    )
+        "", duration_s, None, None, charges=_rail_charges(scope), own_profile_sha256=scope.profiles.own_sha256,
+        rails_partly_ns=partly_covered_ns(scope),
+    )  # fmt: skip
     if isinstance(found, str):
         return replace(common, reason_code=Reason.SERIES_MISSING.code, reason=found, methods=found)
     told = replace(

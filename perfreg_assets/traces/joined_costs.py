@@ -104,6 +104,7 @@ class JoinedCosts:
         self._has_idle_states = True
         self._times: dict[tuple[int, float, str], StateTime] = {}
         self._charges: dict[tuple[str, str, str], list[Charge]] = {}
+        self._rails_partly_ns: list[int] = []
         self._threads: dict[tuple[str, str, bool], float] = {}
         self._steps: dict[int, StepCharge] = {}
         self._methods: dict[tuple[str, str, str], MethodCharge] | None = None
@@ -136,6 +137,7 @@ class JoinedCosts:
             key = time.cluster, time.frequency_khz, time.scope
             own = self._times.get(key)
             self._times[key] = time if own is None else _both(own, time)
+        self._rails_partly_ns += found.rails_partly_ns
         for charge in found.charges:
             self._charges.setdefault((charge.component, charge.scope, charge.source), []).append(charge)
         for thread in found.threads:
@@ -220,6 +222,7 @@ class JoinedCosts:
             duration_s=self._duration_s,
             charges=tuple(self._rail_charges()),
             own_profile_sha256=profiles.own_sha256,
+            rails_partly_ns=tuple(self._rails_partly_ns),
             has_idle_states=self._has_idle_states if first.energies.has_idle_states is not None else None,
             late_ratio=self._late_s / self._duration_s if first.energies.late_ratio is not None else None,
             times=(),

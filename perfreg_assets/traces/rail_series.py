@@ -91,6 +91,21 @@ def rail_series(scope: Scope) -> list[Series]:
     return [*whole, *out]
 
 
+def partly_covered_ns(scope: Scope) -> tuple[int, ...]:
+    """Begin, on the trace's clock, of each interval whose measured power of the cores is the mean over a part of it:
+    no measure of an estimate over the whole of it.
+
+    Raises:
+        Rejected: ENGINE_…
+    """
+    rails, borders = scope.once(rails_of), scope.grid.borders
+    of_cpu = [] if isinstance(rails, str) else [rail for name, rail in rails.items() if is_of_cpu(name)]
+    if not of_cpu:
+        return ()
+    covered = np.min([rail.energy_mj(borders)[1] for rail in of_cpu], axis=0)
+    return tuple(borders[:-1][(covered >= _LEAST_COVERED) & (covered < 1)].tolist())
+
+
 def mean_mw(rail: Rail, grid: Grid) -> Floats:
     """(count,) mean power over each interval of the grid; NaN where it is not known."""
     energy, covered = rail.energy_mj(grid.borders)

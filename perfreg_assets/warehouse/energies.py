@@ -63,6 +63,8 @@ class EnergyRunRow:
 
     Attributes:
         own_profile_sha256: of the power profile in the run's folder when its trace was read, usable or not.
+        rails_partly_ns: begin of each interval whose measured power of the cores is the mean over a part of it; None of
+            a trace that was read before this was kept.
         values_file: with the steps; filled in when the row is stored.
     """
 
@@ -86,6 +88,7 @@ class EnergyRunRow:
     own_profile_sha256: str | None = None
     profile_doubt: str | None = None
     priced_step_count: int = 0
+    rails_partly_ns: tuple[int, ...] | None = None
     code_version: str = __version__
     extracted_at: datetime = field(default_factory=now_utc)
     values_file: str | None = field(default=None, compare=False)

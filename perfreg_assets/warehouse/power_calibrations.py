@@ -46,19 +46,28 @@ def find(reader: Reader, device_name: str | None, profile_id: str | None) -> Cal
 
 
 _ESTIMATED = """
-SELECT profile_id, run_id FROM core.energy_runs
+SELECT profile_id, run_id, rails_partly_ns FROM core.energy_runs
 WHERE device_name = ? AND profile_id IS NOT NULL AND NOT is_foreign_profile
 ORDER BY profile_id, run_id
 """
 
 
 def measured_series(reader: Reader, device_name: str) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
-    """(profile, run, estimated mW (n,), measured mW (n,)) of a device's runs with rails."""
+    """(profile, run, estimated mW (n,), measured mW (n,)) of a device's runs with rails. An interval that the rails
+    cover in part is not measured here, as in marts.energy_accuracy: its estimate is of the whole of it."""
     runs = reader.rows(_ESTIMATED, [device_name])
-    found = series.find(reader, [run_id for _, run_id in runs], ("power_cpu_total", "power_rail_cpu"))
-    for profile_id, run_id in runs:
+    found = series.find(reader, [run_id for _, run_id, _ in runs], ("power_cpu_total", "power_rail_cpu"))
+    for profile_id, run_id, partly_ns in runs:
         estimated, measured = found.get((run_id, "power_cpu_total")), found.get((run_id, "power_rail_cpu"))
         if estimated is None or measured is None or estimated.values is None or measured.values is None:
             continue
         if (estimated.start_ns, estimated.interval_s) == (measured.start_ns, measured.interval_s):
-            yield profile_id, run_id, estimated.values, measured.values
+            yield profile_id, run_id, estimated.values, _wholly(measured, partly_ns or ())
+
+
+def _wholly(measured: series.SeriesRow, partly_ns: Sequence[int]) -> np.ndarray:
+    """Its values (n,), NaN in the intervals that begin at those moments."""
+    assert measured.values is not None
+    assert measured.start_ns is not None
+    begin_ns = measured.start_ns + np.arange(len(measured.values)) * round(measured.interval_s * 1e9)
+    return np.where(np.isin(begin_ns, partly_ns), np.nan, measured.values)

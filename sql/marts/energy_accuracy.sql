@@ -45,9 +45,15 @@ FROM (
             list_filter(
                 list_transform(
                     guessed."values",
-                    lambda value, place: {'estimated': value, 'measured': seen."values"[place]}
+                    lambda value, place: {
+                        'estimated': value,
+                        'measured': seen."values"[place],
+                        'start_ns': estimated.start_ns + (place - 1) * round(estimated.interval_s * 1e9)::BIGINT
+                    }
                 ),
+                -- The measurement of an interval that the rails cover in part is the mean over that part, the estimate that over the whole.
                 lambda pair: isfinite(pair.estimated) AND isfinite(pair.measured)
+                    AND NOT coalesce(list_contains(costs.rails_partly_ns, pair.start_ns), false)
             ) AS pairs
         FROM core.time_series AS estimated
         JOIN core.time_series AS measured
@@ -64,4 +70,4 @@ FROM (
 ) AS compared
 WHERE len(compared.pairs) > 0;
 
-COMMENT ON VIEW marts.energy_accuracy IS 'A row is a run whose device measured the rails of its cores, and how the estimate compares with them interval by interval of the grid: ratio of the sums, correlation, and mean absolute share by which it is off. Where the measurement does not vary, as of a rail that was sampled twice, it tells no interval from another: correlation and mape_ratio are NULL.';
+COMMENT ON VIEW marts.energy_accuracy IS 'A row is a run whose device measured the rails of its cores, and how the estimate compares with them, interval by interval of the grid where they cover it wholly: ratio of the sums, correlation, and mean absolute share by which it is off. Where the measurement does not vary, as of a rail that was sampled twice, it tells no interval from another: correlation and mape_ratio are NULL.';

@@ -210,7 +210,9 @@ def test_without_a_profile_the_times_are_kept_and_the_reason_is_told(two_cores, 
     assert unknown.reason_code == "profile_unknown"
 
 
-STUB = "<device><array name='cpu.speeds'><value>4</value></array><array name='cpu.active'><value>.1</value></array></device>"
+STUB = """<device name="Android">
+<array name="cpu.speeds"><value>400000</value></array><array name="cpu.active"><value>0.1</value></array>
+</device>"""
 
 
 def clocked(make_trace, *cores):

@@ -9,7 +9,7 @@ from perfreg_assets import catalogue
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.grid import Grid
-from perfreg_assets.traces.rail_series import Rail, mean_mw, rail_name, rail_series
+from perfreg_assets.traces.rail_series import Rail, mean_mw, partly_covered_ns, rail_name, rail_series
 from perfreg_assets.traces.scope import Scope
 
 DATA = Path(__file__).parents[1] / "data" / "android-traces"
@@ -85,9 +85,32 @@ def test_the_rails_of_a_recorded_trace_sum_up_to_what_their_counters_say(setting
     assert found["power_rail_display"].mean() == pytest.approx(mean_mw_of_counter, rel=0.03)
 
 
+@pytest.mark.parametrize(("later_s", "places"), [(0.0, [0, 4]), (0.1, [4]), (0.6, [])])
+def test_intervals_that_the_cores_rails_cover_in_part_are_named(settings, later_s, places):
+    """The Pixel 6's rails begin .1 s after its trace and end .2 s before it; such intervals have a mean, too."""
+    with open_trace(DATA / "pixel6_api32_odpm_rails.perfetto-trace.gz", settings) as session:
+        contents = load_contents(session)
+        first_ns, last_ns = contents.recorded_ns
+        grid = Grid.covering(first_ns + round(later_s * S), last_ns, 1.0)
+        scope = Scope(session, contents, grid, "none")
+        (told,) = (one.values for one in rail_series(scope) if one.name == "power_rail_cpu")
+        found = partly_covered_ns(scope)
+        rows = session.query(
+            "SELECT min(ts) AS first, max(ts) AS last FROM counter JOIN counter_track AS t ON t.id = track_id "
+            "WHERE t.name LIKE 'power.%cpu%' GROUP BY t.name",
+            {"first": "int64", "last": "int64"},
+        )
+    assert found == tuple(grid.borders[places].tolist())
+    assert np.isfinite(told[places]).all()
+    whole = (grid.borders[:-1] >= rows["first"].max()) & (grid.borders[1:] <= rows["last"].min())
+    assert np.flatnonzero(~whole).tolist() == places
+
+
 def test_a_trace_without_rails_says_what_to_record(make_trace, settings, tmp_path):
     made = make_trace().process(1, "a").schedule([(0, 1, S, 2 * S)])
     with open_trace(made.write(tmp_path / "t.pftrace"), settings) as session:
-        (found,) = rail_series(Scope(session, load_contents(session), Grid.covering(S, 2 * S, 1.0), "a"))
+        scope = Scope(session, load_contents(session), Grid.covering(S, 2 * S, 1.0), "a")
+        (found,) = rail_series(scope)
+        assert partly_covered_ns(scope) == ()
     assert (found.name, found.values) == ("power_rail_cpu", None)
     assert "collect_power_rails" in found.missing_reason

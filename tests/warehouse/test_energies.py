@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfreg_assets.methods.power_calibration import accuracy
+from perfreg_assets.methods.power_calibration import accuracy, compared
 from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.methods.power_states import States, levels
-from perfreg_assets.warehouse import attachments, energies, power_profiles, states
+from perfreg_assets.warehouse import attachments, energies, power_calibrations, power_profiles, states
 from perfreg_assets.warehouse import series as series_table
 
 VOLTS = 3.85
@@ -268,6 +268,30 @@ def test_of_rails_that_do_not_vary_the_mart_says_what_the_method_says(sample_cop
     else:
         assert (row["correlation"], row["mape_ratio"]) == (None, None)
         assert np.isnan([wanted.correlation, wanted.mape_ratio]).all()
+
+
+@pytest.mark.parametrize("partly", [None, (), (0, 7, 39)])
+def test_no_estimate_of_a_whole_interval_is_compared_with_rails_that_cover_a_part_of_it(sample_copy, partly):
+    with sample_copy.writing() as writer:
+        (was,) = writer.dicts("SELECT run_id FROM marts.energy_accuracy")
+        rows = series_table.find(writer, [was["run_id"]], ("power_cpu_total", "power_rail_cpu"))
+        estimated, measured = (rows[was["run_id"], name] for name in ("power_cpu_total", "power_rail_cpu"))
+        whole = np.ones(len(measured.values), bool)
+        begin_ns = None
+        if partly is not None:
+            whole[list(partly)] = False
+            begin_ns = tuple(measured.start_ns + round(place * measured.interval_s * 1e9) for place in partly)
+        own = run(was["run_id"], profile(), is_foreign_profile=False, rails_partly_ns=begin_ns)
+        energies.upsert(writer, [own])
+        assert energies.find(writer, [was["run_id"]])[was["run_id"]].rails_partly_ns == begin_ns
+        (row,) = writer.dicts("SELECT * FROM marts.energy_accuracy")
+        ((_, _, *pair),) = power_calibrations.measured_series(writer, own.row.device_name)
+    wanted = accuracy(estimated.values[whole], measured.values[whole])
+    assert row["interval_count"] == whole.sum()
+    assert (row["energy_ratio"], row["correlation"], row["mape_ratio"]) == pytest.approx(
+        (wanted.energy_ratio, wanted.correlation, wanted.mape_ratio)
+    )
+    assert compared(*pair) == (pytest.approx(estimated.values[whole]), pytest.approx(measured.values[whole]))
 
 
 def test_runs_stand_beside_the_median_of_their_history(sample):
