@@ -8,8 +8,6 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from perfreg_assets.benchmarks.result_file import read_result_file
 from perfreg_assets.benchmarks.results import Result
 from perfreg_assets.benchmarks.taking_in import Origin, in_area, result_files
@@ -18,6 +16,7 @@ from perfreg_assets.methods.benchmark_comparison import Entry
 from perfreg_assets.near_names import nearest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse import benchmarks as table
+from perfreg_assets.warehouse.benchmark_sides import entries, place_of
 from perfreg_assets.warehouse.connection import Reader
 
 
@@ -113,65 +112,11 @@ def of_warehouse(
         variant = name if is_variants else selection.variant
         rows = table.side(reader, app, version, variant=variant, device=selection.device)
         sides.append(rows)
-    places = {_place(row, is_variants) for rows in sides for row in rows}
-    first, second = (
-        _entries(reader, rows, is_variants, is_placed=len(places) > 1, with_inadequate=with_inadequate)
-        for rows in sides
-    )
+    names_of_place = ("device", "runner") if is_variants else ("device", "variant", "runner")
+    is_one_place = len({place_of(row, names_of_place) for rows in sides for row in rows}) <= 1
+    told_by = () if is_one_place else names_of_place
+    first, second = (entries(reader, rows, told_by=told_by, with_inadequate=with_inadequate) for rows in sides)
     return first, second
-
-
-def _entries(
-    reader: Reader, rows: list[dict[str, Any]], is_variants: bool, *, is_placed: bool, with_inadequate: bool
-) -> list[Entry]:
-    parts: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        same = tuple(row[name] for name in ("device", "variant", "runner", "result_name", "unit", "worse"))
-        parts.setdefault(same, []).append(row)
-    counted = [
-        adequacy.counted(of_one, lambda row: with_inadequate or bool(row["is_adequate"])) for of_one in parts.values()
-    ]
-    doubtful = {row["benchmark_run_id"] for row in rows if not row["is_adequate"]}
-    caveats = table.warnings_of(reader, doubtful)
-
-    def why(some: Iterable[dict[str, Any]]) -> str:
-        codes = [caveats.get((row["benchmark_run_id"], row["result_name"]), ()) for row in some]
-        return adequacy.why_inadequate(code for own in codes for code in own)
-
-    single: dict[str, list[str]] = {}
-    for taken, _ in counted:
-        if sum(len(row["launch_scores"]) for row in taken) == 1:
-            single.setdefault(taken[0]["benchmark_run_id"], []).append(taken[0]["result_name"])
-    values = {
-        (run_id, name): found
-        for run_id, names in single.items()
-        for name, found in table.iterations(reader, run_id, names).items()
-    }
-    entries = []
-    for taken, left in counted:
-        row = taken[0]
-        place = f" [{_place(row, is_variants)}]" if is_placed else ""
-        scores = np.concatenate([one["launch_scores"] for one in taken])
-        is_adequate = with_inadequate or all(one["is_adequate"] for one in taken)
-        entries.append(
-            Entry(
-                key=f"{row['result_name']}{place}",
-                area=row["area"],
-                unit=row["unit"],
-                worse=row["worse"],
-                scores=scores,
-                iterations=np.array(values.get((row["benchmark_run_id"], row["result_name"]), scores)),
-                is_primary=any(one["is_primary"] for one in taken),
-                why_left_out=None if is_adequate else why(taken),
-                files_left_out=tuple(why([one]) for one in left),
-            )
-        )
-    return entries
-
-
-def _place(row: dict[str, Any], is_variants: bool) -> str:
-    names = ("device", "runner") if is_variants else ("device", "variant", "runner")
-    return ", ".join(row[name] for name in names if row[name])
 
 
 def _app(known: Sequence[dict[str, Any]], app: str | None) -> str:

@@ -42,6 +42,7 @@ def bench_compare(
     sides.
     """
     from perfreg_assets.methods.benchmark_comparison import compare
+    from perfreg_assets.methods.benchmark_words import caveats
 
     first, second, change_minimum = _sides(settings, a, b, app, app_version, variant, device, include_inadequate)
     found = compare(first, second, change_minimum=change_minimum)
@@ -51,26 +52,12 @@ def bench_compare(
         sys.stdout.write(terminal.as_csv([_test_row(found, one) for one in found.tests], _TEST_CSV))
     else:
         _show_comparison(found)
-    if found.has_single_launches:
-        terminal.note("one launch: noise between launches is not in the intervals, so they are too narrow")
-    count, needed = found.too_few
-    if count:
-        terminal.note(
-            f"{how_many(count, 'benchmark')} with too few iterations for a verdict: {needed} on each side would do, "
-            "two launches tell more"
-        )
-    if found.without_noise and found.is_judged:
-        blind = how_many(found.without_noise, "benchmark")
-        terminal.note(f"nothing tells the noise of {blind}, nor that of the means with such a one")
+    for caveat in caveats(found):
+        terminal.note(caveat)
     if found.is_slower:
         sys.exit(SOME_ANOMALOUS)
-    if found.is_judged:
-        return
-    if not count:
-        is_repeated = all(min(one.launches_a, one.launches_b) > 1 for one in found.tests)
-        why = "the launches of a side are equal to the last digit" if is_repeated else "measure more than once"
-        terminal.note(f"nothing tells the noise: {why}")
-    sys.exit(NOTHING_JUDGED)
+    if not found.is_judged:
+        sys.exit(NOTHING_JUDGED)
 
 
 def _sides(

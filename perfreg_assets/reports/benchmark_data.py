@@ -1,4 +1,4 @@
-"""What the pages of benchmarks show: levels by version, means by area, the latest version beside the one before."""
+"""What the pages of benchmarks show: levels by version, means by area."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets.methods import adequacy
-from perfreg_assets.methods.benchmark_comparison import Comparison, Entry, compare
 from perfreg_assets.methods.explanation import readable_quantity
-from perfreg_assets.reasons import Rejected
 from perfreg_assets.warehouse.benchmarks import Family
 
 VERSIONS = 30
@@ -92,12 +90,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class FamilyView:
-    """All that the page of a family shows.
+    """What the page of a family shows of its versions.
 
     Attributes:
         cells: area → one per version.
         without_score: benchmark → why the latest version has no result of it.
-        comparison: of the latest version (`b`) with the one before (`a`); None where there is none.
     """
 
     family: Family
@@ -106,10 +103,9 @@ class FamilyView:
     trends: tuple[Trend, ...]
     cells: dict[str, list[Cell]]
     without_score: dict[str, str] = field(default_factory=dict)
-    comparison: Comparison | None = None
 
 
-def family_view(family: Family, rows: Sequence[dict[str, Any]], *, change_minimum: float) -> FamilyView:
+def family_view(family: Family, rows: Sequence[dict[str, Any]]) -> FamilyView:
     """The view of a family from rows of `warehouse.benchmarks.levels`."""
     started: dict[str, datetime] = {}
     for row in rows:
@@ -131,7 +127,6 @@ def family_view(family: Family, rows: Sequence[dict[str, Any]], *, change_minimu
         tuple(trends),
         _cells(trends, versions),
         without,
-        _comparison(rows, versions, change_minimum),
     )
 
 
@@ -191,43 +186,6 @@ def _cells(trends: Sequence[Trend], versions: Sequence[str]) -> dict[str, list[C
             cells.append(Cell(change, len(points), adequate, anomalous))
         found[area] = cells
     return found
-
-
-def _comparison(rows: Sequence[dict[str, Any]], versions: Sequence[str], change_minimum: float) -> Comparison | None:
-    if len(versions) < 2:
-        return None
-    sides = [_entries([row for row in rows if row["version_name"] == version]) for version in versions[-2:]]
-    try:
-        return compare(*sides, change_minimum=change_minimum)
-    except Rejected:  # they have no benchmark in common: there is no comparison to show
-        return None
-
-
-def _entries(rows: Sequence[dict[str, Any]]) -> list[Entry]:
-    """Entries of one version; where it was launched once its iterations are not looked at here: no interval then."""
-    parts: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        if row["launch_scores"]:
-            parts.setdefault(row["result_name"], []).append(row)
-    entries = []
-    for name, of_one in parts.items():
-        taken, left = adequacy.counted(of_one, _is_adequate)
-        last, codes = taken[-1], [code for row in taken for code in row["warnings"] or ()]
-        scores = np.concatenate([row["launch_scores"] for row in taken])
-        entries.append(
-            Entry(
-                key=name,
-                area=last["area"],
-                unit=last["unit"],
-                worse=last["worse"],
-                scores=scores,
-                iterations=scores,
-                is_primary=last["is_primary"],
-                why_left_out=None if _is_adequate(last) else adequacy.why_inadequate(codes),
-                files_left_out=tuple(adequacy.why_inadequate(row["warnings"] or ()) for row in left),
-            )
-        )
-    return entries
 
 
 def _is_adequate(row: dict[str, Any]) -> bool:

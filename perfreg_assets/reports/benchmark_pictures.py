@@ -20,7 +20,7 @@ def draw_means(reader: Reader, partition_key: str) -> bytes | None:
     family = table.family_of(reader, partition_key)
     if family is None:
         return None
-    view = family_view(family, table.levels(reader, family, versions=VERSIONS), change_minimum=0.0)
+    view = family_view(family, table.levels(reader, family, versions=VERSIONS))
     drawn = {area: cells for area, cells in view.cells.items() if any(cell.change is not None for cell in cells)}
     if not drawn:
         return None

@@ -12,7 +12,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from perfreg_assets.methods.benchmark_comparison import Comparison
+from perfreg_assets.methods.benchmark_words import caveats
 from perfreg_assets.reports import benchmark_drawing as drawing
+from perfreg_assets.reports.benchmark_beside import beside_before
 from perfreg_assets.reports.benchmark_data import BENCHMARKS, VERSIONS, FamilyView, family_view
 from perfreg_assets.reports.files import digest, write
 from perfreg_assets.reports.templating import code_hash, render
@@ -50,9 +53,9 @@ def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
     texts: dict[str, str] = {}
     listed = []
     for family in table.families(reader):
-        view = family_view(family, table.levels(reader, family, versions=VERSIONS), change_minimum=minimum)
+        view = family_view(family, table.levels(reader, family, versions=VERSIONS))
         name = page_name(family)
-        texts[name] = _family_page(view)
+        texts[name] = _family_page(view, beside_before(reader, view, change_minimum=minimum))
         listed.append((name, view))
     texts[PAGE] = _overview(listed)
     pages = {name: digest(text) for name, text in texts.items()}
@@ -104,10 +107,9 @@ def _overview(listed: list[tuple[str, FamilyView]]) -> str:
     return render("benchmarks.html.j2", {"root": "", "page": "benchmarks", "rows": rows})
 
 
-def _family_page(view: FamilyView) -> str:
+def _family_page(view: FamilyView, comparison: Comparison | None) -> str:
     shown = sorted(view.trends, key=lambda one: -abs(one.speed_change))[:BENCHMARKS]
     shown.sort(key=lambda one: (one.area, one.name))
-    comparison = view.comparison
     return render(
         "benchmark_family.html.j2",
         {
@@ -116,7 +118,9 @@ def _family_page(view: FamilyView) -> str:
             "view": view,
             "trends": [(one, drawing.draw_trend(one, len(view.versions))) for one in shown],
             "hidden": len(view.trends) - len(shown),
+            "comparison": comparison,
             "forest": drawing.draw_forest(comparison) if comparison is not None else None,
+            "caveats": caveats(comparison) if comparison is not None else [],
             "implausible": [one.key for one in comparison.tests if one.is_implausible] if comparison else [],
             "excluded": Counter(reason for _, reason in comparison.excluded) if comparison else {},
             "files_excluded": Counter(reason for _, reason in comparison.files_excluded) if comparison else {},

@@ -146,6 +146,7 @@ def _environment() -> jinja2.Environment:
         multiple=limit_multiple,
         beside_limit=beside_limit,
         isolated=isolated,
+        sentence=lambda text: f"{text[:1].upper()}{text[1:]}.",
     )
     environment.globals.update(
         content_policy=CONTENT_POLICY,

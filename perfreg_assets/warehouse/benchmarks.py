@@ -293,16 +293,23 @@ JOIN core.benchmark_results AS results ON results.benchmark_run_id = runs.benchm
 JOIN core.measurements AS measured ON measured.subject_kind = 'benchmark_run'
     AND measured.subject_id = runs.benchmark_run_id AND measured.metric = results.result_name
 WHERE runs.app = $app AND runs.version_name = $version AND ($variant IS NULL OR runs.variant = $variant)
-    AND ($device IS NULL OR runs.device = $device)
+    AND ($device IS NULL OR runs.device = $device) AND ($runner IS NULL OR runs.runner = $runner)
 ORDER BY runs.started_at, runs.benchmark_run_id, results.result_name
 """
 
 
 def side(
-    reader: Reader, app: str, version_name: str, *, variant: str | None = None, device: str | None = None
+    reader: Reader,
+    app: str,
+    version_name: str,
+    *,
+    variant: str | None = None,
+    device: str | None = None,
+    runner: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Results of a version, file by file, the earliest first."""
-    return reader.dicts(_SIDE, {"app": app, "version": version_name, "variant": variant, "device": device})
+    """Results of a version, file by file, the earliest first; of every variant, device and runner that is not named."""
+    named = {"app": app, "version": version_name, "variant": variant, "device": device, "runner": runner}
+    return reader.dicts(_SIDE, named)
 
 
 def warnings_of(reader: Reader, run_ids: Iterable[str]) -> dict[tuple[str, str], list[str]]:
@@ -424,8 +431,7 @@ _LEVELS = """
 SELECT
     judged.version_name, judged.area, judged.result_name, judged.unit, judged.worse, judged.score, judged.state,
     judged.earlier_low, judged.earlier_median, judged.earlier_high, judged.explanation, judged.benchmark_run_id,
-    judged.started_at, results.is_primary, results.launch_scores,
-    noted.codes AS warnings
+    judged.started_at, results.is_primary, noted.codes AS warnings
 FROM marts.benchmark_verdicts AS judged
 LEFT JOIN core.benchmark_results AS results
     ON results.benchmark_run_id = judged.benchmark_run_id AND results.result_name = judged.result_name

@@ -15,6 +15,7 @@ from perfreg_assets.methods import adequacy
 from perfreg_assets.methods.benchmark_comparison import compare
 from perfreg_assets.reasons import Rejected
 from perfreg_assets.reports import benchmark_drawing, benchmark_site
+from perfreg_assets.reports.benchmark_beside import beside_before
 from perfreg_assets.reports.benchmark_data import family_view
 from perfreg_assets.warehouse import benchmarks as table
 from tests.cost_statements import cost_contradictions
@@ -38,7 +39,12 @@ def add_warming(history, version, day, *, launches=3):
 def view_of(warehouse):
     with warehouse.reading() as reader:
         (family,) = table.families(reader)
-        return family_view(family, table.levels(reader, family, versions=30), change_minimum=0.05)
+        return family_view(family, table.levels(reader, family, versions=30))
+
+
+def beside(warehouse):
+    with warehouse.reading() as reader:
+        return beside_before(reader, view_of(warehouse), change_minimum=0.05)
 
 
 def compared(warehouse, a, b, *, with_inadequate=False):
@@ -72,10 +78,10 @@ def test_page_marts_and_comparison_take_the_same_file(mixed, warehouse, settings
     launches, folders = mixed
     with warehouse.reading() as reader:
         (trend,) = reader.dicts("SELECT * FROM marts.benchmark_trends WHERE version_name = '7'")
-        (beside,) = reader.dicts("SELECT * FROM marts.benchmark_comparison('6', '7')")
+        (in_marts,) = reader.dicts("SELECT * FROM marts.benchmark_comparison('6', '7')")
         good = reader.value("SELECT score FROM marts.benchmark_results WHERE version_name = '7' AND is_adequate")
     assert trend["score"] == pytest.approx(good)
-    assert (trend["result_count"], beside["launches_b"]) == (2, launches)
+    assert (trend["result_count"], in_marts["launches_b"]) == (2, launches)
     view = view_of(warehouse)
     (shown,) = view.trends
     assert shown.latest.score == pytest.approx(good)
@@ -84,12 +90,12 @@ def test_page_marts_and_comparison_take_the_same_file(mixed, warehouse, settings
     assert shown.change == pytest.approx(trend["score_change_ratio"])
     assert view.cells["Bench"][-1].change == pytest.approx(1 / (1 + shown.change) - 1)
     of_files = [sides.of_files([folder], with_inadequate=False).entries for folder in folders]
-    for found in (view.comparison, compared(warehouse, "6", "7"), compare(*of_files, change_minimum=0.05)):
+    for found in (beside(warehouse), compared(warehouse, "6", "7"), compare(*of_files, change_minimum=0.05)):
         (one,) = found.tests
-        assert (one.score_b, one.launches_b) == (pytest.approx(beside["score_b"]), launches)
-        if launches > 1:
-            assert math.exp(-one.change.log_ratio) == pytest.approx(beside["score_beside"])
-            assert one.verdict == "no change"
+        assert (one.score_b, one.launches_b) == (pytest.approx(in_marts["score_b"]), launches)
+        if launches > 1:  # of one its iterations are compared, by their medians
+            assert math.exp(-one.change.log_ratio) == pytest.approx(in_marts["score_beside"])
+        assert one.verdict == "no change"
         assert (found.excluded, found.files_excluded) == ((), ((NAME, "on the second side: not_warm"),))
     with warehouse.reading() as reader:
         benchmark_site.write_benchmark_pages(reader, settings.reports_dir)
@@ -131,7 +137,7 @@ def test_a_version_of_inadequate_files_alone_has_no_level_and_is_compared_with_n
     )
     cell = view.cells["Bench"][-1]
     assert (cell.change, cell.count, cell.adequate) == (None, 1, 0)
-    assert view.comparison is None
+    assert beside(warehouse) is None
     for paths in ([history.folder / "r5.json"], files):
         assert len(sides.of_files(paths, with_inadequate=False).entries) == 1
     (entry,) = sides.of_files(files, with_inadequate=False).entries

@@ -10,7 +10,9 @@ from html import unescape
 import numpy as np
 import pytest
 
+from perfreg_assets.benchmarks import sides
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
+from perfreg_assets.methods.benchmark_comparison import compare
 from perfreg_assets.model import benchmarks as model
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reports import benchmark_pictures, benchmark_site, site
@@ -27,7 +29,7 @@ def settings(tmp_path):
     return Settings(warehouse=tmp_path / "perfreg.duckdb")
 
 
-def fill(settings, versions=8, slow=1.4, launches=3, app="com.x"):
+def fill(settings, versions=8, slow=1.4, launches=3, app="com.x", iterations=9):
     """Versions of two benchmarks, the last of which makes one slower."""
     random = np.random.default_rng(0)
     found = []
@@ -35,7 +37,7 @@ def fill(settings, versions=8, slow=1.4, launches=3, app="com.x"):
         entries = []
         for name, level in (("sort", 100.0), (HOSTILE, 5.0)):
             now = level * (slow if version == versions and name == "sort" else 1.0)
-            raw = [(now * np.exp(random.normal(0, 0.01, 9))).tolist() for _ in range(launches)]
+            raw = [(now * np.exp(random.normal(0, 0.01, iterations))).tolist() for _ in range(launches)]
             metric = {"score": now, "scoreUnit": "us/op", "rawData": raw}
             entries.append(
                 {"jmhVersion": "1", "benchmark": f"com.x.Bench.{name}", "mode": "avgt", "primaryMetric": metric}
@@ -74,6 +76,60 @@ def test_a_page_shows_areas_trends_and_the_last_comparison(settings):
     assert "beside" in text
     assert "few launches" not in text
     assert name in (settings.reports_dir / "benchmarks.html").read_text()
+
+
+def compared(settings, a, b):
+    """What `perfreg bench compare A B` goes by."""
+    with Warehouse.of(settings).reading() as reader:
+        entries = sides.of_warehouse(reader, (a, b), sides.Selection("com.x"), with_inadequate=False)
+    return compare(*entries, change_minimum=settings.benchmark_change_minimum)
+
+
+def one_page(settings):
+    build(settings)
+    (page,) = (settings.reports_dir / "benchmarks").glob("*.html")
+    return page.read_text()
+
+
+def test_the_page_says_of_the_last_two_versions_what_comparing_them_says(settings):
+    """Of one launch its iterations tell the noise: the page never looked at them, and said that nothing told it."""
+    fill(settings, versions=3, launches=1)
+    found = compared(settings, "2.0", "3.0")
+    assert found.overall.change.basis == "iterations"
+    assert sorted(one.verdict for one in found.tests) == ["no change", "slower"]
+    text = one_page(settings)
+    for change in (found.overall.change, *(one.change for one in found.tests)):
+        low, high = found.interval(change)
+        assert f"{found.ratio(change.log_ratio):.3f}  [{low:.3f}, {high:.3f}]" in text
+    assert text.count('class="interval') == len(found.tests) + len(found.areas) + 1
+    rows = (found.overall, *found.areas, *found.tests)
+    assert text.count('class="interval slower"') == sum(one.verdict == "slower" for one in rows) > 0
+    assert "One launch: noise between launches is not in the intervals, so they are too narrow." in text
+    assert "Nothing tells the noise" not in text
+
+
+def test_what_was_measured_once_is_said_to_tell_no_noise(settings):
+    fill(settings, versions=2, launches=1, iterations=1)
+    assert not compared(settings, "1.0", "2.0").is_judged
+    text = one_page(settings)
+    assert 'class="interval' not in text
+    assert "Nothing tells the noise: measure more than once." in text
+
+
+def test_iterations_are_read_of_the_two_versions_shown_alone(settings, monkeypatch):
+    read = []
+    known = table.iterations
+
+    def iterations(reader, run_id, names):
+        read.append(run_id)
+        return known(reader, run_id, names)
+
+    monkeypatch.setattr(table, "iterations", iterations)
+    fill(settings, versions=6, launches=1)
+    build(settings)
+    with Warehouse.of(settings).reading() as reader:
+        last = reader.rows("SELECT benchmark_run_id FROM core.benchmark_runs ORDER BY started_at DESC LIMIT 2")
+    assert sorted(read) == sorted(run_id for (run_id,) in last)
 
 
 def test_names_are_no_markup(settings):
