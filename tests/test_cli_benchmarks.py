@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -181,6 +182,20 @@ def test_a_single_measurement_tells_no_noise(tmp_path):
     result = run("compare", a, b, warehouse=tmp_path / "p.duckdb")
     assert result.exit_code == 4
     assert "measure more than once" in result.stderr
+
+
+def test_a_ratio_far_from_1_is_told_in_digits_that_say_something(tmp_path):
+    """A second beside a nanosecond was 0.0000, and a change of -100.00%."""
+    a, b = (DATA / f"google_benchmark_test1_run{number}.json.gz" for number in (1, 2))
+    lines = run("compare", a, b, warehouse=tmp_path / "p.duckdb").stdout.splitlines()
+    cells = [re.split(r"\s{2,}", line.strip()) for line in lines]
+    (test,) = [row for row in cells if row[:2] == ["BM_DifferentTimeUnit", "BM_DifferentTimeUnit real_time"]]
+    (mean,) = [row for row in cells if row[:2] == ["BM_DifferentTimeUnit", "1"]]
+    assert (test[4], mean[2], mean[3]) == ("1.00e-09", "1.00e-09", "÷ 1e+09")
+    (up,) = [row for row in cells if row[:2] == ["BM_100xSlower", "1"]]
+    assert (up[2], up[3]) == ("100.0", "× 100")
+    (small,) = [row for row in cells if row[:2] == ["BM_10PercentFaster", "1"]]
+    assert (small[2], small[3]) == ("0.9000", "-10.00%")
 
 
 def test_the_status_is_that_of_what_the_table_says(tmp_path):

@@ -169,10 +169,11 @@ def _comparison_json(found: Comparison) -> str:
 
 
 def _show_comparison(found: Comparison) -> None:
+    from perfreg_assets.methods.benchmark_words import told_change, told_p, told_ratio
     from perfreg_assets.methods.explanation import readable_quantity
 
     def interval(row: dict[str, Any]) -> str:
-        return "–" if row["low"] is None else f"{row['low']:.4f} to {row['high']:.4f}"
+        return "–" if row["low"] is None else f"{told_ratio(row['low'])} to {told_ratio(row['high'])}"
 
     tests = [
         {
@@ -180,9 +181,9 @@ def _show_comparison(found: Comparison) -> None:
             "benchmark": one.key,
             "A": readable_quantity(one.score_a, one.unit),
             "B": readable_quantity(one.score_b, one.unit),
-            "ratio": f"{found.ratio(one.change.log_ratio):.4f}",
+            "ratio": told_ratio(found.ratio(one.change.log_ratio)),
             "interval": interval(_test_row(found, one)),
-            "p": "–" if math.isnan(one.p_holm) else f"{one.p_holm:.2g}",
+            "p": told_p(one.p_holm),
             "verdict": f"{one.verdict}{' (implausible)' if one.is_implausible else ''}",
         }
         for one in found.tests
@@ -202,8 +203,8 @@ def _show_comparison(found: Comparison) -> None:
         {
             "geometric mean": name,
             "pairs": one.pairs,
-            "ratio": f"{found.ratio(one.change.log_ratio):.4f}",
-            "change": f"{found.ratio(one.change.log_ratio) - 1:+.2%}",
+            "ratio": told_ratio(found.ratio(one.change.log_ratio)),
+            "change": told_change(found.ratio(one.change.log_ratio)),
             "interval": interval(_mean_row(found, one)),
             "verdict": one.verdict,
         }

@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+import math
+
 from perfreg_assets.how_many import how_many
 from perfreg_assets.methods.benchmark_comparison import Comparison
+
+FACTOR = 100.0
+"""From such a factor on a change is told by it: −99.99 % and −99.9999 % read alike, and are far apart."""
+
+
+def told_ratio(ratio: float) -> str:
+    """Four decimals of what is near 1, else digits that say something: 0.9104, 1208.7, 1.07e-09."""
+    if FACTOR <= ratio < FACTOR**3:
+        return f"{ratio:.1f}"
+    return f"{ratio:.4f}" if 1 / FACTOR <= ratio < FACTOR or math.isnan(ratio) else f"{ratio:#.3g}"
+
+
+def told_change(ratio: float) -> str:
+    """A ratio as the change that it is: +5.44%, or ÷ 9.32e+08."""
+    if ratio >= FACTOR:
+        return f"× {ratio:.3g}"
+    return f"÷ {1 / ratio:.3g}" if ratio < 1 / FACTOR else f"{ratio - 1:+.2%}"
+
+
+def told_p(p_value: float) -> str:
+    """Two significant digits; a dash of NaN."""
+    return "–" if math.isnan(p_value) else f"{p_value:.2g}"
 
 
 def caveats(found: Comparison) -> list[str]:

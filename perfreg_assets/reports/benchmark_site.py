@@ -14,9 +14,10 @@ from typing import Any
 
 from perfreg_assets.methods.benchmark_comparison import Comparison
 from perfreg_assets.methods.benchmark_words import caveats
-from perfreg_assets.reports import benchmark_drawing as drawing
+from perfreg_assets.reports import benchmark_forest as forest
 from perfreg_assets.reports.benchmark_beside import beside_before
 from perfreg_assets.reports.benchmark_data import BENCHMARKS, VERSIONS, FamilyView, family_view
+from perfreg_assets.reports.benchmark_drawing import draw_trend
 from perfreg_assets.reports.files import digest, write
 from perfreg_assets.reports.templating import code_hash, render
 from perfreg_assets.settings import Settings
@@ -116,14 +117,14 @@ def _family_page(view: FamilyView, comparison: Comparison | None) -> str:
             "root": "../",
             "page": "benchmarks",
             "view": view,
-            "trends": [(one, drawing.draw_trend(one, len(view.versions))) for one in shown],
+            "trends": [(one, draw_trend(one, len(view.versions))) for one in shown],
             "hidden": len(view.trends) - len(shown),
             "comparison": comparison,
-            "forest": drawing.draw_forest(comparison) if comparison is not None else None,
+            "forest": forest.draw_forest(comparison) if comparison is not None else None,
             "caveats": caveats(comparison) if comparison is not None else [],
             "implausible": [one.key for one in comparison.tests if one.is_implausible] if comparison else [],
             "excluded": Counter(reason for _, reason in comparison.excluded) if comparison else {},
             "files_excluded": Counter(reason for _, reason in comparison.files_excluded) if comparison else {},
-            "forest_hidden": max(0, len(comparison.tests) - drawing.FOREST_TESTS) if comparison else 0,
+            "forest_hidden": max(0, len(comparison.tests) - forest.TESTS) if comparison else 0,
         },
     )

@@ -17,6 +17,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from perfreg_assets.how_many import how_many
+from perfreg_assets.methods.benchmark_words import told_ratio
 from perfreg_assets.reports import wording
 from perfreg_assets.reports.data import Verdict
 from perfreg_assets.reports.template_cache import template_cache
@@ -146,6 +147,7 @@ def _environment() -> jinja2.Environment:
         multiple=limit_multiple,
         beside_limit=beside_limit,
         isolated=isolated,
+        told_ratio=told_ratio,
         sentence=lambda text: f"{text[:1].upper()}{text[1:]}.",
     )
     environment.globals.update(

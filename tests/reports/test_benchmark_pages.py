@@ -100,7 +100,10 @@ def test_the_page_says_of_the_last_two_versions_what_comparing_them_says(setting
     text = one_page(settings)
     for change in (found.overall.change, *(one.change for one in found.tests)):
         low, high = found.interval(change)
-        assert f"{found.ratio(change.log_ratio):.3f}  [{low:.3f}, {high:.3f}]" in text
+        assert f"{found.ratio(change.log_ratio):.4f} [{low:.4f}, {high:.4f}]<" in text
+    for one in found.tests:
+        (row,) = re.findall(rf">{one.p_holm:.2g}</text><text[^>]*>([a-z ]+)</text>", text)
+        assert row == one.verdict
     assert text.count('class="interval') == len(found.tests) + len(found.areas) + 1
     rows = (found.overall, *found.areas, *found.tests)
     assert text.count('class="interval slower"') == sum(one.verdict == "slower" for one in rows) > 0
