@@ -26,6 +26,7 @@ from starlette.types import ASGIApp
 from perfreg_assets.bundled import docs_site
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports import refusals
+from perfreg_assets.reports.benchmarks_only import SENTENCE, ways_to_benchmarks
 from perfreg_assets.reports.change_guard import TOKEN_HEADER, ChangeGuard, OwnPages, token_of
 from perfreg_assets.reports.compare_endpoint import Compare, compare_route
 from perfreg_assets.reports.docs_route import docs_routes
@@ -33,7 +34,7 @@ from perfreg_assets.reports.entrance import Entrance, address, new_secret
 from perfreg_assets.reports.fetching import Fetch, Fetching
 from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.in_force import in_force_route
-from perfreg_assets.reports.links import PERFETTO_REMOTE
+from perfreg_assets.reports.links import PERFETTO_REMOTE, VERSIONS
 from perfreg_assets.reports.list_endpoint import list_route
 from perfreg_assets.reports.perfetto_origin import OnItsOwnOrigin, ui_origin
 from perfreg_assets.reports.static_files import Files
@@ -197,7 +198,9 @@ def create_app(
         is_start = request.url.path in ("/", "/index.html") and not (reports_dir / "index.html").is_file()
         if is_start:  # no page leads on from here, and none has its style sheet yet
             return PlainTextResponse(_NO_SITE, 404)
-        return refusals.refusal(request, refusals.missing(request.url.path), 404)
+        path = request.url.path
+        ways = ways_to_benchmarks(warehouse, path) if path.startswith(f"/{VERSIONS}/") else []
+        return refusals.refusal(request, SENTENCE if ways else refusals.missing(path), 404, ways)
 
     def to_ui(_request: Request) -> Response:
         return RedirectResponse("/perfetto/", 308)

@@ -517,6 +517,16 @@ def counts_of_versions(reader: Reader, app: str, versions: Sequence[str]) -> lis
     return reader.dicts(_OF_VERSIONS.format(marks=", ".join("?" * len(versions))), [app, *versions])
 
 
+def places_of_versions_without_runs(reader: Reader) -> list[tuple[str, str, str, str, str]]:
+    """(app, version, device, variant, runner) of versions of which there are results and no run that was taken in."""
+    return reader.rows(
+        "SELECT DISTINCT measured.app, measured.version_name, measured.device, measured.variant, measured.runner "
+        "FROM core.benchmark_runs AS measured WHERE NOT EXISTS (SELECT 1 FROM core.runs AS runs WHERE "
+        "runs.app = measured.app AND runs.version_name = measured.version_name AND NOT runs.is_quarantined) "
+        "ORDER BY ALL"
+    )
+
+
 def latest_partition(reader: Reader) -> str | None:
     """That of the benchmark run that was measured last."""
     found: str | None = reader.value("SELECT arg_max(partition_key, started_at) FROM core.benchmark_runs")
