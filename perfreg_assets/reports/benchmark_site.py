@@ -55,6 +55,8 @@ def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
     listed = []
     for family in table.families(reader):
         view = family_view(family, table.levels(reader, family, versions=VERSIONS))
+        if not view.versions:  # just taken in: its page comes with its first verdicts
+            continue
         name = page_name(family)
         texts[name] = _family_page(view, beside_before(reader, view, change_minimum=minimum))
         listed.append((name, view))

@@ -29,7 +29,7 @@ def settings(tmp_path):
     return Settings(warehouse=tmp_path / "perfreg.duckdb")
 
 
-def fill(settings, versions=8, slow=1.4, launches=3, app="com.x", iterations=9):
+def fill(settings, versions=8, slow=1.4, launches=3, app="com.x", iterations=9, judged=True):
     """Versions of two benchmarks, the last of which makes one slower."""
     random = np.random.default_rng(0)
     found = []
@@ -49,7 +49,8 @@ def fill(settings, versions=8, slow=1.4, launches=3, app="com.x", iterations=9):
         found += [one.measured for one in take_in([path], origin)]
     with Warehouse.of(settings).writing() as writer:
         table.add(writer, found)
-    model.measure_due(Warehouse.of(settings), settings, Stopwatch())
+    if judged:
+        model.measure_due(Warehouse.of(settings), settings, Stopwatch())
 
 
 def build(settings):
@@ -178,6 +179,14 @@ def test_another_app_does_not_change_the_first_ones_page(settings):
     written = build(settings)
     assert first not in written
     assert len([page for page in written if page.startswith("benchmarks/")]) == 1
+
+
+def test_results_whose_verdicts_are_still_to_come_get_their_page_with_them(settings):
+    """Another process may write pages between an import and its verdicts: it failed, with all other pages."""
+    fill(settings, versions=2, judged=False)
+    assert [page for page in build(settings) if page.startswith("benchmarks/")] == []
+    model.measure_due(Warehouse.of(settings), settings, Stopwatch())
+    assert len([page for page in build(settings) if page.startswith("benchmarks/")]) == 1
 
 
 def test_without_results_the_overview_says_so(settings):
