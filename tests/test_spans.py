@@ -33,4 +33,6 @@ def test_what_is_in_others_is_left_out(spans: list[Span], others: list[Span]) ->
 
 @given(some, st.integers(-60, 80))
 def test_nothing_is_left_from_the_limit_on(spans: list[Span], limit: int) -> None:
-    assert numbers(until(spans, limit)) == {number for number in numbers(spans) if number < limit}
+    found = until(spans, limit)
+    assert numbers(found) == {number for number in numbers(spans) if number < limit}
+    assert all(begin < end for begin, end in found)

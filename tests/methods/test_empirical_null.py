@@ -163,11 +163,11 @@ def test_the_order_of_disturbed_runs_changes_no_bit(pairs, theory, shuffler):
 
 
 def test_a_disturbed_run_is_usual_and_a_regression_is_not_until_somebody_says_so():
-    disturbed, regression, usual = (TheoreticalScore(*pair) for pair in ((7.0, 0.2), (7.0, 6.0), (3.0, 3.0)))
-    runs = [disturbed, regression, usual]
-    assert is_usual(runs, np.zeros(3, dtype=bool)).tolist() == [True, False, True]
-    assert is_usual(runs, np.array([False, True, False])).all()
-    assert steady(runs).tolist() == [0.2, 7.0, 3.0]
+    pairs = ((7.0, 0.2), (7.0, 6.0), (3.0, 3.0), (7.0, 2.0))  # the last is unusual without its disturbance too
+    runs = [TheoreticalScore(*pair) for pair in pairs]
+    assert is_usual(runs, np.zeros(4, dtype=bool)).tolist() == [True, False, True, False]
+    assert is_usual(runs, np.array([False, True, False, True])).all()
+    assert steady(runs).tolist() == [0.2, 7.0, 3.0, 7.0]
 
 
 def test_what_passes_in_most_runs_of_a_version_is_the_versions_and_hides_nothing():
@@ -225,6 +225,7 @@ def test_a_regression_that_passes_is_found_by_the_runs_of_a_build_where_one_of_t
     ("past", "ages", "prior", "word"),
     [
         ([1.0], [], 10, "one age"),
+        ([[1.0]], [[0.0]], 10, "one age"),
         ([np.nan], [0.0], 10, "finite"),
         ([1.0], [-1.0], 10, "below 0"),
         ([], [], 0, "above 0"),

@@ -106,6 +106,22 @@ def test_less_load_in_one_series_is_told_as_the_runs_improvement():
     assert state(run, 0.75) == "improved"
 
 
+def test_a_series_that_is_told_alone_says_its_sentence_once():
+    assert run_of({"cpu": score(-3.0, 3.5, "uses less")}).sentence == "cpu: uses less"
+
+
+def test_a_run_that_is_improved_at_the_lowest_threshold_only_is_told_by_its_improvement():
+    """Anomalous at no ω, so its worst series has nothing to say."""
+    run = run_of({"cpu": score(-1.0, 1.15, "uses less"), "rss": score(0.1, -0.1, "grows")})
+    assert QUARTILE < run.improvement < QUARTILE + 0.1 * 2 * QUARTILE
+    assert run.sentence == f"cpu (improvement score {run.improvement:.2g}): uses less"
+
+
+def test_of_series_anomalous_at_every_omega_the_farthest_over_its_threshold_is_the_worst():
+    scores = {"high": thesis(9.5, 9.0, 9.0), "far": thesis(3.0, 1.0, 1.0)}
+    assert combine(scores, "any").distance == 3.0
+
+
 def test_a_series_over_its_own_threshold_is_no_improvement_however_much_better_another_is():
     """The correction for three series hides a leak at ω = 0.75, whose own series is over its threshold; CPU at 60 %."""
     scores = {"cpu_app": score(-3.0, 4.0), "cpu_total": score(-2.0, 2.0), "rss_app": score(1.8, -1.0)}

@@ -66,6 +66,35 @@ def test_builds_that_differ_are_told_from_equal_ones_and_the_prior_speaks_where_
     assert of_one == pytest.approx(of_each) == pytest.approx(0.2, abs=0.01)
 
 
+def test_two_runs_have_their_build_and_the_historys_mean_in_common() -> None:
+    """Beside the covariance of all runs written out: two judged ones of one build, and those of the history."""
+    scores = np.random.default_rng(3).normal(size=12)
+    versions = ["a"] * 7 + ["b"] * 4 + ["c"]
+    share = repeats.build_share(scores, versions)
+    build = np.array([*versions, "new", "new"])
+    covariance = share * (build[:, None] == build) + (1 - share) * np.eye(14)
+    beside = np.hstack([np.full((2, 12), -1 / 12), np.eye(2)])  # each less the history's mean
+    found = beside @ covariance @ beside.T
+    assert repeats.correlation(scores, versions, 12) == pytest.approx(found[0, 1] / found[0, 0])
+
+
+def test_the_mean_of_runs_scatters_as_their_correlation_says() -> None:
+    """Runs that agree wholly say as much as one, independent ones √n times as much; degrees so many that t is z."""
+    scores, many = np.array([0.5, 1.0, 1.5, 1.0]), 1e9
+    for alike, spread in ((1.0, 1.0), (0.0, 0.5), (0.2, 0.4**0.5)):
+        assert repeats.combined_score(scores, many, alike) == pytest.approx(1 / spread, rel=1e-6)
+
+
+@pytest.mark.parametrize("runs", range(1, 10))
+def test_most_runs_of_a_build_are_enough_and_of_six_and_more_half_of_them(runs: int) -> None:
+    """Above a limit by their number exactly when that many of them are above it, in whatever order."""
+    needed = runs / 2 if runs in (6, 8) else runs // 2 + 1
+    for above in range(runs + 1):
+        scores = np.random.default_rng(above).permutation([2.0] * above + [0.0] * (runs - above))
+        assert (repeats.score_by_number(scores) > 1) == (above >= needed)
+        assert (repeats.majority_score(scores) > 1) == (above > runs / 2)
+
+
 def test_equal_scores_and_the_order_of_the_history_change_nothing() -> None:
     assert 0 < repeats.correlation(np.zeros(6), ["a", "a", "b", "b", "c", "c"], 6) < 1
     scores, order = np.random.default_rng(1).normal(size=12), np.random.default_rng(2).permutation(12)
