@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean, median, stdev, variance
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,46 @@ def test_a_drift_within_the_noise_or_below_a_twentieth_is_none():
     assert adequacy.drift_of([100 + random.normal(0, 30, 9)]) is None
     assert adequacy.drift_of([STEADY * np.linspace(1, 1.03, 9)]) is None
     assert adequacy.drift_of([STEADY[:5]]) is None
+
+
+def slow_drift(series):
+    """(the ratio, whether it is above the noise) in plain Python, of series that are long enough."""
+    scaled = [[one / fmean(values) for one in values] for values in series]
+    first = [one for values in scaled for one in values[: len(values) // 3]]
+    last = [one for values in scaled for one in values[len(values) - len(values) // 3 :]]
+    error = (variance(first) / len(first) + variance(last) / len(last)) ** 0.5
+    ratio = (fmean(last) - fmean(first)) / fmean(first)
+    return ratio, abs(ratio) > 0.05 and abs(fmean(last) - fmean(first)) > 2 * error
+
+
+def test_a_drift_is_the_slow_reference_and_short_series_say_nothing_of_it():
+    random = np.random.default_rng(7)
+    told = []
+    for _ in range(300):
+        lengths = random.choice([6, 7, 8, 11], size=random.integers(1, 3))
+        series = [50 * random.uniform(0.93, 1.07, size) + np.linspace(0, 6, size) for size in lengths]
+        ratio, is_drift = slow_drift([values.tolist() for values in series])
+        told.append(is_drift)
+        assert adequacy.drift_of(series) == (pytest.approx(ratio) if is_drift else None)
+        assert adequacy.drift_of([*series, np.array([1.0, 90, 3, 4, 500])]) == adequacy.drift_of(series)
+    assert 30 < sum(told) < 270
+    assert adequacy.drift_of([np.array([10.0, 10, 10, 20, 20])] * 5) is None
+
+
+def test_the_variation_is_the_median_of_what_the_series_have_and_noise_begins_above_a_tenth():
+    series = [np.array([9.0, 10, 11]), np.array([5.0]), np.array([10.0, 40]), np.array([3.0, 4, 6])]
+    assert adequacy.variation(series) == pytest.approx(
+        median(stdev(one) / fmean(one) for one in series if len(one) > 1)
+    )
+    assert adequacy.variation([np.array([5.0])]) == 0
+    for spread, is_noisy in ((0.095, False), (0.105, True)):
+        values = np.array([10 - 10 * spread, 10, 10 + 10 * spread])
+        assert (Reason.NOISY in codes([[values]] * 3)) == is_noisy
+
+
+def test_of_several_files_the_adequate_ones_count_and_where_there_is_none_all():
+    assert adequacy.counted([1, 2, 3, 4], lambda one: one % 2 == 0) == ([2, 4], [1, 3])
+    assert adequacy.counted([1, 3], lambda one: one % 2 == 0) == ([1, 3], [])
 
 
 def test_launches_that_differ_do_not_hide_a_drift_that_they_share():

@@ -49,11 +49,12 @@ def test_the_unit_does_not_matter(a, b, factor):
     assert one.log_ratio == pytest.approx(other.log_ratio, abs=1e-9)
 
 
-def test_a_side_with_one_launch_counts_with_the_others_scatter():
-    a, b = np.array([100.0, 102, 98, 101]), np.array([110.0])
+@pytest.mark.parametrize("launches", [2, 4])
+def test_a_side_with_one_launch_counts_with_the_others_scatter(launches):
+    a, b = np.array([100.0, 102, 98, 101])[:launches], np.array([110.0])
     found = statistics.of_launches(a, b, 1)
-    spread = np.std(np.log(a), ddof=1) * math.sqrt(1 + 1 / 4)
-    reach = stats.t.ppf(0.975, 3) * spread
+    spread = np.std(np.log(a), ddof=1) * math.sqrt(1 + 1 / launches)
+    reach = stats.t.ppf(0.975, launches - 1) * spread
     assert (found.low, found.high) == pytest.approx((found.log_ratio - reach, found.log_ratio + reach))
     with pytest.raises(ValueError, match="one launch on each side"):
         statistics.of_launches(b, b, 1)
@@ -75,7 +76,10 @@ def test_one_launch_is_drawn_from_and_one_iteration_tells_no_noise():
     found = statistics.of_iterations(a, b, -1, np.random.default_rng(0))
     assert found.basis == "iterations"
     assert found.low < found.log_ratio < found.high < 0
+    outside = [np.mean(found.draws < found.low), np.mean(found.draws > found.high)]
+    assert outside == pytest.approx([0.025, 0.025], abs=0.002)
     assert found.p_value == pytest.approx(stats.mannwhitneyu(a, b).pvalue)
+    assert statistics.of_iterations(a[:2], b[:2], -1, np.random.default_rng(0)).basis == "iterations"
     alone = statistics.of_iterations(np.array([1.0]), b, -1, np.random.default_rng(0))
     assert alone.basis == "none"
     assert math.isnan(alone.low)
@@ -115,6 +119,24 @@ def test_a_mean_is_the_weighted_sum_of_independent_parts():
     reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance)
     middle = sum(w * one.log_ratio for w, one in zip(weights, changes, strict=True))
     assert (found.low, found.high) == pytest.approx((middle - reach, middle + reach))
+
+
+@pytest.mark.parametrize("shift", [0.0, 4.0, 30.0])
+def test_a_mean_of_tests_by_iterations_is_that_of_their_draws_whichever_side_is_quicker(shift):
+    random = np.random.default_rng(8)
+    sides = [(random.normal(100, 5, count), random.normal(100 + shift, 5, count)) for count in (6, 9)]
+    weights, found = np.array([0.25, 0.75]), []
+    for sign in (1, -1):
+        changes = [statistics.of_iterations(a, b, sign, np.random.default_rng(2)) for a, b in sides]
+        found.append(statistics.mean_change(changes, weights))
+        draws = np.sort(weights @ np.array([one.draws for one in changes]))
+        assert (found[-1].low, found[-1].high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
+        wrong = min((draws <= 0).sum(), (draws >= 0).sum())  # the draw that is counted on top: never a p of 0
+        assert found[-1].p_value == pytest.approx(min(1.0, 2 * (1 + wrong) / (1 + len(draws))))
+        assert found[-1].least_p == pytest.approx(2 * statistics.least_p(6, 6) / 2 * statistics.least_p(9, 9) / 2)
+    quicker, slower = found
+    assert (quicker.log_ratio, quicker.p_value) == pytest.approx((-slower.log_ratio, slower.p_value))
+    assert (quicker.p_value < 0.01) == (shift > 10)
 
 
 def test_a_mean_with_a_test_without_noise_has_no_interval():

@@ -121,6 +121,18 @@ def test_shares_add_up_to_the_time_in_which_anything_was_on_exactly(recording):
     assert np.array_equal(found.segments[:, :, :2].sum(axis=(0, 2)), found.threads.sum(axis=0))
 
 
+@given(recordings())
+@settings(max_examples=10, deadline=None)
+def test_seconds_of_shares_are_seconds_whatever_the_unit(recording):
+    """Of the core itself in ns, of cluster and processor in parts of one."""
+    parts, segments = recording
+    found = times_in_states(ordered(parts), STATES, CLUSTER_OF, OWNERS, segments)
+    assert found.unit == 60  # of five cores
+    for times, seconds in ((found.segments, found.seconds()), (found.threads, found.thread_seconds())):
+        for index in np.ndindex(times.shape):
+            assert seconds[index] == pytest.approx(int(times[index]) / (10**9 if index[-1] == 0 else 60 * 10**9))
+
+
 @given(recordings(), st.integers(0, 60))
 @settings(max_examples=40, deadline=None)
 def test_an_event_that_says_nothing_new_changes_nothing(recording, at):
@@ -159,10 +171,13 @@ def test_more_cores_than_can_be_shared_exactly_are_refused():
 def test_parts_of_one_moment_stay_in_their_order():
     events = Events.ordered(
         [
-            (np.array([5]), np.array([0]), THREAD, np.array([-1])),
-            (np.array([1, 5]), np.array([0, 0]), THREAD, np.array([2, 1])),
+            (np.array([5]), np.array([3]), THREAD, np.array([-1])),
+            (np.array([1, 5]), np.array([0, 4]), STATE, np.array([2, 1])),
         ]
     )
+    assert events.ts.tolist() == [1, 5, 5]
+    assert events.core.tolist() == [0, 3, 4]
+    assert events.kind.tolist() == [STATE, THREAD, STATE]
     assert events.value.tolist() == [2, -1, 1]
 
 

@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from perfreg_assets.methods.multiple_testing import sidak
+from perfreg_assets.methods.multiple_testing import sidak, version_score
 from perfreg_assets.methods.repeats import combined_score
 from perfreg_assets.warehouse import distances, notifications, reviews, runs, traces, verdicts, version_verdicts
 from perfreg_assets.warehouse.connection import Warehouse, Writer
@@ -79,6 +79,23 @@ def test_the_warehouse_says_what_the_method_says(writer: Writer, scores: list[fl
     assert found["all"]["is_anomalous"] == (wanted > found["all"]["threshold"])
     assert found["all"]["run_count"] == 10
     assert found["all"]["judged_count"] == len(scores)
+
+
+@pytest.mark.parametrize("runs", [1, 3, 6, 7])
+def test_a_whole_version_is_anomalous_where_the_method_says_so_by_the_mean_or_by_the_number(
+    writer: Writer, runs: int
+) -> None:
+    """What quality and detection power are measured with decides as the warehouse does."""
+    draw = np.random.default_rng(runs)
+    told = []
+    for _ in range(8):
+        shift = draw.choice([-1.0, 0.5], size=(3, 1)) + draw.choice([0.0, 2.5], size=(3, runs), p=[0.8, 0.2])
+        scores = dict(zip(("rss_app", "cpu_app", "cpu_total"), draw.normal(shift), strict=True))
+        found = _judged(writer, {series: row.tolist() for series, row in scores.items()})["all"]
+        whole = version_score(scores, dict.fromkeys(scores, 11.0), dict.fromkeys(scores, 0.2))
+        assert found["is_anomalous"] == (whole > found["threshold"])
+        told.append(found["is_anomalous"])
+    assert 0 < sum(told) < 8
 
 
 def test_runs_that_are_normal_each_may_be_a_regression_together_and_one_message_says_so(writer: Writer) -> None:
