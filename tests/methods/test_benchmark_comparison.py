@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from perfreg_assets.benchmarks.sides import of_files
 from perfreg_assets.methods.benchmark_comparison import Entry, compare
@@ -72,6 +73,20 @@ def test_jetpack_one_launch_on_each_side():
     assert one.change.p_value == pytest.approx(5e-6, abs=5e-7)
     assert found.has_single_launches
     assert found.is_slower
+
+
+def test_ranks_are_those_of_launches_and_of_iterations_only_where_neither_side_has_two():
+    five, seven = [1.0, 1.02, 1.01, 0.99, 1.03], [1.2, 1.21, 1.19, 1.22, 1.23, 1.18, 1.24]
+    one, other = entry("x", 1.01, iterations=five), entry("x", 1.21, iterations=seven)
+    many = entry("x", *seven[:5], iterations=five * 9)
+    (single,) = compare([one], [other], change_minimum=0.05).tests
+    assert single.p_rank == pytest.approx(stats.mannwhitneyu(five, seven).pvalue)
+    for sides in ((one, many), (many, one)):
+        (beside,) = compare(*([side] for side in sides), change_minimum=0.05).tests
+        assert math.isnan(beside.p_rank)  # one launch has no rank among others
+    more = entry("x", *five, iterations=seven * 9)
+    (launches,) = compare([more], [many], change_minimum=0.05).tests
+    assert launches.p_rank == pytest.approx(stats.mannwhitneyu(five, seven[:5]).pvalue)
 
 
 def test_jmh_before_and_after_a_change():

@@ -139,6 +139,22 @@ def test_one_run_beside_several_counts_with_their_scatter():
     assert one.high - one.difference == pytest.approx(reach)
 
 
+def test_within_runs_of_independent_samples_the_interval_is_that_of_their_means():
+    a, b = (np.random.default_rng(seed).normal(level, 1, 2000) for seed, level in ((1, 5.0), (2, 7.0)))
+    (one,) = compare_sides({"x": courses([a], [b])}).series
+    reach = stats.norm.ppf(0.975) * math.sqrt(2 / 2000)
+    assert (one.difference - one.low, one.high - one.difference) == pytest.approx((reach, reach), rel=0.15)
+
+
+def test_growth_that_is_judged_tells_what_it_could_have_found_where_equal_means_tell_nothing():
+    ramp = np.arange(-40.0, 41)
+    a, b = ([100 + slope * ramp for slope in slopes] for slopes in ((1.0, 2.0, 4.0), (2.0, 4.0, 8.0)))
+    (one,) = compare_sides({"rss_app": courses(a, b, is_memory=True)}).series
+    assert math.isnan(one.p_value)
+    assert math.isnan(one.detectable)
+    assert one.growth_detectable > 0
+
+
 def test_blocks_keep_what_neighbouring_samples_share():
     slow = np.sin(np.arange(200) / 10)
     shuffled = np.random.default_rng(1).permutation(slow)

@@ -1,5 +1,6 @@
 """What methods cost: the note's fixture by hand, additivity, and equality with a slow sum over nanosecond pieces."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from perfreg_assets import bundled
 from perfreg_assets.methods.thread_times import REST
+from perfreg_assets.traces import energies as energy_tables
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.energies import energies
 from perfreg_assets.traces.engine import open_trace
@@ -77,6 +79,23 @@ def test_what_is_beyond_the_most_is_one_rest_so_that_the_sum_is_whole(monkeypatc
     found = most_of([MethodCharge("app", "main", name, 1, value, value) for name, value in values])
     assert [one.method for one in found] == ["a", "b", REST]
     assert found[2] == MethodCharge("app", REST, REST, 2, 1.5, 1.5)
+
+
+def test_threads_that_cost_most_are_told_the_apps_own_whoever_costs_more_and_the_rest_as_one(monkeypatch):
+    monkeypatch.setattr("perfreg_assets.traces.energies._MOST_THREADS", 2)
+    costs = (
+        *(("z", "z", False, 40.0), ("system", "a", False, 30.0), ("system", "b", False, 20.0)),
+        *(("app", "main", True, 4.0), ("app", "worker", True, 4.0), ("app", "gc", True, 1.5)),
+        *(("app:push", "main", True, 0.25), ("tiny", "t", False, 0.25)),
+    )
+    made = [energy_tables.ThreadCharge(*one) for one in costs]
+    for given_order in (made, made[::-1]):
+        found = energy_tables.shortened(replace(energy_tables.NOT_RECORDED, threads=tuple(given_order))).threads
+        assert [(one.process, one.thread, one.is_app, one.charge_mas) for one in found] == [
+            ("z", "z", False, 40.0), ("system", "a", False, 30.0), (REST, REST, False, 20.25),
+            ("app", "main", True, 4.0), ("app", "worker", True, 4.0), ("app", REST, True, 1.5),
+            ("app:push", REST, True, 0.25),
+        ]  # fmt: skip
 
 
 def test_on_a_phone_methods_take_no_more_than_their_threads(settings):
