@@ -5,7 +5,7 @@ import pytest
 
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.detectors import make_detector
-from perfreg_assets.methods.rare_load import is_rare
+from perfreg_assets.methods.rare_load import is_rare, rare_amount
 from perfreg_assets.methods.samples import Sample
 from perfreg_assets.methods.states import codes_of
 
@@ -74,6 +74,14 @@ def test_an_event_as_some_runs_had_is_usual_and_told_in_its_own_unit(detector):
     again = scores(detector, history[::-1], [having(44)])[0]
     assert again.distance == one.distance
     assert np.array_equal(again.history_distances, one.history_distances[::-1])
+
+
+def test_counts_scatter_evenly_whatever_their_number():
+    """A Poisson count's root has a variance of a quarter: nine times as many events scatter no more."""
+    draw = np.random.default_rng(9)
+    spread = [np.std([rare_amount(float(one)) for one in draw.poisson(rate, 4000)]) for rate in (10, 90)]
+    assert spread == pytest.approx([0.5, 0.5], rel=0.06)
+    assert rare_amount(-1e-18) == 0.0  # a mean of rates may end up there
 
 
 @pytest.mark.parametrize("detector", DETECTORS)

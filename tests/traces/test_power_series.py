@@ -186,6 +186,9 @@ def test_steps_are_paid_for_exactly(two_cores, scoped):
     ]  # fmt: skip
     assert [one.app_mas for one in found.steps] == pytest.approx([0.25 * 34, 0.5 * 28 + 0.25 * 48, 0.25 * 48])
     assert sum(one.total_mas for one in found.steps) == pytest.approx(246.0)
+    # What is left at the end before the run's first moment or begins after its last took no time and is not told.
+    beyond = energies(scoped(two_cores, screens=[(at(-0.5), "start"), (at(2.0), "list"), (at(2.5), "note")]))
+    assert [(one.step_index, one.screen, one.duration_s) for one in beyond.steps] == [(1, "list", 2.0)]
 
 
 # ---- what is missing ---------------------------------------------------------------------------------
@@ -301,6 +304,9 @@ def test_a_frequency_that_is_told_late_is_held_backwards_and_said_so(make_trace,
     found = energies(scoped(made))
     assert found.late_ratio == pytest.approx(0.25)
     assert {(one.frequency_khz, one.busy_s) for one in found.times} == {(600_000.0, 2.0)}
+    # Of the time of all cores together.
+    of_two = energies(scoped(made.schedule([(1, 101, at(1), at(2))]).frequency(1, at(0), 600_000)))
+    assert of_two.late_ratio == pytest.approx(0.125)
 
 
 def test_a_core_that_runs_without_a_frequency_is_named(make_trace, scoped):
