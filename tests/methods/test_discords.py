@@ -78,6 +78,7 @@ def test_thresholds_are_the_quantiles_of_the_targets_own_profile(disturbed):
     assert found.profile.tobytes() == profile.tobytes()
     assert (found.threshold_low, found.threshold_high) == tuple(np.quantile(kept, [0.9, 0.95]))
     assert found.window == 10
+    assert found.examined == (15, 300 - 8)
     flagged = np.flatnonzero(profile > found.threshold_low)
     flagged = flagged[(flagged >= 15) & (flagged < len(profile) - 8)]
     covered = {sample for window in found.windows for sample in range(window.start, window.end)}
@@ -104,7 +105,7 @@ def test_start_and_end_of_the_session_are_left_out(disturbed):
 def test_a_session_shorter_than_what_is_skipped_has_no_windows(disturbed):
     target, barycenter = disturbed
     found = thesis_discords(target[:30], barycenter, window=10, skip_start=15, skip_end=8)
-    assert found.windows == ()
+    assert (found.windows, found.examined) == ((), (0, 0))
     assert len(found.profile) == 21
 
 

@@ -81,6 +81,8 @@ def test_extra_memory_is_flagged_from_its_onset_to_the_end(shape):
     assert len(found.windows) == 1
     assert found.windows[0].start == pytest.approx(120, abs=15)
     assert found.windows[0].end == SECONDS
+    assert found.profile[:60].max() < 0.01
+    assert found.profile[-60:].min() > 0.99
 
 
 def test_start_and_end_are_examined_beside_those_of_the_history():
@@ -235,6 +237,10 @@ def test_mode_thesis_is_the_thesis():
     np.testing.assert_array_equal(found.profile, expected.profile)
     given = localise(history, target, series=CPU, interval_s=1.0, mode="thesis", window_s=12, barycenter=center)
     assert given.windows == found.windows
+    alone = localise(history[:1], target, series=CPU, interval_s=1.0, mode="thesis")  # one run is its own barycenter
+    assert (
+        alone.windows == thesis_discords(target.values, history[0].values, window=10, skip_start=15, skip_end=8).windows
+    )
 
 
 @pytest.mark.parametrize(("series", "make"), [(CPU, load_values), (MEMORY, memory_values)])

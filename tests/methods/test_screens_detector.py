@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from perfreg_assets.catalogue import definition_of
 from perfreg_assets.methods.calibrated_detector import CalibratedDetector
 from perfreg_assets.methods.calibration import predictive_score
+from perfreg_assets.methods.explanation import readable
 from perfreg_assets.methods.samples import Sample, UnlikeHistoryError
 from perfreg_assets.methods.screen_load import LEANING_S, SEEN_S, UsualLoad
 from perfreg_assets.methods.screens_detector import ANY_PATH_RUNS, ScreensDetector
@@ -83,7 +84,24 @@ def test_the_score_is_a_prediction_interval_of_what_is_beside_the_usual():
     assert found.improvement == -found.distance
     assert found.direction == "more"
     assert found.evidence[ANY_PATH_RUNS] == 8
-    assert "are usual on the same screens; the 8 earlier runs of any path were at" in found.sentence
+    low, high = (f"{np.exp(end(own) * 7 / 8):.2f}" for end in (np.min, np.max))
+    assert low < high
+    assert found.sentence.endswith(
+        "are usual on the same screens; "
+        f"the 8 earlier runs of any path were at {low} to {high} times what was usual on theirs"
+    )
+
+
+def test_of_a_rare_load_the_means_of_the_earlier_runs_are_told_and_which_runs_were_set_aside_of_others():
+    events = [session(number) for number in range(8)]
+    jank = [Sample(np.eye(SECONDS)[5] * (number > 4) * number, one.states) for number, one in enumerate(events)]
+    found = ScreensDetector().score(jank, jank[7], series=definition_of("frames_janky_app"), interval_s=1.0)
+    assert found.sentence.endswith(f"the 8 earlier runs of any path were at 0 to {readable(7 / SECONDS)} frames/s")
+    wild = Sample(events[0].values * 9, events[0].states)
+    beside = ScreensDetector().score([wild, *events[1:]], session(99), series=CPU, interval_s=1.0)
+    assert beside.evidence["history_set_aside"] == 1
+    assert "; the 7 earlier runs of any path were at " in beside.sentence
+    assert beside.sentence.endswith("; 1 disturbed one set aside")
 
 
 def test_another_way_through_the_app_is_no_regression_and_more_on_a_screen_is():
