@@ -274,7 +274,7 @@ def usual(tmp_path_factory):
 
 def test_of_a_run_the_exploration_is_judged_as_no_reference_is_of_any_other_time(usual, tmp_path):
     """Start-up and clean-up around it were kept of nearly every run: the app uses more then."""
-    for name in ("notes-010", "notes-015"):
+    for name in ("notes-010", "notes-016"):
         document = json.loads((SESSIONS / name / "run.json").read_text())["exploration"]
         given = ("reduce", SESSIONS / name, "--reference", "usual", "--out", tmp_path, "--format", "json")
         (row,) = told(run(*given, warehouse=usual))

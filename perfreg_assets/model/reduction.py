@@ -21,7 +21,6 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces import reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.gate import FileFacts, check_file
-from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.whole_files import whole_file, write_whole
 
 
@@ -51,17 +50,15 @@ def reduce_trace(
         raise Rejected(Reason.REDUCTION_EXISTS, str(target))
     windows = judge_trace(path, settings, learned, app=app, span=span)
     try:
-        with refused_where_unwritable(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            with whole_file(target, is_durable=True) as file:
-                cut, digest = _write(file, path, facts, windows, settings)
-                made = Reduced(target, facts, windows, cut, digest, file.tell())
-                told = json.dumps(document(made), separators=(",", ":"))
-                write_whole(folder / reduced.DOCUMENT, told.encode(), is_durable=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with whole_file(target, is_durable=True) as file:
+            cut, digest = _write(file, path, facts, windows, settings)
+            made = Reduced(target, facts, windows, cut, digest, file.tell())
+            told = json.dumps(document(made), separators=(",", ":"))
+            write_whole(folder / reduced.DOCUMENT, told.encode(), is_durable=True)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise Rejected(Reason.HOST_NO_SPACE, f"{target}: {error.strerror}") from error
+        reason = Reason.HOST_NO_SPACE if error.errno in (errno.ENOSPC, errno.EDQUOT) else Reason.FOLDER_UNWRITABLE
+        raise Rejected(reason, f"{target.parent}: {error.strerror}") from error
     return made
 
 

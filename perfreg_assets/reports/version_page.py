@@ -136,6 +136,11 @@ def _next(view: VersionView, whole: Mapping[str, Any] | None, server: str) -> di
     """What to do now: look into the worst run, beside the nearest of its history; or what it takes to judge."""
     worst = view.worst
     advice = _ADVICE.get(whole["state"], _UNKNOWN) if whole else _UNKNOWN
+    if whole and whole["state"] in _CALM:
+        unanswered = sum(run.state == "anomalous" and run.review is None for run in view.runs)
+        advice = (
+            f"{_UNANSWERED[min(unanswered, 2)]} The run to look at first{'' if unanswered else ', if you want to'}:"
+        )
     if _are_out(whole):
         advice = _TAKEN_OUT
     if worst is None or worst.verdict is None:
@@ -145,8 +150,6 @@ def _next(view: VersionView, whole: Mapping[str, Any] | None, server: str) -> di
 
 _ADVICE = {
     "anomalous": "What to do next:",
-    "normal": "Nothing needs to be done. The run to look at first, if you want to:",
-    "improved": "Nothing needs to be done. The run to look at first, if you want to:",
     "series_missing": "Record its runs with the data sources that its history has; perfreg inspect says what a trace "
     "lacks.",
     "incomplete_trace": "Each run's page says what is wrong with its trace and what to do: most have to be recorded "
@@ -154,6 +157,13 @@ _ADVICE = {
     "not_enough_history": "Nothing needs to be done: later versions are compared with it. For a verdict on it runs of "
     "versions before it would have to be there, on the same paths; each run's page says how many are missing.",
 }
+_CALM = ("normal", "improved")
+_UNANSWERED = (
+    "Nothing needs to be done.",
+    "Of the version as a whole nothing; a run of it is anomalous by itself, and nobody has said yet what it is.",
+    "Of the version as a whole nothing; runs of it are anomalous by themselves, and nobody has said yet what they are.",
+)
+"""Of a version that is in order: by how many of its alarms nobody reviewed; the last for more than one."""
 _TAKEN_OUT = "Record more runs of it; or take back what was said: perfreg include RUN, perfreg review RUN --withdraw."
 _UNKNOWN = "perfreg status says what is still to be computed, and why."
 

@@ -98,7 +98,7 @@ class EventWindows:
 
     def load(self, app: str, span: tuple[int, int] | None = None) -> Load:
         """What an app uses in the whole seconds that lie in a span; None: in all."""
-        return self.use.within(*self._seconds_of(span)).load(app)
+        return self.use.load(app).within(*self._seconds_of(span))
 
     def _seconds_of(self, span: tuple[int, int] | None) -> tuple[int, int]:
         """[first, last) of the whole seconds that lie in a span."""

@@ -204,6 +204,27 @@ def test_what_there_is_nothing_of_is_said_in_words(view):
     assert "It takes 3 runs to say what grew in several of them; there are 2." in _shown(render_version_page(few))
 
 
+@pytest.mark.parametrize("state", ["normal", "improved"])
+def test_a_version_in_order_with_alarms_that_nobody_answered_is_not_done_with(view, state):
+    """The index counted them, the exit status was theirs, and the page said that nothing needs to be done."""
+    whole = [{**one, "state": state} if one["axis"] == "all" else one for one in view.verdicts]
+    (run, *_) = view.runs
+    alarm, quiet = (replace(run, state=of, review=None) for of in ("anomalous", "normal"))
+    told = {}
+    cases = {
+        "none": [quiet],
+        "said": [replace(alarm, review="rejected"), quiet],
+        "one": [alarm, quiet],
+        "two": [alarm] * 2,
+    }
+    for name, listed in cases.items():
+        told[name] = _shown(render_version_page(replace(view, verdicts=whole, runs=listed)))
+    for name, expected in (("none", True), ("said", True), ("one", False), ("two", False)):
+        assert ("Nothing needs to be done." in told[name]) is expected, name
+    assert "a run of it is anomalous by itself, and nobody has said yet what it is" in told["one"]
+    assert "runs of it are anomalous by themselves, and nobody has said yet what they are" in told["two"]
+
+
 @pytest.mark.parametrize(
     ("codes", "told"),
     [
