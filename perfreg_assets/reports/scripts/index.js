@@ -17,7 +17,14 @@ const TYPING_MS = 120; // where each letter is a question to the server
 const FIRST_VERSIONS = 12;
 const TREND_VERSIONS = 60;
 const PAPER_WIDTH = 320; // px of a trend, as in the style sheet: nobody tells a page how wide the paper is
-const USUAL = { order: { sort: "started", ascending: false }, page: 1, rows: ROWS, singles: false, units: false, setup: "" };
+const USUAL = {
+  order: { sort: "started", ascending: false },
+  page: 1,
+  rows: ROWS,
+  singles: false,
+  units: false,
+  setup: "",
+};
 const CHOICES = new Set(["app", "device", "state", "axis", "reason", "series"]);
 
 function start(form) {
@@ -140,7 +147,8 @@ function start(form) {
   window.addEventListener("hashchange", () => {
     const { singles, units, setup } = view;
     restore();
-    if (view.singles !== singles || view.units !== units || view.setup !== setup) for (const one of drawn.keys()) refill(one);
+    if (view.singles !== singles || view.units !== units || view.setup !== setup)
+      for (const one of drawn.keys()) refill(one);
     if (location.hash.includes("=")) toList();
   });
   const share = document.querySelector("[data-share]");
