@@ -26,15 +26,16 @@ def put_aside(path: Path, why: str) -> Path:
     at = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     names = (path.with_name(f"{path.name}.{why}-{at}{more}") for more in ["", *(f"-{n}" for n in range(2, 1000))])
     aside = next(name for name in names if not name.exists())
-    log = path.with_name(f"{path.name}.wal")
-    if log.exists():
-        os.replace(log, aside.with_name(f"{aside.name}.wal"))
+    # The log after its database: until that has the other name, what is only in the log stays where it is opened.
     try:
         os.link(path, aside)
     except OSError as error:
         if error.errno not in _WITHOUT_LINKS:
             raise
         os.replace(path, aside)
+    log = path.with_name(f"{path.name}.wal")
+    if log.exists():
+        os.replace(log, aside.with_name(f"{aside.name}.wal"))
     sync_directory(aside.parent)
     return aside
 
