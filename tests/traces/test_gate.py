@@ -20,9 +20,10 @@ from perfreg_assets import catalogue
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces import inspection
 from perfreg_assets.traces.framing import PacketFraming
-from perfreg_assets.traces.gate import check_file
+from perfreg_assets.traces.gate import check_facts, check_file
 from perfreg_assets.traces.inspection import inspect_trace
 from perfreg_assets.traces.nested_packets import NestedPackets
+from perfreg_assets.traces.reduced import mark
 from perfreg_assets.traces.rpc_envelope import field
 from perfreg_assets.traces.work_limit import WorkLimit
 
@@ -267,6 +268,28 @@ def test_many_compressed_packets_add_up(tmp_path, settings):
     path = tmp_path / "bomb"
     path.write_bytes(packed(*[PLAIN] * 4) * 8)
     assert reason_of(path, settings.with_values(trace_max_bytes=30 << 20)) is Reason.TRACE_TOO_LARGE
+
+
+def test_plain_and_compressed_packets_add_up(tmp_path, settings):
+    limited, plain, compressed = settings.with_values(trace_max_bytes=30 << 20), PLAIN * 20, packed(*[PLAIN] * 20)
+    for name, content in (("plain", plain), ("compressed", compressed)):
+        (tmp_path / name).write_bytes(content)
+        check_file(tmp_path / name, settings=limited)
+    both = tmp_path / "both"
+    both.write_bytes(compressed + plain)
+    assert reason_of(both, limited) is Reason.TRACE_TOO_LARGE
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_reduced_trace_of_any_length_says_so_and_need_not_be_the_one_that_was_recorded(tmp_path, settings, pack):
+    path = tmp_path / "reduced"
+    path.write_bytes(pack(mark() + PLAIN * 8))
+    facts = check_file(path, settings=settings, expected_bytes=1, expected_sha256="0" * 64)
+    assert facts.is_reduced
+    check_facts(facts, expected_bytes=1, expected_sha256="0" * 64)
+    path.write_bytes(pack(PLAIN + mark() + PLAIN * 8))  # not its first packet
+    assert not check_file(path, settings=settings).is_reduced
+    assert reason_of(path, settings, expected_sha256="0" * 64) is Reason.TRACE_SHA256_MISMATCH
 
 
 def longer(tag):
