@@ -1,10 +1,13 @@
 """The thesis' rule as a plain transcription, and what all detectors promise."""
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.cluster import DBSCAN
 from tslearn.barycenters import dtw_barycenter_averaging
 from tslearn.metrics import dtw
@@ -16,9 +19,11 @@ from perfreg_assets.evaluation.dataset import read_dataset
 from perfreg_assets.methods.barycenter import dba
 from perfreg_assets.methods.calibration import QUARTILE, predictive_score
 from perfreg_assets.methods.detectors import Sample, make_detector
+from perfreg_assets.methods.features import scale_of
 from perfreg_assets.methods.iqr_detector import IqrDetector
 from perfreg_assets.methods.multiple_testing import correct
 from perfreg_assets.methods.omega_rule import is_anomalous, state, threshold
+from perfreg_assets.methods.run_measures import CourseMeasures, MemoryMeasures
 from perfreg_assets.methods.states import codes_of
 
 RECORDED = Path(__file__).parents[1] / "data" / "evaluation" / "recorded.parquet"
@@ -130,6 +135,83 @@ def test_more_load_is_a_regression_and_less_load_an_improvement():
     assert less.direction == "less"
     assert less.improvement > threshold(less, 1.0)
     assert more.improvement < threshold(more, 0.0)
+
+
+def one_more_by_hand(known, value, smallest_sd):
+    """Prediction interval of one more value as a standard-normal score within ± 8, with slightly heavy tails."""
+    spread = 1.1 * max(stdev(known), smallest_sd) * math.sqrt(1 + 1 / len(known))
+    t = (value - fmean(known)) / spread
+    return math.copysign(min(8.0, -stats.norm.ppf(stats.t.sf(abs(t), len(known) - 1))), t)
+
+
+def drop_by_hand(known, value):
+    """By how many standard deviations a level lies below the others, beyond half of one, at most 8."""
+    scale = max(stdev(known), 0.02) * math.sqrt(1 + 1 / len(known))
+    below = (fmean(known) - value) / scale
+    return math.copysign(min(max(abs(below) - 0.5, 0.0), 8.0), below)
+
+
+def default_by_hand(components, level, sign, *, is_memory):
+    """(distance, improvement, is higher) of each target, and the history's own scores, number by number."""
+    known_level, levels = level.known.tolist(), level.judged.tolist()
+    others = [known_level[:at] + known_level[at + 1 :] for at in range(len(known_level))]
+
+    def sums(side):
+        """Of the history, and of the targets: towards `side`, less what a better level takes off."""
+        known, judged = [0.0] * len(known_level), [0.0] * len(levels)
+        for part in components:
+            way = part.weight * (side if part.sign else 1)
+            mean, spread = fmean(part.known), max(stdev(part.known), 0.02)
+            known = [one + way * (value - mean) / spread for one, value in zip(known, part.known, strict=True)]
+            judged = [one + way * (value - mean) / spread for one, value in zip(judged, part.judged, strict=True)]
+        drops = [side * drop_by_hand(rest, one) for rest, one in zip(others, known_level, strict=True)]
+        known = [one - max(drop, 0) for one, drop in zip(known, drops, strict=True)]
+        drops = [side * drop_by_hand(known_level, one) for one in levels]
+        return known, [one - max(drop, 0) for one, drop in zip(judged, drops, strict=True)]
+
+    own, judged = sums(sign)
+    better, improved = sums(-sign)
+    found = []
+    for at, one in enumerate(levels):
+        height = one_more_by_hand(known_level, one, 0.02)
+        score, improvement = one_more_by_hand(own, judged[at], 0.1), None
+        if sign:
+            improvement = min(one_more_by_hand(better, improved[at], 0.1), -sign * height)
+            if -sign * height > 3 and sign * one < min(sign * value for value in known_level):
+                improvement = -sign * height
+            if sign * height < -1.645:
+                score = min(score, sign * height)
+            if is_memory and height > 4 and one > max(known_level) + math.log(1.5):
+                score = max(score, height)
+            found.append((score, improvement, (score >= improvement) == (sign > 0)))
+        else:
+            found.append((score, None, height >= 0))
+    return found, [one_more_by_hand(own[:at] + own[at + 1 :], one, 0.1) for at, one in enumerate(own)]
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "sign"),
+    [("cpu_app", load_run, 1), ("rss_app", memory_run, 1), ("frames_app", load_run, -1), ("cpu_freq_0", load_run, 0)],
+)
+@pytest.mark.parametrize("size", [5, 12])
+def test_default_is_a_plain_transcription_of_its_steps(name, make, sign, size):
+    series, generator = definition_of(name), np.random.default_rng([17, size])
+    history = [make(generator) for _ in range(size)]
+    factors = (0.2, 0.75, 0.9, 1.0, 1.0, 1.1, 1.35, 1.6, 4.0)
+    targets = [Sample(factor * make(generator).values) for factor in factors]
+    targets += [Sample(make(generator).values + generator.gamma(1, 0.5, 120) * size) for size in (0.1, 0.5)]
+    values, judged = ([one.values for one in some] for some in (history, targets))
+    is_memory = name == "rss_app"
+    measures = MemoryMeasures(values, 1.0) if is_memory else CourseMeasures(values, scale_of(series.kind, values))
+    wanted, own = default_by_hand(*measures.of(judged), sign, is_memory=is_memory)
+    found = make_detector("default").score_all(history, targets, series=series, interval_s=1.0)
+    assert found[0].evidence["history_set_aside"] == 0
+    for one, (distance, improvement, is_higher) in zip(found, wanted, strict=True):
+        assert one.distance == pytest.approx(distance, abs=1e-6)
+        assert one.improvement == (None if improvement is None else pytest.approx(improvement, abs=1e-6))
+        assert one.direction == ("more" if is_higher else "less")
+        assert one.history_distances == pytest.approx(own, abs=1e-6)
+    assert len({one.direction for one in found}) == 2
 
 
 def test_a_leak_is_told_in_megabytes_per_second():
