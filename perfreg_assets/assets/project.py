@@ -70,13 +70,13 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
 def _require_versions(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> None:
     """To Dagster a range whose end comes before its beginning is one of no partition, and a step of none is done; of a
     run that was launched for none at all it says what its own code may not call."""
-    if isinstance(context, dg.AssetExecutionContext) and not (
-        context.has_partition_key or context.has_partition_key_range
-    ):
+    if not isinstance(context, dg.AssetExecutionContext):
+        return
+    if not (context.has_partition_key or context.has_partition_key_range):
         told = "this run is for no version: choose partitions (APP@VERSION, one is a version), and launch again"
         raise dg.Failure(told, allow_retries=False)
     ends = [context.run.tags.get(tag) for tag in (RANGE_START, RANGE_END)]
-    if isinstance(context, dg.AssetExecutionContext) and all(ends) and not context.partition_keys:
+    if all(ends) and not context.partition_keys:
         told = (
             f"there is no version from {ends[0]} to {ends[1]}: they have the order in which they came first, as the "
             f"asset's page lists them, and {ends[1]} came before; turn the range round, or name the versions one by one"

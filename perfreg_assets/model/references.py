@@ -13,8 +13,8 @@ from perfreg_assets.model.window_judging import Learned, combined, learn, window
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
-from perfreg_assets.traces.event_types import EventType
-from perfreg_assets.traces.gate import check_file
+from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
+from perfreg_assets.traces.gate import FileFacts, check_file
 from perfreg_assets.warehouse import references as table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.references import ReferenceRow
@@ -54,11 +54,8 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
     totals: dict[EventType, int] = {}
     surveys, sha256s = [], []
     for one in sources:
-        facts = check_file(one.path, settings=settings)
-        if facts.is_reduced:
-            raise Rejected(Reason.TRACE_REDUCED, str(one.path))
+        facts, found = _surveyed(one, settings)
         sha256s.append(facts.sha256)
-        found = event_types.survey(one.path, settings.trace_max_bytes)
         surveys.append(found)
         whole = 1 << 62
         for kind, count in event_types.type_totals(one.path, settings.trace_max_bytes, found, whole).items():
@@ -66,9 +63,7 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
     types = event_types.most_frequent(totals)
     windows, loads = [], []
     for one, found in zip(sources, surveys, strict=True):
-        counted = event_types.count_events(one.path, settings.trace_max_bytes, found, types, window_ns(settings))
-        if counted.is_lossy.any():
-            raise Rejected(Reason.REFERENCE_LOSSY, str(one.path))
+        counted = _counted(one, found, types, settings)
         windows.append(counted.within(one.span))
         if first.app is not None:
             loads.append(counted.load(first.app, one.span))
@@ -94,13 +89,24 @@ def require_usable(source: Source, settings: Settings) -> None:
     Raises:
         Rejected: TRACE_… of the gate, REFERENCE_LOSSY: no reference can be made of it, whatever the others are.
     """
+    _, found = _surveyed(source, settings)
+    _counted(source, found, (), settings)
+
+
+def _surveyed(source: Source, settings: Settings) -> tuple[FileFacts, Survey]:
+    """Raises Rejected (TRACE_…) where the trace is damaged or was reduced."""
     facts = check_file(source.path, settings=settings)
     if facts.is_reduced:
         raise Rejected(Reason.TRACE_REDUCED, str(source.path))
-    limit = settings.trace_max_bytes
-    found = event_types.survey(source.path, limit)
-    if event_types.count_events(source.path, limit, found, (), window_ns(settings)).is_lossy.any():
+    return facts, event_types.survey(source.path, settings.trace_max_bytes)
+
+
+def _counted(source: Source, found: Survey, types: Sequence[EventType], settings: Settings) -> EventWindows:
+    """Raises Rejected (REFERENCE_LOSSY) where the recording lost events."""
+    counted = event_types.count_events(source.path, settings.trace_max_bytes, found, types, window_ns(settings))
+    if counted.is_lossy.any():
         raise Rejected(Reason.REFERENCE_LOSSY, str(source.path))
+    return counted
 
 
 def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, ReferenceRow]:

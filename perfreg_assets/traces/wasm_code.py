@@ -15,7 +15,6 @@ from __future__ import annotations
 import platform
 import zlib
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import wasmtime
@@ -36,9 +35,9 @@ def load_module(
     for code in known(source, folders):
         if module := deserialized(engine, code):
             return module
-    compiling = import_module("perfreg_assets.traces.wasm_compiling")  # not needed at most starts, and slow to import
-    compiled: wasmtime.Module = compiling.verified_module(engine, wasm, source, flags, folders, announce)
-    return compiled
+    from perfreg_assets.traces.wasm_compiling import verified_module  # noqa: PLC0415  (slow, and rarely needed)
+
+    return verified_module(engine, wasm, source, flags, folders, announce)
 
 
 def source_identity(wasm: Path, flags: str) -> str:
