@@ -124,6 +124,13 @@ def test_the_chart_s_runs_are_limited_as_those_of_compose_and_by_what_the_jobs_s
     assert {limit["value"] for limit in limits} == tags
 
 
+def test_the_webserver_is_asked_on_the_port_it_listens_on():
+    """The chart's own values say 80 for both, each for itself."""
+    webserver = load("values.yaml")["dagsterWebserver"]
+    asked = webserver.get("readinessProbe", {}).get("httpGet", {}).get("port", 80)
+    assert asked == webserver["service"].get("port", 80), "a pod that is asked elsewhere is never ready"
+
+
 def test_versions_are_those_of_the_lock_file():
     assert f"--version {LOCKED['dagster']}" in (DEPLOY / "values.yaml").read_text()
     docker = (DEPLOY / "Dockerfile").read_text()
