@@ -1,11 +1,13 @@
 """What Dagster's Helm chart makes of deploy/values.yaml, as far as pods of perfreg depend on it.
 
-The chart is in no package that pip installs; this follows its templates deployment-user, configmap-instance,
-configmap-workspace, deployment-daemon, role and service-user (dagster-io/dagster, helm/dagster).
+The chart is in no package that pip installs; this follows its templates (dagster-io/dagster, helm/dagster, as of summer
+2026) for a release that is called perfreg. tests/test_chart.py holds it to a chart where one is at hand. Left out: the
+webserver, init containers, and labels and annotations that nothing selects by.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +15,12 @@ from typing import Any
 Document = dict[str, Any]
 
 HOME = "/opt/dagster/dagster_home"
-MAIN, LOCATIONS = "perfreg-dagster", "perfreg-dagster-user-deployments"
-"""Full names of chart and subchart, of a release that is called perfreg."""
+RELEASE = "perfreg"
+MAIN, LOCATIONS = f"{RELEASE}-dagster", f"{RELEASE}-dagster-user-deployments"
+"""Full names of chart and subchart. The first is also the service account of daemon and webserver, and of runs whose
+location names none."""
+SERVERS = f"{LOCATIONS}-user-deployments"
+"""Service account of code servers, and of runs that are handed on what their location's deployment has."""
 CONTEXT = "DAGSTER_CLI_API_GRPC_CONTAINER_CONTEXT"
 """What a code server tells the launcher about the pods of its runs."""
 _HANDED_ON = {
@@ -24,6 +30,19 @@ _HANDED_ON = {
     "resources": "resources",
     "schedulerName": "scheduler_name",
 }
+_HANDED_ON_OF_PODS = {
+    "nodeSelector": "node_selector",
+    "tolerations": "tolerations",
+    "podSecurityContext": "security_context",
+}
+_LOOK = ["get", "watch", "list"]
+_CHANGE = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+_RIGHTS = [
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _CHANGE},
+    {"apiGroups": ["batch"], "resources": ["jobs/status"], "verbs": _LOOK},
+    {"apiGroups": [""], "resources": ["pods", "events"], "verbs": _CHANGE},
+    {"apiGroups": [""], "resources": ["pods/log", "pods/status"], "verbs": _LOOK},
+]
 
 
 def deployments(values: Document) -> list[Document]:
@@ -32,24 +51,27 @@ def deployments(values: Document) -> list[Document]:
     return found
 
 
-def container_context(deployment: Document) -> Document:
+def container_context(deployment: Document, namespace: str) -> Document:
     """What launched runs are given of their location's deployment."""
     env = deployment.get("env", [])
     if not deployment["includeConfigInLaunchedRuns"]["enabled"]:
         found: Document = json.loads(next((one["value"] for one in env if one["name"] == CONTEXT), "{}"))
         return found
     own = {name: deployment[key] for key, name in _HANDED_ON.items() if deployment.get(key)}
+    of_pods = {name: deployment[key] for key, name in _HANDED_ON_OF_PODS.items() if deployment.get(key)}
     return {
         "k8s": {
             **own,
+            "namespace": namespace,
             "image_pull_policy": deployment["image"]["pullPolicy"],
             "env_config_maps": [
                 f"{LOCATIONS}-{deployment['name']}-user-env",
                 *(one["name"] for one in deployment.get("envConfigMaps", ())),
             ],
             "env_secrets": [one["name"] for one in deployment.get("envSecrets", ())],
-            "service_account_name": MAIN,
+            "service_account_name": SERVERS,
             **({"env": env} if isinstance(env, list) and env else {}),
+            "run_k8s_config": {"pod_spec_config": {"automount_service_account_token": True, **of_pods}},
         }
     }
 
@@ -98,15 +120,17 @@ def instance(values: Document, namespace: str) -> Document:
             "config": {**launcher(values), "job_namespace": namespace},
         },
         "run_coordinator": {
-            "module": "dagster._core.run_coordinator",
+            "module": "dagster.core.run_coordinator",
             "class": "QueuedRunCoordinator",
             "config": {
                 "max_concurrent_runs": queue["maxConcurrentRuns"],
                 "tag_concurrency_limits": queue["tagConcurrencyLimits"],
+                "dequeue_use_threads": True,
+                "dequeue_num_workers": 4,
             },
         },
         "compute_logs": {
-            "module": "dagster._core.storage.noop_compute_log_manager",
+            "module": "dagster.core.storage.noop_compute_log_manager",
             "class": "NoOpComputeLogManager",
         },
         "run_monitoring": {
@@ -116,69 +140,94 @@ def instance(values: Document, namespace: str) -> Document:
             "poll_interval_seconds": monitoring["pollIntervalSeconds"],
             "free_slots_after_run_end_seconds": 0,
         },
+        "run_retries": {"enabled": True},
+        "schedules": {"use_threads": True, "num_workers": 4},
         "sensors": {
             "use_threads": daemon["sensors"]["useThreads"],
             "num_workers": daemon["sensors"]["numWorkers"],
         },
         "telemetry": values["telemetry"],
         "retention": {
-            name: {"purge_after_days": values["retention"][name]["purgeAfterDays"]} for name in ("schedule", "sensor")
+            **{
+                name: {"purge_after_days": values["retention"][name]["purgeAfterDays"]}
+                for name in ("schedule", "sensor")
+            },
+            "auto_materialize": {"purge_after_days": {"failure": -1, "skipped": 7, "started": -1, "success": -1}},
         },
     }
 
 
 def manifests(values: Document, namespace: str) -> Iterator[Document]:
     """What is applied to the cluster; the webserver, which runs nothing of perfreg's, is left out."""
-    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": MAIN}}
-    yield {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": MAIN},
-        "rules": [
-            {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": ["*"]},
-            {"apiGroups": [""], "resources": ["pods", "pods/log", "pods/status", "events"], "verbs": ["*"]},
-        ],
-    }
-    yield {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": MAIN},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": MAIN},
-        "subjects": [{"kind": "ServiceAccount", "name": MAIN, "namespace": namespace}],
-    }
+    yield from _account(MAIN, MAIN)
+    yield from _account(SERVERS, LOCATIONS)
     yield _config(f"{MAIN}-instance", {"dagster.yaml": json.dumps(instance(values, namespace))})
     servers = [
         {"grpc_server": {"host": one["name"], "port": one["port"], "location_name": one["name"]}}
         for one in deployments(values)
     ]
     yield _config(f"{MAIN}-workspace-yaml", {"workspace.yaml": json.dumps({"load_from": servers})})
+    yield _config(f"{SERVERS}-shared-env", _shared(LOCATIONS, namespace))
     for one in deployments(values):
-        yield from _location(values, one)
+        yield from _location(values, one, namespace)
+    yield _config(f"{MAIN}-daemon-env", _shared(MAIN, namespace))
     yield _daemon(values)
 
 
-def _location(values: Document, one: Document) -> Iterator[Document]:
+def _account(name: str, chart: str) -> Iterator[Document]:
+    """A service account that may start and watch jobs."""
+    rights = "rbac.authorization.k8s.io"
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+    yield {
+        "apiVersion": f"{rights}/v1",
+        "kind": "Role",
+        "metadata": {"name": f"{chart}-role"},
+        "rules": _RIGHTS,
+    }
+    yield {
+        "apiVersion": f"{rights}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": f"{chart}-rolebinding"},
+        "roleRef": {"apiGroup": rights, "kind": "Role", "name": f"{chart}-role"},
+        "subjects": [{"kind": "ServiceAccount", "name": name}],
+    }
+
+
+def _shared(chart: str, namespace: str) -> dict[str, str]:
+    return {
+        "DAGSTER_HOME": HOME,
+        "DAGSTER_K8S_PIPELINE_RUN_NAMESPACE": namespace,
+        "DAGSTER_K8S_PIPELINE_RUN_ENV_CONFIGMAP": f"{chart}-pipeline-env",
+    }
+
+
+def _location(values: Document, one: Document, namespace: str) -> Iterator[Document]:
     name, env = one["name"], one.get("env", [])
     yield _config(f"{LOCATIONS}-{name}-user-env", env if isinstance(env, dict) else {})
-    labels = {"app": LOCATIONS, "deployment": name}
+    labels = _labels("dagster-user-deployments", component="user-deployments", deployment=name)
     image = f"{one['image']['repository']}:{one['image']['tag']}"
     told = one["includeConfigInLaunchedRuns"]["enabled"]
+    checksum = hashlib.sha256(json.dumps(one, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
     container = {
         "name": "dagster-user-deployments",
         "image": image,
         "imagePullPolicy": one["image"]["pullPolicy"],
-        "args": ["dagster", "api", "grpc", "-h", "0.0.0.0", "-p", str(one["port"]), *one["dagsterApiGrpcArgs"]],
+        "args": [
+            *["dagster", "api", "grpc", "-h", "0.0.0.0", "-p", str(one["port"])],
+            *["--fixed-server-id", checksum, *one["dagsterApiGrpcArgs"]],
+        ],
         "env": [
-            {"name": "DAGSTER_HOME", "value": HOME},
             {"name": "DAGSTER_CURRENT_IMAGE", "value": image},
             _password(values),
-            *([{"name": CONTEXT, "value": json.dumps(container_context(one))}] if told else []),
+            *([{"name": CONTEXT, "value": json.dumps(container_context(one, namespace))}] if told else []),
             *(env if isinstance(env, list) else []),
         ],
         "envFrom": [
+            {"configMapRef": {"name": f"{SERVERS}-shared-env"}},
             {"configMapRef": {"name": f"{LOCATIONS}-{name}-user-env"}},
             *({"configMapRef": config} for config in one.get("envConfigMaps", ())),
             *({"secretRef": secret} for secret in one.get("envSecrets", ())),
+            {"secretRef": {"name": "dagster-celery-config-secret", "optional": True}},
         ],
         "resources": one["resources"],
         "volumeMounts": one.get("volumeMounts", []),
@@ -186,11 +235,12 @@ def _location(values: Document, one: Document) -> Iterator[Document]:
             "exec": {"command": ["dagster", "api", "grpc-health-check", "-p", str(one["port"])]},
             "periodSeconds": 20,
             "timeoutSeconds": 10,
+            "successThreshold": 1,
             "failureThreshold": 15,
         },
     }
     spec = {
-        "serviceAccountName": MAIN,
+        "serviceAccountName": SERVERS,
         "securityContext": one["podSecurityContext"],
         "nodeSelector": one.get("nodeSelector", {}),
         "containers": [container],
@@ -201,7 +251,11 @@ def _location(values: Document, one: Document) -> Iterator[Document]:
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": name},
-        "spec": {"selector": labels, "ports": [{"port": one["port"]}]},
+        "spec": {
+            "type": "ClusterIP",
+            "selector": labels,
+            "ports": [{"port": one["port"], "protocol": "TCP", "name": "grpc"}],
+        },
     }
 
 
@@ -212,21 +266,29 @@ def _daemon(values: Document) -> Document:
         "image": f"{image['repository']}:{image['tag']}",
         "imagePullPolicy": image["pullPolicy"],
         "command": ["/bin/bash", "-c", "dagster-daemon run -w /dagster-workspace/workspace.yaml"],
-        "env": [{"name": "DAGSTER_HOME", "value": HOME}, _password(values)],
+        "env": [_password(values), {"name": "DAGSTER_DAEMON_HEARTBEAT_TOLERANCE", "value": "1800"}],
+        "envFrom": [{"configMapRef": {"name": f"{MAIN}-daemon-env"}}],
         "volumeMounts": [
-            {"name": "instance", "mountPath": f"{HOME}/dagster.yaml", "subPath": "dagster.yaml"},
-            {"name": "workspace", "mountPath": "/dagster-workspace/"},
+            {"name": "dagster-instance", "mountPath": f"{HOME}/dagster.yaml", "subPath": "dagster.yaml"},
+            {"name": "dagster-workspace-yaml", "mountPath": "/dagster-workspace/"},
         ],
     }
     spec = {
         "serviceAccountName": MAIN,
         "containers": [container],
         "volumes": [
-            {"name": "instance", "configMap": {"name": f"{MAIN}-instance"}},
-            {"name": "workspace", "configMap": {"name": f"{MAIN}-workspace-yaml"}},
+            {"name": "dagster-instance", "configMap": {"name": f"{MAIN}-instance"}},
+            {"name": "dagster-workspace-yaml", "configMap": {"name": f"{MAIN}-workspace-yaml"}},
         ],
     }
-    return _deployment(f"{MAIN}-daemon", {"app": MAIN, "deployment": "daemon"}, spec)
+    daemon = _deployment(f"{MAIN}-daemon", _labels("dagster", component="dagster-daemon", deployment="daemon"), spec)
+    daemon["spec"]["strategy"] = {"type": "Recreate"}
+    return daemon
+
+
+def _labels(chart: str, **own: str) -> dict[str, str]:
+    """What Deployments and Services select pods by."""
+    return {"app.kubernetes.io/name": chart, "app.kubernetes.io/instance": RELEASE, **own}
 
 
 def _deployment(name: str, labels: dict[str, str], spec: Document) -> Document:

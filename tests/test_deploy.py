@@ -13,7 +13,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 import yaml
+from dagster._config import process_config, resolve_to_config_type
 from dagster._core.instance.config import dagster_instance_config
+from dagster._core.instance.ref import InstanceRef
 from dagster_k8s.container_context import K8sContainerContext
 
 from perfreg_assets.settings import Settings
@@ -90,7 +92,7 @@ def test_runs_get_what_the_chart_s_deployment_of_their_location_has(name):
     own = [one for one in env if one["name"] != chart.CONTEXT]
     assert variables(one["name"] for one in own) <= known_variables()
     # What the launcher makes of it is what Kubernetes is told of a run's pod.
-    context = chart.container_context(deployment)
+    context = chart.container_context(deployment, "perfreg")
     of_location = K8sContainerContext.create_from_config(context).run_k8s_config
     of_launcher = K8sContainerContext.create_from_config(
         {"k8s": {"run_k8s_config": chart.launcher(values)["run_k8s_config"]}}
@@ -122,6 +124,18 @@ def test_the_chart_s_runs_are_limited_as_those_of_compose_and_by_what_the_jobs_s
         )
     }
     assert {limit["value"] for limit in limits} == tags
+
+
+def test_the_instance_that_the_chart_writes_is_one_that_dagster_takes(tmp_path, monkeypatch):
+    monkeypatch.setenv("DAGSTER_PG_PASSWORD", "secret")
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(chart.instance(load("values.yaml"), "perfreg")))
+    dagster_instance_config(str(tmp_path))
+    ref = InstanceRef.from_dir(str(tmp_path))
+    for part in ("run_launcher", "run_coordinator", "run_storage", "event_storage", "schedule_storage", "scheduler"):
+        data = getattr(ref, f"{part}_data")
+        made = getattr(importlib.import_module(data.module_name), data.class_name)
+        taken = process_config(resolve_to_config_type(made.config_type()), yaml.safe_load(data.config_yaml))
+        assert taken.errors is None, [error.message for error in taken.errors]
 
 
 def test_the_webserver_is_asked_on_the_port_it_listens_on():
