@@ -114,11 +114,12 @@ def one_more(known: Floats, judged: float, worse: Worse, smallest_sd: float, sma
     return OneMore(distance, improvement, more >= 0, own, is_kept)
 
 
-def one_more_amount(known: Floats, judged: float, worse: Worse) -> OneMore:
+def one_more_amount(known: Floats, judged: float, worse: Worse, smallest_sd: float = 1e-12) -> OneMore:
     """`one_more` of amounts (k,) on their own scale, of which some may be 0."""
     level = float(np.median(np.abs(known)))
     # Where most values are 0, those that are not are how it is at times, and no disturbance.
-    return one_more(known, judged, worse, max(SMALLEST_LOG_SD * level, 1e-12), level or float(np.abs(known).max()))
+    smallest_sd = max(SMALLEST_LOG_SD * level, smallest_sd)
+    return one_more(known, judged, worse, smallest_sd, level or float(np.abs(known).max()))
 
 
 def tukey(history: Floats, value: float, series: SeriesDefinition) -> Score:

@@ -28,7 +28,7 @@ from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.explanation import readable, span_told
 from perfreg_assets.methods.features import RESOLUTION, SMALLEST_LEVEL_SHARE
 from perfreg_assets.methods.inputs import Floats
-from perfreg_assets.methods.rare_load import is_rare, rare_amount
+from perfreg_assets.methods.rare_load import event_of, is_rare, rare_amount, smallest_scatter
 from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError, checked_values
 from perfreg_assets.methods.scalar_values import OneMore, one_more, predictive
 from perfreg_assets.methods.screen_load import Expected, UsualLoad
@@ -110,8 +110,9 @@ class _Statistic:
         scale: a logarithm of the ratio (load); the difference, unit of the series; or that of the square roots, of a
             load that many runs have nothing of (`rare_load`): nothing has no ratio.
         floor: added to both means of a ratio, so that nothing is not infinitely less than little; unit of the series.
-        smallest_sd, smallest_disturbance: see `scalar_values.one_more`.
+        smallest_sd, smallest_disturbance: see `scalar_values.one_more`; of roots the former is told by the run.
         lowest, highest: means of the earlier runs, unit of the series.
+        event: what they have of a load that many have nothing of, where they have any, unit of the series.
     """
 
     scale: Literal["ratio", "difference", "root"]
@@ -120,13 +121,15 @@ class _Statistic:
     smallest_disturbance: float
     lowest: float
     highest: float
+    event: float = 0.0
 
     @classmethod
     def of(cls, series: SeriesDefinition, known: Sequence[Floats]) -> _Statistic:
         pool, means = np.concatenate(known), [float(values.mean()) for values in known]
         span = min(means), max(means)
         if is_rare(series, known):
-            return cls("root", 0.0, 1e-12, np.inf, *span)  # having some is how it is at times, and no disturbance
+            # Having some is how it is at times, and no disturbance.
+            return cls("root", 0.0, 0.0, np.inf, *span, event_of(known))
         if series.kind == "load":
             floor = max(RESOLUTION * float(pool.mean()), 1e-9)
             return cls("ratio", floor, SMALLEST_LOG_SD, DISTURBED_LOG, *span)
@@ -142,7 +145,8 @@ class _Statistic:
         return mean - expected.mean
 
     def score(self, own: Floats, values: Floats, expected: Expected, series: SeriesDefinition) -> Score:
-        found = one_more(own, self.of_run(values, expected), series.worse, self.smallest_sd, self.smallest_disturbance)
+        scatter = smallest_scatter(self.event, values) if self.scale == "root" else self.smallest_sd
+        found = one_more(own, self.of_run(values, expected), series.worse, scatter, self.smallest_disturbance)
         set_aside = int((~found.is_kept).sum())
         evidence = {
             **_evidence(expected, len(own), set_aside),
