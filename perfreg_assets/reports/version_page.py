@@ -109,6 +109,9 @@ def _worse(view: VersionView, whole: Mapping[str, Any], of: str) -> str:
     version, count = view.row.version_name, whole["anomalous_count"]
     axes = [axis_label(one["axis"]) for one in view.verdicts if one["axis"] != WHOLE and one["is_anomalous"]]
     what = f"{wording.enumerate_names(axes)} of {version}" if axes else f"{version} as a whole"
+    if confirmed := whole["confirmed_count"]:
+        told = how_many(confirmed, "run was confirmed as a regression", "runs were confirmed as regressions")
+        return f"{what} got worse than in comparable earlier runs: {told}."
     if not count:
         return f"{what} got worse than in comparable earlier runs: only its {of} together show it."
     are = "is" if count == 1 else "are"

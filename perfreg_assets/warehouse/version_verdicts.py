@@ -58,8 +58,8 @@ def listing(
 
 
 _OF_VERSIONS = """
-SELECT app, version_name, axis, state, is_anomalous, run_count, judged_count, anomalous_count, score, excess_ratio,
-       series, explanation
+SELECT app, version_name, axis, state, is_anomalous, run_count, judged_count, anomalous_count, confirmed_count, score,
+       excess_ratio, series, explanation
 FROM marts.version_verdicts_at($omega, $detector)
 WHERE app = $app AND {of}
 ORDER BY version_name, axis <> 'all', axis

@@ -23,6 +23,10 @@ SELECT
         CASE decided.state
             WHEN 'anomalous' THEN CASE
                 WHEN decided.is_over THEN ' is anomalous: '
+                WHEN decided.is_by_review THEN concat(
+                    ' is anomalous: a review confirmed ',
+                    CASE WHEN decided.confirmed_count = 1 THEN 'a run of it as a regression; ' ELSE format('{} runs of it as regressions; ', decided.confirmed_count) END
+                )
                 ELSE format(' is anomalous: {} of {} judged runs are, each by itself; ', decided.anomalous_count, decided.judged_count)
             END
             WHEN 'improved' THEN ' is improved: '
@@ -54,7 +58,7 @@ SELECT
                 THEN ', above ' ELSE ', not above '
             END,
             format('{:.4g} at ω {:.4g}', marts.threshold_at(decided.q1, decided.q3, decided.omega), decided.omega),
-            CASE WHEN decided.state = 'anomalous' AND NOT decided.is_over THEN ''
+            CASE WHEN decided.state = 'anomalous' AND NOT decided.is_over AND NOT decided.is_by_review THEN ''
                 ELSE format('; {} of them anomalous by {}', decided.anomalous_count, CASE WHEN decided.anomalous_count = 1 THEN 'itself' ELSE 'themselves' END) END
         ) END,
         CASE
@@ -66,7 +70,8 @@ SELECT
     (
         decided.detector = marts.current_value('detector')
         AND decided.omega = marts.current_value('omega')::DOUBLE
-    ) AS is_current
+    ) AS is_current,
+    decided.confirmed_count
 FROM (
     SELECT
         parts.app,
@@ -82,9 +87,15 @@ FROM (
         ))) AS anomalous_count,
         -- Together, or most of them, or half of six and more, each by itself, which may be in different series.
         coalesce(bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)), false) AS is_over,
+        (
+            is_over OR 2 * anomalous_count > judged_count
+            OR (parts.scale = 'score' AND 2 * anomalous_count = judged_count AND judged_count >= 6)
+        ) AS is_by_runs,
+        -- Somebody looked: whatever the other runs say, the version has a regression. Which axis it is on is not said.
+        any_value(parts.confirmed_count) AS confirmed_count,
+        NOT is_by_runs AND parts.axis = 'all' AND judged_count > 0 AND any_value(parts.confirmed_count) > 0 AS is_by_review,
         CASE
-            WHEN is_over OR 2 * anomalous_count > judged_count
-                OR (parts.scale = 'score' AND 2 * anomalous_count = judged_count AND judged_count >= 6) THEN 'anomalous'
+            WHEN is_by_runs OR is_by_review THEN 'anomalous'
             WHEN bool_or(parts.is_lacking) THEN 'series_missing'
             WHEN bool_or(marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega))
                 AND NOT bool_or(coalesce(marts.is_over_threshold(parts.series_score, parts.q1, parts.q3, parts.omega), false)) THEN 'improved'
@@ -167,6 +178,7 @@ FROM (
                     any_value(entries.scale) AS scale,
                     any_value(entries.own_axis) AS own_axis,
                     any_value(entries.run_count) AS run_count,
+                    any_value(entries.confirmed_count) AS confirmed_count,
                     max(entries.judged_series) AS judged_series,
                     coalesce(list(entries.run_id) FILTER (WHERE entries.is_scored), []) AS judged,
                     coalesce(list({
@@ -229,7 +241,8 @@ FROM (
                             CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'score_degrees')::DOUBLE, 4) END AS degrees,
                             CASE WHEN lacking.series IS NULL AND measured.state = 'scored' THEN coalesce((measured.evidence ->> 'repeat_correlation')::DOUBLE, 1) END AS repeat_correlation,
                             measured.judged_series,
-                            measured.run_count
+                            measured.run_count,
+                            measured.confirmed_count
                         FROM (
                             -- By version, too, so that a question about one looks at no other.
                             SELECT
@@ -237,12 +250,20 @@ FROM (
                                 runs.app,
                                 runs.version_name,
                                 runs.run_count,
+                                runs.confirmed_count,
                                 greatest(1, count(*) FILTER (WHERE latest.state = 'scored' AND latest.series <> '*')
                                     OVER (PARTITION BY runs.app, runs.version_name, latest.run_id, latest.detector)) AS judged_series
                             FROM core.distances AS latest
                             JOIN (
-                                SELECT given.run_id, given.run_no, given.app, given.version_name, count(*) OVER (PARTITION BY given.app, given.version_name) AS run_count
+                                SELECT
+                                    given.run_id,
+                                    given.run_no,
+                                    given.app,
+                                    given.version_name,
+                                    count(*) OVER of_version AS run_count,
+                                    count(*) FILTER (WHERE given.is_confirmed) OVER of_version AS confirmed_count
                                 FROM marts.counted_runs AS given
+                                WINDOW of_version AS (PARTITION BY given.app, given.version_name)
                             ) AS runs ON runs.run_no = latest.run_no
                             WHERE latest.is_latest AND (detector::VARCHAR = 'all' OR latest.detector = marts.chosen_detector(detector))
                         ) AS measured
@@ -292,7 +313,8 @@ SELECT
     NULL,
     NULL,
     nothing.explanation,
-    chosen.detector = marts.current_value('detector') AND chosen.omega = marts.current_value('omega')::DOUBLE
+    chosen.detector = marts.current_value('detector') AND chosen.omega = marts.current_value('omega')::DOUBLE,
+    NULL
 FROM marts.unjudged_versions(detector) AS nothing
 CROSS JOIN (
     SELECT

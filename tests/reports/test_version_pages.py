@@ -204,6 +204,15 @@ def test_what_there_is_nothing_of_is_said_in_words(view):
     assert "It takes 3 runs to say what grew in several of them; there are 2." in _shown(render_version_page(few))
 
 
+@pytest.mark.parametrize(
+    ("count", "told"), [(1, "1 run was confirmed as a regression."), (2, "2 runs were confirmed as regressions.")]
+)
+def test_what_people_confirmed_leads(view, count, told):
+    whole = [{**one, "state": "anomalous", "confirmed_count": count} for one in view.verdicts if one["axis"] == "all"]
+    page = _shown(render_version_page(replace(view, verdicts=whole)))
+    assert f"1.2.0 as a whole got worse than in comparable earlier runs: {told}" in page
+
+
 @pytest.mark.parametrize("state", ["normal", "improved"])
 def test_a_version_in_order_with_alarms_that_nobody_answered_is_not_done_with(view, state):
     """The index counted them, the exit status was theirs, and the page said that nothing needs to be done."""
