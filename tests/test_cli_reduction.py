@@ -118,15 +118,6 @@ def test_a_damaged_trace_is_named_and_the_others_are_told_and_drawn(tmp_path):
     assert not (tmp_path / bad.name).exists()
 
 
-def test_what_was_written_is_not_overwritten(long_trace, reduced):
-    out, row = reduced
-    before = Path(row["path"]).read_bytes()
-    result = run("reduce", long_trace, "--out", out)
-    assert result.exit_code == 1
-    assert "[reduction_exists]" in result.stderr
-    assert Path(row["path"]).read_bytes() == before
-
-
 def test_the_seed_mode_keeps_what_the_document_prints(long_trace, tmp_path):
     (row,) = csv.DictReader(
         io.StringIO(run("reduce", long_trace, "--out", tmp_path, "--mode", "seed", "--format", "csv").stdout)
@@ -336,7 +327,7 @@ def test_a_run_folder_that_is_none_is_named_and_the_others_are_reduced(usual, tm
 def test_what_ends_a_call_leaves_no_trace_without_its_page_and_its_row(usual, tmp_path, monkeypatch):
     from perfreg_assets.model import reduction  # noqa: PLC0415
 
-    whole, calls = reduction.reduce_trace, []
+    whole, calls = reduction.reduce_once, []
 
     def interrupted(path, *rest, **named):
         if calls:
@@ -344,7 +335,7 @@ def test_what_ends_a_call_leaves_no_trace_without_its_page_and_its_row(usual, tm
         calls.append(path)
         return whole(path, *rest, **named)
 
-    monkeypatch.setattr(reduction, "reduce_trace", interrupted)
+    monkeypatch.setattr(reduction, "reduce_once", interrupted)
     folders = (SESSIONS / "notes-010", SESSIONS / "notes-015")
     asked = ("--reference", "usual", "--out", tmp_path, "--html", "--store")
     assert run("reduce", *folders, *asked, warehouse=usual).exit_code != 0

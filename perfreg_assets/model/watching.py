@@ -20,6 +20,7 @@ from perfreg_assets.methods.app_load import REACH_S
 from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
 from perfreg_assets.model import watch_state
 from perfreg_assets.model.recording_parts import MARGIN_NS, PartReader
+from perfreg_assets.model.reduced_before import parameters_of
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
 from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
@@ -354,7 +355,9 @@ class TraceWatch:
             Path(source), self.read_bytes, digest, digest, False, self.read_bytes, total.packet_count, mtime_ns=0
         )
         stored = hashlib.sha256("".join(one.sha256 for one in self.files).encode()).hexdigest()
-        made = Reduced(self.folder, facts, self._windows, total, stored, sum(one.bytes for one in self.files))
+        parameters = parameters_of(self._settings, self._learned, app=self._app)
+        size = sum(one.bytes for one in self.files)
+        made = Reduced(self.folder, facts, self._windows, total, stored, size, parameters)
         told = {**document(made), "state": state, "files": [_file(one) for one in self.files]}
         told["unseen"] = [{"start_ns": begin, "end_ns": end} for begin, end in self._unseen]
         told["run"] = dict(run or {})
