@@ -495,14 +495,14 @@ def bundle_starts(data: NDArray[np.uint8], packets: NDArray[np.int64]) -> NDArra
 
 @njit(cache=True, nogil=True)
 def _count(
-    times: Any, keys: Any, known: Any, columns: Any, start: int, width: int, counts: Any, second_start: int,
-    seconds: Any, mask: int,
-) -> int:  # fmt: skip
-    """Adds events to windows and seconds; how many lie outside."""
+    times: Any, keys: Any, begin: int, known: Any, columns: Any, start: int, width: int, counts: Any, limit: int,
+    second_start: int, seconds: Any, mask: int,
+) -> Any:  # fmt: skip
+    """Adds events from one on to windows and seconds: (how many lie outside, number of the first that is not added
+    because the count of its window is at the limit; of all events where there is none)."""
     outside = 0
     other = counts.shape[1] - 1
-    limit = np.iinfo(np.uint16).max
-    for i in range(times.shape[0]):
+    for i in range(begin, times.shape[0]):
         if times[i] < start:
             outside += 1
             continue
@@ -514,17 +514,19 @@ def _count(
         while columns[at] >= 0 and known[at] != keys[i]:
             at = (at + 1) & mask
         column = columns[at] if columns[at] >= 0 else other
-        if counts[window, column] < limit:
-            counts[window, column] += 1
+        if counts[window, column] == limit:
+            return outside, i
+        counts[window, column] += 1
         seconds[(times[i] - second_start) // SECOND_NS, column] += 1
-    return outside
+    return outside, times.shape[0]
 
 
 class WindowCounter:
     """Counts events of known types by window, and by second: windows need not fit into seconds, nor seconds into them.
 
     Attributes:
-        counts: (windows, types + 1) uint16, the last column for all other types.
+        counts: (windows, types + 1), the last column for all other types; uint16, and wider from the first count on
+            that needs it: hours of short windows are most of what is remembered of a trace.
         seconds: (seconds, types + 1) uint32, the same.
     """
 
@@ -561,11 +563,16 @@ class WindowCounter:
         self.counts = _grown(self.counts, needed, 1024)
         self.seconds = _grown(self.seconds, (last - self._second_start) // SECOND_NS + 1, 256)
         self.window_count = max(self.window_count, needed)
-        outside = _count(
-            times, keys, self._known, self._columns, self._start, self._width, self.counts, self._second_start,
-            self.seconds, self._mask,
-        )  # fmt: skip
-        return int(outside)
+        outside = begin = 0
+        while begin < len(times):
+            more, begin = _count(
+                times, keys, begin, self._known, self._columns, self._start, self._width, self.counts,
+                int(np.iinfo(self.counts.dtype).max), self._second_start, self.seconds, self._mask,
+            )  # fmt: skip
+            outside += int(more)
+            if begin < len(times):
+                self.counts = self.counts.astype(f"u{2 * self.counts.itemsize}")
+        return outside
 
 
 def _grown(rows: NDArray[Any], needed: int, fewest: int) -> NDArray[Any]:

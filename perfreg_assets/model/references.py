@@ -113,11 +113,13 @@ def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, 
     """A stored reference, ready to judge by.
 
     Raises:
-        Rejected: REFERENCE_UNKNOWN.
+        Rejected: REFERENCE_UNKNOWN, REFERENCE_CUT.
     """
     row = table.find(reader, name)
     if row is None:
         raise Rejected(Reason.REFERENCE_UNKNOWN, name)
+    if row.is_cut:
+        raise Rejected(Reason.REFERENCE_CUT, name)
     types = tuple(EventType(*one) for one in row.event_types)
     reference = learn(row.counts, MODES[settings.reduction_mode], name)
     limits = None

@@ -15,7 +15,7 @@ from perfreg_assets.methods.reduction import MODES, Judge, Judgement, Mode, Refe
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
-from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
+from perfreg_assets.traces.event_types import Counts, EventType, EventWindows, Survey
 from perfreg_assets.traces.second_use import SECOND_NS
 
 REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGED, OUTSIDE, UNFINISHED = (
@@ -48,7 +48,7 @@ class Learned:
     name: str | None = None
     window_count: int = 0
     limits: LoadLimits | None = None
-    counts: NDArray[np.uint16] = field(default_factory=lambda: np.empty((0, 0), np.uint16), repr=False)
+    counts: Counts = field(default_factory=lambda: np.empty((0, 0), np.uint16), repr=False)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def window_ns(settings: Settings) -> int:
     return round(settings.reduction_window_s * 1e9)
 
 
-def learn(counts: NDArray[np.uint16], mode: Mode, what: str) -> Reference:
+def learn(counts: Counts, mode: Mode, what: str) -> Reference:
     """
     Args:
         counts: (windows, types + 1).
@@ -144,7 +144,7 @@ def learn_from(
     return Learned(own, types, width, window_count=count, limits=limits, counts=counts), events
 
 
-def _require_known(name: str, counts: NDArray[np.uint16], learned: Learned) -> None:
+def _require_known(name: str, counts: Counts, learned: Learned) -> None:
     """What a reference has no types for is one sum to it: a trace of which that is the most cannot be told from any
     other such."""
     if not len(counts):
@@ -158,7 +158,7 @@ def _require_known(name: str, counts: NDArray[np.uint16], learned: Learned) -> N
         )
 
 
-def _share_of_others(counts: NDArray[np.uint16]) -> float:
+def _share_of_others(counts: Counts) -> float:
     total = int(counts.sum(dtype=np.int64))
     return int(counts[:, -1].sum(dtype=np.int64)) / total if total else 0.0
 
@@ -261,6 +261,6 @@ def excess_of(events: EventWindows, learned: Learned, span: tuple[int, int] | No
     return events.load_excess(learned.limits if learned.reference.mode.has_load else None, span)
 
 
-def combined(counts: Sequence[EventWindows]) -> NDArray[np.uint16]:
+def combined(counts: Sequence[EventWindows]) -> Counts:
     """The windows of several traces, one behind the other, without those that lost events or time."""
     return np.concatenate([one.counts[~(one.is_lossy | one.is_suspended)] for one in counts])

@@ -2,7 +2,7 @@
 
 A type is what happened, the process and the thread, with `#` for every number: the 63 most frequent of the reference,
 and `other`. Two passes over the file: the first reads packets' headers only and the events of the reference, the second
-counts. Both in bounded memory, but for 130 bytes per window and 260 per second.
+counts. Both in bounded memory, but for 130 bytes per window (260 where one needs it) and 260 per second.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -24,6 +25,8 @@ from perfreg_assets.traces.packets import CLOCK_SNAPSHOT, PROCESS_TREE, TRACK_DE
 from perfreg_assets.traces.second_use import SECOND_NS, SecondUse, SecondUses
 from perfreg_assets.traces.trace_clock import BOOT, TraceClock
 
+Counts = NDArray[np.unsignedinteger[Any]]
+"""Of events, (windows, types + 1)."""
 TYPE_COUNT = 63
 OTHER = "other"
 # Packets that describe and are no events: they come when they please.
@@ -55,7 +58,7 @@ class EventWindows:
     start_ns, window_ns: of the first window on the trace's clock; length of each.
     end_ns: last event.
     types: of the columns of `counts` but the last one, which is `other`.
-    counts: (windows, types + 1) uint16.
+    counts: (windows, types + 1) unsigned, as wide as the largest needs.
     is_lossy: (windows,) the recording says that events before or in it are lost.
     is_suspended: (windows,) the device slept for a part of it.
     bundles: (bundles, 5) first and last time of each bundle of kernel events, in the file's order, its core, and first
@@ -69,7 +72,7 @@ class EventWindows:
     window_ns: int
     end_ns: int
     types: tuple[EventType, ...]
-    counts: NDArray[np.uint16]
+    counts: Counts
     is_lossy: NDArray[np.bool_]
     is_suspended: NDArray[np.bool_]
     bundles: NDArray[np.int64]
