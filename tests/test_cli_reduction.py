@@ -8,10 +8,12 @@ import io
 import json
 import os
 import shutil
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.cli import main
 from perfreg_assets.settings import Settings
@@ -52,17 +54,19 @@ def test_the_public_keys_are_there_and_the_disturbance_and_the_hang_are_kept_wit
     assert {"start_ns", "end_ns", "is_kept"} <= set(row["windows"][0])
     assert row["bytes_before"] == long_trace.stat().st_size
     assert row["bytes_after"] < row["bytes_before"] / 10
-    (a, b), (c, d) = [(one["start_ns"] - START_NS, one["end_ns"] - START_NS) for one in row["stretches"]]
+    (a, b), (c, d), (e, f) = [(one["start_ns"] - START_NS, one["end_ns"] - START_NS) for one in row["stretches"]]
     assert 398.5 * SECOND <= a <= 399.5 * SECOND
     assert 410.5 * SECOND <= b <= 411.5 * SECOND
     assert 498.5 * SECOND <= c <= 499.5 * SECOND
     assert 510.5 * SECOND <= d <= 511.5 * SECOND
+    assert 599.5 * SECOND < e < f <= 600 * SECOND  # how it ends
+    assert f - e < SECOND // 4
     reasons = [window["reason"] for window in row["windows"]]
     assert reasons[:1200] == ["reference"] * 1200
     assert reasons.count("silent") >= 38
     assert reasons.count("unusual") >= 38
     kept = [window for window in row["windows"] if window["is_kept"]]
-    assert len(kept) <= (12 + 12 + 1) * 4
+    assert len(kept) <= (12 + 12 + 1) * 4 + 1
 
 
 def test_the_document_lies_beside_the_trace_and_has_the_counts_of_dropped_seconds(reduced):
@@ -219,7 +223,7 @@ def test_a_page_lies_beside_the_trace_when_it_is_asked_for(long_trace, tmp_path,
     result = run("reduce", long_trace, "--out", tmp_path, "--html")
     assert result.exit_code == 0, result.output
     page = (tmp_path / "long" / "perfreg.reduction.html").read_text()
-    assert page.count("<rect") == 3 * 2
+    assert page.count("<rect") == 3 * 3
     assert "sched_switch com.rig.media/decoder" in page
     assert "http://127.0.0.1:9123/perfetto/#!/?url=http://127.0.0.1:9123/reduced/long/" in page
 
@@ -298,12 +302,45 @@ def test_a_run_whose_exploration_was_not_recorded_is_refused(usual, tmp_path):
     assert "[trace_too_short]" in result.stderr
 
 
-def test_a_recording_ends_in_a_window_that_is_told_to_be_unfinished(tmp_path):
-    trace = write_long_trace(tmp_path / "long.perfetto-trace", 400, (0, 0))
-    (row,) = told(run("reduce", trace, "--window", "0.3", "--out", tmp_path / "kept", "--format", "json"))
-    assert [one["reason"] for one in row["windows"]].count("unfinished") == 1
-    assert row["windows"][-1]["reason"] == "unfinished"
-    assert row["windows"][-1]["kl"] is None
+def test_the_window_that_a_recording_ends_in_is_not_judged_and_kept_as_all_places_tell(tmp_path):
+    """What happens at the very end may be why it ended."""
+    trace, warehouse = write_long_trace(tmp_path / "long.perfetto-trace", 400, (0, 0)), tmp_path / "w.duckdb"
+    given = ("--window", "0.3", "--out", tmp_path / "kept", "--store", "--html", "--format", "json")
+    (row,) = told(run("reduce", trace, *given, warehouse=warehouse))
+    *others, last = row["windows"]
+    assert "unfinished" not in {one["reason"] for one in others}
+    assert (last["reason"], last["is_kept"], last["is_anomalous"]) == ("unfinished", True, False)
+    assert (last["kl"], last["score"]) == (None, None)
+    (stretch,) = row["stretches"]
+    assert stretch == {"start_ns": last["start_ns"], "end_ns": row["end_ns"]}
+    assert row["kept_share"] == (row["end_ns"] - last["start_ns"]) / (row["end_ns"] - row["start_ns"])
+    assert row["bytes_after"] == Path(row["path"]).stat().st_size
+    kept = [one["start_ns"] for one in row["seconds"] if one["is_kept"]]
+    assert kept == [one["start_ns"] for one in row["seconds"] if one["start_ns"] + SECOND > last["start_ns"]]
+
+    def ask(sql):
+        return told(run("sql", sql, "--format", "json", warehouse=warehouse))
+
+    (stored,) = ask("SELECT kept_ratio, bytes_after FROM marts.reductions")
+    assert stored == {"kept_ratio": row["kept_share"], "bytes_after": row["bytes_after"]}
+    assert ask("SELECT start_ns, reason FROM marts.trace_windows WHERE is_kept") == [
+        {"start_ns": last["start_ns"], "reason": "unfinished"}
+    ]
+    assert ask("SELECT start_ns FROM marts.trace_seconds WHERE is_kept") == [{"start_ns": one} for one in kept]
+    page = (tmp_path / "kept" / "long" / "perfreg.reduction.html").read_text()
+    assert "unfinished</td>" in page
+    whole, cut = switches(trace), switches(Path(row["path"]))
+    assert {one for one in whole if one >= last["start_ns"]} <= cut
+    assert len(cut) < len(whole) / 20
+
+
+def switches(path):
+    """Times of the switches of threads in a trace."""
+    return {
+        time
+        for packet in proto.Trace.FromString(path.read_bytes()).packet
+        for time in accumulate(packet.ftrace_events.compact_sched.switch_timestamp)
+    }
 
 
 def test_a_run_folder_that_is_none_is_named_and_the_others_are_reduced(usual, tmp_path):

@@ -23,7 +23,16 @@ from perfreg_assets.model.recording_parts import MARGIN_NS, PartReader
 from perfreg_assets.model.reduced_before import parameters_of
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
-from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
+from perfreg_assets.model.window_judging import (
+    Learned,
+    Scores,
+    Windows,
+    decided,
+    judge_of,
+    learn_from,
+    unfinished,
+    window_ns,
+)
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.spans import Spans, merged, until, without
@@ -122,6 +131,7 @@ class TraceWatch:
         self._judged = Judged(folder)
         self._saved_windows = 0
         self._late: Spans = []
+        self._is_over = False
         if not is_known:
             self.tell("recording")
 
@@ -166,7 +176,7 @@ class TraceWatch:
         for begin, end in told["unseen"]:
             self._unseen.append((begin, end))
             self._forgive_silence(begin, end)
-        self._windows = decided(self._events, saved.learned, self._scores, self._settings)
+        self._windows = self._decided(saved.learned)
 
     def _save(self) -> None:
         """Writes what was judged since the last time, before any of it is dropped."""
@@ -249,6 +259,7 @@ class TraceWatch:
         Raises:
             Rejected: REFERENCE_TOO_SHORT: the recording's beginning does not do; TRACE_…
         """
+        self._is_over = is_last
         counted = self._take_in(self.spool.path, self._known_bundles, self._sequences, is_last, is_behind)
         if counted is None or self._events is None:
             return self._said()
@@ -275,12 +286,16 @@ class TraceWatch:
         self.tell("recording")
         return self._said()
 
-    def take_file(self, path: Path) -> str:
+    def take_file(self, path: Path, *, is_last: bool = False) -> str:
         """Judges a recording that is whole, and stores what of it is unusual; the next one should begin before its end.
+
+        Args:
+            is_last: there is no next one: how it ends is kept.
 
         Raises:
             Rejected: as `step`.
         """
+        self._is_over = is_last
         self._hash(path)
         before = self._boundary()
         counted = self._take_in(path, 0, set(), is_last=True, is_behind=False)
@@ -298,12 +313,16 @@ class TraceWatch:
         self.tell("recording")
         return self._said()
 
-    def take_rest(self, path: Path) -> str:
+    def take_rest(self, path: Path, *, is_last: bool) -> str:
         """Judges what of a recording was left when the one before was killed: its spool, and what came then.
+
+        Args:
+            is_last: see `take_file`.
 
         Raises:
             Rejected: as `step`.
         """
+        self._is_over = is_last
         self._hash(path)
         counted = self._take_in(path, self._known_bundles, self._sequences, is_last=True, is_behind=False)
         assert counted is not None
@@ -403,7 +422,7 @@ class TraceWatch:
         self._add(counted, is_last=is_last, is_behind=is_behind)
         self._note_late(counted, known_bundles, start)
         assert self._events is not None
-        self._windows = decided(self._events, learned, self._scores, self._settings)
+        self._windows = self._decided(learned)
         return counted
 
     def _learn(self, path: Path, found: Survey, *, is_last: bool) -> Learned | None:
@@ -439,8 +458,9 @@ class TraceWatch:
         first = max(0, learned.window_count - before)
         if is_behind:
             self._scores.unasked[before + first :] = True
-        elif count > first:
-            self._scores.put(before + first, self._judge.judge(fresh.counts[first:].astype(np.float64)))
+        judged = count - int(self._is_over and bool(unfinished(fresh).any()))
+        if not is_behind and judged > first:
+            self._scores.put(before + first, self._judge.judge(fresh.counts[first:judged].astype(np.float64)))
 
     def _note_late(self, counted: EventWindows, known_bundles: int, start_ns: int) -> None:
         """Events that came after their windows had been judged: those windows are kept."""
@@ -458,7 +478,11 @@ class TraceWatch:
         assert self._learned is not None
         first, last = ((time - self._events.start_ns) // self._events.window_ns for time in (start_ns, end_ns))
         self._scores.silent[first:last] = False
-        self._windows = decided(self._events, self._learned, self._scores, self._settings)
+        self._windows = self._decided(self._learned)
+
+    def _decided(self, learned: Learned) -> Windows:
+        assert self._events is not None
+        return decided(self._events, learned, self._scores, self._settings, is_over=self._is_over)
 
     def _boundary(self) -> int | None:
         """The end of the last judged window."""
@@ -531,7 +555,7 @@ def _before(events: EventWindows, other: EventWindows) -> EventWindows:
 def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
     return replace(
         before,
-        end_ns=max(before.end_ns, fresh.end_ns),
+        end_ns=max(before.end_ns, fresh.end_ns) if len(fresh.counts) else before.end_ns,
         counts=np.concatenate([before.counts, fresh.counts]),
         is_lossy=np.concatenate([before.is_lossy, fresh.is_lossy]),
         is_suspended=np.concatenate([before.is_suspended, fresh.is_suspended]),

@@ -25,7 +25,8 @@ REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGE
 """What a window is told to be, besides usual: part of the reference; without events, which the reference has as well;
 the device slept; unlike the reference; the same, but one of few, which is not kept; the app used more than there;
 without events, which the reference has never; the recording lost events; it was kept without being judged; it does not
-lie in the exploration, and no reference is of such time; the recording ends in it. The last two are not judged."""
+lie in the exploration, and no reference is of such time, so that it is not judged; the recording ends in it, so that it
+is not judged, and kept."""
 OTHERS_AT_MOST = 0.5
 """Of a trace's events so much may be of types that its reference has none of."""
 _BLOCK_WINDOWS = 4096
@@ -135,7 +136,7 @@ def learn_from(
     types = event_types.most_frequent(event_types.type_totals(path, limit, found, reference_ns))
     events = event_types.count_events(path, limit, found, types, width)
     count = min(len(events.counts), -(-reference_ns // width))
-    usable = ~(events.is_lossy[:count] | events.is_suspended[:count])
+    usable = ~(events.is_lossy | events.is_suspended | unfinished(events))[:count]
     mode = MODES[settings.reduction_mode]
     counts = events.counts[:count][usable]
     own = learn(counts, mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
@@ -166,7 +167,7 @@ def _share_of_others(counts: Counts) -> float:
 def judged(events: EventWindows, learned: Learned, settings: Settings, span: tuple[int, int] | None = None) -> Windows:
     """Judges windows that were counted, and says what of the trace is kept; see `judge_trace`."""
     scores = Scores.unknown(len(events.counts))
-    inside = np.flatnonzero(events.is_within(span) & ~_unfinished(events))
+    inside = np.flatnonzero(events.is_within(span) & ~unfinished(events))
     first, last = (max(learned.window_count, int(inside[0])), int(inside[-1]) + 1) if len(inside) else (0, 0)
     judge = judge_of(learned, settings)
     for begin in range(first, last, _BLOCK_WINDOWS):
@@ -175,7 +176,7 @@ def judged(events: EventWindows, learned: Learned, settings: Settings, span: tup
     return decided(events, learned, scores, settings, span)
 
 
-def _unfinished(events: EventWindows) -> NDArray[np.bool_]:
+def unfinished(events: EventWindows) -> NDArray[np.bool_]:
     """(windows,) The last window, where the trace ends within it."""
     found: NDArray[np.bool_] = events.starts_ns() + events.window_ns - 1 > events.end_ns
     return found
@@ -222,9 +223,20 @@ class Scores:
 
 
 def decided(
-    events: EventWindows, learned: Learned, scores: Scores, settings: Settings, span: tuple[int, int] | None = None
+    events: EventWindows,
+    learned: Learned,
+    scores: Scores,
+    settings: Settings,
+    span: tuple[int, int] | None = None,
+    *,
+    is_over: bool = True,
 ) -> Windows:
-    """What of a trace is kept, from what its windows were judged to be; see `judge_trace`."""
+    """What of a trace is kept, from what its windows were judged to be; see `judge_trace`.
+
+    Args:
+        is_over: nothing follows on the last event. What happens at the very end (a crash) is kept then, though there is
+            not enough of it to be judged: without a rim, as it is of nearly every trace.
+    """
     width, first, count = learned.window_ns, learned.window_count, len(events.counts)
     rim_ns, gap_ns = round(settings.reduction_rim_s * 1e9), round(settings.reduction_gap_s * 1e9)
     unusual, silent = scores.unusual, scores.silent & ~events.is_suspended
@@ -239,13 +251,18 @@ def decided(
     stretches = reduction.kept_stretches(
         spans, rim_ns=rim_ns, gap_ns=gap_ns, within=(events.start_ns, events.end_ns + 1)
     )
+    is_end = unfinished(events) & events.is_within(span) & is_over
+    stretches = reduction.kept_stretches(
+        [*stretches, *((start, events.end_ns + 1) for start in starts[is_end].tolist())],
+        rim_ns=0, gap_ns=gap_ns, within=(events.start_ns, events.end_ns + 1),
+    )  # fmt: skip
     is_kept = np.zeros(count, np.bool_)
     for begin, end in stretches:
         is_kept[(begin - events.start_ns) // width : -(-(end - events.start_ns) // width)] = True
     empty = events.counts.sum(axis=1) == 0
     told = (
-        (UNFINISHED, _unfinished(events)), (OUTSIDE, ~events.is_within(span)),
-        (REFERENCE, np.arange(count) < first), (SUSPENDED, events.is_suspended), (EMPTY, empty & ~silent),
+        (OUTSIDE, ~events.is_within(span)), (REFERENCE, np.arange(count) < first),
+        (SUSPENDED, events.is_suspended), (EMPTY, empty & ~silent), (UNFINISHED, is_end),
         (SINGLE, unusual), (LOAD, is_heavy), (SILENT, silent), (UNUSUAL, unusual & voted),
         (DATA_LOSS, events.is_lossy), (NOT_JUDGED, scores.unasked),
     )  # fmt: skip
