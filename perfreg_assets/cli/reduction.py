@@ -81,7 +81,15 @@ def reduce(
                 if row is not None:
                     require_fit(row, source)
                 one = _Made.of(
-                    reduce_once(source.path, out / name, settings, learned, app=source.app, span=source.span)
+                    reduce_once(
+                        source.path,
+                        out / name,
+                        settings,
+                        learned,
+                        app=source.app,
+                        device=source.device,
+                        span=source.span,
+                    )
                 )
             except Rejected as error:
                 refused.append((name, error))
@@ -347,6 +355,8 @@ def _tell(made: _Made, added: Sequence[str]) -> None:
 
 def _tell_of_bytes(name: str, made: Reduced) -> None:
     windows, cut = made.windows, made.cut
+    for why in windows.fit.why if windows.fit is not None else ():
+        terminal.note(f"{name}: {why}")
     for count, said in (
         (sum(cut.unknown.values()), "packets of a kind that is not known were kept"),
         (int(windows.events.is_lossy.sum()), "windows were kept because the recording lost events there"),

@@ -156,7 +156,10 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
     folder = settings.runs_dir / row.run_id
     shutil.rmtree(folder / MADE_IN, ignore_errors=True)
     try:
-        made = reduce_trace(_trace(row, settings), folder / MADE_IN, settings, learned, span=row.exploration)
+        made = reduce_trace(
+            _trace(row, settings), folder / MADE_IN, settings, learned, app=row.app, device=row.device,
+            span=row.exploration,
+        )  # fmt: skip
     except Rejected as error:
         shutil.rmtree(folder / MADE_IN, ignore_errors=True)
         return Archived(row.run_id, reason=f"{error}")

@@ -37,6 +37,7 @@ def reduce_once(
     learned: Learned | None = None,
     *,
     app: str | None = None,
+    device: str | None = None,
     span: tuple[int, int] | None = None,
 ) -> Reduced | ReducedBefore:
     """As `reduce_trace`, but where an earlier call did it, what that has written: the same call goes on.
@@ -50,7 +51,7 @@ def reduce_once(
         before = reduced_before(folder, path, facts, parameters)
     except OSError as error:
         raise Rejected(Reason.FOLDER_UNWRITABLE, f"{folder}: {error.strerror}") from error
-    return before or _reduced(facts, folder, settings, learned, parameters, app=app, span=span)
+    return before or _reduced(facts, folder, settings, learned, parameters, app=app, device=device, span=span)
 
 
 def reduce_trace(
@@ -60,20 +61,21 @@ def reduce_trace(
     learned: Learned | None = None,
     *,
     app: str | None = None,
+    device: str | None = None,
     span: tuple[int, int] | None = None,
 ) -> Reduced:
     """Writes a folder with the reduced trace and what was dropped; a trace that was gzip stays so.
 
     Args:
         folder: has nothing of it yet.
-        app, span: see `judge_trace`.
+        app, device, span: see `judge_trace`.
 
     Raises:
         Rejected: as `judge_trace`; TRACE_REDUCED: it is one already; REDUCTION_EXISTS; FOLDER_UNWRITABLE;
             HOST_NO_SPACE.
     """
     parameters = parameters_of(settings, learned, app=app, span=span)
-    return _reduced(_whole(path, settings), folder, settings, learned, parameters, app=app, span=span)
+    return _reduced(_whole(path, settings), folder, settings, learned, parameters, app=app, device=device, span=span)
 
 
 def _whole(path: Path, settings: Settings) -> FileFacts:
@@ -85,11 +87,11 @@ def _whole(path: Path, settings: Settings) -> FileFacts:
 
 def _reduced(
     facts: FileFacts, folder: Path, settings: Settings, learned: Learned | None, parameters: Mapping[str, Any], *,
-    app: str | None, span: tuple[int, int] | None,
+    app: str | None, device: str | None, span: tuple[int, int] | None,
 ) -> Reduced:  # fmt: skip
     path = facts.path
     target = folder / path.name
-    windows = judge_trace(path, settings, learned, app=app, span=span)
+    windows = judge_trace(path, settings, learned, app=app, device=device, span=span)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with whole_file(target, is_durable=True) as file:

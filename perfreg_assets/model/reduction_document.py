@@ -68,6 +68,7 @@ def document(made: Reduced) -> dict[str, Any]:
         "alpha": reference.alpha,
         "reference": learned.name,
         "reference_windows": reference.window_count,
+        "fit": None if windows.fit is None else {"app": windows.fit.app, "device": windows.fit.device},
         "load_limits": _limits(learned.limits) if reference.mode.has_load else None,
         "parameters": dict(made.parameters),
         "code_version": __version__,

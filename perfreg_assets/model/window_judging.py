@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from perfreg_assets.methods import reduction
 from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Judgement, Mode, Reference, ReferenceTooShortError
+from perfreg_assets.model.reference_fit import Fit, Origin, fit_of
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
@@ -41,6 +42,7 @@ class Learned:
         window_count: windows of the trace itself, from its start, that were learned from.
         limits: what the app uses at most; None where no app is named, or too little is known of it.
         counts: (windows, types + 1) that were learned from.
+        origin: what a stored reference is of; None: it is the trace's own beginning.
     """
 
     reference: Reference
@@ -50,6 +52,7 @@ class Learned:
     window_count: int = 0
     limits: LoadLimits | None = None
     counts: Counts = field(default_factory=lambda: np.empty((0, 0), np.uint16), repr=False)
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Windows:
     Attributes:
         reason: one of the words above; None where a window is as usual.
         stretches: [start, end) on the trace's clock that are kept.
+        fit: of a stored reference, see `reference_fit`; None where it was not asked for.
     """
 
     events: EventWindows
@@ -69,6 +73,7 @@ class Windows:
     is_kept: NDArray[np.bool_]
     reason: tuple[str | None, ...]
     stretches: tuple[tuple[int, int], ...]
+    fit: Fit | None = None
 
 
 def window_ns(settings: Settings) -> int:
@@ -97,25 +102,31 @@ def judge_trace(
     learned: Learned | None = None,
     *,
     app: str | None = None,
+    device: str | None = None,
     span: tuple[int, int] | None = None,
 ) -> Windows:
     """Judges a trace by a stored reference, or by its own beginning.
 
     Args:
         app: whose load counts, where its own beginning is the reference.
+        app, device: that the trace is of; None where only the trace itself may say it.
         span: [start, end) on the trace's clock that is judged by a stored reference, as that was learned from such
             time; None: all of it.
 
     Raises:
         Rejected: TRACE_… as of the gate; SOURCE_MISSING without events; REFERENCE_TOO_SHORT; of a stored reference
-            REFERENCE_OTHER: most of what happens there it knows nothing of; TRACE_TOO_SHORT: nothing lies in the span.
+            REFERENCE_OTHER: most of what happens there it knows nothing of, or the trace says that it is of another
+            app or device; TRACE_TOO_SHORT: nothing lies in the span.
     """
     limit = settings.trace_max_bytes
     found = event_types.survey(path, limit)
     if learned is not None:
         events = event_types.count_events(path, limit, found, learned.types, learned.window_ns)
+        origin, fit = learned.origin, None
+        if origin is not None:
+            fit = fit_of(origin, path.name, found, events, app=app, device=device)
         _require_known(path.name, events.within(span).counts, learned)
-        return judged(events, learned, settings, span)
+        return replace(judged(events, learned, settings, span), fit=fit)
     learned, events = learn_from(path, found, settings, app=app)
     return judged(events, learned, settings)
 

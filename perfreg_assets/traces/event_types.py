@@ -21,6 +21,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from perfreg_assets.methods.app_load import Load, LoadLimits
 from perfreg_assets.methods.thread_times import UNKNOWN, entity_name
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces.build_fingerprint import device_of
 from perfreg_assets.traces.packets import CLOCK_SNAPSHOT, PROCESS_TREE, TRACK_DESCRIPTOR, Block, flat_blocks, scanner
 from perfreg_assets.traces.second_use import SECOND_NS, SecondUse, SecondUses
 from perfreg_assets.traces.trace_clock import BOOT, TraceClock
@@ -28,6 +29,7 @@ from perfreg_assets.traces.trace_clock import BOOT, TraceClock
 Counts = NDArray[np.unsignedinteger[Any]]
 """Of events, (windows, types + 1)."""
 TYPE_COUNT = 63
+SYSTEM_INFO, _FIRST_PROCESS = 45, 1
 OTHER = "other"
 # Packets that describe and are no events: they come when they please.
 _DESCRIBING = frozenset({2, 6, 12, 33, 34, 35, 36, 43, 44, 45, 47, 50, 51, 60, 67, 69, 72, 82, 89, 124, 126, 128})
@@ -66,6 +68,7 @@ class EventWindows:
     unplaced_count: events before the start, or on a clock that nothing tells of.
     broken_count: bundles that are no protobuf.
     use: what happened in each second.
+    thread_names: hashes of what threads are called that switched or woke.
     """
 
     start_ns: int
@@ -79,6 +82,7 @@ class EventWindows:
     unplaced_count: int
     broken_count: int
     use: SecondUse
+    thread_names: frozenset[int] = frozenset()
 
     def within(self, span: tuple[int, int] | None) -> EventWindows:
         """The whole windows that lie in [start, end); all of them for None."""
@@ -140,12 +144,16 @@ class Survey:
         start_ns: earliest event.
         processes: hash of its process for each thread, see `packet_scanner.BundleScanner`.
         suspended: [start, end) in which the device slept.
+        build: fingerprint of the Android build; None where the trace does not say it.
+        lists_processes: it has a list of all processes that there were at some moment (the first one is in it).
     """
 
     start_ns: int
     processes: NDArray[np.uint64]
     process_names: dict[int, str]
     suspended: list[tuple[int, int]] = field(default_factory=list)
+    build: str | None = None
+    lists_processes: bool = False
 
 
 def survey(path: Path, max_bytes: int) -> Survey:
@@ -166,7 +174,9 @@ def survey(path: Path, max_bytes: int) -> Survey:
             start = min(start, int(known.min())) if start is not None else int(known.min())
     if start is None:
         raise Rejected(Reason.SOURCE_MISSING, f"{path.name}: the trace has no events to judge by")
-    return Survey(start, reader.processes, reader.process_names, reader.clock.suspended)
+    return Survey(
+        start, reader.processes, reader.process_names, reader.clock.suspended, reader.build, reader.lists_processes
+    )
 
 
 def most_frequent(totals: Mapping[EventType, int]) -> tuple[EventType, ...]:
@@ -275,7 +285,7 @@ def count_events(
     return EventWindows(
         found.start_ns, window_ns, end, tuple(types), counter.counts[:count], is_lossy, is_suspended,
         np.concatenate(spans) if spans else np.empty((0, 5), np.int64), unplaced, broken,
-        uses.told(end, counter.seconds),
+        uses.told(end, counter.seconds), frozenset(np.unique(reader.bundles.names[reader.bundles.names > 0]).tolist()),
     )  # fmt: skip
 
 
@@ -289,6 +299,8 @@ class TraceReader:
         self.defaults: dict[int, int] = {}
         self.times = np.empty(0, np.int64)
         self.sequences: set[int] = set()
+        self.build: str | None = None
+        self.lists_processes = False
         if found is not None:
             self.bundles.processes = found.processes
             self.process_names = found.process_names
@@ -307,6 +319,7 @@ class TraceReader:
         if not self._is_settled:
             _try_each(fields == PROCESS_TREE, lambda number: self._take_processes(block.payload(number)))
             _try_each(fields == TRACK_DESCRIPTOR, lambda number: self._take_track(block.payload(number)))
+            _try_each(fields == SYSTEM_INFO, lambda number: self._take_system(block.payload(number)))
 
     def other_events(self, block: Block) -> Iterator[tuple[NDArray[np.int64], int]]:
         """Times and kind of the packets that are events themselves; -1 for a time on an unknown clock."""
@@ -395,6 +408,7 @@ class TraceReader:
     def _take_processes(self, payload: bytes) -> None:
         tree = proto.ProcessTree.FromString(payload)
         for process in tree.processes:
+            self.lists_processes |= process.pid == _FIRST_PROCESS
             self._name(process.pid, process.cmdline[0] if process.cmdline else "")
         for thread in tree.threads:
             self._join(thread.tid, thread.tgid)
@@ -405,6 +419,10 @@ class TraceReader:
             self._name(track.process.pid, track.process.process_name)
         if track.HasField("thread"):
             self._join(track.thread.tid, track.thread.pid)
+
+    def _take_system(self, payload: bytes) -> None:
+        told = proto.SystemInfo.FromString(payload).android_build_fingerprint
+        self.build = told if device_of(told) is not None else self.build
 
     def _join(self, tid: int, pid: int) -> None:
         if 0 <= tid < scanner.MAX_TID and 0 <= pid < scanner.MAX_TID:

@@ -24,6 +24,7 @@ class ReferenceRow:
         app, device, config_hash: of the runs that it is made of; None of bare traces.
         event_types: [what, process, thread] of the columns of `counts` but the last, which is all others.
         counts: (windows, types + 1) unsigned.
+        build_fingerprints: of the Android builds of its traces; None of a reference of before they were written down.
         core_seconds_maximum, rise_bytes_maximum: what the app uses at most, see `methods.app_load`; None: not known.
     """
 
@@ -37,6 +38,7 @@ class ReferenceRow:
     trace_sha256s: tuple[str, ...]
     core_seconds_maximum: float | None = None
     rise_bytes_maximum: float | None = None
+    build_fingerprints: tuple[str, ...] | None = None
     code_version: str = __version__
     created_at: datetime = field(default_factory=now_utc)
 
@@ -49,7 +51,7 @@ class ReferenceRow:
 _NARROW_MAX = np.iinfo(np.uint16).max
 _COLUMNS = (
     "reference_name, app, device, config_hash, window_s, window_count, trace_sha256s, core_seconds_maximum, "
-    "rise_bytes_maximum, code_version, created_at"
+    "rise_bytes_maximum, build_fingerprints, code_version, created_at"
 )
 
 
@@ -64,10 +66,11 @@ def add(writer: Writer, row: ReferenceRow) -> bool:
     packed = zlib.compress(np.ascontiguousarray(row.counts, f"<u{width}").tobytes(), 6)
     writer.execute(
         f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             *(row.reference_name, row.app, row.device, row.config_hash, row.window_s, len(row.counts)),
             *(list(row.trace_sha256s), row.core_seconds_maximum, row.rise_bytes_maximum),
+            None if row.build_fingerprints is None else list(row.build_fingerprints),
             *(row.code_version, row.created_at, json.dumps(row.event_types), packed),
         ],
     )
@@ -96,4 +99,6 @@ def find(reader: Reader, name: str) -> ReferenceRow | None:
     packed, shape = zlib.decompress(found.pop("window_counts")), (found.pop("window_count"), len(types) + 1)
     counts = np.frombuffer(packed, f"<u{len(packed) // max(1, shape[0] * shape[1])}").reshape(shape)
     found["trace_sha256s"] = tuple(found["trace_sha256s"])
+    builds = found["build_fingerprints"]
+    found["build_fingerprints"] = None if builds is None else tuple(builds)
     return ReferenceRow(event_types=types, counts=counts, **found)
