@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from perfreg_assets.cli import main
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.inspection import inspect_trace
+from perfreg_assets.traces.packets import framed
+from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.references import add, find
 from tests.traces.long_traces import START_NS, write_long_trace
 
 SESSIONS = Path(__file__).parent / "data" / "sessions"
@@ -289,6 +293,43 @@ def test_a_trace_of_something_else_is_not_called_usual(usual, long_trace, tmp_pa
     assert "[reference_other]" in result.stderr
     assert "of its events are of types that are not in reference usual" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stretch_of_something_else_is_kept_though_less_than_half_of_the_trace_is(usual, tmp_path):
+    """Ten seconds with 60 % of foreign events: to the score these are one type, whose share varies in the reference."""
+    folder = tmp_path / "notes-010"
+    shutil.copytree(SESSIONS / "notes-010", folder)
+    start = json.loads((folder / "run.json").read_text())["exploration"]["start_ns"] + 20 * SECOND
+    (path,) = folder.glob("trace*")
+    foreign = [foreign_bundle(start + number * SECOND, 4_800) for number in range(10)]
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()) + b"".join(foreign)))
+    given = ("reduce", folder, "--reference", "usual", "--format", "json")
+    (row,) = told(run(*given, "--out", tmp_path / "kept", warehouse=usual))
+    inside = [one for one in row["windows"] if start <= one["start_ns"] and one["end_ns"] <= start + 10 * SECOND]
+    assert len(inside) >= 38
+    assert [one["reason"] for one in inside].count("unknown") > len(inside) / 2
+    assert all(one["is_kept"] for one in inside)  # between them are some with as many events of the app
+    assert {one["reason"] for one in row["windows"] if one["end_ns"] < start} == {None, "outside"}
+    with Warehouse.of(Settings(warehouse=usual)).writing() as writer:  # as an earlier release stored it
+        reference = find(writer, "usual")
+        assert add(writer, replace(reference, reference_name="before", seen_types=None, build_fingerprints=None))
+    blind = run(*given[:3], "before", *given[4:], "--out", tmp_path / "blind", warehouse=usual)
+    assert "unknown" not in {one["reason"] for one in told(blind)[0]["windows"]}
+    assert "was stored by an earlier release, which did not write down all types of its events" in blind.stderr
+
+
+def foreign_bundle(start_ns, count):
+    """Switches within a second, to a thread that no reference has."""
+    packet = proto.TracePacket()
+    packet.ftrace_events.cpu = 7
+    table = packet.ftrace_events.compact_sched
+    table.intern_table.append("foreigner")
+    table.switch_timestamp.extend([start_ns, *[SECOND // count] * (count - 1)])
+    table.switch_prev_state.extend([1] * count)
+    table.switch_next_pid.extend([4_000_000] * count)
+    table.switch_next_prio.extend([120] * count)
+    table.switch_next_comm_index.extend([0] * count)
+    return framed(packet.SerializeToString())
 
 
 def test_a_run_whose_exploration_was_not_recorded_is_refused(usual, tmp_path):

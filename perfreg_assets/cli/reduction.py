@@ -357,6 +357,11 @@ def _tell_of_bytes(name: str, made: Reduced) -> None:
     windows, cut = made.windows, made.cut
     for why in windows.fit.why if windows.fit is not None else ():
         terminal.note(f"{name}: {why}")
+    if windows.learned.name is not None and windows.learned.seen is None:
+        terminal.note(
+            f"{name}: reference {windows.learned.name} was stored by an earlier release, which did not write down all "
+            "types of its events: what it never had is not told apart from what is rare there"
+        )
     for count, said in (
         (sum(cut.unknown.values()), "packets of a kind that is not known were kept"),
         (int(windows.events.is_lossy.sum()), "windows were kept because the recording lost events there"),

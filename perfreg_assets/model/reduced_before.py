@@ -135,6 +135,11 @@ def _digest(learned: Learned) -> str:
     """Of all that a stored reference judges by: another one may have its name, in another warehouse."""
     digest = hashlib.sha256(np.ascontiguousarray(learned.counts, "<u8").tobytes())
     limits = learned.limits
-    told = [[str(one) for one in learned.types], None if limits is None else [limits.core_seconds, limits.rise_bytes]]
+    seen = None if learned.seen is None else [str(one) for one in learned.seen]
+    told = [
+        [str(one) for one in learned.types],
+        seen,
+        None if limits is None else [limits.core_seconds, limits.rise_bytes],
+    ]
     digest.update(json.dumps(told).encode())
     return digest.hexdigest()

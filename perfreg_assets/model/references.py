@@ -85,6 +85,7 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
         trace_sha256s=tuple(sha256s),
         core_seconds_maximum=_known(limits.core_seconds) if limits else None,
         rise_bytes_maximum=_known(limits.rise_bytes) if limits else None,
+        seen_types=[[one.what, one.process, one.thread] for one in sorted(totals)],
         build_fingerprints=tuple(sorted({one.build for one in surveys if one.build is not None})),
     )
 
@@ -143,7 +144,10 @@ def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, 
         limits = LoadLimits(row.app, row.core_seconds_maximum, _or_nan(row.rise_bytes_maximum))
     origin = Origin(name, row.app, row.device, row.build_fingerprints, frozenset(one.process for one in types))
     width = round(row.window_s * 1e9)
-    return Learned(reference, types, width, name=name, limits=limits, counts=row.counts, origin=origin), row
+    return Learned(
+        reference, types, width, name=name, limits=limits, counts=row.counts, origin=origin,
+        seen=None if row.seen_types is None else tuple(EventType(*one) for one in row.seen_types),
+    ), row  # fmt: skip
 
 
 def require_fit(row: ReferenceRow, source: Source) -> None:

@@ -199,7 +199,7 @@ class TraceWatch:
             {
                 "span": np.array([begin, events.end_ns]), "seconds_from": np.array([use.start_ns]),
                 "seconds": use.counts,
-                "counts": events.counts[first:], "is_lossy": events.is_lossy[first:],
+                "counts": events.counts[first:], "strange": events.strange[first:], "is_lossy": events.is_lossy[first:],
                 "is_suspended": events.is_suspended[first:], "use": as_text(named), "kl": kl, "score": score,
                 "unusual": unusual, "silent": silent, "unasked": unasked, "past": self._judge.past,
                 "held": np.array([self._judge.held]),
@@ -417,7 +417,7 @@ class TraceWatch:
         start = self._boundary() or found.start_ns
         counted = event_types.count_events(
             path, limit, replace(found, start_ns=start), learned.types, learned.window_ns, sequences,
-            seconds_from_ns=self._events.start_ns if self._events is not None else None,
+            seen=learned.seen, seconds_from_ns=self._events.start_ns if self._events is not None else None,
         )  # fmt: skip
         self._add(counted, is_last=is_last, is_behind=is_behind)
         self._note_late(counted, known_bundles, start)
@@ -450,7 +450,7 @@ class TraceWatch:
         seconds = -(-(boundary - counted.use.start_ns) // _SECOND_NS) if count else 0
         until = counted.end_ns if is_last else boundary - 1
         fresh = replace(
-            counted, counts=counted.counts[:count], is_lossy=counted.is_lossy[:count],
+            counted, counts=counted.counts[:count], strange=counted.strange[:count], is_lossy=counted.is_lossy[:count],
             is_suspended=counted.is_suspended[:count], end_ns=until, use=counted.use.within(0, seconds),
         )  # fmt: skip
         self._events = fresh if self._events is None else _joined(self._events, fresh)
@@ -535,10 +535,12 @@ class TraceWatch:
 
 def _events_of(step: Mapping[str, Any], learned: Learned) -> EventWindows:
     start_ns, end_ns = step["span"].tolist()
+    # An earlier release wrote none down.
+    strange = step["strange"] if "strange" in step else np.zeros(len(step["counts"]), np.uint32)
     use = SecondUse(int(step["seconds_from"][0]), step["seconds"], *(tuple(one) for one in as_json(step["use"])))
     return EventWindows(
-        start_ns, learned.window_ns, end_ns, learned.types, step["counts"], step["is_lossy"], step["is_suspended"],
-        np.empty((0, 5), np.int64), 0, 0, use,
+        start_ns, learned.window_ns, end_ns, learned.types, step["counts"], strange, step["is_lossy"],
+        step["is_suspended"], np.empty((0, 5), np.int64), 0, 0, use,
     )  # fmt: skip
 
 
@@ -557,6 +559,7 @@ def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
         before,
         end_ns=max(before.end_ns, fresh.end_ns) if len(fresh.counts) else before.end_ns,
         counts=np.concatenate([before.counts, fresh.counts]),
+        strange=np.concatenate([before.strange, fresh.strange]),
         is_lossy=np.concatenate([before.is_lossy, fresh.is_lossy]),
         is_suspended=np.concatenate([before.is_suspended, fresh.is_suspended]),
         bundles=fresh.bundles,

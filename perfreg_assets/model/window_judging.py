@@ -19,17 +19,17 @@ from perfreg_assets.traces import event_types
 from perfreg_assets.traces.event_types import Counts, EventType, EventWindows, Survey
 from perfreg_assets.traces.second_use import SECOND_NS
 
-REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, LOAD, SILENT, DATA_LOSS, NOT_JUDGED, OUTSIDE, UNFINISHED = (
-    *("reference", "empty", "suspended", "unusual", "single", "load", "silent", "data_loss", "not_judged"),
+REFERENCE, EMPTY, SUSPENDED, UNUSUAL, SINGLE, UNKNOWN, LOAD, SILENT, DATA_LOSS, NOT_JUDGED, OUTSIDE, UNFINISHED = (
+    *("reference", "empty", "suspended", "unusual", "single", "unknown", "load", "silent", "data_loss", "not_judged"),
     *("outside", "unfinished"),
 )
 """What a window is told to be, besides usual: part of the reference; without events, which the reference has as well;
-the device slept; unlike the reference; the same, but one of few, which is not kept; the app used more than there;
-without events, which the reference has never; the recording lost events; it was kept without being judged; it does not
-lie in the exploration, and no reference is of such time, so that it is not judged; the recording ends in it, so that it
-is not judged, and kept."""
+the device slept; unlike the reference; the same, but one of few, which is not kept; most of its events are of types
+that the reference never had; the app used more than there; without events, which the reference has never; the recording
+lost events; it was kept without being judged; it does not lie in the exploration, and no reference is of such time, so
+that it is not judged; the recording ends in it, so that it is not judged, and kept."""
 OTHERS_AT_MOST = 0.5
-"""Of a trace's events so much may be of types that its reference has none of."""
+"""Of a trace's, or a window's, events so much may be of types that its reference has none of."""
 _BLOCK_WINDOWS = 4096
 
 
@@ -42,6 +42,7 @@ class Learned:
         window_count: windows of the trace itself, from its start, that were learned from.
         limits: what the app uses at most; None where no app is named, or too little is known of it.
         counts: (windows, types + 1) that were learned from.
+        seen: all types that occurred in what was learned from; None: an earlier release did not write them down.
         origin: what a stored reference is of; None: it is the trace's own beginning.
     """
 
@@ -53,6 +54,7 @@ class Learned:
     limits: LoadLimits | None = None
     counts: Counts = field(default_factory=lambda: np.empty((0, 0), np.uint16), repr=False)
     origin: Origin | None = None
+    seen: tuple[EventType, ...] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def judge_trace(
     limit = settings.trace_max_bytes
     found = event_types.survey(path, limit)
     if learned is not None:
-        events = event_types.count_events(path, limit, found, learned.types, learned.window_ns)
+        events = event_types.count_events(path, limit, found, learned.types, learned.window_ns, seen=learned.seen)
         origin, fit = learned.origin, None
         if origin is not None:
             fit = fit_of(origin, path.name, found, events, app=app, device=device)
@@ -144,8 +146,9 @@ def learn_from(
     """
     limit, width = settings.trace_max_bytes, window_ns(settings)
     reference_ns = round(settings.reduction_reference_s * 1e9)
-    types = event_types.most_frequent(event_types.type_totals(path, limit, found, reference_ns))
-    events = event_types.count_events(path, limit, found, types, width)
+    totals = event_types.type_totals(path, limit, found, reference_ns)
+    types, seen = event_types.most_frequent(totals), tuple(sorted(totals))
+    events = event_types.count_events(path, limit, found, types, width, seen=seen)
     count = min(len(events.counts), -(-reference_ns // width))
     usable = ~(events.is_lossy | events.is_suspended | unfinished(events))[:count]
     mode = MODES[settings.reduction_mode]
@@ -153,7 +156,7 @@ def learn_from(
     own = learn(counts, mode, f"{path.name}: its first {settings.reduction_reference_s:g} s")
     seconds = count * width // SECOND_NS
     limits = limits_of(app, [events.use.load(app).within(0, seconds)]) if app is not None else None
-    return Learned(own, types, width, window_count=count, limits=limits, counts=counts), events
+    return Learned(own, types, width, window_count=count, limits=limits, counts=counts, seen=seen), events
 
 
 def _require_known(name: str, counts: Counts, learned: Learned) -> None:
@@ -256,7 +259,8 @@ def decided(
         voted = reduction.voted(voted, reduction.excess_of(scores.score, learned.reference.alpha, silent), silent)
     is_heavy = (excess_of(events, learned, span) > 1.0) & events.is_within(span)
     is_heavy[:first] = False
-    is_anomalous = voted | is_heavy | events.is_lossy | scores.unasked
+    is_unknown = _unknown(events, learned, span) & ~voted
+    is_anomalous = voted | is_unknown | is_heavy | events.is_lossy | scores.unasked
     starts = events.starts_ns()
     spans = np.stack([starts[is_anomalous], starts[is_anomalous] + width], axis=1)
     stretches = reduction.kept_stretches(
@@ -274,13 +278,24 @@ def decided(
     told = (
         (OUTSIDE, ~events.is_within(span)), (REFERENCE, np.arange(count) < first),
         (SUSPENDED, events.is_suspended), (EMPTY, empty & ~silent), (UNFINISHED, is_end),
-        (SINGLE, unusual), (LOAD, is_heavy), (SILENT, silent), (UNUSUAL, unusual & voted),
+        (SINGLE, unusual), (UNKNOWN, is_unknown), (LOAD, is_heavy), (SILENT, silent), (UNUSUAL, unusual & voted),
         (DATA_LOSS, events.is_lossy), (NOT_JUDGED, scores.unasked),
     )  # fmt: skip
     reason = np.full(count, None, object)
     for word, where in told:
         reason[where] = word
     return Windows(events, learned, scores.kl, scores.score, is_anomalous, is_kept, tuple(reason), tuple(stretches))
+
+
+def _unknown(events: EventWindows, learned: Learned, span: tuple[int, int] | None) -> NDArray[np.bool_]:
+    """(windows,) Those most of whose events the reference has no types for, where there are as many as vote. To the
+    score such events are one type beside 63: where that varies in the reference, it may be all of a window."""
+    if not learned.reference.mode.has_votes:
+        return np.zeros(len(events.counts), np.bool_)
+    found = events.strange > OTHERS_AT_MOST * events.counts.sum(axis=1, dtype=np.int64)
+    found &= events.is_within(span) & ~events.is_suspended
+    found[: learned.window_count] = False
+    return reduction.voted(found, np.full(len(found), reduction.LEAST_EXCESS), np.zeros(len(found), np.bool_))
 
 
 def excess_of(events: EventWindows, learned: Learned, span: tuple[int, int] | None = None) -> NDArray[np.float64]:

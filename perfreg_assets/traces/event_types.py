@@ -61,6 +61,7 @@ class EventWindows:
     end_ns: last event.
     types: of the columns of `counts` but the last one, which is `other`.
     counts: (windows, types + 1) unsigned, as wide as the largest needs.
+    strange: (windows,) uint32, events of types that the reference never had; 0 where nobody knows what it had.
     is_lossy: (windows,) the recording says that events before or in it are lost.
     is_suspended: (windows,) the device slept for a part of it.
     bundles: (bundles, 5) first and last time of each bundle of kernel events, in the file's order, its core, and first
@@ -76,6 +77,7 @@ class EventWindows:
     end_ns: int
     types: tuple[EventType, ...]
     counts: Counts
+    strange: NDArray[np.uint32]
     is_lossy: NDArray[np.bool_]
     is_suspended: NDArray[np.bool_]
     bundles: NDArray[np.int64]
@@ -90,10 +92,10 @@ class EventWindows:
             return self
         inside = self.is_within(span)
         first = self.start_ns + int(np.argmax(inside)) * self.window_ns
-        chosen = self.counts[inside], self.is_lossy[inside], self.is_suspended[inside]
+        chosen = self.counts[inside], self.is_lossy[inside], self.is_suspended[inside], self.strange[inside]
         return replace(
             self, start_ns=first, end_ns=min(self.end_ns, span[1]),
-            counts=chosen[0], is_lossy=chosen[1], is_suspended=chosen[2],
+            counts=chosen[0], is_lossy=chosen[1], is_suspended=chosen[2], strange=chosen[3],
         )  # fmt: skip
 
     def is_within(self, span: tuple[int, int] | None) -> NDArray[np.bool_]:
@@ -232,12 +234,14 @@ def count_events(
     window_ns: int,
     sequences: set[int] | None = None,
     *,
+    seen: Iterable[EventType] | None = None,
     seconds_from_ns: int | None = None,
 ) -> EventWindows:
     """Events of known types by window over a whole trace, from `found.start_ns` on.
 
     Args:
         sequences: that packets came of before this trace's begin; those in it are added.
+        seen: all types that the reference had; None: nobody knows.
         seconds_from_ns: a second begins there, and so whole seconds later; None: at the first window.
 
     Raises:
@@ -249,7 +253,8 @@ def count_events(
     keys = np.array([one.key for one in types], np.uint64)
     start = found.start_ns
     second_start = start - (start - seconds_from_ns) % SECOND_NS if seconds_from_ns is not None else start
-    counter = scanner.WindowCounter(keys, found.start_ns, window_ns, second_start)
+    others = [one.key for one in seen or ()]
+    counter = scanner.WindowCounter(keys, found.start_ns, window_ns, second_start, others=others)
     spans: list[NDArray[np.int64]] = []
     lossy: list[int] = []
     unplaced = broken = 0
@@ -283,7 +288,8 @@ def count_events(
             max(0, (begin - found.start_ns) // window_ns) : max(0, -(-(stop - found.start_ns) // window_ns))
         ] = 1
     return EventWindows(
-        found.start_ns, window_ns, end, tuple(types), counter.counts[:count], is_lossy, is_suspended,
+        found.start_ns, window_ns, end, tuple(types), counter.counts[:count],
+        counter.strange[:count, 0] * np.uint32(seen is not None), is_lossy, is_suspended,
         np.concatenate(spans) if spans else np.empty((0, 5), np.int64), unplaced, broken,
         uses.told(end, counter.seconds), frozenset(np.unique(reader.bundles.names[reader.bundles.names > 0]).tolist()),
     )  # fmt: skip

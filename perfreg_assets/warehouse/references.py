@@ -24,6 +24,7 @@ class ReferenceRow:
         app, device, config_hash: of the runs that it is made of; None of bare traces.
         event_types: [what, process, thread] of the columns of `counts` but the last, which is all others.
         counts: (windows, types + 1) unsigned.
+        seen_types: all types that occurred, as `event_types`; None of a reference of before they were written down.
         build_fingerprints: of the Android builds of its traces; None of a reference of before they were written down.
         core_seconds_maximum, rise_bytes_maximum: what the app uses at most, see `methods.app_load`; None: not known.
     """
@@ -39,6 +40,7 @@ class ReferenceRow:
     core_seconds_maximum: float | None = None
     rise_bytes_maximum: float | None = None
     build_fingerprints: tuple[str, ...] | None = None
+    seen_types: list[list[str]] | None = None
     code_version: str = __version__
     created_at: datetime = field(default_factory=now_utc)
 
@@ -65,13 +67,14 @@ def add(writer: Writer, row: ReferenceRow) -> bool:
     width = 2 if int(row.counts.max(initial=0)) < _NARROW_MAX else 4 if row.counts.itemsize <= 4 else 8
     packed = zlib.compress(np.ascontiguousarray(row.counts, f"<u{width}").tobytes(), 6)
     writer.execute(
-        f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts, seen_types) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             *(row.reference_name, row.app, row.device, row.config_hash, row.window_s, len(row.counts)),
             *(list(row.trace_sha256s), row.core_seconds_maximum, row.rise_bytes_maximum),
             None if row.build_fingerprints is None else list(row.build_fingerprints),
             *(row.code_version, row.created_at, json.dumps(row.event_types), packed),
+            None if row.seen_types is None else zlib.compress(json.dumps(row.seen_types).encode(), 6),
         ],
     )
     return True
@@ -88,7 +91,7 @@ def listing(reader: Reader, name: str | None = None) -> list[dict[str, Any]]:
 def find(reader: Reader, name: str) -> ReferenceRow | None:
     """The reference of a name, with its windows."""
     rows = reader.dicts(
-        f"SELECT {_COLUMNS}, event_types::VARCHAR AS event_types, window_counts FROM core.trace_references "
+        f"SELECT {_COLUMNS}, event_types::VARCHAR AS event_types, window_counts, seen_types FROM core.trace_references "
         "WHERE reference_name = ?",
         [name],
     )
@@ -99,6 +102,8 @@ def find(reader: Reader, name: str) -> ReferenceRow | None:
     packed, shape = zlib.decompress(found.pop("window_counts")), (found.pop("window_count"), len(types) + 1)
     counts = np.frombuffer(packed, f"<u{len(packed) // max(1, shape[0] * shape[1])}").reshape(shape)
     found["trace_sha256s"] = tuple(found["trace_sha256s"])
+    seen = found["seen_types"]
+    found["seen_types"] = None if seen is None else json.loads(zlib.decompress(seen))
     builds = found["build_fingerprints"]
     found["build_fingerprints"] = None if builds is None else tuple(builds)
     return ReferenceRow(event_types=types, counts=counts, **found)

@@ -92,6 +92,10 @@ def test_windows_types_and_totals_equal_a_slow_count(tmp_path):
         slow[(ts - windows.start_ns) // (SECOND // 4), column] += 1
     assert np.array_equal(windows.counts, slow)
     assert windows.counts[:, -1].sum() > 0  # the hog is unknown to the reference
+    assert not windows.strange.any()
+    seen = count_events(path, MAX_BYTES, found, windows.types[:2], SECOND // 4, seen=totals)
+    assert np.array_equal(seen.strange, slow[:, -1])
+    assert (seen.counts[:, -1] > seen.strange).any()  # what is rare there
     assert not windows.is_lossy.any()
 
 
