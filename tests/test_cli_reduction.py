@@ -159,7 +159,9 @@ def test_a_trace_that_is_too_short_to_learn_from_is_refused_and_a_stored_referen
         )
     )  # fmt: skip
     assert row["reference"] == "notes-usual"
-    assert row["kept_share"] < 0.5
+    # Of two runs: in this one programs ran beside the app that neither of them had.
+    assert row["kept_share"] < 0.7
+    assert {one["reason"] for one in row["windows"]} >= {None, "unknown"}
     for name, day in (("notes-000", "monday"), ("notes-001", "tuesday")):
         shutil.copytree(runs / name, tmp_path / day / "run")
     same = (tmp_path / "monday" / "run", tmp_path / "tuesday" / "run", tmp_path / "monday" / ".." / "monday" / "run")

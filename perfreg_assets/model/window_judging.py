@@ -28,8 +28,6 @@ the device slept; unlike the reference; the same, but one of few, which is not k
 that the reference never had; the app used more than there; without events, which the reference has never; the recording
 lost events; it was kept without being judged; it does not lie in the exploration, and no reference is of such time, so
 that it is not judged; the recording ends in it, so that it is not judged, and kept."""
-OTHERS_AT_MOST = 0.5
-"""Of a trace's, or a window's, events so much may be of types that its reference has none of."""
 _BLOCK_WINDOWS = 4096
 
 
@@ -165,7 +163,7 @@ def _require_known(name: str, counts: Counts, learned: Learned) -> None:
     if not len(counts):
         raise Rejected(Reason.TRACE_TOO_SHORT, f"{name}: no whole window lies in its exploration")
     own, usual = _share_of_others(counts), _share_of_others(learned.counts)
-    if own > max(OTHERS_AT_MOST, 2 * usual):
+    if own > max(reduction.OTHERS_AT_MOST, 2 * usual):
         raise Rejected(
             Reason.REFERENCE_OTHER,
             f"{name}: {own:.0%} of its events are of types that are not in reference {learned.name}, {usual:.0%} of "
@@ -259,7 +257,11 @@ def decided(
         voted = reduction.voted(voted, reduction.excess_of(scores.score, learned.reference.alpha, silent), silent)
     is_heavy = (excess_of(events, learned, span) > 1.0) & events.is_within(span)
     is_heavy[:first] = False
-    is_unknown = _unknown(events, learned, span) & ~voted
+    is_unknown = np.zeros(count, np.bool_)
+    if learned.reference.mode.has_votes:
+        strange = np.where(events.is_within(span) & ~events.is_suspended, events.strange, 0)
+        strange[:first] = 0
+        is_unknown = reduction.foreign(strange, events.counts.sum(axis=1, dtype=np.int64)) & ~voted
     is_anomalous = voted | is_unknown | is_heavy | events.is_lossy | scores.unasked
     starts = events.starts_ns()
     spans = np.stack([starts[is_anomalous], starts[is_anomalous] + width], axis=1)
@@ -285,17 +287,6 @@ def decided(
     for word, where in told:
         reason[where] = word
     return Windows(events, learned, scores.kl, scores.score, is_anomalous, is_kept, tuple(reason), tuple(stretches))
-
-
-def _unknown(events: EventWindows, learned: Learned, span: tuple[int, int] | None) -> NDArray[np.bool_]:
-    """(windows,) Those most of whose events the reference has no types for, where there are as many as vote. To the
-    score such events are one type beside 63: where that varies in the reference, it may be all of a window."""
-    if not learned.reference.mode.has_votes:
-        return np.zeros(len(events.counts), np.bool_)
-    found = events.strange > OTHERS_AT_MOST * events.counts.sum(axis=1, dtype=np.int64)
-    found &= events.is_within(span) & ~events.is_suspended
-    found[: learned.window_count] = False
-    return reduction.voted(found, np.full(len(found), reduction.LEAST_EXCESS), np.zeros(len(found), np.bool_))
 
 
 def excess_of(events: EventWindows, learned: Learned, span: tuple[int, int] | None = None) -> NDArray[np.float64]:
