@@ -413,6 +413,11 @@ class Reason(StrEnum):
         "A reference is of correct runs, but problems were found in this one; take another run.",
     )
     REFERENCE_UNKNOWN = "reference_unknown", "There is no reference with this name; see `perfreg reference list`."
+    REFERENCE_CUT = (
+        "reference_cut",
+        "The reference was counted by an earlier release, which stopped at 65,535 events of a type in a window; add it "
+        "again under the same name.",
+    )
     REFERENCE_EXISTS = "reference_exists", "There is a reference with this name; choose another one."
     REFERENCE_OTHER = (
         "reference_other",

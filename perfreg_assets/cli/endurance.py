@@ -14,6 +14,7 @@ from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
     from perfreg_assets.collection.config import CollectionConfig
+    from perfreg_assets.model.window_judging import Learned
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 _PLACES = "collections/endurance-places"
@@ -36,8 +37,8 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     """Collects once, judges the run and tells what is stored where.
 
     Raises:
-        Rejected: REFERENCE_UNKNOWN; as `collect_endurance`, of which the warehouse has a row then; as
-            `endurance_runs.register`.
+        Rejected: REFERENCE_UNKNOWN; REFERENCE_OTHER: the reference is of another app; as `collect_endurance`, of which
+            the warehouse has a row then; as `endurance_runs.register`.
         ValueError: windows of such a length cannot be judged while they are recorded.
     """
     from perfreg_assets.assets import endurance_runs
@@ -49,7 +50,6 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     from perfreg_assets.model import profile_shelf
     from perfreg_assets.model.profile_shelf import Shelf
     from perfreg_assets.model.recording_parts import PartReader
-    from perfreg_assets.model.references import learned_of
     from perfreg_assets.model.watching import TraceWatch, require_even
     from perfreg_assets.model.window_judging import window_ns
     from perfreg_assets.warehouse import settings_table
@@ -62,10 +62,7 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
         with Warehouse.of(settings).reading_caught_up() as reader:
             settings = settings_table.in_force(reader, settings)
             shelf = profile_shelf.load(reader, settings)
-    learned = None
-    if reference_name is not None:
-        with Warehouse.of(settings).reading_caught_up() as reader:
-            learned, _ = learned_of(reader, reference_name, settings)
+    learned = _learned(settings, reference_name, config.app)
     require_even(learned.window_ns if learned is not None else window_ns(settings))
     watches: list[TraceWatch] = []
 
@@ -100,6 +97,19 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
     resume_all(settings)  # what the device had of an earlier one was fetched before this one began
     bring_up_to_date(settings)
     show_verdicts(settings, {run_id})
+
+
+def _learned(settings: Settings, name: str | None, app: str) -> Learned | None:
+    """The stored reference of a name, which has to be of the app."""
+    from perfreg_assets.model.references import Source, learned_of, require_fit
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    if name is None:
+        return None
+    with Warehouse.of(settings).reading_caught_up() as reader:
+        learned, row = learned_of(reader, name, settings)
+    require_fit(row, Source(Path("the recording"), app))
+    return learned
 
 
 def default_out(settings: Settings) -> Path:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
+    from perfreg_assets.model.reduced_before import ReducedBefore
     from perfreg_assets.model.reduction_document import Reduced
     from perfreg_assets.model.references import Source
     from perfreg_assets.model.window_judging import Learned
@@ -52,12 +55,12 @@ def reduce(
 
     PATH is a trace, a run folder or a folder of them. Each gets a folder below --out with the trace, which Perfetto
     opens, and perfreg.reduction.json: every window with its scores, and how often what happened in each second, dropped
-    ones as well. The originals stay as they are. Exit status 1 when one of them could not be reduced, 4 when nothing of
-    any was judged.
+    ones as well. The originals stay as they are, and so does what an earlier call has written of the same traces with
+    the same options. Exit status 1 when one of them could not be reduced, 4 when nothing of any was judged.
     """
     from perfreg_assets.collection.bare_traces import require_trace
     from perfreg_assets.methods.jit import compilation_notice
-    from perfreg_assets.model.reduction import reduce_trace
+    from perfreg_assets.model.reduction import reduce_once
     from perfreg_assets.model.references import require_fit
 
     settings = _chosen(settings, window_s, mode)
@@ -66,7 +69,7 @@ def reduce(
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two of the traces would be written as {name}; reduce them one by one")
-    made: list[Reduced] = []
+    made: list[_Made] = []
     for name, error in refused:
         terminal.fail(f"{name} [{error.reason.code}] {error}")
     with terminal.progress("reduce") as show, compilation_notice():
@@ -77,23 +80,32 @@ def reduce(
                 require_trace(source.path)
                 if row is not None:
                     require_fit(row, source)
-                one = reduce_trace(source.path, out / name, settings, learned, app=source.app, span=source.span)
+                one = _Made.of(
+                    reduce_once(
+                        source.path,
+                        out / name,
+                        settings,
+                        learned,
+                        app=source.app,
+                        device=source.device,
+                        span=source.span,
+                    )
+                )
             except Rejected as error:
                 refused.append((name, error))
                 terminal.fail(f"{name} [{error.reason.code}] {error}")
                 continue
             # One after the other: whatever ends the call leaves none without the rest of what was asked for.
-            if html:
-                _write_page(one, settings)
-            if store:
-                _store(settings, one)
-            _tell(one)
+            added = [what for what, is_new in (
+                ("page", html and _write_page(one, settings)), ("row", store and _store(settings, one))
+            ) if is_new]  # fmt: skip
+            _tell(one, added)
             made.append(one)
     rows = [_row(one, form) for one in made]
     terminal.show(rows, _COLUMNS if form != "json" else list(rows[0]) if rows else [], form)
     if refused:
         sys.exit(1)
-    if made and all(map(_is_all_learned_from, made)):
+    if made and all(one.is_all_learned_from for one in made):
         sys.exit(NOTHING_JUDGED)
 
 
@@ -233,67 +245,122 @@ def _sources(
     return list({os.path.realpath(source.path): (name, source) for name, source in found}.values()), refused
 
 
-def _write_page(made: Reduced, settings: Settings) -> None:
-    from perfreg_assets.model.reduction_document import document
+@dataclass(frozen=True)
+class _Made:
+    """A reduced trace, of this call or of an earlier one; `told`: what its document holds."""
+
+    result: Reduced | ReducedBefore
+    told: dict[str, Any]
+
+    @classmethod
+    def of(cls, result: Reduced | ReducedBefore) -> _Made:
+        from perfreg_assets.model.reduced_before import ReducedBefore
+        from perfreg_assets.model.reduction_document import document
+
+        return cls(result, result.told if isinstance(result, ReducedBefore) else document(result))
+
+    @property
+    def path(self) -> Path:
+        """Of the reduced trace."""
+        return self.result.path
+
+    @property
+    def name(self) -> str:
+        """With its folder: traces of run folders are all called alike."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def is_all_learned_from(self) -> bool:
+        """Whether no window is left to be judged by the others."""
+        reference_s = self.told["parameters"]["reference_s"]
+        before_last_ns = round(self.told["window_s"] * 1e9) * (len(self.told["windows"]) - 1)
+        return reference_s is not None and before_last_ns < round(reference_s * 1e9)
+
+
+def _write_page(made: _Made, settings: Settings) -> bool:
+    """Whether it was not there: one of a reduction that is new is written anew."""
+    from perfreg_assets.model.reduced_before import ReducedBefore
     from perfreg_assets.reports.reduction_page import PAGE, render_reduction_page
+    from perfreg_assets.whole_files import write_whole
 
     page = made.path.with_name(PAGE)
-    told = render_reduction_page(document(made), made.path.parent.name, server=settings.reports_address)
-    page.write_text(told, "utf-8")
+    if isinstance(made.result, ReducedBefore) and page.exists():
+        return False
+    told = render_reduction_page(made.told, made.path.parent.name, server=settings.reports_address)
+    write_whole(page, told.encode(), is_durable=False)
     terminal.note(f"page: {page}")
+    return True
 
 
-def _store(settings: Settings, made: Reduced) -> None:
-    from perfreg_assets.model.reduction_document import row_of
+def _store(settings: Settings, made: _Made) -> bool:
+    """Whether the warehouse did not have it."""
+    from perfreg_assets.model.reduced_before import ReducedBefore
+    from perfreg_assets.model.reduction_document import row_of, row_of_before
     from perfreg_assets.warehouse import reductions
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).writing() as writer:
-        reductions.store(writer, row_of(made))
+        if not isinstance(made.result, ReducedBefore):
+            reductions.store(writer, row_of(made.result))
+            return True
+        if reductions.is_stored(writer, made.told["original_sha256"], made.told["sha256"]):
+            return False
+        reductions.store(writer, row_of_before(made.result))
+        return True
 
 
-def _row(made: Reduced, form: str) -> dict[str, Any]:
+def _row(made: _Made, form: str) -> dict[str, Any]:
+    told = made.told
     if form == "json":
-        from perfreg_assets.model.reduction_document import document
-
-        return {**document(made), "path": str(made.path)}
-    kept = sum(end - begin for begin, end in made.windows.stretches) / 1e9
-    events = made.windows.events
+        return {**told, "path": str(made.path)}
+    kept_ns = sum(one["end_ns"] - one["start_ns"] for one in told["stretches"])
     return {
-        "trace": _name(made),
-        "bytes_before": made.facts.file_bytes,
-        "bytes_after": made.bytes_after,
-        "reduction": round(made.facts.file_bytes / made.bytes_after, 1),
-        "kept_s": round(kept, 1),
-        "of_s": round((events.end_ns + 1 - events.start_ns) / 1e9, 1),
-        "stretches": len(made.windows.stretches),
+        "trace": made.name,
+        "bytes_before": told["bytes_before"],
+        "bytes_after": told["bytes_after"],
+        "reduction": round(told["bytes_before"] / told["bytes_after"], 1),
+        "kept_s": round(kept_ns / 1e9, 1),
+        "of_s": round((told["end_ns"] - told["start_ns"]) / 1e9, 1),
+        "stretches": len(told["stretches"]),
         "written": str(made.path),
     }
 
 
-def _name(made: Reduced) -> str:
-    """With its folder: traces of run folders are all called alike."""
-    return f"{made.path.parent.name}/{made.path.name}"
+def _tell(made: _Made, added: Sequence[str]) -> None:
+    """What deserves a word, on stderr.
 
+    Args:
+        added: what an earlier call had not written.
+    """
+    from perfreg_assets.model.reduced_before import ReducedBefore
 
-def _is_all_learned_from(made: Reduced) -> bool:
-    """Whether no window is left to be judged by the others."""
-    return made.windows.learned.window_count >= len(made.windows.reason)
-
-
-def _tell(made: Reduced) -> None:
-    """What deserves a word, on stderr."""
-    windows, cut = made.windows, made.cut
-    reference = windows.learned.reference
-    terminal.note(
-        f"{_name(made)}: {int(windows.is_anomalous.sum())} of {len(windows.reason)} windows are unusual "
-        f"(theta {reference.theta:.3g}, alpha {reference.alpha:.3g}, {reference.window_count} reference windows)"
-    )
-    if _is_all_learned_from(made):
-        seconds = len(windows.reason) * windows.learned.window_ns / 1e9
+    told = made.told
+    if isinstance(made.result, ReducedBefore):
+        also = f"; added now: its {' and its '.join(added)}" if added else ""
+        terminal.note(f"{made.name}: reduced before, of the same trace and with the same parameters{also}")
+    else:
+        count = sum(one["is_anomalous"] for one in told["windows"])
         terminal.note(
-            f"{_name(made)}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
+            f"{made.name}: {count} of {len(told['windows'])} windows are unusual (theta {told['theta']:.3g}, "
+            f"alpha {told['alpha']:.3g}, {told['reference_windows']} reference windows)"
+        )
+        _tell_of_bytes(made.name, made.result)
+    if made.is_all_learned_from:
+        seconds = len(told["windows"]) * told["window_s"]
+        terminal.note(
+            f"{made.name}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
             "take a stored reference (`perfreg reference add`) or a smaller reduction_reference_s"
+        )
+
+
+def _tell_of_bytes(name: str, made: Reduced) -> None:
+    windows, cut = made.windows, made.cut
+    for why in windows.fit.why if windows.fit is not None else ():
+        terminal.note(f"{name}: {why}")
+    if windows.learned.name is not None and windows.learned.seen is None:
+        terminal.note(
+            f"{name}: reference {windows.learned.name} was stored by an earlier release, which did not write down all "
+            "types of its events: what it never had is not told apart from what is rare there"
         )
     for count, said in (
         (sum(cut.unknown.values()), "packets of a kind that is not known were kept"),
@@ -302,4 +369,4 @@ def _tell(made: Reduced) -> None:
         (windows.events.broken_count, "bundles of kernel events are damaged and were not judged"),
     ):
         if count:
-            terminal.note(f"{_name(made)}: {count:,} {said}")
+            terminal.note(f"{name}: {count:,} {said}")

@@ -73,11 +73,11 @@ class Way:
             rescue_to=self.watch.folder,
         )  # fmt: skip
 
-    def _take(self, session: PerfettoSession) -> str:
+    def _take(self, session: PerfettoSession, *, is_last: bool = False) -> str:
         """A recording that has ended: fetched, judged, and deleted on both sides."""
         target = self._work_dir / f"{self._number}.perfetto-trace"
         fetched = session.fetch(target, timeout_s=self.config.transfer_timeout_s)
-        said = self.watch.take_file(target)
+        said = self.watch.take_file(target, is_last=is_last)
         self.read_bytes += fetched.size
         target.unlink()
         session.remove()
@@ -141,7 +141,7 @@ class Rounds(Way):
     def finish(self) -> str:
         if self._ended is not None:
             self._take_ended(self._ended)
-        return self._take(self.session)
+        return self._take(self.session, is_last=True)
 
     def _take_ended(self, session: PerfettoSession) -> str:
         """Asked again after the device was away, it goes on where it was."""
@@ -188,4 +188,4 @@ class Clones(Way):
         return said
 
     def finish(self) -> str:
-        return self._take(self.session)
+        return self._take(self.session, is_last=True)

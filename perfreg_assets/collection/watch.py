@@ -39,8 +39,8 @@ class Watch(Protocol):
     def step(self, *, is_last: bool = False, is_behind: bool = False) -> str:
         """Judges what was appended, and says where it stands."""
 
-    def take_file(self, path: Path) -> str:
-        """Judges a recording of its own."""
+    def take_file(self, path: Path, *, is_last: bool = False) -> str:
+        """Judges a recording of its own; `is_last`: none follows, so that how it ends is kept."""
 
     def finish(self, state: str, *, source: str, run: Mapping[str, Any] | None = None) -> object:
         """Writes what was judged."""

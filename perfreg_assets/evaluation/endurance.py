@@ -327,7 +327,10 @@ def _judged_sessions(
             totals[kind] = totals.get(kind, 0) + count
     types = event_types.most_frequent(totals)
     limit = settings.trace_max_bytes
-    whole = [event_types.count_events(one.path, limit, one.survey, types, round(width_s * 1e9)) for one in sessions]
+    whole = [
+        event_types.count_events(one.path, limit, one.survey, types, round(width_s * 1e9), seen=totals)
+        for one in sessions
+    ]
     windows = [every.within(one.span) for one, every in zip(sessions, whole, strict=True)]
     reference = np.concatenate([windows[number].counts for number in sorted(chosen)]).astype(np.float64)
     limits = {
@@ -344,6 +347,7 @@ def _judged_sessions(
             alpha, theta = judge.reference.alpha, judge.reference.theta
             score = np.nan_to_num(judgement.score, nan=0.0)  # no event at all
             excess = own.load_excess(limits.get(one.app) if mode.has_load else None, one.span)
+            is_foreign = reduction.foreign(own.strange, own.counts.sum(axis=1, dtype=np.int64))
             starts = own.starts_ns()
             injected = np.zeros(len(score), np.bool_)
             for begin, end in one.intervals:
@@ -358,7 +362,7 @@ def _judged_sessions(
                 if factor != 1.0:
                     found = (judgement.kl > theta) & (score >= factor * alpha) | judgement.is_silent
                 above = reduction.excess_of(score, factor * alpha, judgement.is_silent)
-                flagged = reduction.voted(found, above, judgement.is_silent) if mode.has_votes else found
+                flagged = reduction.voted(found, above, judgement.is_silent) | is_foreign if mode.has_votes else found
                 kept = kept_windows(
                     flagged | (excess > factor), width_s, settings.reduction_rim_s, settings.reduction_gap_s
                 )

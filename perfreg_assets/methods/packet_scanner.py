@@ -7,6 +7,7 @@ and track_event.proto. Bytes that are no protobuf end the scan of the message th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -495,14 +496,14 @@ def bundle_starts(data: NDArray[np.uint8], packets: NDArray[np.int64]) -> NDArra
 
 @njit(cache=True, nogil=True)
 def _count(
-    times: Any, keys: Any, known: Any, columns: Any, start: int, width: int, counts: Any, second_start: int,
-    seconds: Any, mask: int,
-) -> int:  # fmt: skip
-    """Adds events to windows and seconds; how many lie outside."""
+    times: Any, keys: Any, begin: int, known: Any, columns: Any, start: int, width: int, counts: Any, limit: int,
+    strange: Any, second_start: int, seconds: Any, mask: int,
+) -> Any:  # fmt: skip
+    """Adds events from one on to windows and seconds: (how many lie outside, number of the first that is not added
+    because the count of its window is at the limit; of all events where there is none)."""
     outside = 0
     other = counts.shape[1] - 1
-    limit = np.iinfo(np.uint16).max
-    for i in range(times.shape[0]):
+    for i in range(begin, times.shape[0]):
         if times[i] < start:
             outside += 1
             continue
@@ -514,41 +515,56 @@ def _count(
         while columns[at] >= 0 and known[at] != keys[i]:
             at = (at + 1) & mask
         column = columns[at] if columns[at] >= 0 else other
-        if counts[window, column] < limit:
-            counts[window, column] += 1
+        if counts[window, column] == limit:
+            return outside, i
+        counts[window, column] += 1
+        if columns[at] < 0:
+            strange[window] += 1
         seconds[(times[i] - second_start) // SECOND_NS, column] += 1
-    return outside
+    return outside, times.shape[0]
 
 
 class WindowCounter:
     """Counts events of known types by window, and by second: windows need not fit into seconds, nor seconds into them.
 
     Attributes:
-        counts: (windows, types + 1) uint16, the last column for all other types.
-        seconds: (seconds, types + 1) uint32, the same.
+        counts: (windows, types + 1), the last column for all other types; uint16, and wider from the first count on
+            that needs it: hours of short windows are most of what is remembered of a trace.
+        strange: (windows,) uint32, events of types that are neither told apart nor among the others that are known.
+        seconds: (seconds, types + 1) uint32, as `counts`.
     """
 
     def __init__(
-        self, keys: NDArray[np.uint64], start_ns: int, window_ns: int, second_start_ns: int | None = None
+        self,
+        keys: NDArray[np.uint64],
+        start_ns: int,
+        window_ns: int,
+        second_start_ns: int | None = None,
+        *,
+        others: Iterable[int] = (),
     ) -> None:
         """
         Args:
             keys: (n,) of the types, see `event_key`.
+            others: keys of types that are counted in the last column and are known all the same.
             second_start_ns: of the first second, which may have begun before the first window; None: with it.
         """
         self._start, self._width = start_ns, window_ns
         self._second_start = start_ns if second_start_ns is None else second_start_ns
+        known = {key: column for column, key in enumerate(keys.tolist())}
+        known = dict.fromkeys(others, len(keys)) | known
         size = 256
-        while size < 4 * len(keys):
+        while size < 4 * len(known):
             size *= 2
         self._mask = size - 1
         self._known, self._columns = np.zeros(size, np.uint64), np.full(size, -1, np.int32)
-        for column, key in enumerate(keys.tolist()):
+        for key, column in known.items():
             at = key & self._mask
             while self._columns[at] >= 0:
                 at = (at + 1) & self._mask
             self._known[at], self._columns[at] = key, column
         self.counts = np.zeros((0, len(keys) + 1), np.uint16)
+        self.strange = np.zeros((0, 1), np.uint32)
         self.seconds = np.zeros((0, len(keys) + 1), np.uint32)
         self.window_count = 0
 
@@ -559,13 +575,19 @@ class WindowCounter:
         last = int(times.max())
         needed = (last - self._start) // self._width + 1
         self.counts = _grown(self.counts, needed, 1024)
+        self.strange = _grown(self.strange, needed, 1024)
         self.seconds = _grown(self.seconds, (last - self._second_start) // SECOND_NS + 1, 256)
         self.window_count = max(self.window_count, needed)
-        outside = _count(
-            times, keys, self._known, self._columns, self._start, self._width, self.counts, self._second_start,
-            self.seconds, self._mask,
-        )  # fmt: skip
-        return int(outside)
+        outside = begin = 0
+        while begin < len(times):
+            more, begin = _count(
+                times, keys, begin, self._known, self._columns, self._start, self._width, self.counts,
+                int(np.iinfo(self.counts.dtype).max), self.strange[:, 0], self._second_start, self.seconds, self._mask,
+            )  # fmt: skip
+            outside += int(more)
+            if begin < len(times):
+                self.counts = self.counts.astype(f"u{2 * self.counts.itemsize}")
+        return outside
 
 
 def _grown(rows: NDArray[Any], needed: int, fewest: int) -> NDArray[Any]:

@@ -36,6 +36,8 @@ LEAST_EXCESS = 6.0
 """By so much in all, in parts of the threshold, have the windows that vote together to be above it. What drifts is a
 little above it for a while, again and again in hours; what is perturbed is at twice to five times of it. Chosen among 2
 to 8 on streams of 20 s in 30 and 60 minutes and of 1 s in 3, seeds 5000 and 5100 on."""
+OTHERS_AT_MOST = 0.5
+"""Of a trace's, or a window's, events so much may be of types that its reference has none of."""
 
 Bools = NDArray[np.bool_]
 
@@ -225,6 +227,17 @@ def voted(is_anomalous: Bools, excess: Floats, is_silent: Bools) -> Bools:
     together = (np.convolve(flags, width, mode="valid") >= VOTES) & above
     near = np.convolve(together.astype(np.int64), width, mode="full") > 0
     return (near & (flags > 0)) | is_silent
+
+
+def foreign(strange: NDArray[np.uint32], sizes: NDArray[np.int64]) -> Bools:
+    """(m,) Windows most of whose events are of types that the reference never had, where there are as many as vote. To
+    the score such events are one type beside 63: where that varies in the reference, it may be all of a window.
+
+    Args:
+        strange: (m,) events of such types. sizes: (m,) all events.
+    """
+    found = strange > OTHERS_AT_MOST * sizes
+    return voted(found, np.full(len(found), LEAST_EXCESS), np.zeros(len(found), np.bool_))
 
 
 def excess_of(score: Floats, alpha: float, is_silent: Bools) -> Floats:

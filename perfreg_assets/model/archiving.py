@@ -110,13 +110,15 @@ def _trace(row: RunRow, settings: Settings) -> Path:
 
 
 def _learned(warehouse: Warehouse, settings: Settings, name: str, rows: Sequence[RunRow]) -> Learned:
-    """The reference of an app and configuration, made of these runs where there is none yet.
+    """The reference of an app and configuration, made of these runs where there is none yet, or one of before that
+    does not do any more.
 
     Raises:
         Rejected: REFERENCE_…, TRACE_…
     """
     with warehouse.reading() as reader:
-        if references.find(reader, name) is not None:
+        found = references.find(reader, name)
+        if found is not None and not found.is_cut:
             return learned_of(reader, name, settings)[0]
     if not rows:
         raise Rejected(Reason.TRACE_FILE_MISSING, f"of {name} no trace is on this computer")
@@ -154,7 +156,10 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
     folder = settings.runs_dir / row.run_id
     shutil.rmtree(folder / MADE_IN, ignore_errors=True)
     try:
-        made = reduce_trace(_trace(row, settings), folder / MADE_IN, settings, learned, span=row.exploration)
+        made = reduce_trace(
+            _trace(row, settings), folder / MADE_IN, settings, learned, app=row.app, device=row.device,
+            span=row.exploration,
+        )  # fmt: skip
     except Rejected as error:
         shutil.rmtree(folder / MADE_IN, ignore_errors=True)
         return Archived(row.run_id, reason=f"{error}")

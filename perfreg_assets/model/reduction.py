@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import errno
 import gzip
-import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
+from perfreg_assets.model.reduced_before import (
+    ReducedBefore,
+    parameters_of,
+    reduced_before,
+    require_same,
+    sha256_of,
+)
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.window_judging import Learned, Windows, judge_trace
 from perfreg_assets.reasons import Reason, Rejected
@@ -24,6 +30,30 @@ from perfreg_assets.traces.gate import FileFacts, check_file
 from perfreg_assets.whole_files import whole_file, write_whole
 
 
+def reduce_once(
+    path: Path,
+    folder: Path,
+    settings: Settings,
+    learned: Learned | None = None,
+    *,
+    app: str | None = None,
+    device: str | None = None,
+    span: tuple[int, int] | None = None,
+) -> Reduced | ReducedBefore:
+    """As `reduce_trace`, but where an earlier call did it, what that has written: the same call goes on.
+
+    Raises:
+        Rejected: as `reduce_trace`; REDUCTION_EXISTS: what is there is of another trace or made with other parameters.
+    """
+    facts = _whole(path, settings)
+    parameters = parameters_of(settings, learned, app=app, span=span)
+    try:
+        before = reduced_before(folder, path, facts, parameters)
+    except OSError as error:
+        raise Rejected(Reason.FOLDER_UNWRITABLE, f"{folder}: {error.strerror}") from error
+    return before or _reduced(facts, folder, settings, learned, parameters, app=app, device=device, span=span)
+
+
 def reduce_trace(
     path: Path,
     folder: Path,
@@ -31,29 +61,43 @@ def reduce_trace(
     learned: Learned | None = None,
     *,
     app: str | None = None,
+    device: str | None = None,
     span: tuple[int, int] | None = None,
 ) -> Reduced:
     """Writes a folder with the reduced trace and what was dropped; a trace that was gzip stays so.
 
     Args:
-        app, span: see `judge_trace`.
+        folder: has nothing of it yet.
+        app, device, span: see `judge_trace`.
 
     Raises:
         Rejected: as `judge_trace`; TRACE_REDUCED: it is one already; REDUCTION_EXISTS; FOLDER_UNWRITABLE;
             HOST_NO_SPACE.
     """
+    parameters = parameters_of(settings, learned, app=app, span=span)
+    return _reduced(_whole(path, settings), folder, settings, learned, parameters, app=app, device=device, span=span)
+
+
+def _whole(path: Path, settings: Settings) -> FileFacts:
     facts = check_file(path, settings=settings)
     if facts.is_reduced:
         raise Rejected(Reason.TRACE_REDUCED, path.name)
+    return facts
+
+
+def _reduced(
+    facts: FileFacts, folder: Path, settings: Settings, learned: Learned | None, parameters: Mapping[str, Any], *,
+    app: str | None, device: str | None, span: tuple[int, int] | None,
+) -> Reduced:  # fmt: skip
+    path = facts.path
     target = folder / path.name
-    if target.exists():
-        raise Rejected(Reason.REDUCTION_EXISTS, str(target))
-    windows = judge_trace(path, settings, learned, app=app, span=span)
+    windows = judge_trace(path, settings, learned, app=app, device=device, span=span)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with whole_file(target, is_durable=True) as file:
             cut, digest = _write(file, path, facts, windows, settings)
-            made = Reduced(target, facts, windows, cut, digest, file.tell())
+            require_same(target, digest)
+            made = Reduced(target, facts, windows, cut, digest, file.tell(), parameters)
             told = json.dumps(document(made), separators=(",", ":"))
             write_whole(folder / reduced.DOCUMENT, told.encode(), is_durable=True)
     except OSError as error:
@@ -71,5 +115,4 @@ def _write(file: BinaryIO, path: Path, facts: FileFacts, windows: Windows, setti
     if stream is not file:
         stream.close()
     file.flush()
-    with open(file.name, "rb") as written:
-        return cut, hashlib.file_digest(written, "sha256").hexdigest()
+    return cut, sha256_of(Path(file.name))

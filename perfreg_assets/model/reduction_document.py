@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets import __version__
 from perfreg_assets.methods.app_load import LoadLimits
+from perfreg_assets.model.reduced_before import ReducedBefore
 from perfreg_assets.model.window_judging import Windows
 from perfreg_assets.traces import event_types, reduced
 from perfreg_assets.traces.cutting import Cut
@@ -19,6 +22,8 @@ from perfreg_assets.warehouse.reductions import ReductionRow
 
 SCHEMA_VERSION = 2
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Reduced:
@@ -27,6 +32,7 @@ class Reduced:
     Attributes:
         path: of the trace that was written. facts: of the original.
         sha256: of what was written; `bytes_after`: its size on disk.
+        parameters: see `reduced_before.parameters_of`.
     """
 
     path: Path
@@ -35,6 +41,7 @@ class Reduced:
     cut: Cut
     sha256: str
     bytes_after: int
+    parameters: Mapping[str, Any]
 
 
 def document(made: Reduced) -> dict[str, Any]:
@@ -61,8 +68,12 @@ def document(made: Reduced) -> dict[str, Any]:
         "alpha": reference.alpha,
         "reference": learned.name,
         "reference_windows": reference.window_count,
+        "fit": None if windows.fit is None else {"app": windows.fit.app, "device": windows.fit.device},
         "load_limits": _limits(learned.limits) if reference.mode.has_load else None,
+        "parameters": dict(made.parameters),
         "code_version": __version__,
+        "start_ns": events.start_ns,
+        "end_ns": events.end_ns + 1,
         "stretches": [{"start_ns": begin, "end_ns": end} for begin, end in windows.stretches],
         "windows": [
             {
@@ -109,34 +120,48 @@ def per_second(windows: Windows) -> list[dict[str, Any]]:
 
 def row_of(made: Reduced) -> ReductionRow:
     """What the warehouse keeps of a reduction; names of types stand in place of their numbers."""
-    windows, learned = made.windows, made.windows.learned
-    types = [str(one) for one in (*learned.types, event_types.OTHER)]
+    windows = made.windows
+    return _row(document(made), made.facts.path, made.path, windows.kl, windows.score)
+
+
+def row_of_before(before: ReducedBefore) -> ReductionRow:
+    """The same of one that an earlier call has made; divergences and scores are rounded as in its document."""
+    kls, scores = (
+        np.array([np.nan if one[name] is None else one[name] for one in before.told["windows"]], np.float64)
+        for name in ("kl", "score")
+    )
+    return _row(before.told, before.original, before.path, kls, scores)
+
+
+def _row(told: Mapping[str, Any], original: Path, path: Path, kls: Floats, scores: Floats) -> ReductionRow:
+    types, windows = told["types"], told["windows"]
     return ReductionRow(
-        original_sha256=made.facts.sha256,
-        reduced_sha256=made.sha256,
-        trace_file=str(made.facts.path.absolute()),
-        reduced_file=str(made.path.absolute()),
-        reference_name=learned.name,
-        reduction_mode=learned.reference.mode.name,
-        window_s=learned.window_ns / 1e9,
-        kl_maximum=learned.reference.theta,
-        score_minimum=learned.reference.alpha,
-        bytes_before=made.facts.file_bytes,
-        bytes_after=made.bytes_after,
-        kept_ratio=share_kept(windows),
-        window_count=len(windows.reason),
-        start_ns=windows.events.start_ns,
+        original_sha256=told["original_sha256"],
+        reduced_sha256=told["sha256"],
+        trace_file=str(original.absolute()),
+        reduced_file=str(path.absolute()),
+        reference_name=told["reference"],
+        reduction_mode=told["mode"],
+        window_s=told["window_s"],
+        kl_maximum=told["theta"],
+        score_minimum=told["alpha"],
+        bytes_before=told["bytes_before"],
+        bytes_after=told["bytes_after"],
+        kept_ratio=told["kept_share"],
+        window_count=len(windows),
+        start_ns=told["start_ns"],
         event_types=types,
-        window_events=tuple(windows.events.counts.sum(axis=1, dtype=np.int64).tolist()),
-        kls=windows.kl,
-        scores=windows.score,
-        anomalous=tuple(windows.is_anomalous.tolist()),
-        kept=tuple(windows.is_kept.tolist()),
-        reasons=tuple(reason or "" for reason in windows.reason),
+        window_events=tuple(one["events"] for one in windows),
+        kls=kls,
+        scores=scores,
+        anomalous=tuple(one["is_anomalous"] for one in windows),
+        kept=tuple(one["is_kept"] for one in windows),
+        reasons=tuple(one["reason"] or "" for one in windows),
         second_events=[
             {**second, "counts": {types[int(number)]: count for number, count in second["counts"].items()}}
-            for second in per_second(windows)
+            for second in told["seconds"]
         ],
+        code_version=told["code_version"],
     )
 
 

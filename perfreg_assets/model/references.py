@@ -9,10 +9,12 @@ from pathlib import Path
 
 from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES
+from perfreg_assets.model.reference_fit import Origin
 from perfreg_assets.model.window_judging import Learned, combined, learn, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
+from perfreg_assets.traces.build_fingerprint import device_of
 from perfreg_assets.traces.event_types import EventType, EventWindows, Survey
 from perfreg_assets.traces.gate import FileFacts, check_file
 from perfreg_assets.warehouse import references as table
@@ -52,7 +54,8 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
         if (one.app, one.device) != (first.app, first.device):
             raise Rejected(Reason.REFERENCE_OTHER, f"{one.path} is of {_told(one)}, {first.path} of {_told(first)}")
     totals: dict[EventType, int] = {}
-    surveys, sha256s = [], []
+    surveys: list[Survey] = []
+    sha256s = []
     for one in sources:
         facts, found = _surveyed(one, settings)
         sha256s.append(facts.sha256)
@@ -60,6 +63,7 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
         whole = 1 << 62
         for kind, count in event_types.type_totals(one.path, settings.trace_max_bytes, found, whole).items():
             totals[kind] = totals.get(kind, 0) + count
+    _require_one_device(sources, surveys)
     types = event_types.most_frequent(totals)
     windows, loads = [], []
     for one, found in zip(sources, surveys, strict=True):
@@ -81,7 +85,20 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
         trace_sha256s=tuple(sha256s),
         core_seconds_maximum=_known(limits.core_seconds) if limits else None,
         rise_bytes_maximum=_known(limits.rise_bytes) if limits else None,
+        seen_types=[[one.what, one.process, one.thread] for one in sorted(totals)],
+        build_fingerprints=tuple(sorted({one.build for one in surveys if one.build is not None})),
     )
+
+
+def _require_one_device(sources: Sequence[Source], surveys: Sequence[Survey]) -> None:
+    """What bare traces are of only their builds say; run folders say it themselves."""
+    known: dict[str, Source] = {}
+    for one, found in zip(sources, surveys, strict=True):
+        if found.build is not None and one.device is None:
+            known.setdefault(str(device_of(found.build)), one)
+    if len(known) > 1:
+        told = ", ".join(f"{source.path} of device {device}" for device, source in known.items())
+        raise Rejected(Reason.REFERENCE_OTHER, told)
 
 
 def require_usable(source: Source, settings: Settings) -> None:
@@ -113,17 +130,24 @@ def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, 
     """A stored reference, ready to judge by.
 
     Raises:
-        Rejected: REFERENCE_UNKNOWN.
+        Rejected: REFERENCE_UNKNOWN, REFERENCE_CUT.
     """
     row = table.find(reader, name)
     if row is None:
         raise Rejected(Reason.REFERENCE_UNKNOWN, name)
+    if row.is_cut:
+        raise Rejected(Reason.REFERENCE_CUT, name)
     types = tuple(EventType(*one) for one in row.event_types)
     reference = learn(row.counts, MODES[settings.reduction_mode], name)
     limits = None
     if row.app is not None and row.core_seconds_maximum is not None:
         limits = LoadLimits(row.app, row.core_seconds_maximum, _or_nan(row.rise_bytes_maximum))
-    return Learned(reference, types, round(row.window_s * 1e9), name=name, limits=limits, counts=row.counts), row
+    origin = Origin(name, row.app, row.device, row.build_fingerprints, frozenset(one.process for one in types))
+    width = round(row.window_s * 1e9)
+    return Learned(
+        reference, types, width, name=name, limits=limits, counts=row.counts, origin=origin,
+        seen=None if row.seen_types is None else tuple(EventType(*one) for one in row.seen_types),
+    ), row  # fmt: skip
 
 
 def require_fit(row: ReferenceRow, source: Source) -> None:

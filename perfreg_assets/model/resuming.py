@@ -39,11 +39,10 @@ def resume(folder: Path, settings: Settings) -> TraceWatch:
     watch = TraceWatch.resumed(folder, settings)
     files = _files(folder)
     limit = settings.trace_max_bytes
-    for path in sorted(files, key=lambda path: survey(path, limit).start_ns):
-        if path.name == f"{UNJUDGED}.perfetto-trace":
-            watch.take_rest(path)
-        else:
-            watch.take_file(path)
+    ordered = sorted(files, key=lambda path: survey(path, limit).start_ns)
+    for path in ordered:
+        take = watch.take_rest if path.name == f"{UNJUDGED}.perfetto-trace" else watch.take_file
+        take(path, is_last=path == ordered[-1])
     watch.finish(KILLED if state == "recording" else state, source=folder.name)
     watch.forget()
     for path in files:

@@ -10,7 +10,7 @@ import io
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,8 @@ class Judged:
         told = {
             "types": [[one.what, one.process, one.thread] for one in learned.types], "window_ns": learned.window_ns,
             "name": learned.name, "window_count": learned.window_count, "mode": learned.reference.mode.name,
-            "limits": limits, "settings": dict(settings),
+            "limits": limits, "seen": None if learned.seen is None else [list(astuple(one)) for one in learned.seen],
+            "settings": dict(settings),
         }  # fmt: skip
         write_whole(
             self._folder / _LEARNED, _packed({"counts": learned.counts, "told": as_text(told)}), is_durable=True
@@ -92,10 +93,12 @@ def read(folder: Path) -> Saved | None:
     head = _unpacked(place / _LEARNED)
     known = as_json(head["told"])
     limits = LoadLimits(**known["limits"]) if known["limits"] else None
+    told_seen = known.get("seen")  # none of an earlier release
+    seen = None if told_seen is None else tuple(EventType(*one) for one in told_seen)
     learned = Learned(
         reduction.learn(head["counts"].astype(np.float64), MODES[known["mode"]]),
         tuple(EventType(*one) for one in known["types"]), known["window_ns"], name=known["name"],
-        window_count=known["window_count"], limits=limits, counts=head["counts"],
+        window_count=known["window_count"], limits=limits, counts=head["counts"], seen=seen,
     )  # fmt: skip
     steps = [_unpacked(place / f"{number:06d}.npz") for number in range(1, told["steps"] + 1)]
     return Saved(learned, known["settings"], told, steps)

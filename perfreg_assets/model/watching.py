@@ -20,9 +20,19 @@ from perfreg_assets.methods.app_load import REACH_S
 from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
 from perfreg_assets.model import watch_state
 from perfreg_assets.model.recording_parts import MARGIN_NS, PartReader
+from perfreg_assets.model.reduced_before import parameters_of
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
-from perfreg_assets.model.window_judging import Learned, Scores, Windows, decided, judge_of, learn_from, window_ns
+from perfreg_assets.model.window_judging import (
+    Learned,
+    Scores,
+    Windows,
+    decided,
+    judge_of,
+    learn_from,
+    unfinished,
+    window_ns,
+)
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.spans import Spans, merged, until, without
@@ -121,6 +131,7 @@ class TraceWatch:
         self._judged = Judged(folder)
         self._saved_windows = 0
         self._late: Spans = []
+        self._is_over = False
         if not is_known:
             self.tell("recording")
 
@@ -165,7 +176,7 @@ class TraceWatch:
         for begin, end in told["unseen"]:
             self._unseen.append((begin, end))
             self._forgive_silence(begin, end)
-        self._windows = decided(self._events, saved.learned, self._scores, self._settings)
+        self._windows = self._decided(saved.learned)
 
     def _save(self) -> None:
         """Writes what was judged since the last time, before any of it is dropped."""
@@ -188,7 +199,7 @@ class TraceWatch:
             {
                 "span": np.array([begin, events.end_ns]), "seconds_from": np.array([use.start_ns]),
                 "seconds": use.counts,
-                "counts": events.counts[first:], "is_lossy": events.is_lossy[first:],
+                "counts": events.counts[first:], "strange": events.strange[first:], "is_lossy": events.is_lossy[first:],
                 "is_suspended": events.is_suspended[first:], "use": as_text(named), "kl": kl, "score": score,
                 "unusual": unusual, "silent": silent, "unasked": unasked, "past": self._judge.past,
                 "held": np.array([self._judge.held]),
@@ -248,6 +259,7 @@ class TraceWatch:
         Raises:
             Rejected: REFERENCE_TOO_SHORT: the recording's beginning does not do; TRACE_…
         """
+        self._is_over = is_last
         counted = self._take_in(self.spool.path, self._known_bundles, self._sequences, is_last, is_behind)
         if counted is None or self._events is None:
             return self._said()
@@ -274,12 +286,16 @@ class TraceWatch:
         self.tell("recording")
         return self._said()
 
-    def take_file(self, path: Path) -> str:
+    def take_file(self, path: Path, *, is_last: bool = False) -> str:
         """Judges a recording that is whole, and stores what of it is unusual; the next one should begin before its end.
+
+        Args:
+            is_last: there is no next one: how it ends is kept.
 
         Raises:
             Rejected: as `step`.
         """
+        self._is_over = is_last
         self._hash(path)
         before = self._boundary()
         counted = self._take_in(path, 0, set(), is_last=True, is_behind=False)
@@ -297,12 +313,16 @@ class TraceWatch:
         self.tell("recording")
         return self._said()
 
-    def take_rest(self, path: Path) -> str:
+    def take_rest(self, path: Path, *, is_last: bool) -> str:
         """Judges what of a recording was left when the one before was killed: its spool, and what came then.
+
+        Args:
+            is_last: see `take_file`.
 
         Raises:
             Rejected: as `step`.
         """
+        self._is_over = is_last
         self._hash(path)
         counted = self._take_in(path, self._known_bundles, self._sequences, is_last=True, is_behind=False)
         assert counted is not None
@@ -354,7 +374,9 @@ class TraceWatch:
             Path(source), self.read_bytes, digest, digest, False, self.read_bytes, total.packet_count, mtime_ns=0
         )
         stored = hashlib.sha256("".join(one.sha256 for one in self.files).encode()).hexdigest()
-        made = Reduced(self.folder, facts, self._windows, total, stored, sum(one.bytes for one in self.files))
+        parameters = parameters_of(self._settings, self._learned, app=self._app)
+        size = sum(one.bytes for one in self.files)
+        made = Reduced(self.folder, facts, self._windows, total, stored, size, parameters)
         told = {**document(made), "state": state, "files": [_file(one) for one in self.files]}
         told["unseen"] = [{"start_ns": begin, "end_ns": end} for begin, end in self._unseen]
         told["run"] = dict(run or {})
@@ -395,12 +417,12 @@ class TraceWatch:
         start = self._boundary() or found.start_ns
         counted = event_types.count_events(
             path, limit, replace(found, start_ns=start), learned.types, learned.window_ns, sequences,
-            seconds_from_ns=self._events.start_ns if self._events is not None else None,
+            seen=learned.seen, seconds_from_ns=self._events.start_ns if self._events is not None else None,
         )  # fmt: skip
         self._add(counted, is_last=is_last, is_behind=is_behind)
         self._note_late(counted, known_bundles, start)
         assert self._events is not None
-        self._windows = decided(self._events, learned, self._scores, self._settings)
+        self._windows = self._decided(learned)
         return counted
 
     def _learn(self, path: Path, found: Survey, *, is_last: bool) -> Learned | None:
@@ -428,7 +450,7 @@ class TraceWatch:
         seconds = -(-(boundary - counted.use.start_ns) // _SECOND_NS) if count else 0
         until = counted.end_ns if is_last else boundary - 1
         fresh = replace(
-            counted, counts=counted.counts[:count], is_lossy=counted.is_lossy[:count],
+            counted, counts=counted.counts[:count], strange=counted.strange[:count], is_lossy=counted.is_lossy[:count],
             is_suspended=counted.is_suspended[:count], end_ns=until, use=counted.use.within(0, seconds),
         )  # fmt: skip
         self._events = fresh if self._events is None else _joined(self._events, fresh)
@@ -436,8 +458,9 @@ class TraceWatch:
         first = max(0, learned.window_count - before)
         if is_behind:
             self._scores.unasked[before + first :] = True
-        elif count > first:
-            self._scores.put(before + first, self._judge.judge(fresh.counts[first:].astype(np.float64)))
+        judged = count - int(self._is_over and bool(unfinished(fresh).any()))
+        if not is_behind and judged > first:
+            self._scores.put(before + first, self._judge.judge(fresh.counts[first:judged].astype(np.float64)))
 
     def _note_late(self, counted: EventWindows, known_bundles: int, start_ns: int) -> None:
         """Events that came after their windows had been judged: those windows are kept."""
@@ -455,7 +478,11 @@ class TraceWatch:
         assert self._learned is not None
         first, last = ((time - self._events.start_ns) // self._events.window_ns for time in (start_ns, end_ns))
         self._scores.silent[first:last] = False
-        self._windows = decided(self._events, self._learned, self._scores, self._settings)
+        self._windows = self._decided(self._learned)
+
+    def _decided(self, learned: Learned) -> Windows:
+        assert self._events is not None
+        return decided(self._events, learned, self._scores, self._settings, is_over=self._is_over)
 
     def _boundary(self) -> int | None:
         """The end of the last judged window."""
@@ -508,10 +535,12 @@ class TraceWatch:
 
 def _events_of(step: Mapping[str, Any], learned: Learned) -> EventWindows:
     start_ns, end_ns = step["span"].tolist()
+    # An earlier release wrote none down.
+    strange = step["strange"] if "strange" in step else np.zeros(len(step["counts"]), np.uint32)
     use = SecondUse(int(step["seconds_from"][0]), step["seconds"], *(tuple(one) for one in as_json(step["use"])))
     return EventWindows(
-        start_ns, learned.window_ns, end_ns, learned.types, step["counts"], step["is_lossy"], step["is_suspended"],
-        np.empty((0, 5), np.int64), 0, 0, use,
+        start_ns, learned.window_ns, end_ns, learned.types, step["counts"], strange, step["is_lossy"],
+        step["is_suspended"], np.empty((0, 5), np.int64), 0, 0, use,
     )  # fmt: skip
 
 
@@ -528,8 +557,9 @@ def _before(events: EventWindows, other: EventWindows) -> EventWindows:
 def _joined(before: EventWindows, fresh: EventWindows) -> EventWindows:
     return replace(
         before,
-        end_ns=max(before.end_ns, fresh.end_ns),
+        end_ns=max(before.end_ns, fresh.end_ns) if len(fresh.counts) else before.end_ns,
         counts=np.concatenate([before.counts, fresh.counts]),
+        strange=np.concatenate([before.strange, fresh.strange]),
         is_lossy=np.concatenate([before.is_lossy, fresh.is_lossy]),
         is_suspended=np.concatenate([before.is_suspended, fresh.is_suspended]),
         bundles=fresh.bundles,

@@ -17,6 +17,7 @@ PAGE = "perfreg.reduction.html"
 """Its file, beside the reduced trace."""
 WIDTH, HEIGHT = 1040, 130
 _COLUMNS = 1040
+_END = "unfinished"  # kept without being judged
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _inside(windows: Sequence[Mapping[str, Any]], stretch: Mapping[str, int]) ->
     own = [one for one in windows if one["start_ns"] < stretch["end_ns"] and one["end_ns"] > stretch["start_ns"]]
     unusual = [one for one in own if one["is_anomalous"]]
     scores = [one["score"] for one in unusual if one["score"] is not None]
-    reasons = ", ".join(sorted({one["reason"] for one in unusual if one["reason"]}))
+    reasons = ", ".join(sorted({one["reason"] for one in own if one["is_anomalous"] or one["reason"] == _END} - {None}))
     return {"unusual": len(unusual), "score": max(scores, default=None), "reasons": reasons}
 
 

@@ -2,7 +2,7 @@
 
 A type is what happened, the process and the thread, with `#` for every number: the 63 most frequent of the reference,
 and `other`. Two passes over the file: the first reads packets' headers only and the events of the reference, the second
-counts. Both in bounded memory, but for 130 bytes per window and 260 per second.
+counts. Both in bounded memory, but for 130 bytes per window (260 where one needs it) and 260 per second.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -20,11 +21,15 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from perfreg_assets.methods.app_load import Load, LoadLimits
 from perfreg_assets.methods.thread_times import UNKNOWN, entity_name
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.traces.build_fingerprint import device_of
 from perfreg_assets.traces.packets import CLOCK_SNAPSHOT, PROCESS_TREE, TRACK_DESCRIPTOR, Block, flat_blocks, scanner
 from perfreg_assets.traces.second_use import SECOND_NS, SecondUse, SecondUses
 from perfreg_assets.traces.trace_clock import BOOT, TraceClock
 
+Counts = NDArray[np.unsignedinteger[Any]]
+"""Of events, (windows, types + 1)."""
 TYPE_COUNT = 63
+SYSTEM_INFO, _FIRST_PROCESS = 45, 1
 OTHER = "other"
 # Packets that describe and are no events: they come when they please.
 _DESCRIBING = frozenset({2, 6, 12, 33, 34, 35, 36, 43, 44, 45, 47, 50, 51, 60, 67, 69, 72, 82, 89, 124, 126, 128})
@@ -55,7 +60,8 @@ class EventWindows:
     start_ns, window_ns: of the first window on the trace's clock; length of each.
     end_ns: last event.
     types: of the columns of `counts` but the last one, which is `other`.
-    counts: (windows, types + 1) uint16.
+    counts: (windows, types + 1) unsigned, as wide as the largest needs.
+    strange: (windows,) uint32, events of types that the reference never had; 0 where nobody knows what it had.
     is_lossy: (windows,) the recording says that events before or in it are lost.
     is_suspended: (windows,) the device slept for a part of it.
     bundles: (bundles, 5) first and last time of each bundle of kernel events, in the file's order, its core, and first
@@ -63,19 +69,22 @@ class EventWindows:
     unplaced_count: events before the start, or on a clock that nothing tells of.
     broken_count: bundles that are no protobuf.
     use: what happened in each second.
+    thread_names: hashes of what threads are called that switched or woke.
     """
 
     start_ns: int
     window_ns: int
     end_ns: int
     types: tuple[EventType, ...]
-    counts: NDArray[np.uint16]
+    counts: Counts
+    strange: NDArray[np.uint32]
     is_lossy: NDArray[np.bool_]
     is_suspended: NDArray[np.bool_]
     bundles: NDArray[np.int64]
     unplaced_count: int
     broken_count: int
     use: SecondUse
+    thread_names: frozenset[int] = frozenset()
 
     def within(self, span: tuple[int, int] | None) -> EventWindows:
         """The whole windows that lie in [start, end); all of them for None."""
@@ -83,10 +92,10 @@ class EventWindows:
             return self
         inside = self.is_within(span)
         first = self.start_ns + int(np.argmax(inside)) * self.window_ns
-        chosen = self.counts[inside], self.is_lossy[inside], self.is_suspended[inside]
+        chosen = self.counts[inside], self.is_lossy[inside], self.is_suspended[inside], self.strange[inside]
         return replace(
             self, start_ns=first, end_ns=min(self.end_ns, span[1]),
-            counts=chosen[0], is_lossy=chosen[1], is_suspended=chosen[2],
+            counts=chosen[0], is_lossy=chosen[1], is_suspended=chosen[2], strange=chosen[3],
         )  # fmt: skip
 
     def is_within(self, span: tuple[int, int] | None) -> NDArray[np.bool_]:
@@ -137,12 +146,16 @@ class Survey:
         start_ns: earliest event.
         processes: hash of its process for each thread, see `packet_scanner.BundleScanner`.
         suspended: [start, end) in which the device slept.
+        build: fingerprint of the Android build; None where the trace does not say it.
+        lists_processes: it has a list of all processes that there were at some moment (the first one is in it).
     """
 
     start_ns: int
     processes: NDArray[np.uint64]
     process_names: dict[int, str]
     suspended: list[tuple[int, int]] = field(default_factory=list)
+    build: str | None = None
+    lists_processes: bool = False
 
 
 def survey(path: Path, max_bytes: int) -> Survey:
@@ -163,7 +176,9 @@ def survey(path: Path, max_bytes: int) -> Survey:
             start = min(start, int(known.min())) if start is not None else int(known.min())
     if start is None:
         raise Rejected(Reason.SOURCE_MISSING, f"{path.name}: the trace has no events to judge by")
-    return Survey(start, reader.processes, reader.process_names, reader.clock.suspended)
+    return Survey(
+        start, reader.processes, reader.process_names, reader.clock.suspended, reader.build, reader.lists_processes
+    )
 
 
 def most_frequent(totals: Mapping[EventType, int]) -> tuple[EventType, ...]:
@@ -219,12 +234,14 @@ def count_events(
     window_ns: int,
     sequences: set[int] | None = None,
     *,
+    seen: Iterable[EventType] | None = None,
     seconds_from_ns: int | None = None,
 ) -> EventWindows:
     """Events of known types by window over a whole trace, from `found.start_ns` on.
 
     Args:
         sequences: that packets came of before this trace's begin; those in it are added.
+        seen: all types that the reference had; None: nobody knows.
         seconds_from_ns: a second begins there, and so whole seconds later; None: at the first window.
 
     Raises:
@@ -236,7 +253,8 @@ def count_events(
     keys = np.array([one.key for one in types], np.uint64)
     start = found.start_ns
     second_start = start - (start - seconds_from_ns) % SECOND_NS if seconds_from_ns is not None else start
-    counter = scanner.WindowCounter(keys, found.start_ns, window_ns, second_start)
+    others = [one.key for one in seen or ()]
+    counter = scanner.WindowCounter(keys, found.start_ns, window_ns, second_start, others=others)
     spans: list[NDArray[np.int64]] = []
     lossy: list[int] = []
     unplaced = broken = 0
@@ -270,9 +288,10 @@ def count_events(
             max(0, (begin - found.start_ns) // window_ns) : max(0, -(-(stop - found.start_ns) // window_ns))
         ] = 1
     return EventWindows(
-        found.start_ns, window_ns, end, tuple(types), counter.counts[:count], is_lossy, is_suspended,
+        found.start_ns, window_ns, end, tuple(types), counter.counts[:count],
+        counter.strange[:count, 0] * np.uint32(seen is not None), is_lossy, is_suspended,
         np.concatenate(spans) if spans else np.empty((0, 5), np.int64), unplaced, broken,
-        uses.told(end, counter.seconds),
+        uses.told(end, counter.seconds), frozenset(np.unique(reader.bundles.names[reader.bundles.names > 0]).tolist()),
     )  # fmt: skip
 
 
@@ -286,6 +305,8 @@ class TraceReader:
         self.defaults: dict[int, int] = {}
         self.times = np.empty(0, np.int64)
         self.sequences: set[int] = set()
+        self.build: str | None = None
+        self.lists_processes = False
         if found is not None:
             self.bundles.processes = found.processes
             self.process_names = found.process_names
@@ -304,6 +325,7 @@ class TraceReader:
         if not self._is_settled:
             _try_each(fields == PROCESS_TREE, lambda number: self._take_processes(block.payload(number)))
             _try_each(fields == TRACK_DESCRIPTOR, lambda number: self._take_track(block.payload(number)))
+            _try_each(fields == SYSTEM_INFO, lambda number: self._take_system(block.payload(number)))
 
     def other_events(self, block: Block) -> Iterator[tuple[NDArray[np.int64], int]]:
         """Times and kind of the packets that are events themselves; -1 for a time on an unknown clock."""
@@ -392,6 +414,7 @@ class TraceReader:
     def _take_processes(self, payload: bytes) -> None:
         tree = proto.ProcessTree.FromString(payload)
         for process in tree.processes:
+            self.lists_processes |= process.pid == _FIRST_PROCESS
             self._name(process.pid, process.cmdline[0] if process.cmdline else "")
         for thread in tree.threads:
             self._join(thread.tid, thread.tgid)
@@ -402,6 +425,10 @@ class TraceReader:
             self._name(track.process.pid, track.process.process_name)
         if track.HasField("thread"):
             self._join(track.thread.tid, track.thread.pid)
+
+    def _take_system(self, payload: bytes) -> None:
+        told = proto.SystemInfo.FromString(payload).android_build_fingerprint
+        self.build = told if device_of(told) is not None else self.build
 
     def _join(self, tid: int, pid: int) -> None:
         if 0 <= tid < scanner.MAX_TID and 0 <= pid < scanner.MAX_TID:

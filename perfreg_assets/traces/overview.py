@@ -5,13 +5,13 @@ For people who have a trace and nothing else. One start of the engine; no run, n
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.app_candidates import ProcessUse, process_uses
+from perfreg_assets.traces.build_fingerprint import FINGERPRINT
 from perfreg_assets.traces.contents import load_contents
 from perfreg_assets.traces.engine import TraceSession, open_trace
 from perfreg_assets.traces.engines import Engines
@@ -24,7 +24,6 @@ from perfreg_assets.traces.statements import statement
 
 _REALTIME = 1  # as BuiltinClock numbers it
 _CLOCK_UNSET = datetime(2008, 9, 23, tzinfo=UTC)  # before the first Android device: nobody had set the clock
-_FINGERPRINT = re.compile(r"[^/]+/[^/]+/(?P<device>[^:/]+):(?P<release>[^/]+)/")
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def look_over(
 def _device(session: TraceSession) -> DeviceTold:
     rows = session.query(statement("device_facts"), {"name": "string", "told": "string"})
     told = dict(zip(rows["name"], rows["told"], strict=True))
-    found = _FINGERPRINT.match(str(told.get("android_build_fingerprint") or ""))
+    found = FINGERPRINT.match(str(told.get("android_build_fingerprint") or ""))
     text = str(told.get("android_sdk_version") or "")
     sdk = int(text) if text.isdecimal() else None
     if found is not None:

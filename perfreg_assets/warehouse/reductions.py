@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from perfreg_assets import __version__
-from perfreg_assets.warehouse.connection import Writer
+from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.rows import Table, now_utc, replace
 
 
@@ -64,3 +64,12 @@ def store(writer: Writer, row: ReductionRow) -> None:
     )
     known = dataclasses.replace(row, run_id=found[0][0] if found else None)
     replace(writer, REDUCTIONS, [known])
+
+
+def is_stored(reader: Reader, original_sha256: str, reduced_sha256: str) -> bool:
+    """Whether there is a row of a trace that was reduced to this."""
+    found = reader.rows(
+        "SELECT 1 FROM core.reductions WHERE original_sha256 = ? AND reduced_sha256 = ?",
+        [original_sha256, reduced_sha256],
+    )
+    return bool(found)

@@ -23,7 +23,9 @@ class ReferenceRow:
     Attributes:
         app, device, config_hash: of the runs that it is made of; None of bare traces.
         event_types: [what, process, thread] of the columns of `counts` but the last, which is all others.
-        counts: (windows, types + 1) uint16.
+        counts: (windows, types + 1) unsigned.
+        seen_types: all types that occurred, as `event_types`; None of a reference of before they were written down.
+        build_fingerprints: of the Android builds of its traces; None of a reference of before they were written down.
         core_seconds_maximum, rise_bytes_maximum: what the app uses at most, see `methods.app_load`; None: not known.
     """
 
@@ -33,32 +35,46 @@ class ReferenceRow:
     config_hash: str | None
     window_s: float
     event_types: list[list[str]]
-    counts: NDArray[np.uint16]
+    counts: NDArray[np.unsignedinteger[Any]]
     trace_sha256s: tuple[str, ...]
     core_seconds_maximum: float | None = None
     rise_bytes_maximum: float | None = None
+    build_fingerprints: tuple[str, ...] | None = None
+    seen_types: list[list[str]] | None = None
     code_version: str = __version__
     created_at: datetime = field(default_factory=now_utc)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether an earlier release counted it, which stopped at 65,535 events of a type in a window."""
+        return self.counts.dtype == np.uint16 and bool((self.counts == _NARROW_MAX).any())
 
+
+_NARROW_MAX = np.iinfo(np.uint16).max
 _COLUMNS = (
     "reference_name, app, device, config_hash, window_s, window_count, trace_sha256s, core_seconds_maximum, "
-    "rise_bytes_maximum, code_version, created_at"
+    "rise_bytes_maximum, build_fingerprints, code_version, created_at"
 )
 
 
 def add(writer: Writer, row: ReferenceRow) -> bool:
-    """Stores a reference; False if there is one of that name already."""
-    if listing(writer, row.reference_name):
+    """Stores a reference, also in place of one that `is_cut`; False if there is another one of that name already."""
+    before = find(writer, row.reference_name)
+    if before is not None and not before.is_cut:
         return False
-    packed = zlib.compress(np.ascontiguousarray(row.counts, "<u2").tobytes(), 6)
+    writer.execute("DELETE FROM core.trace_references WHERE reference_name = ?", [row.reference_name])
+    # A narrow one with the highest count is of an earlier release, which did not count any further.
+    width = 2 if int(row.counts.max(initial=0)) < _NARROW_MAX else 4 if row.counts.itemsize <= 4 else 8
+    packed = zlib.compress(np.ascontiguousarray(row.counts, f"<u{width}").tobytes(), 6)
     writer.execute(
-        f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO core.trace_references ({_COLUMNS}, event_types, window_counts, seen_types) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             *(row.reference_name, row.app, row.device, row.config_hash, row.window_s, len(row.counts)),
             *(list(row.trace_sha256s), row.core_seconds_maximum, row.rise_bytes_maximum),
+            None if row.build_fingerprints is None else list(row.build_fingerprints),
             *(row.code_version, row.created_at, json.dumps(row.event_types), packed),
+            None if row.seen_types is None else zlib.compress(json.dumps(row.seen_types).encode(), 6),
         ],
     )
     return True
@@ -75,7 +91,7 @@ def listing(reader: Reader, name: str | None = None) -> list[dict[str, Any]]:
 def find(reader: Reader, name: str) -> ReferenceRow | None:
     """The reference of a name, with its windows."""
     rows = reader.dicts(
-        f"SELECT {_COLUMNS}, event_types::VARCHAR AS event_types, window_counts FROM core.trace_references "
+        f"SELECT {_COLUMNS}, event_types::VARCHAR AS event_types, window_counts, seen_types FROM core.trace_references "
         "WHERE reference_name = ?",
         [name],
     )
@@ -83,7 +99,11 @@ def find(reader: Reader, name: str) -> ReferenceRow | None:
         return None
     (found,) = rows
     types = json.loads(found.pop("event_types"))
-    counts = np.frombuffer(zlib.decompress(found.pop("window_counts")), "<u2").reshape(-1, len(types) + 1)
-    found.pop("window_count")
+    packed, shape = zlib.decompress(found.pop("window_counts")), (found.pop("window_count"), len(types) + 1)
+    counts = np.frombuffer(packed, f"<u{len(packed) // max(1, shape[0] * shape[1])}").reshape(shape)
     found["trace_sha256s"] = tuple(found["trace_sha256s"])
+    seen = found["seen_types"]
+    found["seen_types"] = None if seen is None else json.loads(zlib.decompress(seen))
+    builds = found["build_fingerprints"]
+    found["build_fingerprints"] = None if builds is None else tuple(builds)
     return ReferenceRow(event_types=types, counts=counts, **found)

@@ -11,6 +11,7 @@ SELECT
     kept.trace_sha256s,
     kept.core_seconds_maximum,
     kept.rise_bytes_maximum,
+    kept.build_fingerprints,
     kept.code_version,
     kept.created_at
 FROM core.trace_references AS kept;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zlib
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -26,7 +27,7 @@ from perfreg_assets.traces.engine import open_trace
 from perfreg_assets.traces.gate import TraceHealth
 from perfreg_assets.traces.inspection import Inspection
 from perfreg_assets.traces.reduced import DOCUMENT, is_reduced_file
-from perfreg_assets.warehouse import archive, reviews, settings_table
+from perfreg_assets.warehouse import archive, references, reviews, settings_table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse.lock import file_lock
 from tests.assets.conftest import Site
@@ -227,3 +228,24 @@ def test_the_schedule_starts_one_run_for_many_versions(site, monkeypatch):
     assert asked(keys) == [(f"2026-01-02-{keys[0]}", keys[0], keys[-1])]
     assert [one[1:] for one in asked([keys[0], "between|1", keys[1]])] == [(keys[0], keys[0]), (keys[1], keys[1])]
     assert asked([]) == []
+
+
+def test_a_reference_whose_counts_an_earlier_release_cut_is_made_anew(recorded, tmp_path):
+    """It cannot be added again by hand: the archive makes it by itself, under a name of its own."""
+    shutil.copytree(recorded.settings.warehouse.parent, tmp_path / "copy")
+    place = tmp_path / "copy" / recorded.settings.warehouse.name
+    own = Site(recorded.settings.with_values(warehouse=place, **NOW))
+    with own.warehouse.writing() as writer:
+        settings_table.change(writer, "reduction_after_days", "1e-9", "disk")
+        rows = list(run_table.find(writer, archive.normal_runs(writer, days=0), with_path=False).values())
+    name = "archive:usual"
+    made = archiving._learned(own.warehouse, own.settings, name, rows)
+    with own.warehouse.writing() as writer:
+        cut = references.find(writer, name).counts.astype("<u2")
+        cut[0, 0] = 65_535
+        writer.execute(
+            "UPDATE core.trace_references SET window_counts = ? WHERE reference_name = ?",
+            [zlib.compress(cut.tobytes()), name],
+        )
+    again = archiving._learned(own.warehouse, own.settings, name, rows)
+    assert (again.counts == made.counts).all()

@@ -129,7 +129,8 @@ def test_what_is_unusual_is_stored_while_the_recording_grows_and_nothing_stays_b
     assert told["state"] == "complete"
     assert result.run_folder == endurance.folder
     assert endurance.files() == [*(one["name"] for one in told["files"]), STATUS, DOCUMENT]
-    assert told["bytes_after"] < 0.6 * told["bytes_before"]  # bundles of two seconds stay whole
+    # Bundles of two seconds stay whole, of some twelve; those in which it ends are among them.
+    assert told["bytes_after"] < 0.8 * told["bytes_before"]
     assert told["run"]["app"] == "com.rig.notes"
     assert told["run"]["path"]
     assert any("s judged" in text for text in endurance.said)  # long before the end

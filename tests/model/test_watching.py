@@ -54,7 +54,7 @@ def test_what_is_judged_while_it_comes_is_what_is_judged_afterwards(recording, q
 def test_what_is_stored_is_whole_inside_and_the_spool_stays_small(recording, quick, tmp_path):
     watch = watched(recording, tmp_path / "a", quick)
     sizes = [one.bytes for one in watch.files]
-    assert len(sizes) == 2
+    assert len(sizes) == 3  # the disturbance, the hang, and how it ends
     assert sum(sizes) < recording.stat().st_size / 5
     with open_trace(recording, quick) as before:
         for one in watch.files:
@@ -63,7 +63,7 @@ def test_what_is_stored_is_whole_inside_and_the_spool_stays_small(recording, qui
                     assert found_in(after, start, end) == found_in(before, start, end)
     watch.finish("complete", source="here")
     left = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert left == ["kept-0001.perfetto-trace", "kept-0002.perfetto-trace", STATUS, DOCUMENT]
+    assert left == [*(f"kept-000{number}.perfetto-trace" for number in (1, 2, 3)), STATUS, DOCUMENT]
     assert json.loads((tmp_path / "a" / STATUS).read_text())["state"] == "complete"
 
 
@@ -73,6 +73,8 @@ def test_the_end_may_be_asked_for_again(recording, quick, tmp_path):
     watch.step(is_last=True)
     _, told = watch.finish("complete", source="here")
     assert watch.files == before
+    assert told["windows"][-1]["reason"] == "unfinished"
+    assert told["stretches"][-1] == {"start_ns": told["windows"][-1]["start_ns"], "end_ns": told["end_ns"]}
     assert "not_judged" not in {window["reason"] for window in told["windows"]}
 
 
@@ -111,6 +113,25 @@ def test_seconds_are_whole_though_recordings_of_their_own_end_within_them(record
     _, told = watch.finish("complete", source="here")
     assert_seconds_add_up(told)
     assert len(told["seconds"]) == -(-ends[-1] // SECOND)
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_of_recordings_one_by_one_only_how_the_last_one_ends_is_kept(recording, quick, tmp_path, is_last):
+    """The others go on in the next, from where they end on."""
+    packets = timed_packets(recording.read_bytes())
+    made = [content for time, content in packets if time is None]
+    watch = TraceWatch(tmp_path / "a", quick, None, lag_s=4.0)
+    for number, (first, last) in enumerate(((0, 170), (166, 200))):
+        path = tmp_path / f"{number}"
+        inside = [c for t, c in packets if t is not None and first <= (t - START_NS) // SECOND < last]
+        path.write_bytes(b"".join([*made, *inside]))
+        watch.take_file(path, is_last=is_last and number == 1)
+    _, told = watch.finish("complete", source="here")
+    stored = [part for one in told["files"] for part in one["stretches"]]
+    assert stored == told["stretches"]
+    end = told["windows"][-1]
+    assert stored == ([{"start_ns": end["start_ns"], "end_ns": told["end_ns"]}] if is_last else [])
+    assert [one["reason"] for one in told["windows"]].count("unfinished") == int(is_last)
 
 
 def test_a_gap_too_short_to_be_told_is_no_hang_either(recording, quick, tmp_path):

@@ -92,6 +92,10 @@ def test_windows_types_and_totals_equal_a_slow_count(tmp_path):
         slow[(ts - windows.start_ns) // (SECOND // 4), column] += 1
     assert np.array_equal(windows.counts, slow)
     assert windows.counts[:, -1].sum() > 0  # the hog is unknown to the reference
+    assert not windows.strange.any()
+    seen = count_events(path, MAX_BYTES, found, windows.types[:2], SECOND // 4, seen=totals)
+    assert np.array_equal(seen.strange, slow[:, -1])
+    assert (seen.counts[:, -1] > seen.strange).any()  # what is rare there
     assert not windows.is_lossy.any()
 
 
@@ -216,3 +220,29 @@ def test_clocks_of_sequences_and_differences_are_placed_on_the_traces_clock():
     assert clock.to_trace(np.array([1]), 64, 9).tolist() == [1060]
     assert clock.to_trace(np.array([1]), 64, 8) is None
     assert clock.to_trace(times, 6, 1) is times
+
+
+def test_windows_of_more_events_than_two_bytes_count_are_counted_whole(tmp_path):
+    """70,000 switches of one thread and 40,000 of another within a second; the counts are wide only because of them."""
+    packets, expected = head(), Counter()
+    for second, thread, count in ((0, 100, 40_000), (1, 101, 70_000), (1, 100, 40_000), (1, 101, 70_000), (2, 100, 9)):
+        packet = proto.TracePacket()
+        table = packet.ftrace_events.compact_sched
+        table.intern_table.extend(["decoder", "sink"])
+        step = SECOND // 2 // count
+        table.switch_timestamp.extend([START_NS + second * SECOND, *[step] * (count - 1)])
+        table.switch_prev_state.extend([1] * count)
+        table.switch_next_pid.extend([thread] * count)
+        table.switch_next_prio.extend([120] * count)
+        table.switch_next_comm_index.extend([thread - 100] * count)
+        packets.append(packet)
+        expected[second, thread] += count
+    path = tmp_path / "t"
+    path.write_bytes(b"".join(framed(packet.SerializeToString()) for packet in packets))
+    found = survey(path, MAX_BYTES)
+    types = most_frequent(type_totals(path, MAX_BYTES, found, 3 * SECOND))
+    assert [one.thread for one in types] == ["sink", "decoder"]
+    windows = count_events(path, MAX_BYTES, found, types, SECOND)
+    assert windows.counts.tolist() == [[0, 40_000, 0], [140_000, 40_000, 0], [0, 9, 0]]
+    assert windows.use.counts.tolist() == windows.counts.tolist()
+    assert count_events(path, MAX_BYTES, found, types, SECOND // 1000).counts.dtype == np.uint16
