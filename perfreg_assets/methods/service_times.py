@@ -137,6 +137,7 @@ def time_windows(trees: CallTrees, window_s: float = WINDOW_S) -> TimeWindows:
     sums = np.bincount(cell, weights=elapsed, minlength=cells)
     largest = np.zeros(cells)
     np.maximum.at(largest, cell, elapsed)
+    is_called = calls.reshape(len(trees.services), count).any(axis=1)
     covered_s = np.clip((last - start) / 1000.0 - np.arange(count) * window_s, 0.0, window_s)
     windows = [
         TimeWindow(
@@ -149,7 +150,7 @@ def time_windows(trees: CallTrees, window_s: float = WINDOW_S) -> TimeWindows:
             float(largest[at]) if calls[at] else None,
         )
         for at in range(cells)
-        if calls[at - at % count : at - at % count + count].any()
+        if is_called[at // count]
     ]
     return TimeWindows(windows, outside_count)
 
