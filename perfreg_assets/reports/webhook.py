@@ -65,7 +65,8 @@ def post(
     """Posts a message; the number of attempts it took.
 
     Tried again: no connection, 429 and 5xx (the answer says it was not taken), waiting 1, 2, 4 … s or as long as
-    `Retry-After` says. Not tried again: other statuses, and a lost answer.
+    `Retry-After` says. Not tried again: other statuses, and a lost answer. What an answer says beside its status is not
+    read, so nobody is kept waiting by one that is slow or large.
 
     Args:
         goes_out: called in each attempt that reaches the receiver, before it gets anything of the message; where it
@@ -89,6 +90,7 @@ def post(
                 headers={"Content-Type": "application/json"},
                 timeout=timeout_s,
                 allow_redirects=False,
+                stream=True,
             )
         except requests.exceptions.RequestException as error:
             if body.problem is not None:
@@ -101,6 +103,7 @@ def post(
                 raise Rejected(Reason.NOTIFICATION_REFUSED, f"{where} ({_name(error)})") from error
             problem = "no connection" if type(error) is requests.exceptions.ConnectionError else _name(error)
         else:
+            answer.close()
             if 200 <= answer.status_code < 300:
                 return attempt
             was_not_taken()

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,7 +26,8 @@ REGRESSION = Regression(
 
 
 class Webhook:
-    """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer."""
+    """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer, 'drip' answers 200 and goes on
+    with it slowly."""
 
     def __init__(self) -> None:
         self.script: list[int | str] = []
@@ -43,6 +45,15 @@ class Webhook:
                 step = hook.script.pop(0) if hook.script else 200
                 if step == "hang":
                     hook.release.wait(10)
+                    self.close_connection = True
+                    return
+                if step == "drip":
+                    self.send_response(200)
+                    self.send_header("Content-Length", "100")
+                    self.end_headers()
+                    with suppress(OSError):
+                        while not hook.release.wait(0.1):
+                            self.wfile.write(b"x")
                     self.close_connection = True
                     return
                 if step == "cut":
@@ -171,6 +182,13 @@ def test_nobody_listening_is_tried_again_then_refused(webhook, pauses):
         post(webhook.url, {"text": "x"}, attempts=3, timeout_s=5, sleep=pauses.append)
     assert caught.value.reason is Reason.NOTIFICATION_REFUSED
     assert pauses == [1.0, 2.0]
+
+
+def test_an_answer_is_its_status_however_slowly_the_rest_comes(webhook):
+    webhook.script = ["drip"]
+    began = time.monotonic()
+    assert post(webhook.url, {"text": "x"}, attempts=1, timeout_s=5) == 1
+    assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("loss", ["hang", "cut"])
