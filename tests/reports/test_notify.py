@@ -26,8 +26,8 @@ REGRESSION = Regression(
 
 
 class Webhook:
-    """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer, 'drip' answers 200 and goes on
-    with it slowly."""
+    """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer, 'drip' answers 200 and
+    goes on with it slowly."""
 
     def __init__(self) -> None:
         self.script: list[int | str] = []
