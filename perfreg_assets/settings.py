@@ -505,7 +505,10 @@ class Settings:
             return _BESIDE[name](self)
         if value is None or not _spec(name).metadata["is_secret"]:
             return value
-        place = urlsplit(value)
+        try:
+            place = urlsplit(value)
+        except ValueError:
+            return "no address (set)"
         return f"{place.scheme}://{place.hostname or ''}/… (set)"
 
     @classmethod

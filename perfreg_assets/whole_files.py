@@ -7,12 +7,19 @@ and `.part`; the inbox, the doctor and stores of objects know such names for nob
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from perfreg_assets.process_life import is_alive
+
+_PART = re.compile(r"\..*\.[0-9a-f]{8}\.(\d+)\.part")
+QUIET_S = 600.0
+"""A file that a dead process signed may be of another machine's process: not while it still changes."""
 _KEPT_OF_NAME = 40
 """Characters of the name that the part shows: a name may be as long as the file system allows."""
 
@@ -29,7 +36,7 @@ def whole_file(path: Path, *, is_durable: bool, mode: int | None = None) -> Iter
     Raises:
         OSError: it cannot be written; the folder has to be there.
     """
-    part = path.with_name(f".{path.name[:_KEPT_OF_NAME]}.{secrets.token_hex(4)}.{os.getpid()}.part")
+    part = part_beside(path)
     try:
         with part.open("xb") as file:
             if mode is not None:
@@ -55,6 +62,27 @@ def write_whole(path: Path, content: bytes, *, is_durable: bool, mode: int | Non
     """
     with whole_file(path, is_durable=is_durable, mode=mode) as file:
         file.write(content)
+
+
+def part_beside(path: Path) -> Path:
+    """A name that nobody else has for what is to become, or be left beside, this file."""
+    return path.with_name(f".{path.name[:_KEPT_OF_NAME]}.{secrets.token_hex(4)}.{os.getpid()}.part")
+
+
+def remove_dead_parts(folder: Path) -> None:
+    """Deletes what killed processes left in a folder that nobody else looks after.
+
+    Raises:
+        OSError: one cannot be deleted, or the folder not be read.
+    """
+    for entry in os.scandir(folder):
+        signed = _PART.fullmatch(entry.name)
+        if signed is None or is_alive(int(signed[1])):
+            continue
+        with suppress(FileNotFoundError):  # somebody else was quicker
+            facts = entry.stat(follow_symlinks=False)
+            if facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > QUIET_S:
+                os.unlink(entry)
 
 
 def sync_directory(path: Path) -> None:

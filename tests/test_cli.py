@@ -140,6 +140,25 @@ def test_reevaluate_stores_verdicts_at_another_omega_and_leaves_the_current_one(
     assert json.loads(run("verdicts", "--format", "json", warehouse=warehouse).stdout) == before
 
 
+@pytest.mark.parametrize("omega", [0, 100])
+def test_reevaluate_counts_alarms_of_runs_and_those_of_their_series_as_the_mart_does(warehouse, omega):
+    with Warehouse(warehouse, lock_timeout_s=5).reading() as reader:
+        [(current,)] = reader.rows("SELECT marts.current_value('omega')::DOUBLE")
+        counts = {
+            (is_run, flip): count
+            for is_run, flip, count in reader.rows(
+                f"SELECT series = '*', flip, count(*) FROM marts.verdict_flips({current}, {omega}) AS one "
+                "WHERE run_no NOT IN (SELECT run_no FROM core.runs WHERE is_excluded) GROUP BY ALL"
+            )
+        }
+    more, fewer = ([counts.get((of, flip), 0) for of in (True, False)] for flip in (
+        "becomes_anomalous", "no_longer_anomalous"
+    ))  # fmt: skip
+    assert more[1] != more[0] or fewer[1] != fewer[0]
+    told = run("reevaluate", "--omega", str(omega), warehouse=warehouse).stdout
+    assert f"of runs {more[0]} alarms more, {fewer[0]} fewer; of their series {more[1]} more, {fewer[1]} fewer" in told
+
+
 def test_reevaluate_wants_exactly_one_knob(warehouse):
     for arguments in ([], ["--omega", "1", "--level", "0.05"]):
         result = run("reevaluate", *arguments, warehouse=warehouse)

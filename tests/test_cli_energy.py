@@ -112,6 +112,16 @@ def test_a_run_that_nobody_knows_is_named_with_the_nearest(sample):
     assert "did you mean shop-00" in result.stderr
 
 
+@pytest.mark.parametrize("command", [("energy",), ("compare", "notes-0004")])
+def test_a_quarantined_run_is_said_to_be_in_quarantine_and_why(sample, command):
+    with Warehouse(sample, lock_timeout_s=5).reading() as reader:
+        [(run_id, why)] = reader.rows("SELECT run_id, reason FROM core.runs WHERE is_quarantined")
+    told = " ".join(run(*command, run_id, warehouse=sample, status=1).stderr.split())
+    assert f"is quarantined: {why}" in told
+    assert run_id in told
+    assert "status" not in told
+
+
 def test_a_profile_of_other_clusters_is_refused(sample):
     other = DATA / "power-profiles" / "power_profile_pixel3a.xml"
     result = run("energy", "shop-0000", "--profile", other, warehouse=sample, status=1)

@@ -75,6 +75,13 @@ def test_compose_runs_both_locations_under_the_names_of_the_workspace():
     for service in services.values():
         assert variables(service.get("environment", {})) <= known_variables()
     assert not [mount for mount in services["workers"]["volumes"] if "data" in mount], "no path of the warehouse"
+    # Pages link to traces, and those that workers read lie in the exchange.
+    pages, writer = services["reports"], services["warehouse"]
+    places = {"PERFREG_EXCHANGE", *(name for name in writer["environment"] if name.startswith("AWS_"))}
+    assert {name: pages["environment"].get(name) for name in places} == {
+        name: writer["environment"][name] for name in places
+    }
+    assert {mount.split(":")[1] for mount in pages["volumes"]} == {mount.split(":")[1] for mount in writer["volumes"]}
     used = {mount.split(":")[0] for service in services.values() for mount in service.get("volumes", ())}
     assert used == set(compose["volumes"])
 

@@ -30,7 +30,7 @@ def nightly_reduction(context: dg.ScheduleEvaluationContext, project: Project) -
     with warehouse.reading() as reader:
         keys = sorted(set(states.partitions_of(reader, due_runs(reader, project.settings())).values()))
     if not keys:
-        return dg.SkipReason("no trace is old enough, or reduction_after_days says never")
+        return dg.SkipReason("no trace on this machine is old enough, or reduction_after_days says never")
     order = list(context.instance.get_dynamic_partitions(DIMENSION))
     day = context.scheduled_execution_time.date()
     return [

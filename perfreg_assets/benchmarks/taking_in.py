@@ -14,6 +14,7 @@ from perfreg_assets.benchmarks.result_file import read_result_file
 from perfreg_assets.benchmarks.results import Invalid, Result, ResultFile
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.storable_text import told_once
 from perfreg_assets.warehouse.benchmarks import (
     BENCHMARK_RUN,
     BenchmarkRunRow,
@@ -153,7 +154,7 @@ def read_document(folder: Path) -> Document:
     try:
         if path.stat().st_size > _DOCUMENT_BYTES_MAX:
             raise Rejected(Reason.BENCHMARK_JSON_INVALID, f"{path} has more than {_DOCUMENT_BYTES_MAX >> 20} MiB")
-        form = Form.model_validate(json.loads(path.read_text("utf-8-sig")))
+        form = Form.model_validate(json.loads(path.read_text("utf-8-sig"), object_pairs_hook=told_once))
     except ValidationError as error:
         problem = validation.problems(error)[0]
         detail = f"{path}: {problem.place or 'the document'}: expected {problem.expected}"

@@ -60,7 +60,8 @@ def reevaluate(
     terminal.say(
         f"{how_many(count, 'verdict')} at ω = {chosen:g} by {name} in {seconds:.3f} s; "
         f"against ω = {current.omega:g} by {current.detector}: "
-        f"{flips['appeared']} alarms more, {flips['vanished']} fewer"
+        f"of runs {flips['appeared']} alarms more, {flips['vanished']} fewer; "
+        f"of their series {flips['series_appeared']} more, {flips['series_vanished']} fewer"
     )
     if make_current:
         bring_up_to_date(settings)

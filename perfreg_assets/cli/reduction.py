@@ -117,10 +117,11 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
 
     Of runs that were registered N days ago or earlier; anomalous and reviewed ones, and those with functional problems,
     keep theirs. Series and verdicts were computed from the whole traces and stay. 0 days: never, which is the default.
-    What the setting keep_traces does not keep is deleted; by default all traces are kept.
+    What the setting keep_traces does not keep is deleted; by default all traces are kept. Traces in an exchange are
+    whole or deleted, never reduced.
     """
     from perfreg_assets.methods.jit import compilation_notice
-    from perfreg_assets.model.archiving import archive_due
+    from perfreg_assets.model.archiving import archive_due, kept_whole
     from perfreg_assets.model.retention import drop_due
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -129,10 +130,17 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
     with terminal.progress("archive") as show, compilation_notice():
         dropped = drop_due(Warehouse.of(settings), settings, progress=show)
         done = archive_due(Warehouse.of(settings), settings, progress=show)
+        with Warehouse.of(settings).reading() as reader:
+            elsewhere = kept_whole(reader, settings)
     rows = [{**vars(one), "bytes_after": 0, "reason": None} for one in dropped] + [vars(one) for one in done]
     terminal.show(rows, _ARCHIVE_COLUMNS, form)
     saved = sum((one.bytes_before or 0) - one.bytes_after for one in done if one.bytes_after is not None)
     terminal.note(f"{sum(one.reason is None for one in done)} traces reduced, {saved:,} bytes saved")
+    if elsewhere:
+        terminal.note(
+            f"{how_many(elsewhere, 'trace')} in the exchange left whole: only those on this machine are reduced, and "
+            "keep_traces says which are deleted there"
+        )
     if dropped:
         freed = sum(one.bytes_before or 0 for one in dropped)
         terminal.note(f"{how_many(len(dropped), 'trace')} deleted that keep_traces does not keep, {freed:,} bytes")

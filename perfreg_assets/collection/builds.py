@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from perfreg_assets import validation
 from perfreg_assets.collection.config import check_app_id
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.storable_text import told_once
 
 _SIDE_CAR_MAX_BYTES = 64 * 1024
 
@@ -89,7 +90,7 @@ def _from_side_car(path: Path) -> tuple[str, str, int | None]:
     try:
         if path.stat().st_size > _SIDE_CAR_MAX_BYTES:
             raise Rejected(Reason.BUILD_UNREADABLE, f"{path.name} is larger than {_SIDE_CAR_MAX_BYTES:,} bytes")
-        found = _SideCar.model_validate(json.loads(path.read_bytes()))
+        found = _SideCar.model_validate(json.loads(path.read_bytes(), object_pairs_hook=told_once))
     except ValidationError as error:
         first = validation.problems(error)[0]
         what = f"key {first.place}" if first.place else "its content"

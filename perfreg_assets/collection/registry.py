@@ -32,7 +32,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import open_regular, read_regular, resolved
 from perfreg_assets.run import REFUSED, RUN_ID, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
-from perfreg_assets.storable_text import storable
+from perfreg_assets.storable_text import once_only, storable
 from perfreg_assets.traces.gate import FileFacts
 from perfreg_assets.warehouse import attachments as attachment_table
 from perfreg_assets.warehouse import runs as run_table
@@ -389,7 +389,8 @@ def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
     path = folder / RUN_JSON
     try:
-        document: Any = json.loads(read_regular(path, settings.run_json_max_bytes).decode("utf-8"))
+        text = read_regular(path, settings.run_json_max_bytes).decode("utf-8")
+        document: Any = json.loads(text, object_pairs_hook=once_only)
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (OSError, ValueError, RecursionError):
         return {}  # nothing readable to claim; the refusal itself is already named

@@ -23,7 +23,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.regular_file import read_regular, resolved
 from perfreg_assets.run import Configuration, PathStep, Run
 from perfreg_assets.settings import Settings
-from perfreg_assets.storable_text import MOST_LEVELS, require_shallow, require_storable
+from perfreg_assets.storable_text import MOST_LEVELS, require_shallow, require_storable, told_once
 from perfreg_assets.traces import gate
 from perfreg_assets.whole_files import sync_directory
 
@@ -187,7 +187,7 @@ def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
         raise Rejected(Reason.VALUE_OUT_OF_RANGE, f"{where} holds {name}, which is not a JSON number")
 
     try:
-        document = json.loads(raw.decode("utf-8"), parse_constant=refuse_constant)
+        document = json.loads(raw.decode("utf-8"), parse_constant=refuse_constant, object_pairs_hook=told_once)
     except UnicodeDecodeError as error:
         raise Rejected(Reason.RUN_JSON_NOT_UTF8, f"{where}, byte {error.start}") from error
     except RecursionError as error:

@@ -18,6 +18,7 @@ from perfreg_assets.model import freshness
 from perfreg_assets.model.reduction import reduce_trace
 from perfreg_assets.model.reduction_document import row_of
 from perfreg_assets.model.references import Source, learned_of, reference_of, require_usable
+from perfreg_assets.model.trace_places import in_exchange
 from perfreg_assets.model.window_judging import Learned
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -48,7 +49,27 @@ class Archived:
 
 
 def due_runs(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> list[str]:
-    """Ids of the runs whose trace is to be reduced now: none while the setting says never."""
+    """Ids of the runs whose trace is to be reduced now: none while the setting says never, none in the exchange.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE.
+    """
+    old = _old_enough(reader, settings, keys)
+    elsewhere = in_exchange(run_table.find(reader, old, with_path=False).values(), settings)
+    return [run_id for run_id in old if run_id not in elsewhere]
+
+
+def kept_whole(reader: Reader, settings: Settings) -> int:
+    """How many traces would be reduced now, were they on this machine and not in the exchange.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE.
+    """
+    rows = run_table.find(reader, _old_enough(reader, settings, None), with_path=False)
+    return len(in_exchange(rows.values(), settings))
+
+
+def _old_enough(reader: Reader, settings: Settings, keys: Iterable[str] | None) -> list[str]:
     settings = settings_table.in_force(reader, settings)
     if settings.reduction_after_days <= 0:
         return []

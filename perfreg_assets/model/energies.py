@@ -21,6 +21,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.profile_choice import SETTING, WAREHOUSE
 from perfreg_assets.warehouse import energies as table
 from perfreg_assets.warehouse import power_calibrations
+from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import series as series_table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.power_calibrations import CalibrationRow
@@ -125,10 +126,12 @@ def report(reader: Reader, run_id: str, profile: PowerProfile | None = None) -> 
 
     Raises:
         Rejected: PROFILE_MISFIT; DATA_MISSING.
-        ValueError: the run's trace was not read for energies yet.
+        ValueError: the run's trace was not read for energies, yet or because the run is quarantined.
     """
     state = table.find(reader, [run_id]).get(run_id)
     if state is None:
+        for _, reason in run_table.quarantined(reader, [run_id]).values():
+            raise ValueError(f"{run_id} is quarantined: {reason}")
         raise ValueError(f"{run_id}: no trace was read for what it cost; `perfreg status` says what is due")
     is_stored = profile is None
     stored = table.charges_of(reader, run_id)

@@ -16,14 +16,13 @@ from perfreg_assets.process_life import is_alive
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.wasm_files import cache_folders
 from perfreg_assets.warehouse.lock import dead_holder, forget_holder
+from perfreg_assets.whole_files import QUIET_S
 
 FREE_BYTES_MIN = 64 << 20
 """Below this a publish, a run's trace or Dagster's records may find no room."""
 FREE_BYTES_FEW = 1 << 30
 _SCRATCH = re.compile(r"\.part-(\d+)$|\.(\d+)\.part$")
 _UNSIGNED = re.compile(r"(perfreg-(read|trace|file|worker|data|ui|numba)-.+|\.(creating|restoring)-.+)$")
-_QUIET_S = 600.0
-"""A file that a dead process signed may be of another machine's process: not while it still changes."""
 _QUIET_UNSIGNED_S = 86_400.0
 
 
@@ -119,7 +118,7 @@ def _is_leftover(entry: os.DirEntry[str]) -> bool:
     if facts.st_uid != os.geteuid():
         return False
     if signed := _SCRATCH.search(entry.name):
-        return quiet_s > _QUIET_S and not is_alive(int(signed[1] or signed[2]))
+        return quiet_s > QUIET_S and not is_alive(int(signed[1] or signed[2]))
     return _UNSIGNED.match(entry.name) is not None and quiet_s > _QUIET_UNSIGNED_S
 
 

@@ -184,7 +184,10 @@ def of_warehouse(reader: Reader, name: str, run_ids: Sequence[str], settings: Se
         for one in run_ids
         if values[one]
     )  # fmt: skip
-    return Side(name, runs, tuple((one, "nothing is stored of its series") for one in run_ids if not values[one]))
+    refused = run_table.quarantined(reader, run_ids)
+    why = {one: f"it is quarantined: {reason}" for one, (_, reason) in refused.items()}
+    excluded = [(one, why.get(one, "nothing is stored of its series")) for one in run_ids if not values[one]]
+    return Side(name, runs, tuple(excluded))
 
 
 def _stored_stacks(

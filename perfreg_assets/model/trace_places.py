@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -95,6 +95,19 @@ def states_of(wanted: Iterable[tuple[RunRow, str]], settings: Settings) -> dict[
             if stored is not None:
                 found[run_id, name] = f"{stored.size} bytes, {stored.tag} in the exchange"
     return found
+
+
+def in_exchange(rows: Collection[RunRow], settings: Settings) -> set[str]:
+    """Those of some registered runs whose trace the exchange keeps, whatever of it was fetched to this machine.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE.
+    """
+    folders = {row.run_id: handover.archive_name(row) for row in rows}
+    if not settings.exchange or not folders:
+        return set()
+    kept = _kept(Objects(settings.exchange), set(folders.values()))
+    return {row.run_id for row in rows if f"{folders[row.run_id]}/{row.trace_file}" in kept}
 
 
 def _kept(objects: Objects, folders: set[str]) -> dict[str, Stored]:

@@ -1,7 +1,8 @@
 """New regressions to a webhook (Slack-compatible JSON): once each, retried only while it surely was not delivered.
 
-The claim is written before the message is sent and taken back when it surely was not delivered. When the answer
-is lost (a timeout after the request went out) the claim stays: twice would be worse than a look into the channel.
+Each is noted before anything of it goes out, and no longer when it surely was not delivered, so in the pauses between
+attempts nothing is. When the answer is lost (a timeout after the message went out, a process that was killed) it counts
+as told: twice would be worse than a look into the channel.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from perfreg_assets.reasons import Reason, Rejected
+from perfreg_assets.reports.in_flight import InFlight
 from perfreg_assets.reports.links import run_page
 from perfreg_assets.reports.wording import axis_label
 
@@ -47,6 +50,10 @@ class Outcome:
     sent: tuple[str, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     uncertain: tuple[tuple[str, str], ...] = ()
+
+    def and_then(self, later: Outcome) -> Outcome:
+        """Both."""
+        return Outcome(self.sent + later.sent, self.refused + later.refused, self.uncertain + later.uncertain)
 
 
 def build_message(regression: Regression, *, reports_url: str, image_url: str | None = None) -> dict[str, Any]:
@@ -97,34 +104,68 @@ def notify(
     reports_url: str,
     attempts: int,
     timeout_s: float,
-    claim: Callable[[str, str], bool],
-    release: Callable[[str], None],
+    in_flight: InFlight,
+    record: Callable[[str, str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Outcome:
-    """Posts each regression at most once.
+    """Posts each regression at most once, by whoever is `alone` with what is in flight.
 
     Args:
-        claim: (notification_key, run_id) -> whether this call is the first to claim it; committed before returning.
-        release: takes a claim back, so that the next call tries again.
+        record: (notification_key, run_id): that one was told, or may have been; committed before returning.
+
+    Raises:
+        Rejected: NOTIFICATION_REFUSED: nothing can be posted to this address.
     """
     # Slow to import, and most processes that load the assets notify nobody.
-    from perfreg_assets.reports.webhook import post  # noqa: PLC0415
+    from perfreg_assets.reports.webhook import post, refuse_unusable  # noqa: PLC0415
 
+    refuse_unusable(webhook_url)
     sent: list[str] = []
     refused: list[tuple[str, str]] = []
     uncertain: list[tuple[str, str]] = []
     for regression in regressions:
-        if not claim(regression.notification_key, regression.run_id):
-            continue
+        key, run_id = regression.notification_key, regression.run_id
         try:
-            message = build_message(regression, reports_url=reports_url)
-            post(webhook_url, message, attempts=attempts, timeout_s=timeout_s, sleep=sleep)
+            post(
+                webhook_url,
+                build_message(regression, reports_url=reports_url),
+                attempts=attempts,
+                timeout_s=timeout_s,
+                goes_out=partial(in_flight.goes_out, key, run_id),
+                was_not_taken=in_flight.is_settled,
+                sleep=sleep,
+            )
         except Rejected as error:
-            if error.reason is Reason.NOTIFICATION_UNCERTAIN:
-                uncertain.append((regression.notification_key, str(error)))
+            if error.reason is Reason.NOTIFICATION_REFUSED:
+                refused.append((key, str(error)))
                 continue
-            release(regression.notification_key)
-            refused.append((regression.notification_key, str(error)))
+            if error.reason is not Reason.NOTIFICATION_UNCERTAIN:
+                raise
+            uncertain.append((key, str(error)))
+            record(key, run_id)
         else:
-            sent.append(regression.notification_key)
+            try:
+                record(key, run_id)
+            except BaseException:
+                in_flight.was_delivered()
+                raise
+            sent.append(key)
+        in_flight.is_settled()
     return Outcome(tuple(sent), tuple(refused), tuple(uncertain))
+
+
+def settle(in_flight: InFlight, record: Callable[[str, str], None]) -> Outcome:
+    """What became of the notice of a process that ended before it could say so; it is not sent again.
+
+    Raises:
+        Rejected: NOTIFICATION_UNCERTAIN, see `InFlight.left`; as `record`.
+    """
+    left = in_flight.left()
+    if left is None:
+        return Outcome()
+    record(left.notification_key, left.run_id)
+    in_flight.is_settled()
+    if left.is_delivered:
+        return Outcome(sent=(left.notification_key,))
+    problem = Rejected(Reason.NOTIFICATION_UNCERTAIN, f"who sent it at {left.since} ended before the answer")
+    return Outcome(uncertain=((left.notification_key, str(problem)),))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from perfreg_assets.reports.benchmark_site import family_page
+from perfreg_assets.reports.in_flight import InFlight
 from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.loading_causes import told_causes, told_version_causes
-from perfreg_assets.reports.notify import Outcome, Regression, notify
+from perfreg_assets.reports.notify import Outcome, Regression, notify, settle
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import notifications as table
 from perfreg_assets.warehouse import settings_table, version_verdicts
@@ -44,38 +45,41 @@ def pending(reader: Reader, settings: Settings) -> list[Regression]:
 
 
 def post_pending(warehouse: Warehouse, settings: Settings) -> tuple[int, Outcome]:
-    """Posts what is pending to `webhook_url`, each at most once whoever else is posting: a notice is claimed in the
-    warehouse before it is sent.
+    """Posts what is pending to `webhook_url`, each at most once whoever else is posting: one process does at a time.
 
     Returns:
-        How many were pending, and what became of those that this call claimed.
+        How many were pending, and what became of them; of none of them while another process posts.
 
     Raises:
         ValueError: no webhook is set.
+        Rejected: NOTIFICATION_REFUSED: it is no address; what was pending is. WAREHOUSE_LOCKED and its like: that one
+            was told could not be written yet; the next call does, before it posts anything.
     """
     if not settings.webhook_url:
         raise ValueError(NO_WEBHOOK)
-    with warehouse.reading_caught_up() as reader:
-        regressions = pending(reader, settings)
 
-    def claim(key: str, run_id: str) -> bool:
+    def record(key: str, run_id: str) -> None:
         with warehouse.writing() as writer:
-            return bool(table.claim(writer, [(key, run_id)]))
+            table.record(writer, key, run_id)
 
-    def release(key: str) -> None:
-        with warehouse.writing() as writer:
-            table.release(writer, [key])
-
-    outcome = notify(
-        regressions,
-        webhook_url=settings.webhook_url,
-        reports_url=settings.reports_address,
-        attempts=settings.webhook_attempts,
-        timeout_s=settings.webhook_timeout_s,
-        claim=claim,
-        release=release,
-    )
-    return len(regressions), outcome
+    in_flight = InFlight(warehouse.path)
+    with in_flight.alone() as is_alone:
+        settled = settle(in_flight, record) if is_alone else Outcome()
+        with warehouse.reading_caught_up() as reader:
+            regressions = pending(reader, settings)
+        if not is_alone:
+            return len(regressions), settled
+        posted = notify(
+            regressions,
+            webhook_url=settings.webhook_url,
+            reports_url=settings.reports_address,
+            attempts=settings.webhook_attempts,
+            timeout_s=settings.webhook_timeout_s,
+            in_flight=in_flight,
+            record=record,
+        )
+    was_left = len(settled.sent) + len(settled.uncertain)
+    return was_left + len(regressions), settled.and_then(posted)
 
 
 def _told(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:

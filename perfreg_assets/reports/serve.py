@@ -31,7 +31,7 @@ from perfreg_assets.reports.change_guard import TOKEN_HEADER, ChangeGuard, OwnPa
 from perfreg_assets.reports.compare_endpoint import Compare, compare_route
 from perfreg_assets.reports.docs_route import docs_routes
 from perfreg_assets.reports.entrance import Entrance, address, new_secret
-from perfreg_assets.reports.fetching import Fetch, Fetching
+from perfreg_assets.reports.fetching import Fetch, Fetching, Readers
 from perfreg_assets.reports.guard import HEADERS, LOOPBACK, HostGuard, own_hosts
 from perfreg_assets.reports.in_force import in_force_route
 from perfreg_assets.reports.links import PERFETTO_REMOTE, VERSIONS
@@ -41,6 +41,7 @@ from perfreg_assets.reports.static_files import Files
 from perfreg_assets.reports.triage import Triage, nothing_changes
 from perfreg_assets.run import RUN_ID
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import runs
 from perfreg_assets.warehouse.connection import Warehouse
 
 _ATTACHMENT_TYPES = {
@@ -66,6 +67,10 @@ _NEEDS_TOKEN = (
 )
 _NO_SITE = (
     "There is no report site yet: ingest runs (perfreg ingest PATH, or perfreg demo), then load this page again.\n"
+)
+_ELSEWHERE = (
+    "This run is registered, and its trace is not on this machine: it was deleted, or lies in the exchange, from which "
+    "it is fetched where PERFREG_EXCHANGE names that.\n"
 )
 
 
@@ -119,31 +124,48 @@ def find_attachment(runs_dir: Path, run_id: str, file_name: str) -> Path | None:
     return path
 
 
-def _trace_route(runs_dir: Path, readers: Collection[str]) -> Callable[[Request], Response]:
-    def trace(request: Request) -> Response:
+def _trace_readers(origins: Collection[str]) -> Readers:
+    """The headers that let one of these origins read an answer."""
+
+    def headers(request: Request) -> dict[str, str]:
         asking = request.headers.get("origin")
-        reader = asking if asking is not None and asking in readers else PERFETTO_REMOTE
+        reader = asking if asking is not None and asking in origins else PERFETTO_REMOTE
+        return {"access-control-allow-origin": reader, "vary": "Origin"}
+
+    return headers
+
+
+def _trace_route(runs_dir: Path, warehouse: Warehouse, readers: Readers) -> Callable[[Request], Response]:
+    def trace(request: Request) -> Response:
+        run_id = request.path_params["run_id"]
         if request.method == "OPTIONS":  # the browser asks first when a public page wants a local address
             return Response(
                 status_code=204,
                 headers={
-                    "access-control-allow-origin": reader,
+                    **readers(request),
                     "access-control-allow-methods": "GET, HEAD",
                     "access-control-allow-headers": "range",
                     "access-control-allow-private-network": "true",
                 },
             )
-        found = find_trace(runs_dir, request.path_params["run_id"])
+        found = find_trace(runs_dir, run_id)
         if found is None:
-            return PlainTextResponse("No registered run has this id.\n", 404)
+            told = _ELSEWHERE if _is_registered(warehouse, run_id) else "No registered run has this id.\n"
+            return PlainTextResponse(told, 404, headers=readers(request))
         # A .gz trace is the file itself, not an encoding of it: Perfetto unpacks it.
-        return FileResponse(
-            found,
-            media_type="application/octet-stream",
-            headers={"access-control-allow-origin": reader, "vary": "Origin"},
-        )
+        return FileResponse(found, media_type="application/octet-stream", headers=readers(request))
 
     return trace
+
+
+def _is_registered(warehouse: Warehouse, run_id: str) -> bool:
+    if not RUN_ID.fullmatch(run_id):
+        return False
+    try:
+        with warehouse.reading() as reader:
+            return bool(runs.find(reader, [run_id], with_path=False))
+    except Rejected:  # no warehouse that can be read: nobody knows of any run
+        return False
 
 
 def _attachment_route(runs_dir: Path) -> Callable[[Request], Response]:
@@ -206,7 +228,8 @@ def create_app(
         return RedirectResponse("/perfetto/", 308)
 
     pages, ui = f"{LOOPBACK}:{port}", ui_origin(port)
-    traces = _trace_route(runs_dir, {PERFETTO_REMOTE, ui})
+    readers = _trace_readers({PERFETTO_REMOTE, ui})
+    traces = _trace_route(runs_dir, warehouse, readers)
     ui_policy = _UI_POLICY.format(pages=f"http://{pages}")
     app = Starlette(
         routes=[
@@ -228,7 +251,7 @@ def create_app(
         ],
         exception_handlers={404: not_found},
     )
-    served: ASGIApp = Fetching(app, runs_dir, fetch) if fetch is not None else app
+    served: ASGIApp = Fetching(app, runs_dir, fetch, readers) if fetch is not None else app
     if triage is not None and triage.may_change:
         if not token or not secret:
             raise ValueError("a server that takes changes needs a token, and a secret way to it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import time
@@ -10,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
-from urllib3.exceptions import MaxRetryError, NameResolutionError, NewConnectionError
 
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -20,44 +20,93 @@ FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
 
+class _Body(io.BytesIO):
+    """A message that tells when it goes out: a receiver that was not reached, or has only its headers, has nothing."""
+
+    def __init__(self, content: bytes, goes_out: Callable[[], None]) -> None:
+        super().__init__(content)
+        self._goes_out = goes_out
+        self.is_out = False
+        self.problem: OSError | None = None
+        """Of `goes_out`: on its way up it is taken for one of the network."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if not self.is_out:
+            try:
+                self._goes_out()
+            except OSError as error:
+                self.problem = error
+                raise
+            self.is_out = True
+        return super().read(size)
+
+
+def refuse_unusable(url: str) -> None:
+    """Raises Rejected (NOTIFICATION_REFUSED): nothing can be posted to this address, whoever listens."""
+    try:
+        scheme = urlsplit(url).scheme
+        requests.Request("POST", url).prepare()
+    except (requests.exceptions.RequestException, ValueError) as error:
+        raise Rejected(Reason.NOTIFICATION_REFUSED, f"webhook_url is no address ({_name(error)})") from error
+    if scheme not in ("http", "https"):
+        raise Rejected(Reason.NOTIFICATION_REFUSED, "webhook_url begins with neither http:// nor https://")
+
+
 def post(
     url: str,
     message: dict[str, Any],
     *,
     attempts: int,
     timeout_s: float,
+    goes_out: Callable[[], None] = lambda: None,
+    was_not_taken: Callable[[], None] = lambda: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
     """Posts a message; the number of attempts it took.
 
     Tried again: no connection, 429 and 5xx (the answer says it was not taken), waiting 1, 2, 4 … s or as long as
-    `Retry-After` says. Not tried again: other statuses, and a lost answer.
+    `Retry-After` says. Not tried again: other statuses, and a lost answer. What an answer says beside its status is not
+    read, so nobody is kept waiting by one that is slow or large.
+
+    Args:
+        goes_out: called in each attempt that reaches the receiver, before it gets anything of the message; where it
+            raises, nothing goes out.
+        was_not_taken: called after each such attempt whose answer says that it was not taken.
 
     Raises:
         Rejected: NOTIFICATION_REFUSED (surely not delivered), NOTIFICATION_UNCERTAIN (perhaps delivered).
     """
+    refuse_unusable(url)
     where = _place(url)
-    body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+    content = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
     problem = ""
     for attempt in range(1, attempts + 1):
         wait = min(FIRST_PAUSE_S * 2 ** (attempt - 1), LONGEST_PAUSE_S)
+        body = _Body(content, goes_out)
         try:
             answer = requests.post(
-                url, data=body, headers={"Content-Type": "application/json"}, timeout=timeout_s, allow_redirects=False
+                url,
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=timeout_s,
+                allow_redirects=False,
+                stream=True,
             )
-        except requests.exceptions.ConnectTimeout as error:
-            problem = _name(error)
-        except requests.exceptions.Timeout as error:
-            raise Rejected(Reason.NOTIFICATION_UNCERTAIN, f"{where} did not answer within {timeout_s:g} s") from error
-        except requests.exceptions.ConnectionError as error:
-            if not _never_connected(error):
-                raise Rejected(Reason.NOTIFICATION_UNCERTAIN, f"{where} closed the connection unanswered") from error
-            problem = "no connection"
         except requests.exceptions.RequestException as error:
-            raise Rejected(Reason.NOTIFICATION_REFUSED, f"{where} ({_name(error)})") from error
+            if body.problem is not None:
+                raise body.problem from None
+            if body.is_out:
+                is_late = isinstance(error, requests.exceptions.Timeout)
+                lost = f"did not answer within {timeout_s:g} s" if is_late else "closed the connection unanswered"
+                raise Rejected(Reason.NOTIFICATION_UNCERTAIN, f"{where} {lost}") from error
+            if not isinstance(error, requests.exceptions.ConnectionError):
+                raise Rejected(Reason.NOTIFICATION_REFUSED, f"{where} ({_name(error)})") from error
+            problem = "no connection" if type(error) is requests.exceptions.ConnectionError else _name(error)
         else:
+            answer.close()
             if 200 <= answer.status_code < 300:
                 return attempt
+            was_not_taken()
             problem = f"status {answer.status_code}"
             if answer.status_code != 429 and answer.status_code < 500:
                 break
@@ -66,13 +115,6 @@ def post(
         if attempt < attempts:
             sleep(wait)
     raise Rejected(Reason.NOTIFICATION_REFUSED, f"{where} ({problem})")
-
-
-def _never_connected(error: requests.exceptions.ConnectionError) -> bool:
-    """Whether the request cannot have reached the other side: no connection was ever made."""
-    cause = error.args[0] if error.args else None
-    reason = cause.reason if isinstance(cause, MaxRetryError) else cause
-    return isinstance(reason, (NewConnectionError, NameResolutionError))
 
 
 def _retry_after(answer: requests.Response, otherwise: float) -> float:

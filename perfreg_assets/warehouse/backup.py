@@ -25,7 +25,7 @@ from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.kept_instances import attached
-from perfreg_assets.whole_files import whole_file
+from perfreg_assets.whole_files import part_beside, remove_dead_parts, whole_file
 
 _DATABASE, _DATA = "perfreg.duckdb", "data"
 _COPIED_BYTES = 1 << 20
@@ -52,15 +52,17 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
     Raises:
         Rejected: WAREHOUSE_MISSING, WAREHOUSE_UNPUBLISHED, WAREHOUSE_UNREADABLE; DATA_MISSING: a file that the
             warehouse names is not there; BACKUP_NOT_A_FILE: the target is a device, a pipe, a folder, …;
-            BACKUP_REPLACES_OTHER: a file that is no backup; FOLDER_UNWRITABLE.
+            BACKUP_REPLACES_OTHER: a file that is no backup; FOLDER_UNWRITABLE; WAREHOUSE_DISK_FULL: its folder.
         OSError: the target cannot be written.
     """
     if not warehouse.published.is_file():
         raise warehouse.nothing_published()
     target = _place_of(target)
     with ExitStack() as stack:
+        stack.enter_context(_refused_where_full(target.parent))
         with refused_where_unwritable(target.parent):
             target.parent.mkdir(parents=True, exist_ok=True)
+            remove_dead_parts(target.parent)  # of backups that were killed: each is as large as the warehouse
             file = stack.enter_context(whole_file(target, is_durable=True))
         database = stack.enter_context(_copied(warehouse.published, target.parent))
         run_count, names = _contents(database)
@@ -78,6 +80,16 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
     return Backup(run_count, len(names), target.stat().st_size)
+
+
+@contextmanager
+def _refused_where_full(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"no room for the backup in {folder}") from error
 
 
 def _place_of(target: Path) -> Path:
@@ -139,14 +151,15 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
 @contextmanager
 def _copied(published: Path, folder: Path) -> Iterator[Path]:
     """One state of the published copy. While it is open nobody writes into it, and a newer one takes its name only."""
-    with (
-        published.open("rb") as file,
-        tempfile.NamedTemporaryFile(dir=folder, prefix=f".{published.name}.", suffix=".part") as copy,
-    ):
-        while piece := file.read(_COPIED_BYTES):
-            copy.write(piece)
-        copy.flush()
-        yield Path(copy.name)
+    place = part_beside(folder / published.name)
+    try:
+        with published.open("rb") as file, place.open("xb") as copy:
+            while piece := file.read(_COPIED_BYTES):
+                copy.write(piece)
+            copy.flush()
+            yield place
+    finally:
+        place.unlink(missing_ok=True)
 
 
 def _contents(database: Path) -> tuple[int, dict[str, int]]:

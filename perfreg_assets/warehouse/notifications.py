@@ -1,12 +1,10 @@
-"""Which regressions were posted already, so that none is posted twice.
+"""Which regressions were posted already, or perhaps, so that none is posted twice.
 
-A notice is claimed in its own transaction before it is sent and released when sending failed for good: a process
-that is killed in between has sent it at most once.
+What is on its way meanwhile is noted beside the warehouse (`reports.in_flight`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from perfreg_assets.warehouse.connection import Reader, Writer
@@ -103,22 +101,10 @@ def pending_benchmarks(reader: Reader) -> list[dict[str, Any]]:
     return reader.dicts(_PENDING_BENCHMARKS)
 
 
-def claim(writer: Writer, notices: Iterable[tuple[str, str]]) -> list[str]:
-    """Claims (notification_key, run_id) pairs for sending; the keys that nobody had claimed before."""
-    claimed = []
-    for key, run_id in notices:
-        is_new = writer.execute(
-            "INSERT INTO core.notifications (notification_key, run_id, sent_at) VALUES (?, ?, ?) "
-            "ON CONFLICT (notification_key) DO NOTHING",
-            [key, run_id, now_utc()],
-        )
-        if is_new:
-            claimed.append(key)
-    return claimed
-
-
-def release(writer: Writer, keys: Iterable[str]) -> None:
-    """Takes claims back, after sending failed for good; they will be tried again."""
+def record(writer: Writer, notification_key: str, run_id: str) -> None:
+    """A notice that was told, or may have been, and is not posted again."""
     writer.execute(
-        "DELETE FROM core.notifications WHERE notification_key IN (SELECT unnest(?::VARCHAR[]))", [list(keys)]
+        "INSERT INTO core.notifications (notification_key, run_id, sent_at) VALUES (?, ?, ?) "
+        "ON CONFLICT (notification_key) DO NOTHING",
+        [notification_key, run_id, now_utc()],
     )

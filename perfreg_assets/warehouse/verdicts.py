@@ -170,19 +170,22 @@ def axis_states(reader: Reader, run_ids: Iterable[str], omega: float, detector: 
 
 _FLIPS = """
 SELECT
-    count(*) FILTER (later.is_anomalous AND earlier.is_anomalous IS DISTINCT FROM true),
-    count(*) FILTER (earlier.is_anomalous AND later.is_anomalous IS DISTINCT FROM true)
+    count(*) FILTER (later.series = '*' AND later.is_anomalous AND earlier.is_anomalous IS DISTINCT FROM true),
+    count(*) FILTER (later.series = '*' AND earlier.is_anomalous AND later.is_anomalous IS DISTINCT FROM true),
+    count(*) FILTER (later.series <> '*' AND later.is_anomalous AND earlier.is_anomalous IS DISTINCT FROM true),
+    count(*) FILTER (later.series <> '*' AND earlier.is_anomalous AND later.is_anomalous IS DISTINCT FROM true)
 FROM marts.verdicts_at($omega_a, $detector_a) AS earlier
 JOIN marts.verdicts_at($omega_b, $detector_b) AS later
-    ON later.run_no = earlier.run_no AND later.is_latest AND later.series = '*'
-WHERE earlier.is_latest AND earlier.series = '*'
+    ON later.run_no = earlier.run_no AND later.is_latest AND later.series = earlier.series
+WHERE earlier.is_latest
 AND NOT EXISTS (SELECT 1 FROM core.runs AS known WHERE known.run_no = earlier.run_no AND known.is_excluded)
 """
 
 
 def flips(reader: Reader, before: tuple[str, float], after: tuple[str, float]) -> dict[str, int]:
-    """How many runs' alarms appear and vanish from one (detector, ω) to another: {'appeared': …, 'vanished': …}.
-    Excluded runs raise none."""
+    """How many alarms appear and vanish from one (detector, ω) to another: of runs (`appeared`, `vanished`), and of
+    their series, each by itself (`series_appeared`, `series_vanished`). Excluded runs raise none."""
     named = {"detector_a": before[0], "omega_a": before[1], "detector_b": after[0], "omega_b": after[1]}
-    ((appeared, vanished),) = reader.rows(_FLIPS, named)
-    return {"appeared": int(appeared), "vanished": int(vanished)}
+    (counts,) = reader.rows(_FLIPS, named)
+    names = ("appeared", "vanished", "series_appeared", "series_vanished")
+    return dict(zip(names, map(int, counts), strict=True))

@@ -16,7 +16,8 @@ from perfreg_assets.automation.archiving import nightly_reduction
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.cli import main
 from perfreg_assets.definitions import build_defs
-from perfreg_assets.model import archiving, freshness
+from perfreg_assets.how_many import how_many
+from perfreg_assets.model import archiving, freshness, handover
 from perfreg_assets.model.archiving import archive_due
 from perfreg_assets.model.inspecting import inspect_due
 from perfreg_assets.model.stopwatch import Stopwatch
@@ -95,6 +96,28 @@ def test_one_damaged_trace_keeps_no_other_run_whole(recorded, tmp_path, monkeypa
     assert done.pop(damaged) is not None
     assert not any("copy the trace again" in (reason or "") for reason in done.values())
     assert None in done.values()
+
+
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_a_trace_in_the_exchange_is_neither_reduced_nor_said_to_be_missing(recorded, tmp_path, is_fetched):
+    shutil.copytree(recorded.settings.warehouse.parent, tmp_path / "copy")
+    place = tmp_path / "copy" / recorded.settings.warehouse.name
+    exchange = tmp_path / "exchange"
+    own = Site(recorded.settings.with_values(warehouse=place, exchange=str(exchange), **NOW))
+    with own.warehouse.reading() as reader:
+        kept = run_table.find(reader, archive.normal_runs(reader, days=0), with_path=False)
+    assert kept
+    for run_id, row in kept.items():
+        shutil.copytree(own.settings.runs_dir / run_id, exchange / handover.archive_name(row))
+        if not is_fetched:
+            shutil.rmtree(own.settings.runs_dir / run_id)
+    told = CliRunner().invoke(main, ["archive", "--days", "1e-9", "--warehouse", str(place), "--format", "json"],
+                              env={"PERFREG_EXCHANGE": str(exchange)})  # fmt: skip
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout) == []
+    assert f"{how_many(len(kept), 'trace')} in the exchange left whole" in told.stderr
+    for path in files(own).values():
+        assert not path.exists() or not is_reduced_file(path)
 
 
 def test_normal_runs_are_reduced_and_all_others_keep_their_traces(site, archived):

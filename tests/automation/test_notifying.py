@@ -21,12 +21,13 @@ from perfreg_assets.model import benchmarks
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reports import benchmark_site
 from perfreg_assets.reports import pending as waiting
+from perfreg_assets.reports.in_flight import InFlight
 from perfreg_assets.reports.notify import build_message
 from perfreg_assets.reports.pending import pending
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import benchmarks as benchmark_table
-from perfreg_assets.warehouse import notifications
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.lock import file_lock
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
 
@@ -102,27 +103,63 @@ def test_the_command_and_the_sensor_post_the_same_once_between_them(filled, webh
     looked = command(filled, "--dry-run")
     assert (looked.exit_code, messages) == (0, [])
     assert "hook" not in looked.stderr.partition("http://127.0.0.1")[2], "the address is a secret"
-    # One was just claimed by another process, which has not published it.
     with Warehouse.of(filled).reading() as reader:
-        first, *others = pending(reader, filled)
-    real = notifications.claim
-    taken = []
-
-    def claim(writer, notices):
-        if not taken:
-            taken.extend(real(writer, [(first.notification_key, first.run_id)]))
-        return real(writer, notices)
-
-    monkeypatch.setattr(notifications, "claim", claim)
+        count = len(pending(reader, filled))
+    with InFlight(filled.warehouse).alone():
+        busy = command(filled)
+    assert (busy.exit_code, messages) == (0, [])
+    assert busy.stdout == f"0 of {count} pending regressions posted; {count} being posted by another process\n"
     told = command(filled)
     assert told.exit_code == 0, told.output
-    count = len(others) + 1
-    assert told.stdout == (f"{len(others)} of {count} pending regressions posted; 1 being posted by another process\n")
-    assert [message["text"] for message in messages] == looked.stdout.splitlines()[1:]
+    assert told.stdout == f"{count} of {count} pending regressions posted\n"
+    assert [message["text"] for message in messages] == looked.stdout.splitlines()
     tick(filled)
     again = command(filled)
     assert (again.exit_code, again.stdout) == (0, "nothing was pending\n")
+    assert len(messages) == count
+
+
+def pending_keys(settings):
+    with Warehouse.of(settings).reading() as reader:
+        return [one.notification_key for one in pending(reader, settings)]
+
+
+def test_one_whose_sender_was_killed_is_told_of_and_not_posted_again(filled, webhook, monkeypatch):
+    address, messages = webhook
+    monkeypatch.setenv("PERFREG_WEBHOOK_URL", address)
+    first, *others = pending_keys(filled)
+    InFlight(filled.warehouse).goes_out(first, first.partition("/")[0])
+    told = command(filled)
+    assert told.exit_code == 1
+    posted = f"{len(others)} of {len(others) + 1} pending regressions posted"
+    assert told.stdout == f"{posted}; 1 perhaps delivered, which are not posted again\n"
+    assert first in told.stderr
     assert len(messages) == len(others)
+    assert pending_keys(filled) == []
+
+
+def test_a_refused_message_stays_pending_whoever_writes_meanwhile(filled, webhook, monkeypatch):
+    address, _ = webhook
+    monkeypatch.setenv("PERFREG_WEBHOOK_URL", address.replace("/hook", "/gone"))
+    monkeypatch.setenv("PERFREG_LOCK_TIMEOUT_S", "0.1")
+    before = pending_keys(filled)
+    with file_lock(Warehouse.of(filled).lock_file, timeout_s=5, what="it"):
+        refused = command(filled)
+    assert "status 410" in refused.stderr
+    assert pending_keys(filled) == before
+
+
+@pytest.mark.parametrize("url", ["http://[abc/h", "hooks.example/T0/SECRET"])
+def test_an_address_that_is_none_is_refused_in_a_sentence(filled, monkeypatch, url):
+    monkeypatch.setenv("PERFREG_WEBHOOK_URL", url)
+    before = pending_keys(filled)
+    refused = command(filled)
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("perfreg: webhook_url is no address (")
+    assert len(refused.stderr.splitlines()) == 1
+    assert "SECRET" not in refused.output
+    assert command(filled, "--dry-run").exit_code == 0
+    assert pending_keys(filled) == before
 
 
 def test_what_the_webhook_refuses_ends_the_command_with_1_and_stays_pending(filled, webhook, monkeypatch):

@@ -98,6 +98,7 @@ def test_one_that_is_refused_stops_no_other(tmp_path):
     [
         ("{", "benchmark.json"),
         ("[]", "expected an object"),
+        ('{"app": "a", "version_name": "1", "app": "b"}', "key 'app' stands there more than once"),
         ({"version_name": "1"}, "app"),
         ({"app": "", "version_name": "1"}, "app"),
         ({"app": "a", "version_name": 3}, "version_name: expected text"),

@@ -51,6 +51,7 @@ def test_a_side_car_says_it_instead_of_a_manifest(tmp_path):
         b'{"package": 1, "version_name": "1"}',
         b'{"package": "com.rig.shop", "version_name": "1", "version_code": -1}',
         b'{"package": "com.rig.shop", "version_name": "  "}',
+        b'{"package": "com.rig.shop", "version_name": "1", "version_name": "2"}',
         b" " * 100_000,
         b"\xff",
     ],

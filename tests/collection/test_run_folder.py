@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.collection.registry import examine
 from perfreg_assets.collection.run_folder import read_run_folder, write_run_folder
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import path_hash
@@ -214,6 +215,28 @@ def test_a_value_that_does_not_hold_is_refused_by_its_reason(folder, changes, re
 )
 def test_text_that_is_no_run_json_is_refused(folder, text, reason):
     assert refusal(folder(text)).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("app", json.dumps(document()).replace('"app":', '"app": "com.first", "app":')),
+        ("device", json.dumps(document()).replace('"device":', '"device": "other", "device":')),
+        ("note", json.dumps(document(kept=[{"note": 1}])).replace('"note": 1', '"note": 1, "note": 1')),
+    ],
+)
+def test_a_key_that_stands_there_twice_is_refused_by_its_name(folder, key, text):
+    """Of which the first were nowhere: not in the run, nor among the keys that are kept."""
+    rejected = refusal(folder(text))
+    assert rejected.reason is Reason.RUN_JSON_NOT_JSON
+    assert f"key '{key}' stands there more than once" in str(rejected)
+
+
+def test_a_refused_folder_claims_nothing_that_it_says_twice(folder):
+    given = json.dumps(document(run_id="b")).replace('"run_id":', '"run_id": "a", "run_id":')
+    claims = examine(folder(given), SETTINGS, lambda app, version: f"{app}@{version}").claims
+    assert claims["run_id"] not in ("a", "b"), "but what its trace says"
+    assert claims["app"] == "com.rig.shop"
 
 
 def test_a_million_steps_are_refused_before_they_cost_anything(folder):

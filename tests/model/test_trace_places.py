@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from synthetic import row
 
 from perfreg_assets.model import handover, trace_places
-from perfreg_assets.model.trace_places import GONE, profiles_of, states_of
+from perfreg_assets.model.trace_places import GONE, in_exchange, profiles_of, states_of
 from perfreg_assets.objects import Objects
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import attachments, runs
@@ -101,3 +101,18 @@ def test_a_file_in_the_exchange_is_another_when_its_content_is(run, settings, pl
     here.unlink()
     exchange.delete([name])
     assert seen[0] == _state(run, "trace", settings) == GONE
+
+
+@pytest.mark.parametrize("few", [0, 20], ids=["one look at all", "a look at each"])
+def test_what_the_exchange_keeps_is_there_whatever_was_fetched(run, settings, few, monkeypatch):
+    monkeypatch.setattr(trace_places, "_FEW_FOLDERS", few)
+    here = settings.runs_dir / run.run_id / run.trace_file
+    here.parent.mkdir(parents=True)
+    here.write_bytes(b"whole")
+    assert in_exchange([run], settings) == set()
+    name = f"{handover.archive_name(run)}/{run.trace_file}"
+    Objects(settings.exchange).write(f"{handover.archive_name(run)}/run.json", b"{}")
+    assert in_exchange([run], settings) == set()
+    Objects(settings.exchange).write(name, b"whole")
+    assert in_exchange([run], settings) == {run.run_id}
+    assert in_exchange([run], settings.with_values(exchange=None)) == set()

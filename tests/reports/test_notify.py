@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.reports.notify import Regression, build_message, notify
+from perfreg_assets.reports.in_flight import InFlight
+from perfreg_assets.reports.notify import Outcome, Regression, build_message, notify, settle
 from perfreg_assets.reports.webhook import post
 from perfreg_assets.warehouse import notifications
 
@@ -21,12 +26,14 @@ REGRESSION = Regression(
 
 
 class Webhook:
-    """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer."""
+    """Answers by a script of statuses; 'hang' never answers, 'cut' closes without an answer, 'drip' answers 200 and
+    goes on with it slowly."""
 
     def __init__(self) -> None:
         self.script: list[int | str] = []
         self.received: list[dict] = []
         self.headers: dict[str, str] = {}
+        self.on_message: Callable[[], object] = lambda: None
         hook = self
         self.release = threading.Event()
 
@@ -34,9 +41,19 @@ class Webhook:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 hook.received.append(json.loads(body))
+                hook.on_message()
                 step = hook.script.pop(0) if hook.script else 200
                 if step == "hang":
                     hook.release.wait(10)
+                    self.close_connection = True
+                    return
+                if step == "drip":
+                    self.send_response(200)
+                    self.send_header("Content-Length", "100")
+                    self.end_headers()
+                    with suppress(OSError):
+                        while not hook.release.wait(0.1):
+                            self.wfile.write(b"x")
                     self.close_connection = True
                     return
                 if step == "cut":
@@ -167,6 +184,13 @@ def test_nobody_listening_is_tried_again_then_refused(webhook, pauses):
     assert pauses == [1.0, 2.0]
 
 
+def test_an_answer_is_its_status_however_slowly_the_rest_comes(webhook):
+    webhook.script = ["drip"]
+    began = time.monotonic()
+    assert post(webhook.url, {"text": "x"}, attempts=1, timeout_s=5) == 1
+    assert time.monotonic() - began < 3
+
+
 @pytest.mark.parametrize("loss", ["hang", "cut"])
 def test_a_lost_answer_is_uncertain_and_never_sent_again(webhook, pauses, loss):
     webhook.script = [loss]
@@ -176,79 +200,127 @@ def test_a_lost_answer_is_uncertain_and_never_sent_again(webhook, pauses, loss):
     assert len(webhook.received) == 1
 
 
-@pytest.mark.parametrize("url", ["not a url", "ftp://127.0.0.1/x", "http://"])
+def test_a_receiver_that_shows_no_certificate_got_nothing(webhook, pauses):
+    with pytest.raises(Rejected) as caught:
+        post(webhook.url.replace("http:", "https:"), {"text": "x"}, attempts=2, timeout_s=5, sleep=pauses.append)
+    assert caught.value.reason is Reason.NOTIFICATION_REFUSED
+    assert (webhook.received, pauses) == ([], [1.0])
+
+
+@pytest.mark.parametrize("url", ["not a url", "ftp://127.0.0.1/x", "http://", "http://[abc/h", "http://a:b/h"])
 def test_an_address_that_is_none_is_refused(url, pauses):
     with pytest.raises(Rejected) as caught:
         post(url, {"text": "x"}, attempts=3, timeout_s=1, sleep=pauses.append)
     assert caught.value.reason is Reason.NOTIFICATION_REFUSED
 
 
-class Claims:
-    def __init__(self) -> None:
-        self.held: set[str] = set()
-        self.order: list[str] = []
+class Told:
+    """What the warehouse would be told, and the note of what is in flight beside it."""
 
-    def claim(self, key: str, run_id: str) -> bool:
-        self.order.append(f"claim {key}")
-        if key in self.held:
-            return False
-        self.held.add(key)
-        return True
+    def __init__(self, folder: Path) -> None:
+        self.keys: list[str] = []
+        self.in_flight = InFlight(folder / "perfreg.duckdb")
 
-    def release(self, key: str) -> None:
-        self.held.discard(key)
+    def record(self, key: str, run_id: str) -> None:
+        self.keys.append(key)
 
 
-def _notify(webhook: Webhook, claims: Claims, sleep: Callable[[float], None], *regressions: Regression):
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    return Told(tmp_path)
+
+
+def _notify(webhook: Webhook, told: Told, sleep: Callable[[float], None], *regressions: Regression):
     return notify(
         regressions, webhook_url=webhook.url, reports_url="http://127.0.0.1:9001", attempts=2, timeout_s=0.5,
-        claim=claims.claim, release=claims.release, sleep=sleep,
+        in_flight=told.in_flight, record=told.record, sleep=sleep,
     )  # fmt: skip
 
 
-def test_a_regression_is_told_once_however_often_it_is_asked_for(webhook, pauses):
-    claims = Claims()
-    assert _notify(webhook, claims, pauses.append, REGRESSION).sent == ("shop-004/default",)
-    assert _notify(webhook, claims, pauses.append, REGRESSION).sent == ()
-    assert len(webhook.received) == 1
-
-
-def test_a_refused_one_is_tried_again_next_time_a_lost_one_is_not(webhook, pauses):
-    claims = Claims()
-    other = Regression("shop-005/default", "shop-005", "com.rig.shop", "1.5.0", "CPU")
+def test_a_refused_one_is_not_recorded_a_lost_one_is_as_if_it_was_told(webhook, pauses, told):
+    lost = Regression("shop-005/default", "shop-005", "com.rig.shop", "1.5.0", "CPU")
+    last = Regression("shop-006/default", "shop-006", "com.rig.shop", "1.5.0", "CPU")
     webhook.script = [404, "hang"]
-    outcome = _notify(webhook, claims, pauses.append, REGRESSION, other)
+    outcome = _notify(webhook, told, pauses.append, REGRESSION, lost, last)
     assert [key for key, _ in outcome.refused] == ["shop-004/default"]
     assert [key for key, _ in outcome.uncertain] == ["shop-005/default"]
-    again = _notify(webhook, claims, pauses.append, REGRESSION, other)
-    assert again.sent == ("shop-004/default",)
-    assert len(webhook.received) == 3
+    assert outcome.sent == ("shop-006/default",)
+    assert told.keys == ["shop-005/default", "shop-006/default"]
+    assert told.in_flight.left() is None
 
 
-def test_a_claim_is_held_before_anything_is_sent(webhook, pauses):
-    claims = Claims()
-    seen: list[int] = []
+def test_a_message_is_noted_before_anything_of_it_goes_out_and_not_in_the_pauses(webhook, told):
+    noted: list[object] = []
+    webhook.script = [503, 200]
+    webhook.on_message = lambda: noted.append(told.in_flight.left())
+    _notify(webhook, told, lambda _: noted.append(told.in_flight.left()), REGRESSION)
+    first, pause, second = noted
+    assert first.notification_key == second.notification_key == "shop-004/default"
+    assert pause is None
 
-    def claim(key: str, run_id: str) -> bool:
-        seen.append(len(webhook.received))
-        return claims.claim(key, run_id)
 
-    notify(
-        [REGRESSION], webhook_url=webhook.url, reports_url="http://x", attempts=1, timeout_s=2,
-        claim=claim, release=claims.release,
-    )  # fmt: skip
-    assert seen == [0]
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+def test_one_that_ends_in_a_pause_leaves_all_of_them_to_be_told(webhook, told, ending):
+    def end(_: float) -> None:
+        raise ending
+
+    webhook.script = [503]
+    with pytest.raises(ending):
+        _notify(webhook, told, end, REGRESSION)
+    assert told.in_flight.left() is None
+    assert told.keys == []
+
+
+def test_one_that_ends_while_it_waits_for_the_answer_is_not_sent_again(webhook, told, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("http.client.HTTPConnection.getresponse", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _notify(webhook, told, time.sleep, REGRESSION)
+    assert told.keys == []
+    settled = settle(told.in_flight, told.record)
+    assert [key for key, _ in settled.uncertain] == told.keys == ["shop-004/default"]
+    assert settle(told.in_flight, told.record) == Outcome()
+
+
+def test_one_that_was_delivered_and_could_not_be_recorded_is_recorded_later(webhook, told):
+    def locked(*_: str) -> None:
+        raise Rejected(Reason.WAREHOUSE_LOCKED, "somebody writes")
+
+    with pytest.raises(Rejected, match="somebody writes"):
+        notify(
+            [REGRESSION], webhook_url=webhook.url, reports_url="http://x", attempts=1, timeout_s=2,
+            in_flight=told.in_flight, record=locked,
+        )  # fmt: skip
     assert len(webhook.received) == 1
+    assert settle(told.in_flight, told.record).sent == ("shop-004/default",)
+    assert told.keys == ["shop-004/default"]
 
 
-def test_the_warehouse_table_makes_it_once_across_processes(webhook, own_sample, pauses):
-    def claim(key: str, run_id: str) -> bool:
+def test_what_cannot_be_noted_does_not_go_out(webhook, told, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("perfreg_assets.reports.in_flight.write_whole", full)
+    with pytest.raises(OSError, match="No space left"):
+        _notify(webhook, told, time.sleep, REGRESSION)
+    assert webhook.received == []
+
+
+def test_a_note_that_is_none_is_refused_by_its_name(tmp_path, told):
+    (tmp_path / "perfreg.duckdb.notice").write_text("{}")
+    with pytest.raises(Rejected, match=r"perfreg\.duckdb\.notice does not say") as caught:
+        settle(told.in_flight, told.record)
+    assert caught.value.reason is Reason.NOTIFICATION_UNCERTAIN
+
+
+def test_the_warehouse_table_makes_it_once_across_processes(webhook, own_sample, tmp_path):
+    in_flight = InFlight(tmp_path / "perfreg.duckdb")
+
+    def record(key: str, run_id: str) -> None:
         with own_sample.writing() as writer:
-            return bool(notifications.claim(writer, [(key, run_id)]))
-
-    def release(key: str) -> None:
-        with own_sample.writing() as writer:
-            notifications.release(writer, [key])
+            notifications.record(writer, key, run_id)
 
     def pending() -> list[Regression]:
         with own_sample.reading() as reader:
@@ -270,8 +342,8 @@ def test_the_warehouse_table_makes_it_once_across_processes(webhook, own_sample,
     }
     for _ in range(2):
         notify(
-            found, webhook_url=webhook.url, reports_url="http://127.0.0.1:9001", attempts=1, timeout_s=5,
-            claim=claim, release=release,
+            pending(), webhook_url=webhook.url, reports_url="http://127.0.0.1:9001", attempts=1, timeout_s=5,
+            in_flight=in_flight, record=record,
         )  # fmt: skip
     assert len(webhook.received) == len(found)
     assert pending() == []

@@ -640,7 +640,8 @@ def _people_and_cost(writer: Writer, facts: dict[str, list[dict[str, object]]], 
     flagged = writer.rows("SELECT run_id FROM marts.run_verdicts WHERE is_current AND is_anomalous ORDER BY run_id")
     for (run_id,), status in zip(flagged, ("confirmed", "rejected", "accepted"), strict=False):
         reviews.add(writer, run_id, status, note=f"looked at the trace: {status}", reviewer="ada")
-    notifications.claim(writer, [(f"{run_id}/default", run_id) for (run_id,) in flagged[:2]])
+    for (run_id,) in flagged[:2]:
+        notifications.record(writer, f"{run_id}/default", run_id)
     everyone = [fact for app in APPS for fact in facts[app]]
     for number, fact in enumerate(everyone[:20]):
         timings.record(writer, str(fact["run_id"]), {"engine": 0.8, "series": 0.05 + 0.001 * number, "model": 0.1})

@@ -137,6 +137,43 @@ def test_a_folder_that_cannot_be_written_to_is_named(sample, tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("at", ["copying", "packing"])
+def test_a_full_folder_of_backups_is_named(sample, tmp_path, monkeypatch, at):
+    def full(*_args: object, **_named: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if at == "copying":
+        monkeypatch.setattr("perfreg_assets.warehouse.backup._contents", full)
+    else:
+        monkeypatch.setattr(tarfile.TarFile, "add", full)
+    with pytest.raises(Rejected, match=f"no room for the backup in {tmp_path}") as caught:
+        backup(sample, tmp_path / "b.tar")
+    assert caught.value.reason is Reason.WAREHOUSE_DISK_FULL
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next_one_to_that_folder(sample, tmp_path):
+    """Each is as large as the warehouse, in a folder that nobody examines."""
+    dying = (
+        "import os, signal, sys, tarfile\nfrom pathlib import Path\n"
+        "from perfreg_assets.warehouse import backup, connection\n"
+        "tarfile.TarFile.add = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "backup.backup(connection.Warehouse(Path(sys.argv[1]), lock_timeout_s=20), Path(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", dying, str(sample.path), str(tmp_path / "monday.tar")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    parts = set(os.listdir(tmp_path))
+    assert len(parts) == 2
+    backup(sample, tmp_path / "tuesday.tar")
+    assert set(os.listdir(tmp_path)) == {"tuesday.tar", *parts}, "it may be another machine's"
+    others = [".own.part", f".own.tar.01234567.{os.getpid()}.part", "photo.01234567.1.part"]
+    for name in (*parts, *others):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1, 1))
+    backup(sample, tmp_path / "tuesday.tar")
+    assert set(os.listdir(tmp_path)) == {"tuesday.tar", *others}
+
+
 def test_marts_are_equal_after_a_restore_elsewhere(sample, kept, new_warehouse):
     restore(new_warehouse, kept)
     there = marts(new_warehouse)

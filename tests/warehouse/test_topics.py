@@ -358,7 +358,7 @@ def test_leftovers_on_devices_are_remembered_until_swept(warehouse: Warehouse) -
         assert collections.leftovers(writer) == []
 
 
-def test_a_notice_is_claimed_once(warehouse: Warehouse) -> None:
+def test_a_notice_is_recorded_once(warehouse: Warehouse) -> None:
     with warehouse.writing() as writer:
         runs.upsert(writer, [_run("a"), _run("b")])
         distances.upsert(writer, [_distance("a", "*"), _distance("b", "*", distance=0.0)])
@@ -366,16 +366,14 @@ def test_a_notice_is_claimed_once(warehouse: Warehouse) -> None:
         (notice,) = notifications.pending(writer)
         assert notice["run_id"] == "a"
         assert "is above" in notice["explanation"]
-        claim = [(notice["notification_key"], "a")]
-        assert notifications.claim(writer, claim) == [notice["notification_key"]]
-        assert notifications.claim(writer, claim) == []
-        assert notifications.pending(writer) == []
-        notifications.release(writer, [notice["notification_key"]])
-        assert len(notifications.pending(writer)) == 1
         reviews.add(writer, "a", "rejected")
         assert notifications.pending(writer) == []
         reviews.withdraw(writer, "a")
         assert [one["run_id"] for one in notifications.pending(writer)] == ["a"]
+        for _ in range(2):
+            notifications.record(writer, notice["notification_key"], "a")
+            assert notifications.pending(writer) == []
+        assert writer.value("SELECT count(*) FROM marts.notifications") == 1
 
 
 def test_timings_are_replaced_by_phase(warehouse: Warehouse) -> None:

@@ -106,7 +106,7 @@ def test_runs_that_are_normal_each_may_be_a_regression_together_and_one_message_
     assert "rss_app of 5 judged runs together score" in found["all"]["explanation"]
     (pending,) = notifications.pending_versions(writer)
     assert (pending["version_name"], pending["axes"]) == ("2", ["memory"])
-    assert notifications.claim(writer, [(pending["notification_key"], pending["run_id"])])
+    notifications.record(writer, pending["notification_key"], pending["run_id"])
     assert notifications.pending_versions(writer) == []
 
 
