@@ -137,7 +137,7 @@ def time_windows(trees: CallTrees, window_s: float = WINDOW_S) -> TimeWindows:
     sums = np.bincount(cell, weights=elapsed, minlength=cells)
     largest = np.zeros(cells)
     np.maximum.at(largest, cell, elapsed)
-    is_called = calls.reshape(len(trees.services), count).any(axis=1)
+    is_called = calls.reshape(len(trees.services), count).sum(axis=1) > 0
     covered_s = np.clip((last - start) / 1000.0 - np.arange(count) * window_s, 0.0, window_s)
     windows = [
         TimeWindow(
