@@ -18,11 +18,13 @@ from pathlib import Path, PurePosixPath
 from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import Examined
 from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES
+from perfreg_assets.how_many import how_many
 from perfreg_assets.model import freshness, handover, inputs, inspecting, profile_shelf, readings
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
+from perfreg_assets.model.trace_places import found_again, kept_in, placeless
 from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.partitions import to_key
@@ -299,10 +301,11 @@ def commit(objects: Objects, settings: Settings, warehouse: Warehouse, tell: Tel
         looked_at.update(batch)
         done += _commit_batch(objects, settings, warehouse, batch, tell)
     if warehouse.published.exists():
+        _note_found_again(settings, warehouse, tell)
         with warehouse.reading() as reader:
             in_force = settings_table.in_force(reader, settings)
             handover.publish_parameters(objects, in_force, profile_shelf.load(reader, in_force))
-            ask_for(objects, to_read_again(reader, objects, settings))
+            ask_for(objects, to_read_again(reader, objects, settings, tell))
     handover.sweep(objects)
     return done
 
@@ -319,27 +322,19 @@ def _commit_batch(
         try:
             result, contents = handover.read(objects, folder)
             handover.require_current(result, settings)
+            _require_folder(result)
         except FileNotFoundError:  # another writer was quicker
             continue
         except Rejected as rejected:
-            if rejected.reason not in (Reason.RESULT_UNREADABLE, Reason.RESULT_OUTDATED):
+            if rejected.reason not in (Reason.RESULT_UNREADABLE, Reason.RESULT_OUTDATED, Reason.TRACE_PLACE_MISSING):
                 raise
             tell(f"refused: {rejected}")
             done.refused.append((folder, str(rejected)))
+            if rejected.reason is Reason.TRACE_PLACE_MISSING:  # no worker would find it: see to_read_again
+                objects.delete([_moved(folder, RUNS, WANTED)])
             handover.discard(objects, folder)
         else:
-            reading = None
-            if result.trace is not None:
-                reading = Reading(
-                    result.trace,
-                    contents.series,
-                    result.measurements,
-                    contents.threads,
-                    contents.slices,
-                    result.energies,
-                    result.seconds,
-                )
-            taken.append((result, reading))
+            taken.append((result, _reading(result, contents)))
     if taken:
         with warehouse.writing() as writer:
             done += _store(writer, taken)
@@ -353,6 +348,20 @@ def _commit_batch(
     for folder, sentence in done.quarantined:
         tell(f"quarantined {folder}: {sentence}")
     return done
+
+
+def _reading(result: Result, contents: Contents) -> Reading | None:
+    if result.trace is None:
+        return None
+    return Reading(
+        result.trace,
+        contents.series,
+        result.measurements,
+        contents.threads,
+        contents.slices,
+        result.energies,
+        result.seconds,
+    )
 
 
 def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]]) -> Committed:
@@ -374,8 +383,15 @@ def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]]) -> Co
 
 
 def _is_gone(result: Result) -> bool:
-    """Whether a registered run was to be read again and is not there any more: what was read of it before stays."""
+    """Whether a registered run was to be read again and could not be: what was read of it before stays."""
     return result.run is None and result.folder.startswith(f"{RUNS}/")
+
+
+def _require_folder(result: Result) -> None:
+    """Raises Rejected (TRACE_PLACE_MISSING) where a registered run was to be read again and its folder was not there:
+    that may be another exchange than the one that keeps it."""
+    if _is_gone(result) and not result.files:
+        raise placeless([_archived_id(result)])
 
 
 def _archived_id(result: Result) -> str:
@@ -426,10 +442,23 @@ def read_elsewhere(reader: Reader, settings: Settings, due: Iterable[Due]) -> li
     return [row for row in rows.values() if not own.holds(row)]
 
 
-def to_read_again(reader: Reader, objects: Objects, settings: Settings) -> list[str]:
-    """Names below `wanted/` of runs that workers are to read again and were not told so yet."""
-    due = freshness.due(reader, settings, upto=Stage.TRACE)
-    names = [_moved(handover.archive_name(row), RUNS, WANTED) for row in read_elsewhere(reader, settings, due)]
+def _note_found_again(settings: Settings, warehouse: Warehouse, tell: Tell) -> None:
+    with warehouse.reading() as reader:
+        found = found_again(reader, settings, newest_first=True)
+    if found:
+        with warehouse.writing() as writer:
+            trace_table.note_gone(writer, found, is_gone=False)
+        tell(f"{how_many(len(found), 'trace')} that had been noted as gone lie where they are kept, such as {found[0]}")
+
+
+def to_read_again(reader: Reader, objects: Objects, settings: Settings, tell: Tell = lambda _: None) -> list[str]:
+    """Names below `wanted/` of runs that workers are to read again and were not told so yet; of runs that the exchange
+    has no folder of it is told instead."""
+    due = read_elsewhere(reader, settings, freshness.due(reader, settings, upto=Stage.TRACE))
+    kept = kept_in(objects, due)
+    if left := [row.run_id for row in due if row.run_id not in kept]:
+        tell(str(placeless(left)))
+    names = [_moved(handover.archive_name(row), RUNS, WANTED) for row in due if row.run_id in kept]
     there = {one.name for one in objects.listing(WANTED)} if names else set()
     return [name for name in names if name not in there]
 

@@ -30,12 +30,14 @@ from perfreg_assets.collection import registry
 from perfreg_assets.model import freshness, handover, inspecting, readings
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.model.warehouse_health import examine_warehouse
 from perfreg_assets.objects import Objects
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports import serve
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 RUNS = ("notes-000", "notes-011", "notes-020")
@@ -354,15 +356,111 @@ def test_a_trace_that_is_gone_from_the_exchange_keeps_what_was_read_of_it(two):
     two.read()
     two.commit()
     before = rows(two.warehouse)
-    two.objects.delete(two.below("runs"))
-    with two.warehouse.writing() as writer:
-        settings_table.change(writer, "interval_s", "2", note="")
+    (trace,) = (name for name in two.below("runs") if name.endswith("trace.perfetto-trace.gz"))
+    two.objects.copy(trace, "elsewhere")
+    two.objects.delete([trace])
+    read_otherwise(two)
     two.commit()
     two.read()
     assert two.commit().runs == []
     assert due_traces(two) == [], "nothing more can be read"
+    assert have_trace(two) == []
     assert rows(two.warehouse) == before
     assert two.below("wanted") == two.below("results") == []
+    two.objects.copy("elsewhere", trace)
+    two.commit()
+    assert have_trace(two) == ["notes-000"], "it is there again"
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+    assert due_traces(two) == []
+
+
+def read_otherwise(two):
+    """All traces are to be read again."""
+    with two.warehouse.writing() as writer:
+        settings_table.change(writer, "interval_s", "2", note="")
+
+
+def have_trace(two):
+    with two.warehouse.reading() as reader:
+        return [run_id for (run_id,) in reader.rows("SELECT run_id FROM marts.runs WHERE has_trace ORDER BY run_id")]
+
+
+def partition_keys(two):
+    with two.warehouse.reading() as reader:
+        return [key for (key,) in reader.rows("SELECT DISTINCT partition_key FROM core.runs")]
+
+
+@pytest.mark.parametrize("named", [None, "another"])
+def test_runs_that_no_known_place_has_are_not_gone_and_stay_due(two, tmp_path, monkeypatch, named):
+    """A command without PERFREG_EXCHANGE, or with another one, said that all traces are gone, for good."""
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    two.commit()
+    read_otherwise(two)
+    (tmp_path / "another").mkdir()
+    monkeypatch.undo()  # traces are read where they are
+    elsewhere = two.writer.with_values(exchange=named and str(tmp_path / named))
+    found = inspecting.inspect_due(two.warehouse, elsewhere, partition_keys(two), Stopwatch())
+    assert (found.found, sorted(found.placeless)) == ({}, sorted(RUNS))
+    assert have_trace(two) == sorted(due_traces(two)) == sorted(RUNS)
+    two.commit()
+    two.read()
+    assert sorted(two.commit().runs) == sorted(RUNS)
+
+
+def test_a_run_whose_folder_the_exchange_has_not_is_asked_of_no_worker(two, tmp_path):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    two.commit()
+    read_otherwise(two)
+    asked = [name for name in two.below("runs") if "notes-000" in name]
+    two.objects.delete(asked)
+    told = []
+    spreading.commit(two.objects, two.writer, two.warehouse, told.append)
+    assert len(two.below("wanted")) == len(RUNS) - 1
+    assert any("notes-000" in line and Reason.TRACE_PLACE_MISSING.sentence in line for line in told)
+    two.objects.write(asked[0].replace("runs/", "wanted/").rpartition("/")[0], b"")  # asked for before it went
+    two.read()
+    done = two.commit()
+    assert sorted(done.runs) == sorted(RUNS[1:])
+    assert [folder.startswith("runs/notes-000.") for folder, _ in done.refused] == [True]
+    assert due_traces(two) == ["notes-000"]
+    assert have_trace(two) == sorted(RUNS)
+    assert two.below("wanted") == two.below("results") == []
+
+
+def test_traces_that_were_noted_as_gone_by_mistake_come_back(two):
+    """Of a release that took a missing variable for missing files."""
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    two.commit()
+    with two.warehouse.writing() as writer:
+        trace_table.note_gone(writer, RUNS, is_gone=True)
+    read_otherwise(two)
+    assert have_trace(two) == due_traces(two) == []
+    (found,) = (one for one in examine_warehouse(two.writer) if one.check == "traces noted as gone")
+    assert (found.state, found.detail.startswith("3 of 3 ")) == ("notice", True)
+    assert found.row(is_fixing=True)["state"] == "mended"
+    assert have_trace(two) == sorted(due_traces(two)) == sorted(RUNS)
+    with two.warehouse.writing() as writer:
+        trace_table.note_gone(writer, RUNS, is_gone=True)
+    two.commit()
+    assert have_trace(two) == sorted(due_traces(two)) == sorted(RUNS), "or by itself, with the next results"
+
+
+def test_a_command_without_the_exchange_says_why_traces_are_due_still(two, monkeypatch):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.commit()
+    monkeypatch.undo()  # traces are read where they are
+    monkeypatch.setenv("PERFREG_WAREHOUSE", str(two.writer.warehouse))
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.delenv("PERFREG_EXCHANGE", raising=False)
+    done = CliRunner().invoke(main, ["settings", "set", "interval_s", "2"])
+    assert done.exit_code == 1
+    assert f"1 run to be read again, the first is notes-000: {Reason.TRACE_PLACE_MISSING.sentence}" in done.stderr
+    assert have_trace(two) == ["notes-000"]
 
 
 def test_another_run_with_the_same_id_is_quarantined_and_the_first_keeps_its_files(two, tmp_path):
