@@ -26,7 +26,7 @@ class Stored:
     Attributes:
         name: below the store's URL, parts joined by "/".
         tag: changes with the content: the store's ETag, of a local file the time of its last change.
-        changed_at: seconds since the epoch.
+        changed_at: seconds since the epoch; of a local file when it was put there, whatever time it was given.
     """
 
     name: str
@@ -182,6 +182,8 @@ def _stored(name: str, facts: dict[str, Any]) -> Stored:
     changed = facts.get("LastModified", facts.get("last_modified", facts.get("mtime")))
     moment = changed.timestamp() if isinstance(changed, datetime) else float(changed or 0.0)
     tag = facts.get("ETag") or facts.get("etag") or facts.get("md5Hash") or f"{moment!r}"
+    if "ino" in facts:  # `created` of a local file is the time of its last change of status, which nobody sets
+        moment = max(moment, float(facts.get("created") or 0.0))
     return Stored(name, int(facts["size"]), str(tag).strip('"'), moment)
 
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from perfreg_assets.collection import registry
@@ -21,7 +21,7 @@ from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES
 from perfreg_assets.how_many import how_many
 from perfreg_assets.model import freshness, handover, inputs, inspecting, profile_shelf, readings
 from perfreg_assets.model.freshness import Due, Stage
-from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
+from perfreg_assets.model.handover import INBOX, REFUSED, RUNS, WANTED, Contents, Result
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
 from perfreg_assets.model.trace_places import found_again, kept_in, placeless
@@ -40,6 +40,7 @@ from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 
 Tell = Callable[[str], None]
 _WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
+_TRACE = "trace"
 _RUN_JSON_AND_TRACE = 2  # files besides attachments
 
 
@@ -58,7 +59,7 @@ class Task:
     Attributes:
         signature: changes with the folder's files.
         changed_at: seconds since the epoch.
-        has_run_json: whether its run.json is there, which is uploaded last.
+        has_run_json: whether its run.json is there.
     """
 
     folder: str
@@ -72,8 +73,13 @@ class Task:
         return age >= settle_s or age <= -_WRONG_CLOCK_S
 
     def is_ready(self, settle_s: float, now: float) -> bool:
-        """Whether nothing more is to come: what has no run.json is refused only when it has been quiet."""
-        return self.has_run_json or self.is_quiet(settle_s, now)
+        """Whether nothing more is to come, as far as one look tells: what is registered is whole."""
+        return self.folder.startswith(f"{RUNS}/") or self.is_quiet(settle_s, now)
+
+    def is_as(self, before: Task) -> bool:
+        """Whether nothing changed since an earlier look, where that means that nothing more is to come: a folder
+        without run.json is refused only when it has been quiet."""
+        return self.has_run_json and self.signature == before.signature
 
 
 def waiting(objects: Objects) -> list[Task]:
@@ -87,7 +93,7 @@ def waiting(objects: Objects) -> list[Task]:
     tasks = [
         Task(
             folder,
-            f"{zlib.crc32(repr([(one.name, one.size, one.tag) for one in files]).encode()):08x}",
+            f"{zlib.crc32(repr([(one.name, one.size, one.tag, one.changed_at) for one in files]).encode()):08x}",
             max(one.changed_at for one in files),
             f"{folder}/{RUN_JSON}" in {one.name for one in files},
         )
@@ -164,42 +170,71 @@ def read_folder(
     """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over; None where it
     was in the inbox and is gone: another worker read it, and the writer has it."""
     listing = objects.listing(folder)
-    if not listing and folder.startswith(f"{INBOX}/"):
+    is_new = folder.startswith(f"{INBOX}/")
+    if is_new and not listing:
         return None
+    earlier = _refused_part(objects, listing) if is_new else []
+    listing = [*listing, *earlier]
     with tempfile.TemporaryDirectory(prefix="perfreg-worker-") as scratch:
         local = Path(scratch) / PurePosixPath(folder).name
         local.mkdir()
-        notes = _fetch(objects, folder, listing, local, settings)
+        notes = _fetch(objects, listing, local, settings)
         examined = registry.examine(local, settings, to_key)
+        if earlier:  # what was refused is known by that, and forgotten once it is a run
+            examined = replace(examined, refused_as=handover.refused_of(earlier[0].name)[1])
         run, reading = examined.run, None
         if run is not None:
             inspection = inspecting.read_trace(run, settings, engines, folder=local, known=examined.trace, shelf=shelf)
             reading = readings.reading_of(run, inspection, settings)
-        if folder.startswith(f"{INBOX}/"):
+        if is_new:
             kept_in = (
                 handover.archive_name(run)
                 if run is not None
                 else handover.refusal_name(examined.folder_name, examined.fingerprint)
             )
             # They are deleted when the result is committed: what was too much to be looked at is kept with the rest.
-            listing = [one for one in listing if _is_a_name(one.name.removeprefix(f"{folder}/"))]
+            listing = [one for one in listing if _is_a_name(handover.inside(one.name))]
             for one in listing:
                 with suppress(FileNotFoundError):  # deleted meanwhile
-                    objects.copy(one.name, f"{kept_in}/{one.name.removeprefix(f'{folder}/')}")
+                    objects.copy(one.name, f"{kept_in}/{handover.inside(one.name)}")
         result = _result(folder, listing, examined, notes, reading, settings)
         contents = Contents() if reading is None else Contents(reading.series, reading.threads, reading.slices)
         handover.write(objects, result, contents)
         return result
 
 
-def _fetch(objects: Objects, folder: str, listing: list[Stored], local: Path, settings: Settings) -> list[str]:
+def _refused_part(objects: Objects, listing: Sequence[Stored]) -> list[Stored]:
+    """Where a folder has no run.json or no trace: the files of the latest refused one of its name that lacked the
+    other. It was read between the two, and would never be a run."""
+    has = _parts(listing)
+    if len(has) != 1:
+        return []
+    name = listing[0].name.split("/")[1]
+    refused: dict[str, list[Stored]] = {}
+    for one in objects.listing(REFUSED):
+        if one.name.count("/") > 1 and handover.refused_of(one.name)[0] == name:
+            refused.setdefault(handover.refused_of(one.name)[1], []).append(one)
+    fitting = [files for files in refused.values() if _parts(files) == {RUN_JSON, _TRACE} - has]
+    there = {handover.inside(one.name) for one in listing}
+    latest = max(fitting, key=lambda files: max(one.changed_at for one in files), default=[])
+    return [one for one in latest if handover.inside(one.name) not in there]
+
+
+def _parts(files: Iterable[Stored]) -> set[str]:
+    """Which of the two that make a folder a run are among its files."""
+    names = [handover.inside(one.name) for one in files]
+    found = {_TRACE for name in names if name.endswith(TRACE_SUFFIXES)}
+    return found | {RUN_JSON} if RUN_JSON in names else found
+
+
+def _fetch(objects: Objects, listing: list[Stored], local: Path, settings: Settings) -> list[str]:
     """Copies what a run folder may hold; what was left out and why."""
     fetched = 0
     notes: list[str] = []
     most = settings.attachments_max_bytes + settings.trace_max_bytes
     # What makes it a run first: whatever is too much, it is none of these.
     for one in sorted(listing, key=lambda one: (not one.name.endswith((f"/{RUN_JSON}", *TRACE_SUFFIXES)), one.name)):
-        name = one.name.removeprefix(f"{folder}/")
+        name = handover.inside(one.name)
         if not _is_a_name(name):
             notes.append(f"{name!r} is no name of a file")
         elif fetched >= settings.attachments_max_count + _RUN_JSON_AND_TRACE:
@@ -338,13 +373,7 @@ def _commit_batch(
     if taken:
         with warehouse.writing() as writer:
             done += _store(writer, taken)
-    for result, _ in taken:
-        try:
-            _clear(objects, result)
-        except Rejected as rejected:  # this one's affair, or that of all: the others are tried either way
-            if rejected.reason is not Reason.EXCHANGE_UNAVAILABLE:
-                raise
-            done.kept.append((result.folder, rejected.detail))
+    done.kept += _clear_all(objects, [result for result, _ in taken], tell)
     for folder, sentence in done.quarantined:
         tell(f"quarantined {folder}: {sentence}")
     return done
@@ -424,14 +453,37 @@ class _Exchange:
         return list(one.attachments), []
 
 
-def _clear(objects: Objects, result: Result) -> None:
-    """Deletes what is committed: the folder as it was read, and last the result, so that a crash repeats this."""
+def _clear_all(objects: Objects, results: Iterable[Result], tell: Tell) -> list[tuple[str, str]]:
+    """(folder, sentence) of those that could not be cleared away."""
+    kept: list[tuple[str, str]] = []
+    for result in results:
+        try:
+            if not _clear(objects, result):
+                tell(f"{result.folder} changed after it was read: it stays, and is read again")
+        except Rejected as rejected:  # this one's affair, or that of all: the others are tried either way
+            if rejected.reason is not Reason.EXCHANGE_UNAVAILABLE:
+                raise
+            kept.append((result.folder, rejected.detail))
+    return kept
+
+
+def _clear(objects: Objects, result: Result) -> bool:
+    """Deletes what is committed: the folder as it was read, and last the result, so that a crash repeats this.
+
+    Returns:
+        Whether the folder was still as it was read. Else it is left whole: part of it is none that can be read.
+    """
+    is_still = True
     if result.folder.startswith(f"{INBOX}/"):
-        now = {(one.name, one.size, one.tag) for one in objects.listing(result.folder)}
-        objects.delete(one.name for one in result.files if (one.name, one.size, one.tag) in now)
+        read = {one.name: one for one in result.files}
+        now = objects.listing(result.folder)
+        is_still = all(one.name in read and read[one.name].is_still(one) for one in now)
+        if is_still:
+            objects.delete(read)
     else:
         objects.delete([_moved(result.folder, RUNS, WANTED)])
     handover.discard(objects, result.folder)
+    return is_still
 
 
 # ---- reading again -------------------------------------------------------------------------------
@@ -490,7 +542,7 @@ def fetch_run(objects: Objects, settings: Settings, warehouse: Warehouse, run_id
     ) as scratch:
         local = Path(scratch) / run_id
         local.mkdir()
-        _fetch(objects, archive, listing, local, settings)
+        _fetch(objects, listing, local, settings)
         with suppress(OSError):  # somebody else was quicker
             local.rename(target)
     return target.exists()

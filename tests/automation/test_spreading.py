@@ -12,6 +12,7 @@ import urllib.request
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -26,6 +27,7 @@ from perfreg_assets.automation.reading import digest_of, spread
 from perfreg_assets.automation.spreading import Task
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import main
+from perfreg_assets.cli import spreading as spreading_command
 from perfreg_assets.collection import registry
 from perfreg_assets.model import freshness, handover, inspecting, readings
 from perfreg_assets.model.freshness import Stage
@@ -479,7 +481,78 @@ def test_what_arrives_in_a_folder_after_it_was_read_is_not_deleted(two):
     two.read()
     two.objects.write("inbox/notes-000/screens/1.png", b"late")
     two.commit()
-    assert two.below("inbox") == ["inbox/notes-000/screens/1.png"]
+    assert len(two.below("inbox")) == 3, "part of a folder is none that can be read"
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+    assert two.below("inbox") == []
+    with two.warehouse.reading() as reader:
+        assert reader.rows("SELECT file_name FROM core.attachments") == [("screens/1.png",)]
+
+
+@pytest.mark.parametrize("again", ["all of it", "run.json"])
+def test_a_folder_that_is_mended_while_its_refusal_waits_loses_nothing(place, tmp_path, again):
+    """The trace was deleted with the refusal that it was read for: it had the same content as the mended one's."""
+    two = Two(tmp_path, place)
+    folder = sample(tmp_path)
+    mended = (folder / "run.json").read_bytes()
+    (folder / "run.json").write_text(json.dumps({**json.loads(mended), "app": 5}))
+    two.arrive(folder)
+    (result,) = two.read().values()
+    assert result.run is None
+    (folder / "run.json").write_bytes(mended)
+    if again == "all of it":
+        time.sleep(1.1)  # an object store tells whole seconds
+        two.arrive(folder)
+    else:
+        two.objects.write("inbox/notes-000/run.json", mended)
+    told = []
+    done = spreading.commit(two.objects, two.writer, two.warehouse, told.append)
+    assert [folder for folder, _ in done.quarantined] == ["inbox/notes-000"]
+    assert any("inbox/notes-000 changed after it was read" in line for line in told)
+    assert len(two.below("inbox")) == 2
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+    assert two.below("inbox") == two.below("results") == []
+
+
+def test_a_trace_that_is_put_there_once_more_is_not_deleted_with_what_was_read(place, tmp_path):
+    two = Two(tmp_path, place)
+    folder = sample(tmp_path, app=5)
+    two.arrive(folder)
+    two.read()
+    time.sleep(1.1)  # an object store tells whole seconds
+    (trace,) = (path for path in folder.iterdir() if path.name != "run.json")
+    two.objects.write(f"inbox/notes-000/{trace.name}", trace.read_bytes())
+    two.commit()
+    assert len(two.below("inbox")) == 2
+
+
+@pytest.mark.parametrize("first", ["run.json", "trace"])
+def test_a_folder_that_was_refused_half_arrived_is_a_run_once_the_rest_is_there(place, tmp_path, first):
+    two = Two(tmp_path, place)
+    folder = sample(tmp_path)
+    files = sorted(folder.iterdir(), key=lambda path: (path.name == "run.json") is not (first == "run.json"))
+    for number, path in enumerate(files):
+        two.objects.write(f"inbox/notes-000/{path.name}", path.read_bytes())
+        two.read()
+        done = two.commit()
+        assert done.runs == (["notes-000"] if number else [])
+        assert len(two.below("refused")) == (0 if number else 1)
+    assert two.below("inbox") == []
+    assert len(two.below("runs")) == 2
+    with two.warehouse.reading() as reader:
+        assert reader.rows("SELECT run_id, is_quarantined FROM core.runs") == [("notes-000", False)]
+
+
+def test_a_half_folder_is_put_together_with_no_whole_one_of_its_name(two, tmp_path):
+    broken = sample(tmp_path, app=5)
+    two.arrive(broken)
+    two.read()
+    two.commit()
+    (trace,) = (path for path in broken.iterdir() if path.name != "run.json")
+    two.objects.write(f"inbox/notes-000/{trace.name}", trace.read_bytes())
+    ((reason),) = [result.reason_code for result in two.read().values()]
+    assert reason == "run_json_missing"
 
 
 @pytest.mark.parametrize("named", ["frame", "zshot"])
@@ -510,10 +583,12 @@ def test_the_command_leaves_a_folder_alone_whose_run_json_is_still_to_come(two, 
     document = (folder / "run.json").read_bytes()
     (folder / "run.json").unlink()
     two.arrive(folder)
+    monkeypatch.setenv("PERFREG_INBOX_SETTLE_S", "30")
     early = worker(two, monkeypatch)
     assert (early.exit_code, early.stdout.strip()) == (0, "0 folders read")
-    assert "1 folder without run.json left alone" in early.stderr
+    assert "1 folder left alone until nothing changed there for 30 s" in early.stderr
     two.objects.write("inbox/notes-000/run.json", document)
+    monkeypatch.setenv("PERFREG_INBOX_SETTLE_S", "0.5")
     done = worker(two, monkeypatch)
     assert "trace complete" in done.stdout
     assert two.commit().runs == ["notes-000"]
@@ -558,7 +633,34 @@ def test_a_folder_that_never_gets_a_run_json_is_refused_once_it_is_quiet():
     (waits,) = [Task("inbox/a", "s", 100.0, has_run_json=False)]
     assert [waits.is_ready(5.0, now) for now in (100.0, 104.9, 105.0)] == [False, False, True]
     assert waits.is_ready(5.0, 100.0 - 3600)  # by a clock that goes wrong
-    assert Task("inbox/a", "s", 100.0).is_ready(5.0, 100.0)
+    whole = Task("inbox/a", "s", 100.0)
+    assert [whole.is_ready(5.0, now) for now in (104.9, 105.0)] == [False, True]
+    assert Task("runs/a.0", "s", 100.0).is_ready(5.0, 100.0), "what is registered is whole"
+    assert whole.is_as(whole)
+    assert not replace(whole, signature="t").is_as(whole)
+    assert not waits.is_as(waits)
+
+
+def test_the_command_reads_what_has_just_arrived_once_two_looks_are_the_same(two, tmp_path, monkeypatch):
+    """With run.json first, as `tar` and most copies go by name."""
+    folder = sample(tmp_path)
+    (trace,) = (path for path in folder.iterdir() if path.name != "run.json")
+    content = trace.read_bytes()
+    trace.unlink()
+    two.arrive(folder, demo_runs_dir() / RUNS[1])
+    monkeypatch.setenv("PERFREG_INBOX_SETTLE_S", "30")
+
+    def pause(seconds):
+        assert 0.0 < seconds <= 30.0
+        two.objects.write(f"inbox/notes-000/{trace.name}", content)
+
+    monkeypatch.setattr(spreading_command, "time", SimpleNamespace(sleep=pause, time=time.time))
+    done = worker(two, monkeypatch)
+    assert "1 folder read" in done.stdout
+    assert "1 folder left alone" in done.stderr
+    assert two.commit().runs == [RUNS[1]]
+    assert len(two.below("inbox")) == 2
+    assert "refused" not in done.stdout
 
 
 def test_names_that_lead_out_of_the_folder_are_left_where_they_are(two, tmp_path, monkeypatch):
