@@ -6,6 +6,7 @@ of them together writes the one that names the others last.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -103,11 +104,19 @@ class Objects:
         """Copies an object to a local file.
 
         Raises:
-            FileNotFoundError
+            FileNotFoundError: there is no such object.
+            LocalFileError: there can be no such file on this machine: by its name, or what is there already.
+            Rejected: HOST_NO_SPACE; as everything here.
         """
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with self._failing_clearly():
-            self.filesystem.get_file(self._path(name), str(target))
+        with _failing_here(target):  # before the store is asked: what fails here says nothing of it
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.open("wb").close()
+        try:
+            with self._failing_clearly(), _filling(target):
+                self.filesystem.get_file(self._path(name), str(target))
+        except FileNotFoundError:
+            target.unlink(missing_ok=True)
+            raise
 
     def copy(self, source: str, target: str) -> None:
         """Within the store, by the store itself where it can.
@@ -166,6 +175,30 @@ class Objects:
             said = str(error).strip().splitlines()
             detail = f"{self.url} ({type(error).__name__}: {said[0][:200]})" if said else f"{self.url} ({error!r})"
             raise Rejected(self._unavailable, detail) from error
+
+
+class LocalFileError(Exception):
+    """What this machine's file system does not take."""
+
+
+@contextmanager
+def _failing_here(target: Path) -> Iterator[None]:
+    try:
+        with _filling(target):
+            yield
+    except (OSError, ValueError) as error:
+        raise LocalFileError(getattr(error, "strerror", None) or str(error)) from error
+
+
+@contextmanager
+def _filling(target: Path) -> Iterator[None]:
+    """Tells a disk of this machine that is full from a store that fails."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise Rejected(Reason.HOST_NO_SPACE, f"{target.parent}: {error.strerror}") from error
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -6,6 +6,7 @@ anywhere and do again what they did before: see `model.handover`.
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import zlib
@@ -26,7 +27,7 @@ from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
 from perfreg_assets.model.trace_places import found_again, kept_in, placeless
 from perfreg_assets.near_names import did_you_mean
-from perfreg_assets.objects import Objects, Stored
+from perfreg_assets.objects import LocalFileError, Objects, Stored
 from perfreg_assets.partitions import to_key
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
@@ -39,6 +40,7 @@ from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 
 Tell = Callable[[str], None]
+_LOG = logging.getLogger(__name__)
 _WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
 _TRACE = "trace"
 _RUN_JSON_AND_TRACE = 2  # files besides attachments
@@ -144,7 +146,8 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
     and those of the inbox that are not there any more.
 
     Raises:
-        Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE: this machine's fault; what is done stays done.
+        Rejected: of the first that could not be read: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE, HOST_NO_SPACE,
+            FOLDER_FAILED. The others were read, but where no engine starts or the exchange has stopped to answer.
     """
     settings, shelf = handover.with_parameters(objects, settings)
     have = set(handover.pending(objects))
@@ -153,15 +156,43 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
     if not folders:
         return {}
 
+    over: list[Rejected] = []
     with Engines(settings) as engines, ThreadPoolExecutor(inspecting.usable_cores()) as pool:
 
-        def read(folder: str) -> Result | None:
-            result = read_folder(objects, settings, folder, engines, shelf)
+        def read(folder: str) -> Result | Rejected | None:
+            if over:
+                return over[0]
+            try:
+                result = read_folder(objects, settings, folder, engines, shelf)
+            except Rejected as rejected:
+                if _is_of_all(objects, rejected):
+                    over.append(rejected)
+                tell(f"{folder}: {rejected}")
+                return rejected
+            except Exception as error:  # noqa: BLE001  (logged with its traceback, and told as the reason)
+                _LOG.exception("%s: unexpected", folder)
+                return Rejected(Reason.FOLDER_FAILED, f"{folder}: {type(error).__name__}: {error}")
             tell(f"{folder}: {'not there any more' if result is None else _found(result)}")
             return result
 
-        results = zip(folders, pool.map(read, folders), strict=True)
-        return {folder: result for folder, result in results if result is not None}
+        results = dict(zip(folders, pool.map(read, folders), strict=True))
+    failed = {folder: result for folder, result in results.items() if isinstance(result, Rejected)}
+    for folder, rejected in failed.items():
+        raise Rejected(
+            rejected.reason,
+            f"{len(failed)} of {how_many(len(folders), 'folder')} not read, the first is {folder}: {rejected.detail}",
+        )
+    return {folder: result for folder, result in results.items() if isinstance(result, Result)}
+
+
+def _is_of_all(objects: Objects, rejected: Rejected) -> bool:
+    """Whether what one folder met with would be met with by every other."""
+    if rejected.reason is Reason.EXCHANGE_UNAVAILABLE:
+        try:
+            objects.listing(handover.result_folder(INBOX))
+        except Rejected:
+            return True
+    return rejected.reason is Reason.ENGINE_UNAVAILABLE
 
 
 def read_folder(
@@ -247,6 +278,9 @@ def _fetch(objects: Objects, listing: list[Stored], local: Path, settings: Setti
                 objects.fetch(one.name, local / name)
             except FileNotFoundError:
                 notes.append(f"{name}: deleted meanwhile")
+                continue
+            except LocalFileError as error:
+                notes.append(f"{name}: {error}")
                 continue
             most -= one.size
             fetched += 1

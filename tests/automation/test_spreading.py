@@ -677,6 +677,61 @@ def test_names_that_lead_out_of_the_folder_are_left_where_they_are(two, tmp_path
     assert found["inbox/notes-000"].run is not None
 
 
+def test_names_that_no_file_can_have_are_their_folders_own_affair(bucket, tmp_path, read_once, monkeypatch):
+    """Keys of an object store: one that another begins with, and one that is too long."""
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    two = Two(tmp_path, bucket)
+    two.objects.write("inbox/aaa-bad/shots", b"1")
+    two.objects.write("inbox/aaa-bad/shots/1.png", b"1")
+    two.objects.write(f"inbox/notes-000/{'x' * 300}.png", b"1")
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    found = two.read()
+    assert found["inbox/aaa-bad"].reason_code == "run_json_missing"
+    assert any("shots" in note for note in found["inbox/aaa-bad"].notes)
+    assert [note[-18:] for note in found["inbox/notes-000"].notes] == [": File name too long"[-18:]]
+    assert sorted(two.commit().runs) == sorted(RUNS)
+    assert two.below("inbox") == []
+    assert sum("xxx" in name for name in two.below("runs")) == 1
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), Rejected(Reason.HOST_NO_SPACE, "/tmp")])
+def test_a_folder_that_fails_is_told_and_holds_up_no_other(two, monkeypatch, error):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    read = spreading.read_folder
+
+    def read_folder(objects, settings, folder, *others):
+        if folder == "inbox/notes-000":
+            raise error
+        return read(objects, settings, folder, *others)
+
+    monkeypatch.setattr(spreading, "read_folder", read_folder)
+    with pytest.raises(Rejected, match=r"1 of 3 folders not read, the first is inbox/notes-000") as told:
+        two.read()
+    assert told.value.reason in (Reason.FOLDER_FAILED, Reason.HOST_NO_SPACE)
+    assert sorted(two.commit().runs) == sorted(RUNS[1:])
+    assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"]
+
+
+def test_an_exchange_that_stops_to_answer_is_not_asked_for_every_folder(two, monkeypatch):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    monkeypatch.setattr(inspecting, "usable_cores", lambda: 1)
+    asked = []
+    find = two.objects.filesystem.find
+
+    def away(path, **how):
+        asked.append(path)
+        if len(asked) > 2:
+            raise OSError(111, "Connection refused")
+        return find(path, **how)
+
+    wanted = [task.folder for task in spreading.waiting(two.objects)]
+    monkeypatch.setattr(two.objects.filesystem, "find", away)
+    with pytest.raises(Rejected) as told:
+        two.read(*wanted)
+    assert told.value.reason is Reason.EXCHANGE_UNAVAILABLE
+    assert sum("/inbox/" in path for path in asked) == 2
+
+
 def test_what_killed_processes_left_beside_no_result_is_swept_a_day_later(two, monkeypatch):
     two.objects.write("results/inbox/a/series-0.parquet", b"x")
     two.commit()
