@@ -18,6 +18,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.whole_files import write_whole
 
 _TRIES = 5
+_OF_THE_NAME = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Stored:
     Attributes:
         name: below the store's URL, parts joined by "/".
         tag: changes with the content: the store's ETag, of a local file the time of its last change.
+        is_marker: whether it only makes an empty folder seen, as consoles of object stores write it.
         changed_at: seconds since the epoch; of a local file when it was put there, whatever time it was given.
     """
 
@@ -34,6 +36,10 @@ class Stored:
     size: int
     tag: str
     changed_at: float
+
+    @property
+    def is_marker(self) -> bool:
+        return self.name.endswith("/") and self.size == 0
 
 
 class Objects:
@@ -106,6 +112,7 @@ class Objects:
         Raises:
             FileNotFoundError: there is no such object.
             LocalFileError: there can be no such file on this machine: by its name, or what is there already.
+            OSError: the file cannot be made now.
             Rejected: HOST_NO_SPACE; as everything here.
         """
         with _failing_here(target):  # before the store is asked: what fails here says nothing of it
@@ -186,8 +193,12 @@ def _failing_here(target: Path) -> Iterator[None]:
     try:
         with _filling(target):
             yield
-    except (OSError, ValueError) as error:
-        raise LocalFileError(getattr(error, "strerror", None) or str(error)) from error
+    except OSError as error:
+        if error.errno not in _OF_THE_NAME:  # an accident of this machine: another time it may go well
+            raise
+        raise LocalFileError(error.strerror) from error
+    except ValueError as error:
+        raise LocalFileError(str(error)) from error
 
 
 @contextmanager

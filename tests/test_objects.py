@@ -64,6 +64,10 @@ def test_what_this_machine_does_not_take_is_no_fault_of_the_store(place, tmp_pat
     for target in (tmp_path / "file" / "a", tmp_path / ("x" * 300), tmp_path):
         with pytest.raises(LocalFileError):
             objects.fetch("a", target)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", raising(OSError(errno.EMFILE, "Too many open files")))
+        with pytest.raises(OSError, match="Too many open files"):
+            objects.fetch("a", tmp_path / "a")
     with pytest.raises(Rejected, match="/dev: No space left on device") as told:
         objects.fetch("a", Path("/dev/full"))
     assert told.value.reason is Reason.HOST_NO_SPACE

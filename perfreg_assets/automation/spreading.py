@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
 from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import Examined
@@ -42,6 +43,7 @@ from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 Tell = Callable[[str], None]
 _LOG = logging.getLogger(__name__)
 _WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
+_ODD_NAMES, _KEY = "odd_names", ".key"
 _TRACE = "trace"
 _RUN_JSON_AND_TRACE = 2  # files besides attachments
 
@@ -90,7 +92,8 @@ def waiting(objects: Objects) -> list[Task]:
     arrived: dict[str, list[Stored]] = {}
     for one in objects.listing(INBOX):
         parts = one.name.split("/")
-        if len(parts) > 2 and not parts[1].startswith("."):  # a file in the inbox itself belongs to no folder
+        # A file in the inbox itself belongs to no folder, nor does what has no name.
+        if len(parts) > 2 and parts[1] and not parts[1].startswith(".") and not one.is_marker:
             arrived.setdefault("/".join(parts[:2]), []).append(one)
     tasks = [
         Task(
@@ -200,7 +203,7 @@ def read_folder(
 ) -> Result | None:
     """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over; None where it
     was in the inbox and is gone: another worker read it, and the writer has it."""
-    listing = objects.listing(folder)
+    listing = [one for one in objects.listing(folder) if not one.is_marker]
     is_new = folder.startswith(f"{INBOX}/")
     if is_new and not listing:
         return None
@@ -224,10 +227,9 @@ def read_folder(
                 else handover.refusal_name(examined.folder_name, examined.fingerprint)
             )
             # They are deleted when the result is committed: what was too much to be looked at is kept with the rest.
-            listing = [one for one in listing if _is_a_name(handover.inside(one.name))]
             for one in listing:
                 with suppress(FileNotFoundError):  # deleted meanwhile
-                    objects.copy(one.name, f"{kept_in}/{handover.inside(one.name)}")
+                    objects.copy(one.name, f"{kept_in}/{_kept_as(handover.inside(one.name))}")
         result = _result(folder, listing, examined, notes, reading, settings)
         contents = Contents() if reading is None else Contents(reading.series, reading.threads, reading.slices)
         handover.write(objects, result, contents)
@@ -289,6 +291,11 @@ def _fetch(objects: Objects, listing: list[Stored], local: Path, settings: Setti
 
 def _is_a_name(name: str) -> bool:
     return not any(part in ("", ".", "..") for part in name.split("/"))
+
+
+def _kept_as(name: str) -> str:
+    """What a file of a folder is called where it is kept: a key of an object store need be no name of a file."""
+    return name if _is_a_name(name) else f"{_ODD_NAMES}/{quote(name, safe='')}{_KEY}"
 
 
 def _result(
@@ -511,9 +518,9 @@ def _clear(objects: Objects, result: Result) -> bool:
     if result.folder.startswith(f"{INBOX}/"):
         read = {one.name: one for one in result.files}
         now = objects.listing(result.folder)
-        is_still = all(one.name in read and read[one.name].is_still(one) for one in now)
+        is_still = all(one.name in read and read[one.name].is_still(one) for one in now if not one.is_marker)
         if is_still:
-            objects.delete(read)
+            objects.delete([*read, *(one.name for one in now if one.is_marker)])
     else:
         objects.delete([_moved(result.folder, RUNS, WANTED)])
     handover.discard(objects, result.folder)

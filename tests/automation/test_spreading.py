@@ -694,6 +694,31 @@ def test_names_that_no_file_can_have_are_their_folders_own_affair(bucket, tmp_pa
     assert sum("xxx" in name for name in two.below("runs")) == 1
 
 
+def test_markers_of_folders_and_keys_that_are_no_names_make_no_run_a_refused_one(
+    bucket, tmp_path, read_once, monkeypatch
+):
+    """As consoles of object stores write them, and a joined path with a slash too many."""
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    two = Two(tmp_path, bucket)
+    for name, content in {
+        "": b"", "notes-000/": b"", "notes-000/screens/": b"", "notes-000//shot.png": b"1", "notes-000/../up.png": b"2",
+        "made-in-advance/": b"", "/nameless": b"",
+    }.items():  # fmt: skip
+        two.objects.filesystem.call_s3(
+            "put_object", Bucket=bucket.split("/")[2], Key=f"perfreg/inbox/{name}", Body=content
+        )
+    two.arrive(demo_runs_dir() / RUNS[0])
+    assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"]
+    assert two.read("inbox/made-in-advance") == {}
+    two.read()
+    done = two.commit()
+    assert (done.runs, done.quarantined) == (["notes-000"], [])
+    assert two.below("inbox") == ["inbox/", "inbox//nameless", "inbox/made-in-advance/"]
+    assert spreading.waiting(two.objects) == []
+    assert [two.objects.read(name) for name in two.below("runs") if "/odd_names/" in name] == [b"1", b"2"]
+    assert spreading.fetch_run(two.objects, two.writer, two.warehouse, "notes-000")
+
+
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), Rejected(Reason.HOST_NO_SPACE, "/tmp")])
 def test_a_folder_that_fails_is_told_and_holds_up_no_other(two, monkeypatch, error):
     two.arrive(*(demo_runs_dir() / run for run in RUNS))
