@@ -18,6 +18,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.whole_files import write_whole
 
 _TRIES = 5
+_NOTHING = "nothing-has-this-name"
 _OF_THE_NAME = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
 
 
@@ -69,6 +70,21 @@ class Objects:
             self.filesystem.protocol if isinstance(self.filesystem.protocol, tuple) else (self.filesystem.protocol,)
         )
         self._is_local = "file" in protocols
+
+    def require_there(self) -> None:
+        """Raises Rejected, where the bucket or the folder that the URL names does not exist: to those who look for
+        something it would be empty. A bucket has no folders, so a prefix need not be there before something is."""
+        if self._is_local:
+            if not Path(self.root).is_dir():
+                raise Rejected(self._unavailable, f"{self.url} (no such folder: make it, or correct the name)")
+            return
+        container = self.root.split("/")[0]
+        with self._failing_clearly():
+            try:
+                self.filesystem.find(self._path(_NOTHING))  # one question, whatever the store holds
+            except FileNotFoundError as error:
+                if not self.filesystem.exists(container):
+                    raise Rejected(self._unavailable, f"{self.url} (there is no {container})") from error
 
     def listing(self, folder: str) -> list[Stored]:
         """Everything below a folder, however deep, in order of name; empty where there is none."""

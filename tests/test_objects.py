@@ -57,6 +57,16 @@ def test_what_is_not_there_is_named_as_python_names_it(place, tmp_path):
         objects.copy("nothing", "something")
 
 
+def test_a_bucket_or_folder_that_does_not_exist_is_not_an_empty_one(place):
+    Objects(place).require_there()
+    kind, _, rest = place.rpartition("//")
+    for wrong in (f"{place}-other",) if not kind else (f"{kind}//other-{rest}", f"{kind}//other-bucket"):
+        with pytest.raises(Rejected) as told:
+            Objects(wrong).require_there()
+        assert told.value.reason is Reason.EXCHANGE_UNAVAILABLE
+        assert wrong in str(told.value)
+
+
 def test_what_this_machine_does_not_take_is_no_fault_of_the_store(place, tmp_path, monkeypatch):
     objects = Objects(place)
     objects.write("a", b"1")

@@ -52,7 +52,7 @@ def exchange(settings: Settings) -> Objects:
     """Raises Rejected: EXCHANGE_UNSET, EXCHANGE_UNAVAILABLE."""
     if not settings.exchange:
         raise Rejected(Reason.EXCHANGE_UNSET, "")
-    return Objects(settings.exchange)
+    return handover.opened(settings.exchange)
 
 
 # ---- a worker ------------------------------------------------------------------------------------

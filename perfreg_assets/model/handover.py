@@ -127,6 +127,17 @@ class Result:
     refused_as: str | None = None
 
 
+def opened(url: str) -> Objects:
+    """The exchange at a URL.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE, also where there is no such bucket or folder.
+    """
+    objects = Objects(url)
+    objects.require_there()
+    return objects
+
+
 def archive_name(run: RunRow) -> str:
     """Where a registered run's files are kept in the exchange; by content, so that no other run's are replaced."""
     return f"{RUNS}/{run.run_id}.{run.content_hash[:_HASH_DIGITS]}"

@@ -33,7 +33,7 @@ def folder_of(row: RunRow, settings: Settings, folder: Path | None = None) -> It
     if folder is not None or not settings.exchange or (own / row.trace_file).exists():
         yield own
         return
-    with handover.fetched_trace(Objects(settings.exchange), row) as fetched:
+    with handover.fetched_trace(handover.opened(settings.exchange), row) as fetched:
         yield fetched
 
 
@@ -73,7 +73,7 @@ def _beside(row: RunRow, file_name: str, settings: Settings) -> Iterator[Path]:
     if not settings.exchange or own.exists():
         yield own
         return
-    with handover.fetched_file(Objects(settings.exchange), row, file_name) as fetched:
+    with handover.fetched_file(handover.opened(settings.exchange), row, file_name) as fetched:
         yield fetched
 
 
@@ -92,7 +92,7 @@ def states_of(wanted: Iterable[tuple[RunRow, str]], settings: Settings) -> dict[
     found = {key: _state_here(settings.runs_dir / key[0] / key[1]) for key in files}
     elsewhere = {key: row for key, row in files.items() if found[key] == GONE}
     if settings.exchange and elsewhere:
-        kept = _kept(Objects(settings.exchange), {handover.archive_name(row) for row in elsewhere.values()})
+        kept = _kept(handover.opened(settings.exchange), {handover.archive_name(row) for row in elsewhere.values()})
         for (run_id, name), row in elsewhere.items():
             stored = kept.get(f"{handover.archive_name(row)}/{name}")
             if stored is not None:
@@ -111,7 +111,7 @@ def with_folder(rows: Iterable[RunRow], settings: Settings) -> set[str]:
     found = {row.run_id for row in rows if (settings.runs_dir / row.run_id).is_dir()}
     elsewhere = [row for row in rows if row.run_id not in found]
     if settings.exchange and elsewhere:
-        found |= kept_in(Objects(settings.exchange), elsewhere)
+        found |= kept_in(handover.opened(settings.exchange), elsewhere)
     return found
 
 

@@ -114,6 +114,7 @@ class Two:
 @pytest.fixture
 def two(tmp_path, read_once, monkeypatch):
     monkeypatch.setattr(inspecting, "read_trace", read_once)
+    (tmp_path / "exchange").mkdir()
     return Two(tmp_path, str(tmp_path / "exchange"))
 
 
@@ -611,6 +612,18 @@ def test_a_folder_is_named_as_in_the_inbox(two, monkeypatch, name):
     done = worker(two, monkeypatch, name)
     assert "1 folder read" in done.stdout
     assert two.commit().runs == ["notes-000"]
+
+
+@pytest.mark.parametrize("command", ["worker", "commit"])
+def test_a_place_that_does_not_exist_is_not_one_with_nothing_to_do(place, tmp_path, monkeypatch, command):
+    kind, _, rest = place.rpartition("//")
+    wrong = f"{kind}//other-{rest}" if kind else f"{place}-other"
+    for name, value in (("WAREHOUSE", tmp_path / "x.duckdb"), ("EXCHANGE", wrong)):
+        monkeypatch.setenv(f"PERFREG_{name}", str(value))
+    done = CliRunner().invoke(main, [command])
+    assert done.exit_code == 1
+    assert Reason.EXCHANGE_UNAVAILABLE.sentence in done.stderr
+    assert wrong in done.stderr
 
 
 def test_a_run_that_is_wanted_again_is_named_by_its_id(two, monkeypatch):
