@@ -7,17 +7,19 @@ of them together writes the one that names the others last.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.whole_files import write_whole
+from perfreg_assets.whole_files import whole_file
 
 _TRIES = 5
+_CHUNK_BYTES = 1 << 20
 _NOTHING = "nothing-has-this-name"
 _OF_THE_NAME = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
 
@@ -120,7 +122,7 @@ class Objects:
             if not self._is_local:
                 self.filesystem.pipe_file(self._path(name), content)
                 return
-            _put(Path(self._path(name)), content)
+            _put(Path(self._path(name)), lambda file: file.write(content))
 
     def fetch(self, name: str, target: Path) -> None:
         """Copies an object to a local file.
@@ -148,10 +150,16 @@ class Objects:
             FileNotFoundError
         """
         with self._failing_clearly():
-            if self._is_local:
-                self.write(target, Path(self._path(source)).read_bytes())
-            else:
+            if not self._is_local:
                 self.filesystem.cp_file(self._path(source), self._path(target))
+                return
+            with Path(self._path(source)).open("rb") as given:  # in parts: a video need not fit into the memory
+
+                def fill(file: BinaryIO) -> None:
+                    given.seek(0)
+                    shutil.copyfileobj(given, file, _CHUNK_BYTES)
+
+                _put(Path(self._path(target)), fill)
 
     def delete(self, names: Iterable[str]) -> None:
         """Those that are gone already are no error."""
@@ -228,14 +236,17 @@ def _filling(target: Path) -> Iterator[None]:
         raise Rejected(Reason.HOST_NO_SPACE, f"{target.parent}: {error.strerror}") from error
 
 
-def _put(path: Path, content: bytes) -> None:
+def _put(path: Path, fill: Callable[[BinaryIO], object]) -> None:
     """A file, its folder with it, which somebody else may be removing because it is empty."""
-    for _ in range(_TRIES):
+    for tries_left in reversed(range(_TRIES)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            write_whole(path, content, is_durable=True)
+        try:
+            with whole_file(path, is_durable=True) as file:
+                fill(file)
             return
-    write_whole(path, content, is_durable=True)
+        except FileNotFoundError:
+            if not tries_left:
+                raise
 
 
 def _stored(name: str, facts: dict[str, Any]) -> Stored:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,22 @@ def test_what_is_not_there_is_named_as_python_names_it(place, tmp_path):
         objects.fetch("nothing", tmp_path / "nothing")
     with pytest.raises(FileNotFoundError):
         objects.copy("nothing", "something")
+
+
+def test_a_copy_costs_no_more_memory_than_a_part_of_it(tmp_path):
+    with (tmp_path / "video").open("wb") as file:
+        file.truncate(64 << 20)
+        file.seek(50 << 20)
+        file.write(b"x")
+    objects = Objects(str(tmp_path))
+    tracemalloc.start()
+    try:
+        objects.copy("video", "runs/a/video")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 16 << 20
+    assert filecmp.cmp(tmp_path / "video", tmp_path / "runs" / "a" / "video", shallow=False)
 
 
 def test_a_bucket_or_folder_that_does_not_exist_is_not_an_empty_one(place):
