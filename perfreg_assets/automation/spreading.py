@@ -202,7 +202,8 @@ def read_folder(
     objects: Objects, settings: Settings, folder: str, engines: Engines | None = None, shelf: Shelf | None = None
 ) -> Result | None:
     """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over; None where it
-    was in the inbox and is gone: another worker read it, and the writer has it."""
+    was in the inbox and is gone, or goes meanwhile: another worker read it, and the writer has it. What is there still
+    waits still."""
     listing = [one for one in objects.listing(folder) if not one.is_marker]
     is_new = folder.startswith(f"{INBOX}/")
     if is_new and not listing:
@@ -212,7 +213,9 @@ def read_folder(
     with tempfile.TemporaryDirectory(prefix="perfreg-worker-") as scratch:
         local = Path(scratch) / PurePosixPath(folder).name
         local.mkdir()
-        notes = _fetch(objects, listing, local, settings)
+        notes, is_going = _fetch(objects, listing, local, settings)
+        if is_new and is_going:
+            return None
         examined = registry.examine(local, settings, to_key)
         if earlier:  # what was refused is known by that, and forgotten once it is a run
             examined = replace(examined, refused_as=handover.refused_of(earlier[0].name)[1])
@@ -227,9 +230,11 @@ def read_folder(
                 else handover.refusal_name(examined.folder_name, examined.fingerprint)
             )
             # They are deleted when the result is committed: what was too much to be looked at is kept with the rest.
-            for one in listing:
-                with suppress(FileNotFoundError):  # deleted meanwhile
+            try:
+                for one in listing:
                     objects.copy(one.name, f"{kept_in}/{_kept_as(handover.inside(one.name))}")
+            except FileNotFoundError:
+                return None
         result = _result(folder, listing, examined, notes, reading, settings)
         contents = Contents() if reading is None else Contents(reading.series, reading.threads, reading.slices)
         handover.write(objects, result, contents)
@@ -260,9 +265,10 @@ def _parts(files: Iterable[Stored]) -> set[str]:
     return found | {RUN_JSON} if RUN_JSON in names else found
 
 
-def _fetch(objects: Objects, listing: list[Stored], local: Path, settings: Settings) -> list[str]:
-    """Copies what a run folder may hold; what was left out and why."""
+def _fetch(objects: Objects, listing: list[Stored], local: Path, settings: Settings) -> tuple[list[str], bool]:
+    """Copies what a run folder may hold; what was left out and why, and whether any of it was deleted meanwhile."""
     fetched = 0
+    is_going = False
     notes: list[str] = []
     most = settings.attachments_max_bytes + settings.trace_max_bytes
     # What makes it a run first: whatever is too much, it is none of these.
@@ -280,13 +286,14 @@ def _fetch(objects: Objects, listing: list[Stored], local: Path, settings: Setti
                 objects.fetch(one.name, local / name)
             except FileNotFoundError:
                 notes.append(f"{name}: deleted meanwhile")
+                is_going = True
                 continue
             except LocalFileError as error:
                 notes.append(f"{name}: {error}")
                 continue
             most -= one.size
             fetched += 1
-    return notes
+    return notes, is_going
 
 
 def _is_a_name(name: str) -> bool:

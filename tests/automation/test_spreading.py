@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
+import tempfile
 import threading
 import time
 import urllib.error
@@ -642,6 +643,29 @@ def test_a_folder_that_another_worker_read_meanwhile_is_no_refused_run(two):
     assert two.commit().quarantined == []
 
 
+@pytest.mark.parametrize("at", ["fetch 1", "fetch 2", "copy 1", "copy 2"])
+def test_a_folder_that_is_finished_while_another_worker_reads_it_is_no_refused_run(two, monkeypatch, at):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    what, _, number = at.partition(" ")
+    late, met = Objects(two.writer.exchange), []
+    real = getattr(late, what)
+
+    def overtaken(*where):
+        met.append(where)
+        if len(met) == int(number):
+            two.read()
+            assert two.commit().runs == ["notes-000"]
+        real(*where)
+
+    monkeypatch.setattr(late, what, overtaken)
+    assert spreading.read_folder(late, two.worker, "inbox/notes-000") is None
+    assert len(met) >= int(number)
+    done = two.commit()
+    assert (done.runs, done.quarantined) == ([], [])
+    assert two.below("inbox") == two.below("refused") == two.below("results") == []
+    assert len(two.below("runs")) == 2
+
+
 def test_a_folder_that_never_gets_a_run_json_is_refused_once_it_is_quiet():
     (waits,) = [Task("inbox/a", "s", 100.0, has_run_json=False)]
     assert [waits.is_ready(5.0, now) for now in (100.0, 104.9, 105.0)] == [False, False, True]
@@ -676,18 +700,17 @@ def test_the_command_reads_what_has_just_arrived_once_two_looks_are_the_same(two
     assert "refused" not in done.stdout
 
 
-def test_names_that_lead_out_of_the_folder_are_left_where_they_are(two, tmp_path, monkeypatch):
+def test_names_that_lead_out_of_the_folder_lead_nowhere(bucket, tmp_path, read_once, monkeypatch):
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "here" / "below"))
+    (tmp_path / "here" / "below").mkdir(parents=True)
+    two = Two(tmp_path, bucket)
     two.arrive(demo_runs_dir() / RUNS[0])
-    listing = two.objects.listing
-
-    def with_hostile(folder):
-        found = listing(folder)
-        return [*found, replace(found[0], name=f"{folder}/../../../escaped")] if folder == "inbox/notes-000" else found
-
-    monkeypatch.setattr(two.objects, "listing", with_hostile)
+    two.objects.write("inbox/notes-000/../../../escaped", b"1")
     found = two.read("inbox/notes-000")
     assert any("escaped" in note for note in found["inbox/notes-000"].notes)
     assert found["inbox/notes-000"].run is not None
+    assert list(tmp_path.rglob("escaped")) == []
 
 
 def test_names_that_no_file_can_have_are_their_folders_own_affair(bucket, tmp_path, read_once, monkeypatch):
