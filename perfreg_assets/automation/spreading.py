@@ -24,6 +24,7 @@ from perfreg_assets.how_many import how_many
 from perfreg_assets.model import freshness, handover, inputs, inspecting, profile_shelf, readings
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.model.handover import INBOX, REFUSED, RUNS, WANTED, Contents, Result
+from perfreg_assets.model.places_health import remove_dead_scratch, signed_scratch
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
 from perfreg_assets.model.trace_places import found_again, kept_in, placeless
@@ -43,6 +44,7 @@ from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 Tell = Callable[[str], None]
 _LOG = logging.getLogger(__name__)
 _WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
+_SCRATCH = "perfreg-worker-"
 _ODD_NAMES, _KEY = "odd_names", ".key"
 _TRACE = "trace"
 _RUN_JSON_AND_TRACE = 2  # files besides attachments
@@ -158,6 +160,7 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
 
     if not folders:
         return {}
+    remove_dead_scratch(_SCRATCH)
 
     over: list[Rejected] = []
     with Engines(settings) as engines, ThreadPoolExecutor(inspecting.usable_cores()) as pool:
@@ -210,8 +213,8 @@ def read_folder(
         return None
     earlier = _refused_part(objects, listing) if is_new else []
     listing = [*listing, *earlier]
-    with tempfile.TemporaryDirectory(prefix="perfreg-worker-") as scratch:
-        local = Path(scratch) / PurePosixPath(folder).name
+    with signed_scratch(_SCRATCH) as scratch:
+        local = scratch / PurePosixPath(folder).name
         local.mkdir()
         notes, is_going = _fetch(objects, listing, local, settings)
         if is_new and is_going:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -32,10 +35,12 @@ from perfreg_assets.cli import spreading as spreading_command
 from perfreg_assets.collection import registry
 from perfreg_assets.model import freshness, handover, inspecting, readings
 from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.places_health import signed_scratch
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.model.warehouse_health import examine_warehouse
 from perfreg_assets.objects import Objects
 from perfreg_assets.partitions import to_key
+from perfreg_assets.process_life import neighbourhood
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports import serve
 from perfreg_assets.settings import Settings
@@ -698,6 +703,38 @@ def test_the_command_reads_what_has_just_arrived_once_two_looks_are_the_same(two
     assert two.commit().runs == [RUNS[1]]
     assert len(two.below("inbox")) == 2
     assert "refused" not in done.stdout
+
+
+def test_what_killed_workers_fetched_is_removed_by_the_next_and_that_of_living_ones_kept(two, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with signed_scratch(spreading._SCRATCH) as lives:
+        for _ in range(2):
+            subprocess.run(
+                [sys.executable, "-c", KILLED_WORKER], env={**os.environ, "TMPDIR": str(temporary)}, check=False
+            )
+        left, other = (path for path in temporary.iterdir() if path != lives)
+        assert [path.name for path in left.iterdir()] == ["trace"]
+        elsewhere = other.rename(other.with_name(other.name.replace(neighbourhood(), "00000000")))
+        two.arrive(demo_runs_dir() / RUNS[0])
+        two.read()
+        assert set(temporary.iterdir()) == {lives, elsewhere}, "another container's numbers say nothing here"
+        os.utime(elsewhere, (time.time() - 3600,) * 2)
+        two.arrive(demo_runs_dir() / RUNS[1])
+        two.read()
+        assert list(temporary.iterdir()) == [lives]
+
+
+KILLED_WORKER = """
+import os, signal
+from perfreg_assets.automation import spreading
+from perfreg_assets.model.places_health import signed_scratch
+
+with signed_scratch(spreading._SCRATCH) as folder:
+    (folder / "trace").write_bytes(b"1")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def test_names_that_lead_out_of_the_folder_lead_nowhere(bucket, tmp_path, read_once, monkeypatch):
