@@ -15,21 +15,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from urllib.parse import quote
 
+from perfreg_assets.automation.fetching import fetch, kept_as, refused_part
 from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import Examined
-from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES
+from perfreg_assets.collection.run_folder import RUN_JSON
 from perfreg_assets.how_many import how_many
 from perfreg_assets.model import freshness, handover, inputs, inspecting, profile_shelf, readings
 from perfreg_assets.model.freshness import Due, Stage
-from perfreg_assets.model.handover import INBOX, REFUSED, RUNS, WANTED, Contents, Result
+from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
 from perfreg_assets.model.places_health import remove_dead_scratch, signed_scratch
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
 from perfreg_assets.model.trace_places import found_again, kept_in, placeless
 from perfreg_assets.near_names import did_you_mean
-from perfreg_assets.objects import LocalFileError, Objects, Stored
+from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.partitions import to_key
 from perfreg_assets.provenance import code_version
 from perfreg_assets.reasons import Reason, Rejected
@@ -45,9 +45,6 @@ Tell = Callable[[str], None]
 _LOG = logging.getLogger(__name__)
 _WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
 _SCRATCH = "perfreg-worker-"
-_ODD_NAMES, _KEY = "odd_names", ".key"
-_TRACE = "trace"
-_RUN_JSON_AND_TRACE = 2  # files besides attachments
 
 
 def exchange(settings: Settings) -> Objects:
@@ -211,12 +208,12 @@ def read_folder(
     is_new = folder.startswith(f"{INBOX}/")
     if is_new and not listing:
         return None
-    earlier = _refused_part(objects, listing) if is_new else []
+    earlier = refused_part(objects, listing) if is_new else []
     listing = [*listing, *earlier]
     with signed_scratch(_SCRATCH) as scratch:
         local = scratch / PurePosixPath(folder).name
         local.mkdir()
-        notes, is_going = _fetch(objects, listing, local, settings)
+        notes, is_going = fetch(objects, listing, local, settings)
         if is_new and is_going:
             return None
         examined = registry.examine(local, settings, to_key)
@@ -235,77 +232,13 @@ def read_folder(
             # They are deleted when the result is committed: what was too much to be looked at is kept with the rest.
             try:
                 for one in listing:
-                    objects.copy(one.name, f"{kept_in}/{_kept_as(handover.inside(one.name))}")
+                    objects.copy(one.name, f"{kept_in}/{kept_as(handover.inside(one.name))}")
             except FileNotFoundError:
                 return None
         result = _result(folder, listing, examined, notes, reading, settings)
         contents = Contents() if reading is None else Contents(reading.series, reading.threads, reading.slices)
         handover.write(objects, result, contents)
         return result
-
-
-def _refused_part(objects: Objects, listing: Sequence[Stored]) -> list[Stored]:
-    """Where a folder has no run.json or no trace: the files of the latest refused one of its name that lacked the
-    other. It was read between the two, and would never be a run."""
-    has = _parts(listing)
-    if len(has) != 1:
-        return []
-    name = listing[0].name.split("/")[1]
-    refused: dict[str, list[Stored]] = {}
-    for one in objects.listing(REFUSED):
-        if one.name.count("/") > 1 and handover.refused_of(one.name)[0] == name:
-            refused.setdefault(handover.refused_of(one.name)[1], []).append(one)
-    fitting = [files for files in refused.values() if _parts(files) == {RUN_JSON, _TRACE} - has]
-    there = {handover.inside(one.name) for one in listing}
-    latest = max(fitting, key=lambda files: max(one.changed_at for one in files), default=[])
-    return [one for one in latest if handover.inside(one.name) not in there]
-
-
-def _parts(files: Iterable[Stored]) -> set[str]:
-    """Which of the two that make a folder a run are among its files."""
-    names = [handover.inside(one.name) for one in files]
-    found = {_TRACE for name in names if name.endswith(TRACE_SUFFIXES)}
-    return found | {RUN_JSON} if RUN_JSON in names else found
-
-
-def _fetch(objects: Objects, listing: list[Stored], local: Path, settings: Settings) -> tuple[list[str], bool]:
-    """Copies what a run folder may hold; what was left out and why, and whether any of it was deleted meanwhile."""
-    fetched = 0
-    is_going = False
-    notes: list[str] = []
-    most = settings.attachments_max_bytes + settings.trace_max_bytes
-    # What makes it a run first: whatever is too much, it is none of these.
-    for one in sorted(listing, key=lambda one: (not one.name.endswith((f"/{RUN_JSON}", *TRACE_SUFFIXES)), one.name)):
-        name = handover.inside(one.name)
-        if not _is_a_name(name):
-            notes.append(f"{name!r} is no name of a file")
-        elif fetched >= settings.attachments_max_count + _RUN_JSON_AND_TRACE:
-            notes.append(f"{name} and what follows: more than {settings.attachments_max_count:,} files")
-            break
-        elif one.size > most:
-            notes.append(f"{name}: the folder's files have more than the allowed bytes")
-        else:
-            try:
-                objects.fetch(one.name, local / name)
-            except FileNotFoundError:
-                notes.append(f"{name}: deleted meanwhile")
-                is_going = True
-                continue
-            except LocalFileError as error:
-                notes.append(f"{name}: {error}")
-                continue
-            most -= one.size
-            fetched += 1
-    return notes, is_going
-
-
-def _is_a_name(name: str) -> bool:
-    return not any(part in ("", ".", "..") for part in name.split("/"))
-
-
-def _kept_as(name: str) -> str:
-    """What a file of a folder is called where it is kept: a key of an object store need be no name of a file."""
-    return name if _is_a_name(name) else f"{_ODD_NAMES}/{quote(name, safe='')}{_KEY}"
 
 
 def _result(
@@ -593,7 +526,7 @@ def fetch_run(objects: Objects, settings: Settings, warehouse: Warehouse, run_id
     ) as scratch:
         local = Path(scratch) / run_id
         local.mkdir()
-        _fetch(objects, listing, local, settings)
+        fetch(objects, listing, local, settings)
         with suppress(OSError):  # somebody else was quicker
             local.rename(target)
     return target.exists()

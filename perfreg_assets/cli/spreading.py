@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.argument("folders", nargs=-1)
 @click.option("--share", metavar="I/N", help="Of what waits, the I-th of N parts, so that N workers need no queue.")
 def worker(settings: Settings, folders: tuple[str, ...], share: str | None) -> None:
-    """Reads run folders of the exchange (FOLDERS by their names in its inbox; default: all that wait) and hands the
-    results to `perfreg commit`."""
+    """Reads run folders of the exchange (FOLDERS by their names in its inbox; default: all that wait, those that
+    have just arrived once nothing changes there) and hands the results to `perfreg commit`."""
     from perfreg_assets.automation import spreading
 
     objects = spreading.exchange(settings)

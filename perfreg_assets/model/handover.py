@@ -1,7 +1,7 @@
 """What a worker hands to the writer of the warehouse: one run folder's result as files in the exchange.
 
 ```
-<exchange>/inbox/<folder>/…                  run folders that arrive; run.json last, or quiet for inbox_settle_s
+<exchange>/inbox/<folder>/…                  run folders that arrive; read when quiet for inbox_settle_s
 <exchange>/runs/<run_id>.<content>/…         registered ones, kept by the worker that read them
 <exchange>/refused/<folder>.<content>/…      those that are no run
 <exchange>/wanted/<run_id>.<content>         empty: this registered run's trace is to be read again
