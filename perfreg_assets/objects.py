@@ -6,17 +6,22 @@ of them together writes the one that names the others last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import errno
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.whole_files import write_whole
+from perfreg_assets.whole_files import whole_file
 
 _TRIES = 5
+_CHUNK_BYTES = 1 << 20
+_NOTHING = "nothing-has-this-name"
+_OF_THE_NAME = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)
 
 
 @dataclass(frozen=True)
@@ -26,13 +31,18 @@ class Stored:
     Attributes:
         name: below the store's URL, parts joined by "/".
         tag: changes with the content: the store's ETag, of a local file the time of its last change.
-        changed_at: seconds since the epoch.
+        is_marker: whether it only makes an empty folder seen, as consoles of object stores write it.
+        changed_at: seconds since the epoch; of a local file when it was put there, whatever time it was given.
     """
 
     name: str
     size: int
     tag: str
     changed_at: float
+
+    @property
+    def is_marker(self) -> bool:
+        return self.name.endswith("/") and self.size == 0
 
 
 class Objects:
@@ -62,6 +72,21 @@ class Objects:
             self.filesystem.protocol if isinstance(self.filesystem.protocol, tuple) else (self.filesystem.protocol,)
         )
         self._is_local = "file" in protocols
+
+    def require_there(self) -> None:
+        """Raises Rejected, where the bucket or the folder that the URL names does not exist: to those who look for
+        something it would be empty. A bucket has no folders, so a prefix need not be there before something is."""
+        if self._is_local:
+            if not Path(self.root).is_dir():
+                raise Rejected(self._unavailable, f"{self.url} (no such folder: make it, or correct the name)")
+            return
+        container = self.root.split("/")[0]
+        with self._failing_clearly():
+            try:
+                self.filesystem.find(self._path(_NOTHING))  # one question, whatever the store holds
+            except FileNotFoundError as error:
+                if not self.filesystem.exists(container):
+                    raise Rejected(self._unavailable, f"{self.url} (there is no {container})") from error
 
     def listing(self, folder: str) -> list[Stored]:
         """Everything below a folder, however deep, in order of name; empty where there is none."""
@@ -97,17 +122,26 @@ class Objects:
             if not self._is_local:
                 self.filesystem.pipe_file(self._path(name), content)
                 return
-            _put(Path(self._path(name)), content)
+            _put(Path(self._path(name)), lambda file: file.write(content))
 
     def fetch(self, name: str, target: Path) -> None:
         """Copies an object to a local file.
 
         Raises:
-            FileNotFoundError
+            FileNotFoundError: there is no such object.
+            LocalFileError: there can be no such file on this machine: by its name, or what is there already.
+            OSError: the file cannot be made now.
+            Rejected: HOST_NO_SPACE; as everything here.
         """
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with self._failing_clearly():
-            self.filesystem.get_file(self._path(name), str(target))
+        with _failing_here(target):  # before the store is asked: what fails here says nothing of it
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.open("wb").close()
+        try:
+            with self._failing_clearly(), _filling(target):
+                self.filesystem.get_file(self._path(name), str(target))
+        except FileNotFoundError:
+            target.unlink(missing_ok=True)
+            raise
 
     def copy(self, source: str, target: str) -> None:
         """Within the store, by the store itself where it can.
@@ -116,10 +150,16 @@ class Objects:
             FileNotFoundError
         """
         with self._failing_clearly():
-            if self._is_local:
-                self.write(target, Path(self._path(source)).read_bytes())
-            else:
+            if not self._is_local:
                 self.filesystem.cp_file(self._path(source), self._path(target))
+                return
+            with Path(self._path(source)).open("rb") as given:  # in parts: a video need not fit into the memory
+
+                def fill(file: BinaryIO) -> None:
+                    given.seek(0)
+                    shutil.copyfileobj(given, file, _CHUNK_BYTES)
+
+                _put(Path(self._path(target)), fill)
 
     def delete(self, names: Iterable[str]) -> None:
         """Those that are gone already are no error."""
@@ -168,20 +208,53 @@ class Objects:
             raise Rejected(self._unavailable, detail) from error
 
 
-def _put(path: Path, content: bytes) -> None:
+class LocalFileError(Exception):
+    """What this machine's file system does not take."""
+
+
+@contextmanager
+def _failing_here(target: Path) -> Iterator[None]:
+    try:
+        with _filling(target):
+            yield
+    except OSError as error:
+        if error.errno not in _OF_THE_NAME:  # an accident of this machine: another time it may go well
+            raise
+        raise LocalFileError(error.strerror) from error
+    except ValueError as error:
+        raise LocalFileError(str(error)) from error
+
+
+@contextmanager
+def _filling(target: Path) -> Iterator[None]:
+    """Tells a disk of this machine that is full from a store that fails."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise Rejected(Reason.HOST_NO_SPACE, f"{target.parent}: {error.strerror}") from error
+
+
+def _put(path: Path, fill: Callable[[BinaryIO], object]) -> None:
     """A file, its folder with it, which somebody else may be removing because it is empty."""
-    for _ in range(_TRIES):
+    for tries_left in reversed(range(_TRIES)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            write_whole(path, content, is_durable=True)
+        try:
+            with whole_file(path, is_durable=True) as file:
+                fill(file)
             return
-    write_whole(path, content, is_durable=True)
+        except FileNotFoundError:
+            if not tries_left:
+                raise
 
 
 def _stored(name: str, facts: dict[str, Any]) -> Stored:
     changed = facts.get("LastModified", facts.get("last_modified", facts.get("mtime")))
     moment = changed.timestamp() if isinstance(changed, datetime) else float(changed or 0.0)
     tag = facts.get("ETag") or facts.get("etag") or facts.get("md5Hash") or f"{moment!r}"
+    if "ino" in facts:  # `created` of a local file is the time of its last change of status, which nobody sets
+        moment = max(moment, float(facts.get("created") or 0.0))
     return Stored(name, int(facts["size"]), str(tag).strip('"'), moment)
 
 

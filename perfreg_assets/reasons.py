@@ -307,6 +307,12 @@ class Reason(StrEnum):
         "What is in the warehouse cannot be deleted from the exchange and is taken again until it can; "
         "let the writer delete what others put there.",
     )
+    TRACE_PLACE_MISSING = (
+        "trace_place_missing",
+        "Neither this machine nor the exchange has the folder that the trace was kept in, so what was read of it stays "
+        "and it is read once the folder is there: set PERFREG_EXCHANGE as the machine that took the run in, or bring "
+        "the folder back; an empty one says that the trace is gone.",
+    )
     EXCHANGE_UNSET = "exchange_unset", "No exchange is named; set PERFREG_EXCHANGE to a URL, s3://… or a folder."
     EXCHANGE_FOLDER_UNKNOWN = (
         "exchange_folder_unknown",

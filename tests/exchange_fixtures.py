@@ -31,4 +31,7 @@ def bucket(monkeypatch):
 @pytest.fixture(params=["folder", "bucket"])
 def place(request, tmp_path):
     """URL of an empty place, of either kind."""
-    return str(tmp_path / "exchange") if request.param == "folder" else request.getfixturevalue("bucket")
+    if request.param == "bucket":
+        return request.getfixturevalue("bucket")
+    (tmp_path / "exchange").mkdir(exist_ok=True)
+    return str(tmp_path / "exchange")

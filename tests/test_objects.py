@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
+import tracemalloc
+from pathlib import Path
 
 import pytest
 
-from perfreg_assets.objects import Objects
+from perfreg_assets.objects import LocalFileError, Objects
 from perfreg_assets.reasons import Reason, Rejected
 
 
@@ -54,6 +57,56 @@ def test_what_is_not_there_is_named_as_python_names_it(place, tmp_path):
         objects.fetch("nothing", tmp_path / "nothing")
     with pytest.raises(FileNotFoundError):
         objects.copy("nothing", "something")
+
+
+def test_a_copy_costs_no_more_memory_than_a_part_of_it(tmp_path):
+    with (tmp_path / "video").open("wb") as file:
+        file.truncate(64 << 20)
+        file.seek(50 << 20)
+        file.write(b"x")
+    objects = Objects(str(tmp_path))
+    tracemalloc.start()
+    try:
+        objects.copy("video", "runs/a/video")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 16 << 20
+    assert filecmp.cmp(tmp_path / "video", tmp_path / "runs" / "a" / "video", shallow=False)
+
+
+def test_a_bucket_or_folder_that_does_not_exist_is_not_an_empty_one(place):
+    Objects(place).require_there()
+    kind, _, rest = place.rpartition("//")
+    for wrong in (f"{place}-other",) if not kind else (f"{kind}//other-{rest}", f"{kind}//other-bucket"):
+        with pytest.raises(Rejected) as told:
+            Objects(wrong).require_there()
+        assert told.value.reason is Reason.EXCHANGE_UNAVAILABLE
+        assert wrong in str(told.value)
+
+
+def test_what_this_machine_does_not_take_is_no_fault_of_the_store(place, tmp_path, monkeypatch):
+    objects = Objects(place)
+    objects.write("a", b"1")
+    (tmp_path / "file").write_bytes(b"")
+    for target in (tmp_path / "file" / "a", tmp_path / ("x" * 300), tmp_path):
+        with pytest.raises(LocalFileError):
+            objects.fetch("a", target)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", raising(OSError(errno.EMFILE, "Too many open files")))
+        with pytest.raises(OSError, match="Too many open files"):
+            objects.fetch("a", tmp_path / "a")
+    with pytest.raises(Rejected, match="/dev: No space left on device") as told:
+        objects.fetch("a", Path("/dev/full"))
+    assert told.value.reason is Reason.HOST_NO_SPACE
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "mkdir", raising(OSError(errno.ENOSPC, "No space left on device")))
+        with pytest.raises(Rejected) as told:
+            objects.fetch("a", tmp_path / "scratch" / "a")
+    assert told.value.reason is Reason.HOST_NO_SPACE
+    with pytest.raises(FileNotFoundError):
+        objects.fetch("never", tmp_path / "never")
+    assert not (tmp_path / "never").exists()
 
 
 def test_half_a_file_is_not_seen(tmp_path):
@@ -104,7 +157,7 @@ def test_a_folder_right_below_the_root_stays_for_those_who_fill_it(tmp_path):
 
 
 def raising(error):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     return fail

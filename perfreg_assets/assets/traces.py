@@ -13,6 +13,7 @@ from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.retrying import retried
 from perfreg_assets.model.inspecting import inspect_due, summaries
 from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.model.trace_places import placeless
 from perfreg_assets.warehouse import runs as run_table
 
 _TRACES = """What the gate found about each run's trace: whole or not, and why.
@@ -79,6 +80,8 @@ def traces_and_time_series(
     inspected = inspect_due(warehouse, settings, keys, watch, again=config.again)
     for run_id, health in inspected.found.items():
         context.log.info("%s: %s", run_id, health.detail if health.reason else "trace complete")
+    if inspected.placeless:
+        context.log.warning("%s", placeless(inspected.placeless))
     seconds = watch.metadata(share=len(keys))
     with warehouse.reading() as reader:
         for key, run_ids in run_table.ids_of_partitions(reader, keys).items():

@@ -13,6 +13,7 @@ from perfreg_assets.automation import asking, spreading
 from perfreg_assets.automation.reading import MAX_RUNTIME_TAG, WORK_TAG
 from perfreg_assets.automation.unfinished import earlier, recent, unfinished
 from perfreg_assets.model import handover, profile_shelf
+from perfreg_assets.model.trace_places import found_again
 from perfreg_assets.objects import Objects
 from perfreg_assets.provenance import code_version
 from perfreg_assets.settings import Settings
@@ -80,5 +81,7 @@ def _is_news(warehouse: Warehouse, objects: Objects, settings: Settings) -> bool
     with warehouse.reading() as reader:
         in_force = settings_table.in_force(reader, settings)
         if not handover.has_parameters(objects, in_force, profile_shelf.load(reader, in_force)):
+            return True
+        if found_again(reader, settings, newest_first=True):
             return True
         return bool(spreading.to_read_again(reader, objects, settings))

@@ -6,23 +6,28 @@ anywhere and do again what they did before: see `model.handover`.
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from perfreg_assets.automation.fetching import fetch, kept_as, refused_part
 from perfreg_assets.collection import registry
 from perfreg_assets.collection.registry import Examined
-from perfreg_assets.collection.run_folder import RUN_JSON, TRACE_SUFFIXES
+from perfreg_assets.collection.run_folder import RUN_JSON
+from perfreg_assets.how_many import how_many
 from perfreg_assets.model import freshness, handover, inputs, inspecting, profile_shelf, readings
 from perfreg_assets.model.freshness import Due, Stage
 from perfreg_assets.model.handover import INBOX, RUNS, WANTED, Contents, Result
+from perfreg_assets.model.places_health import remove_dead_scratch, signed_scratch
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.readings import Reading
+from perfreg_assets.model.trace_places import found_again, kept_in, placeless
 from perfreg_assets.near_names import did_you_mean
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.partitions import to_key
@@ -37,15 +42,16 @@ from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 
 Tell = Callable[[str], None]
+_LOG = logging.getLogger(__name__)
 _WRONG_CLOCK_S = 3600.0  # so far in the future is no clock that goes a little fast
-_RUN_JSON_AND_TRACE = 2  # files besides attachments
+_SCRATCH = "perfreg-worker-"
 
 
 def exchange(settings: Settings) -> Objects:
     """Raises Rejected: EXCHANGE_UNSET, EXCHANGE_UNAVAILABLE."""
     if not settings.exchange:
         raise Rejected(Reason.EXCHANGE_UNSET, "")
-    return Objects(settings.exchange)
+    return handover.opened(settings.exchange)
 
 
 # ---- a worker ------------------------------------------------------------------------------------
@@ -56,7 +62,7 @@ class Task:
     Attributes:
         signature: changes with the folder's files.
         changed_at: seconds since the epoch.
-        has_run_json: whether its run.json is there, which is uploaded last.
+        has_run_json: whether its run.json is there.
     """
 
     folder: str
@@ -70,8 +76,13 @@ class Task:
         return age >= settle_s or age <= -_WRONG_CLOCK_S
 
     def is_ready(self, settle_s: float, now: float) -> bool:
-        """Whether nothing more is to come: what has no run.json is refused only when it has been quiet."""
-        return self.has_run_json or self.is_quiet(settle_s, now)
+        """Whether nothing more is to come, as far as one look tells: what is registered is whole."""
+        return self.folder.startswith(f"{RUNS}/") or self.is_quiet(settle_s, now)
+
+    def is_as(self, before: Task) -> bool:
+        """Whether nothing changed since an earlier look, where that means that nothing more is to come: a folder
+        without run.json is refused only when it has been quiet."""
+        return self.has_run_json and self.signature == before.signature
 
 
 def waiting(objects: Objects) -> list[Task]:
@@ -80,12 +91,13 @@ def waiting(objects: Objects) -> list[Task]:
     arrived: dict[str, list[Stored]] = {}
     for one in objects.listing(INBOX):
         parts = one.name.split("/")
-        if len(parts) > 2 and not parts[1].startswith("."):  # a file in the inbox itself belongs to no folder
+        # A file in the inbox itself belongs to no folder, nor does what has no name.
+        if len(parts) > 2 and parts[1] and not parts[1].startswith(".") and not one.is_marker:
             arrived.setdefault("/".join(parts[:2]), []).append(one)
     tasks = [
         Task(
             folder,
-            f"{zlib.crc32(repr([(one.name, one.size, one.tag) for one in files]).encode()):08x}",
+            f"{zlib.crc32(repr([(one.name, one.size, one.tag, one.changed_at) for one in files]).encode()):08x}",
             max(one.changed_at for one in files),
             f"{folder}/{RUN_JSON}" in {one.name for one in files},
         )
@@ -136,7 +148,8 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
     and those of the inbox that are not there any more.
 
     Raises:
-        Rejected: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE: this machine's fault; what is done stays done.
+        Rejected: of the first that could not be read: ENGINE_UNAVAILABLE, EXCHANGE_UNAVAILABLE, HOST_NO_SPACE,
+            FOLDER_FAILED. The others were read, but where no engine starts or the exchange has stopped to answer.
     """
     settings, shelf = handover.with_parameters(objects, settings)
     have = set(handover.pending(objects))
@@ -144,80 +157,88 @@ def read_folders(objects: Objects, settings: Settings, folders: Sequence[str], t
 
     if not folders:
         return {}
+    remove_dead_scratch(_SCRATCH)
 
+    over: list[Rejected] = []
     with Engines(settings) as engines, ThreadPoolExecutor(inspecting.usable_cores()) as pool:
 
-        def read(folder: str) -> Result | None:
-            result = read_folder(objects, settings, folder, engines, shelf)
+        def read(folder: str) -> Result | Rejected | None:
+            if over:
+                return over[0]
+            try:
+                result = read_folder(objects, settings, folder, engines, shelf)
+            except Rejected as rejected:
+                if _is_of_all(objects, rejected):
+                    over.append(rejected)
+                tell(f"{folder}: {rejected}")
+                return rejected
+            except Exception as error:  # noqa: BLE001  (logged with its traceback, and told as the reason)
+                _LOG.exception("%s: unexpected", folder)
+                return Rejected(Reason.FOLDER_FAILED, f"{folder}: {type(error).__name__}: {error}")
             tell(f"{folder}: {'not there any more' if result is None else _found(result)}")
             return result
 
-        results = zip(folders, pool.map(read, folders), strict=True)
-        return {folder: result for folder, result in results if result is not None}
+        results = dict(zip(folders, pool.map(read, folders), strict=True))
+    failed = {folder: result for folder, result in results.items() if isinstance(result, Rejected)}
+    for folder, rejected in failed.items():
+        raise Rejected(
+            rejected.reason,
+            f"{len(failed)} of {how_many(len(folders), 'folder')} not read, the first is {folder}: {rejected.detail}",
+        )
+    return {folder: result for folder, result in results.items() if isinstance(result, Result)}
+
+
+def _is_of_all(objects: Objects, rejected: Rejected) -> bool:
+    """Whether what one folder met with would be met with by every other."""
+    if rejected.reason is Reason.EXCHANGE_UNAVAILABLE:
+        try:
+            objects.listing(handover.result_folder(INBOX))
+        except Rejected:
+            return True
+    return rejected.reason is Reason.ENGINE_UNAVAILABLE
 
 
 def read_folder(
     objects: Objects, settings: Settings, folder: str, engines: Engines | None = None, shelf: Shelf | None = None
 ) -> Result | None:
     """Fetches one folder, looks at run and trace as a local ingest would, and hands the result over; None where it
-    was in the inbox and is gone: another worker read it, and the writer has it."""
-    listing = objects.listing(folder)
-    if not listing and folder.startswith(f"{INBOX}/"):
+    was in the inbox and is gone, or goes meanwhile: another worker read it, and the writer has it. What is there still
+    waits still."""
+    listing = [one for one in objects.listing(folder) if not one.is_marker]
+    is_new = folder.startswith(f"{INBOX}/")
+    if is_new and not listing:
         return None
-    with tempfile.TemporaryDirectory(prefix="perfreg-worker-") as scratch:
-        local = Path(scratch) / PurePosixPath(folder).name
+    earlier = refused_part(objects, listing) if is_new else []
+    listing = [*listing, *earlier]
+    with signed_scratch(_SCRATCH) as scratch:
+        local = scratch / PurePosixPath(folder).name
         local.mkdir()
-        notes = _fetch(objects, folder, listing, local, settings)
+        notes, is_going = fetch(objects, listing, local, settings)
+        if is_new and is_going:
+            return None
         examined = registry.examine(local, settings, to_key)
+        if earlier:  # what was refused is known by that, and forgotten once it is a run
+            examined = replace(examined, refused_as=handover.refused_of(earlier[0].name)[1])
         run, reading = examined.run, None
         if run is not None:
             inspection = inspecting.read_trace(run, settings, engines, folder=local, known=examined.trace, shelf=shelf)
             reading = readings.reading_of(run, inspection, settings)
-        if folder.startswith(f"{INBOX}/"):
+        if is_new:
             kept_in = (
                 handover.archive_name(run)
                 if run is not None
                 else handover.refusal_name(examined.folder_name, examined.fingerprint)
             )
             # They are deleted when the result is committed: what was too much to be looked at is kept with the rest.
-            listing = [one for one in listing if _is_a_name(one.name.removeprefix(f"{folder}/"))]
-            for one in listing:
-                with suppress(FileNotFoundError):  # deleted meanwhile
-                    objects.copy(one.name, f"{kept_in}/{one.name.removeprefix(f'{folder}/')}")
+            try:
+                for one in listing:
+                    objects.copy(one.name, f"{kept_in}/{kept_as(handover.inside(one.name))}")
+            except FileNotFoundError:
+                return None
         result = _result(folder, listing, examined, notes, reading, settings)
         contents = Contents() if reading is None else Contents(reading.series, reading.threads, reading.slices)
         handover.write(objects, result, contents)
         return result
-
-
-def _fetch(objects: Objects, folder: str, listing: list[Stored], local: Path, settings: Settings) -> list[str]:
-    """Copies what a run folder may hold; what was left out and why."""
-    fetched = 0
-    notes: list[str] = []
-    most = settings.attachments_max_bytes + settings.trace_max_bytes
-    # What makes it a run first: whatever is too much, it is none of these.
-    for one in sorted(listing, key=lambda one: (not one.name.endswith((f"/{RUN_JSON}", *TRACE_SUFFIXES)), one.name)):
-        name = one.name.removeprefix(f"{folder}/")
-        if not _is_a_name(name):
-            notes.append(f"{name!r} is no name of a file")
-        elif fetched >= settings.attachments_max_count + _RUN_JSON_AND_TRACE:
-            notes.append(f"{name} and what follows: more than {settings.attachments_max_count:,} files")
-            break
-        elif one.size > most:
-            notes.append(f"{name}: the folder's files have more than the allowed bytes")
-        else:
-            try:
-                objects.fetch(one.name, local / name)
-            except FileNotFoundError:
-                notes.append(f"{name}: deleted meanwhile")
-                continue
-            most -= one.size
-            fetched += 1
-    return notes
-
-
-def _is_a_name(name: str) -> bool:
-    return not any(part in ("", ".", "..") for part in name.split("/"))
 
 
 def _result(
@@ -299,10 +320,11 @@ def commit(objects: Objects, settings: Settings, warehouse: Warehouse, tell: Tel
         looked_at.update(batch)
         done += _commit_batch(objects, settings, warehouse, batch, tell)
     if warehouse.published.exists():
+        _note_found_again(settings, warehouse, tell)
         with warehouse.reading() as reader:
             in_force = settings_table.in_force(reader, settings)
             handover.publish_parameters(objects, in_force, profile_shelf.load(reader, in_force))
-            ask_for(objects, to_read_again(reader, objects, settings))
+            ask_for(objects, to_read_again(reader, objects, settings, tell))
     handover.sweep(objects)
     return done
 
@@ -319,40 +341,40 @@ def _commit_batch(
         try:
             result, contents = handover.read(objects, folder)
             handover.require_current(result, settings)
+            _require_folder(result)
         except FileNotFoundError:  # another writer was quicker
             continue
         except Rejected as rejected:
-            if rejected.reason not in (Reason.RESULT_UNREADABLE, Reason.RESULT_OUTDATED):
+            if rejected.reason not in (Reason.RESULT_UNREADABLE, Reason.RESULT_OUTDATED, Reason.TRACE_PLACE_MISSING):
                 raise
             tell(f"refused: {rejected}")
             done.refused.append((folder, str(rejected)))
+            if rejected.reason is Reason.TRACE_PLACE_MISSING:  # no worker would find it: see to_read_again
+                objects.delete([_moved(folder, RUNS, WANTED)])
             handover.discard(objects, folder)
         else:
-            reading = None
-            if result.trace is not None:
-                reading = Reading(
-                    result.trace,
-                    contents.series,
-                    result.measurements,
-                    contents.threads,
-                    contents.slices,
-                    result.energies,
-                    result.seconds,
-                )
-            taken.append((result, reading))
+            taken.append((result, _reading(result, contents)))
     if taken:
         with warehouse.writing() as writer:
             done += _store(writer, taken)
-    for result, _ in taken:
-        try:
-            _clear(objects, result)
-        except Rejected as rejected:  # this one's affair, or that of all: the others are tried either way
-            if rejected.reason is not Reason.EXCHANGE_UNAVAILABLE:
-                raise
-            done.kept.append((result.folder, rejected.detail))
+    done.kept += _clear_all(objects, [result for result, _ in taken], tell)
     for folder, sentence in done.quarantined:
         tell(f"quarantined {folder}: {sentence}")
     return done
+
+
+def _reading(result: Result, contents: Contents) -> Reading | None:
+    if result.trace is None:
+        return None
+    return Reading(
+        result.trace,
+        contents.series,
+        result.measurements,
+        contents.threads,
+        contents.slices,
+        result.energies,
+        result.seconds,
+    )
 
 
 def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]]) -> Committed:
@@ -374,8 +396,15 @@ def _store(writer: Writer, taken: Sequence[tuple[Result, Reading | None]]) -> Co
 
 
 def _is_gone(result: Result) -> bool:
-    """Whether a registered run was to be read again and is not there any more: what was read of it before stays."""
+    """Whether a registered run was to be read again and could not be: what was read of it before stays."""
     return result.run is None and result.folder.startswith(f"{RUNS}/")
+
+
+def _require_folder(result: Result) -> None:
+    """Raises Rejected (TRACE_PLACE_MISSING) where a registered run was to be read again and its folder was not there:
+    that may be another exchange than the one that keeps it."""
+    if _is_gone(result) and not result.files:
+        raise placeless([_archived_id(result)])
 
 
 def _archived_id(result: Result) -> str:
@@ -408,14 +437,37 @@ class _Exchange:
         return list(one.attachments), []
 
 
-def _clear(objects: Objects, result: Result) -> None:
-    """Deletes what is committed: the folder as it was read, and last the result, so that a crash repeats this."""
+def _clear_all(objects: Objects, results: Iterable[Result], tell: Tell) -> list[tuple[str, str]]:
+    """(folder, sentence) of those that could not be cleared away."""
+    kept: list[tuple[str, str]] = []
+    for result in results:
+        try:
+            if not _clear(objects, result):
+                tell(f"{result.folder} changed after it was read: it stays, and is read again")
+        except Rejected as rejected:  # this one's affair, or that of all: the others are tried either way
+            if rejected.reason is not Reason.EXCHANGE_UNAVAILABLE:
+                raise
+            kept.append((result.folder, rejected.detail))
+    return kept
+
+
+def _clear(objects: Objects, result: Result) -> bool:
+    """Deletes what is committed: the folder as it was read, and last the result, so that a crash repeats this.
+
+    Returns:
+        Whether the folder was still as it was read. Else it is left whole: part of it is none that can be read.
+    """
+    is_still = True
     if result.folder.startswith(f"{INBOX}/"):
-        now = {(one.name, one.size, one.tag) for one in objects.listing(result.folder)}
-        objects.delete(one.name for one in result.files if (one.name, one.size, one.tag) in now)
+        read = {one.name: one for one in result.files}
+        now = objects.listing(result.folder)
+        is_still = all(one.name in read and read[one.name].is_still(one) for one in now if not one.is_marker)
+        if is_still:
+            objects.delete([*read, *(one.name for one in now if one.is_marker)])
     else:
         objects.delete([_moved(result.folder, RUNS, WANTED)])
     handover.discard(objects, result.folder)
+    return is_still
 
 
 # ---- reading again -------------------------------------------------------------------------------
@@ -426,10 +478,23 @@ def read_elsewhere(reader: Reader, settings: Settings, due: Iterable[Due]) -> li
     return [row for row in rows.values() if not own.holds(row)]
 
 
-def to_read_again(reader: Reader, objects: Objects, settings: Settings) -> list[str]:
-    """Names below `wanted/` of runs that workers are to read again and were not told so yet."""
-    due = freshness.due(reader, settings, upto=Stage.TRACE)
-    names = [_moved(handover.archive_name(row), RUNS, WANTED) for row in read_elsewhere(reader, settings, due)]
+def _note_found_again(settings: Settings, warehouse: Warehouse, tell: Tell) -> None:
+    with warehouse.reading() as reader:
+        found = found_again(reader, settings, newest_first=True)
+    if found:
+        with warehouse.writing() as writer:
+            trace_table.note_gone(writer, found, is_gone=False)
+        tell(f"{how_many(len(found), 'trace')} that had been noted as gone lie where they are kept, such as {found[0]}")
+
+
+def to_read_again(reader: Reader, objects: Objects, settings: Settings, tell: Tell = lambda _: None) -> list[str]:
+    """Names below `wanted/` of runs that workers are to read again and were not told so yet; of runs that the exchange
+    has no folder of it is told instead."""
+    due = read_elsewhere(reader, settings, freshness.due(reader, settings, upto=Stage.TRACE))
+    kept = kept_in(objects, due)
+    if left := [row.run_id for row in due if row.run_id not in kept]:
+        tell(str(placeless(left)))
+    names = [_moved(handover.archive_name(row), RUNS, WANTED) for row in due if row.run_id in kept]
     there = {one.name for one in objects.listing(WANTED)} if names else set()
     return [name for name in names if name not in there]
 
@@ -461,7 +526,7 @@ def fetch_run(objects: Objects, settings: Settings, warehouse: Warehouse, run_id
     ) as scratch:
         local = Path(scratch) / run_id
         local.mkdir()
-        _fetch(objects, archive, listing, local, settings)
+        fetch(objects, listing, local, settings)
         with suppress(OSError):  # somebody else was quicker
             local.rename(target)
     return target.exists()

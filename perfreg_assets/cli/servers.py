@@ -219,8 +219,9 @@ def serve(settings: Settings, port: int | None, reduced_dir: Path | None, read_o
     fetch = None
     if settings.exchange:
         from perfreg_assets.automation import spreading
+        from perfreg_assets.objects import Objects
 
-        fetch = functools.partial(spreading.fetch_run, spreading.exchange(settings), settings, warehouse)
+        fetch = functools.partial(spreading.fetch_run, Objects(settings.exchange), settings, warehouse)
     server.serve(
         settings,
         port,

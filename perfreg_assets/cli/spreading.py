@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,29 +13,52 @@ from perfreg_assets.cli.upkeep import bring_up_to_date
 from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
+if TYPE_CHECKING:
+    from perfreg_assets.automation.spreading import Task
+    from perfreg_assets.objects import Objects
+
 
 @command("worker", example="perfreg worker --share 2/3")
 @click.argument("folders", nargs=-1)
 @click.option("--share", metavar="I/N", help="Of what waits, the I-th of N parts, so that N workers need no queue.")
 def worker(settings: Settings, folders: tuple[str, ...], share: str | None) -> None:
-    """Reads run folders of the exchange (FOLDERS by their names in its inbox; default: all that wait) and hands the
-    results to `perfreg commit`."""
+    """Reads run folders of the exchange (FOLDERS by their names in its inbox; default: all that wait, those that
+    have just arrived once nothing changes there) and hands the results to `perfreg commit`."""
     from perfreg_assets.automation import spreading
 
     objects = spreading.exchange(settings)
-    wanted = spreading.named(objects, folders)
-    if not folders:
+    part = _parts(share) if share is not None else (1, 1)
+    if folders:
+        wanted = spreading.share(spreading.named(objects, folders), *part)
+        count = len(spreading.read_folders(objects, settings, wanted, terminal.say))
+    else:
+        count = _read_waiting(objects, settings, part)
+    terminal.say(f"{how_many(count, 'folder')} read")
+
+
+def _read_waiting(objects: Objects, settings: Settings, part: tuple[int, int]) -> int:
+    """Reads what waits, of what has just arrived what is the same in two looks; how many folders."""
+    from perfreg_assets.automation import spreading
+
+    def look() -> list[Task]:
         tasks = spreading.waiting(objects)
-        wanted = [task.folder for task in tasks if task.is_ready(settings.inbox_settle_s, time.time())]
-        if len(wanted) < len(tasks):
-            left = how_many(len(tasks) - len(wanted), "folder")
-            terminal.note(
-                f"{left} without run.json left alone until nothing changed there for {settings.inbox_settle_s:g} s"
-            )
-    if share is not None:
-        wanted = spreading.share(wanted, *_parts(share))
-    found = spreading.read_folders(objects, settings, wanted, terminal.say)
-    terminal.say(f"{how_many(len(found), 'folder')} read")
+        own = set(spreading.share([task.folder for task in tasks], *part))
+        return [task for task in tasks if task.folder in own]
+
+    settle_s = settings.inbox_settle_s
+    tasks, looked_at = look(), time.time()
+    ready = [task.folder for task in tasks if task.is_ready(settle_s, looked_at)]
+    count = len(spreading.read_folders(objects, settings, ready, terminal.say))
+    fresh = {task.folder: task for task in tasks if task.folder not in ready}
+    if any(task.has_run_json for task in fresh.values()):
+        time.sleep(max(0.0, looked_at + settle_s - time.time()))
+        still = [task.folder for task in look() if task.folder in fresh and task.is_as(fresh[task.folder])]
+        count += len(spreading.read_folders(objects, settings, still, terminal.say))
+        for folder in still:
+            fresh.pop(folder)
+    if fresh:
+        terminal.note(f"{how_many(len(fresh), 'folder')} left alone until nothing changed there for {settle_s:g} s")
+    return count
 
 
 @command("commit", example="perfreg commit")

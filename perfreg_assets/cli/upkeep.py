@@ -8,6 +8,7 @@ from typing import Any
 from perfreg_assets import terminal
 from perfreg_assets.cli import disk, interruption
 from perfreg_assets.how_many import how_many
+from perfreg_assets.reasons import Rejected
 from perfreg_assets.settings import Settings
 
 
@@ -67,6 +68,7 @@ def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
         sys.exit(1)
     for failure in failures:
         terminal.fail(failure)
+    _tell_placeless(left, settings)
     if left.keys:
         terminal.fail(
             f"still due: {how_many(len(left.due), 'run')}, {how_many(len(left.pages), 'page')}; "
@@ -74,3 +76,23 @@ def tell_upkeep(done: Any, left: Any, settings: Settings) -> None:
         )
     if done.failures or left.keys:
         sys.exit(1)
+
+
+def _tell_placeless(left: Any, settings: Settings) -> None:
+    """Of runs whose trace is to be read still: those whose folder is in no place that is known here."""
+    from perfreg_assets.model.freshness import Stage
+    from perfreg_assets.model.trace_places import placeless, with_folder
+    from perfreg_assets.warehouse import runs as run_table
+    from perfreg_assets.warehouse.connection import Warehouse
+
+    run_ids = [one.run_id for one in left.due if one.stage is Stage.TRACE]
+    if not run_ids:
+        return
+    with Warehouse.of(settings).reading() as reader:
+        rows = run_table.find(reader, run_ids, with_path=False)
+    try:
+        seen = with_folder(rows.values(), settings)
+    except Rejected:  # that is why they were not read, and is told
+        return
+    if unseen := [run_id for run_id in run_ids if run_id not in seen]:
+        terminal.fail(str(placeless(unseen)))

@@ -1,7 +1,7 @@
 """What a worker hands to the writer of the warehouse: one run folder's result as files in the exchange.
 
 ```
-<exchange>/inbox/<folder>/…                  run folders that arrive; run.json last, or quiet for inbox_settle_s
+<exchange>/inbox/<folder>/…                  run folders that arrive; read when quiet for inbox_settle_s
 <exchange>/runs/<run_id>.<content>/…         registered ones, kept by the worker that read them
 <exchange>/refused/<folder>.<content>/…      those that are no run
 <exchange>/wanted/<run_id>.<content>         empty: this registered run's trace is to be read again
@@ -60,11 +60,20 @@ _LEFTOVER_S = 86_400.0  # longer than any worker takes between a series file and
 
 @dataclass(frozen=True)
 class FileRead:
-    """An object of the folder as it was read: only what is still the same is deleted afterwards."""
+    """An object of the folder as it was read: only what is still the same is deleted afterwards.
+
+    Attributes:
+        changed_at: seconds since the epoch; None in results of earlier releases.
+    """
 
     name: str
     size: int
     tag: str
+    changed_at: float | None = None
+
+    def is_still(self, now: Stored) -> bool:
+        """Whether it was not put there again since, be it with the same content."""
+        return (self.size, self.tag) == (now.size, now.tag) and self.changed_at in (None, now.changed_at)
 
 
 @dataclass(frozen=True)
@@ -118,6 +127,17 @@ class Result:
     refused_as: str | None = None
 
 
+def opened(url: str) -> Objects:
+    """The exchange at a URL.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE, also where there is no such bucket or folder.
+    """
+    objects = Objects(url)
+    objects.require_there()
+    return objects
+
+
 def archive_name(run: RunRow) -> str:
     """Where a registered run's files are kept in the exchange; by content, so that no other run's are replaced."""
     return f"{RUNS}/{run.run_id}.{run.content_hash[:_HASH_DIGITS]}"
@@ -125,6 +145,12 @@ def archive_name(run: RunRow) -> str:
 
 def refusal_name(folder_name: str, fingerprint: str) -> str:
     return f"{REFUSED}/{folder_name}.{fingerprint[:_HASH_DIGITS]}"
+
+
+def refused_of(name: str) -> tuple[str, str]:
+    """(name of the folder, first digits of its fingerprint) of an object below `refused/`."""
+    folder, _, digits = name.split("/", 2)[1].rpartition(".")
+    return folder, digits
 
 
 def result_folder(folder: str) -> str:
@@ -392,4 +418,9 @@ def fetched_file(objects: Objects, run: RunRow, file_name: str) -> Iterator[Path
 
 
 def files_read(listing: list[Stored]) -> tuple[FileRead, ...]:
-    return tuple(FileRead(one.name, one.size, one.tag) for one in listing)
+    return tuple(FileRead(one.name, one.size, one.tag, one.changed_at) for one in listing)
+
+
+def inside(name: str) -> str:
+    """What an object of a run folder is called in there."""
+    return name.split("/", 2)[2]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from perfreg_assets.model import profile_shelf, readiness, readings
 from perfreg_assets.model.freshness import Stage
 from perfreg_assets.model.profile_shelf import Shelf
 from perfreg_assets.model.stopwatch import Stopwatch
-from perfreg_assets.model.trace_places import folder_of
+from perfreg_assets.model.trace_places import folder_of, with_folder
 from perfreg_assets.reasons import Reason
 from perfreg_assets.run import PathStep, timed_screens
 from perfreg_assets.settings import Settings
@@ -42,9 +42,15 @@ Inspect = Callable[[run_table.RunRow, Settings], Inspection]
 
 @dataclass(frozen=True)
 class Inspected:
-    """What a step did: run_id → what the gate says, for the runs whose trace was read now."""
+    """What a step did.
+
+    Attributes:
+        found: run_id → what the gate says, for the runs whose trace was read now.
+        placeless: runs whose folder is in no place that is known here: they are due still.
+    """
 
     found: dict[str, TraceHealth]
+    placeless: list[str] = field(default_factory=list)
 
 
 def inspect_due(
@@ -61,7 +67,8 @@ def inspect_due(
     Traces are read side by side, as many as this process may use cores and as fit into the memory that is free, each
     with an engine process of its own. Neither order nor number changes a result.
 
-    A trace that was read before and whose file is gone by now keeps what was read of it.
+    A trace that was read before and whose file is gone by now keeps what was read of it. That it is gone is noted only
+    where the run's folder is seen without it.
 
     Args:
         again: read all of them, but those whose trace was reduced since.
@@ -77,15 +84,17 @@ def inspect_due(
         ]
         reduced = archive.reduced_runs(reader, [row.run_id for row in rows])
     rows = [row for row in rows if row.run_id not in reduced]
-    found: dict[str, TraceHealth] = {}
+    done = Inspected({})
     count = Count(len(rows), "traces read")
     with Engines(settings) if rows and inspect is None else nullcontext() as engines:
         look = inspect or partial(read_trace, engines=engines, shelf=shelf)
         with ThreadPoolExecutor(usable_cores()) as pool:
             for block in _blocks(rows):
                 inspections = pool.map(lambda row: look(row, settings), block)
-                found |= _keep(warehouse, settings, watch, block, list(count.over(inspections)))
-    return Inspected(found)
+                kept = _keep(warehouse, settings, watch, block, list(count.over(inspections)))
+                done.found.update(kept.found)
+                done.placeless.extend(kept.placeless)
+    return done
 
 
 def _blocks(rows: Iterable[run_table.RunRow]) -> Iterator[list[run_table.RunRow]]:
@@ -105,9 +114,13 @@ def _keep(
     watch: Stopwatch,
     rows: Sequence[run_table.RunRow],
     inspections: Sequence[Inspection],
-) -> dict[str, TraceHealth]:
+) -> Inspected:
     """Writes what was found in some runs' traces, in one transaction."""
     found = {row.run_id: inspection for row, inspection in zip(rows, inspections, strict=True)}
+    missing = [row for row in rows if found[row.run_id].health.reason is Reason.TRACE_FILE_MISSING]
+    seen = with_folder(missing, settings)
+    placeless = [row.run_id for row in missing if row.run_id not in seen]
+    rows = [row for row in rows if row.run_id not in placeless]
     with watch.measure("warehouse"), warehouse.writing() as writer:
         gone = _gone(writer, rows, found)
         trace_table.note_gone(writer, gone, is_gone=True)
@@ -117,7 +130,7 @@ def _keep(
     for inspection in found.values():
         for part, seconds in inspection.health.seconds.items():
             watch.add(part, seconds)
-    return {run_id: inspection.health for run_id, inspection in found.items()}
+    return Inspected({run_id: inspection.health for run_id, inspection in found.items()}, placeless)
 
 
 def _gone(reader: Reader, rows: Iterable[run_table.RunRow], found: Mapping[str, Inspection]) -> set[str]:

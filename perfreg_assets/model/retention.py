@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from perfreg_assets.model import freshness
-from perfreg_assets.model.handover import archive_name
-from perfreg_assets.objects import Objects
+from perfreg_assets.model.handover import archive_name, opened
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import retention as table
 from perfreg_assets.warehouse import runs as run_table
@@ -75,7 +74,7 @@ def _drop(row: RunRow, settings: Settings) -> int | None:
     path = settings.runs_dir / row.run_id / row.trace_file
     sizes = [path.lstat().st_size if path.exists() else None]
     if settings.exchange:
-        objects, name = Objects(settings.exchange), f"{archive_name(row)}/{row.trace_file}"
+        objects, name = opened(settings.exchange), f"{archive_name(row)}/{row.trace_file}"
         sizes.append(objects.size(name))
         objects.delete([name])
     path.unlink(missing_ok=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from perfreg_assets.how_many import how_many
 from perfreg_assets.model import handover
 from perfreg_assets.objects import Objects, Stored
 from perfreg_assets.reasons import Reason, Rejected
@@ -13,6 +14,8 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces.profile_files import ProfileFile
 from perfreg_assets.traces.reduced import is_reduced_file
 from perfreg_assets.warehouse import attachments
+from perfreg_assets.warehouse import runs as run_table
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.runs import RunRow
 
@@ -30,7 +33,7 @@ def folder_of(row: RunRow, settings: Settings, folder: Path | None = None) -> It
     if folder is not None or not settings.exchange or (own / row.trace_file).exists():
         yield own
         return
-    with handover.fetched_trace(Objects(settings.exchange), row) as fetched:
+    with handover.fetched_trace(handover.opened(settings.exchange), row) as fetched:
         yield fetched
 
 
@@ -70,7 +73,7 @@ def _beside(row: RunRow, file_name: str, settings: Settings) -> Iterator[Path]:
     if not settings.exchange or own.exists():
         yield own
         return
-    with handover.fetched_file(Objects(settings.exchange), row, file_name) as fetched:
+    with handover.fetched_file(handover.opened(settings.exchange), row, file_name) as fetched:
         yield fetched
 
 
@@ -89,7 +92,7 @@ def states_of(wanted: Iterable[tuple[RunRow, str]], settings: Settings) -> dict[
     found = {key: _state_here(settings.runs_dir / key[0] / key[1]) for key in files}
     elsewhere = {key: row for key, row in files.items() if found[key] == GONE}
     if settings.exchange and elsewhere:
-        kept = _kept(Objects(settings.exchange), {handover.archive_name(row) for row in elsewhere.values()})
+        kept = _kept(handover.opened(settings.exchange), {handover.archive_name(row) for row in elsewhere.values()})
         for (run_id, name), row in elsewhere.items():
             stored = kept.get(f"{handover.archive_name(row)}/{name}")
             if stored is not None:
@@ -106,8 +109,66 @@ def in_exchange(rows: Collection[RunRow], settings: Settings) -> set[str]:
     folders = {row.run_id: handover.archive_name(row) for row in rows}
     if not settings.exchange or not folders:
         return set()
-    kept = _kept(Objects(settings.exchange), set(folders.values()))
+    kept = _kept(handover.opened(settings.exchange), set(folders.values()))
     return {row.run_id for row in rows if f"{folders[row.run_id]}/{row.trace_file}" in kept}
+
+
+def with_folder(rows: Iterable[RunRow], settings: Settings) -> set[str]:
+    """Ids of those runs whose folder is seen, here or in the exchange, whatever is in it. What lacks there is gone;
+    of a run without a folder nothing is known: a disk that is not mounted, or an exchange that is not named, has it.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE.
+    """
+    rows = list(rows)
+    found = {row.run_id for row in rows if (settings.runs_dir / row.run_id).is_dir()}
+    elsewhere = [row for row in rows if row.run_id not in found]
+    if settings.exchange and elsewhere:
+        found |= kept_in(handover.opened(settings.exchange), elsewhere)
+    return found
+
+
+def kept_in(objects: Objects, rows: Iterable[RunRow]) -> set[str]:
+    """Ids of those runs that the exchange has a folder of.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE.
+    """
+    folders = {handover.archive_name(row): row.run_id for row in rows}
+    there = {"/".join(name.split("/")[:2]) for name in _kept(objects, set(folders))}
+    return {run_id for folder, run_id in folders.items() if folder in there}
+
+
+def placeless(run_ids: Sequence[str]) -> Rejected:
+    """What is said of runs that are to be read again and have no folder."""
+    return Rejected(
+        Reason.TRACE_PLACE_MISSING, f"{how_many(len(run_ids), 'run')} to be read again, the first is {run_ids[0]}"
+    )
+
+
+_LOOKED_AT_FIRST = 20
+
+
+def found_again(reader: Reader, settings: Settings, *, newest_first: bool = False) -> list[str]:
+    """Runs whose trace was noted as gone and is there: a disk or an exchange that was away is back.
+
+    Args:
+        newest_first: looks at the others only where one of the newest is there again; those that were deleted because
+            nobody needs them are older and may be very many.
+
+    Raises:
+        Rejected: EXCHANGE_UNAVAILABLE.
+    """
+    gone = trace_table.gone(reader)
+    if newest_first and not _there(reader, gone[:_LOOKED_AT_FIRST], settings):
+        return []
+    return _there(reader, gone, settings)
+
+
+def _there(reader: Reader, run_ids: Sequence[str], settings: Settings) -> list[str]:
+    rows = run_table.find(reader, run_ids, with_path=False) if run_ids else {}
+    now = states_of([(row, row.trace_file) for row in rows.values() if row.trace_file is not None], settings)
+    return [run_id for (run_id, _), state in now.items() if state != GONE]
 
 
 def _kept(objects: Objects, folders: set[str]) -> dict[str, Stored]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from perfreg_assets.how_many import how_many
 from perfreg_assets.model.finding import FAILED, NOTICE, OK, Finding, guarded
+from perfreg_assets.model.trace_places import found_again
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import examining, migrations
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.examining import Condition
 
@@ -28,6 +30,8 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
         found.append(guarded("values", lambda: _values(warehouse)))
         if not settings.exchange and published.version == migrations.latest_version():  # with one, others keep them
             found.append(guarded("registered traces", lambda: _traces(warehouse, settings)))
+        if published.version == migrations.latest_version():
+            found.append(guarded("traces noted as gone", lambda: _found_again(warehouse, settings)))
     return found
 
 
@@ -111,6 +115,22 @@ def _traces(warehouse: Warehouse, settings: Settings) -> Finding:
         advice = "verdicts stay; ingest the run folders again, or bring the folder back from a copy, to look into them"
         return Finding("registered traces", NOTICE, detail, advice)
     return Finding("registered traces", OK, f"{len(kept)} in {settings.runs_dir}")
+
+
+def _found_again(warehouse: Warehouse, settings: Settings) -> Finding:
+    check = "traces noted as gone"
+    with warehouse.reading() as reader:
+        count, found = len(trace_table.gone(reader)), found_again(reader, settings)
+
+    def note() -> str:
+        with warehouse.writing() as writer:
+            trace_table.note_gone(writer, found, is_gone=False)
+        return "noted as there"
+
+    if found:
+        told = f"{len(found)} of {count} are where they are kept, such as {found[0]}"
+        return Finding(check, NOTICE, told, "note them as there: they are read again where that is due", note)
+    return Finding(check, OK, f"{count}, and none is where it was kept")
 
 
 def _again(warehouse: Warehouse, done: str) -> str:

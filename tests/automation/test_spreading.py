@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -12,6 +16,7 @@ import urllib.request
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -26,16 +31,21 @@ from perfreg_assets.automation.reading import digest_of, spread
 from perfreg_assets.automation.spreading import Task
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.cli import main
+from perfreg_assets.cli import spreading as spreading_command
 from perfreg_assets.collection import registry
 from perfreg_assets.model import freshness, handover, inspecting, readings
 from perfreg_assets.model.freshness import Stage
+from perfreg_assets.model.places_health import signed_scratch
 from perfreg_assets.model.stopwatch import Stopwatch
+from perfreg_assets.model.warehouse_health import examine_warehouse
 from perfreg_assets.objects import Objects
 from perfreg_assets.partitions import to_key
+from perfreg_assets.process_life import neighbourhood
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.reports import serve
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import settings_table
+from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Warehouse
 
 RUNS = ("notes-000", "notes-011", "notes-020")
@@ -110,6 +120,7 @@ class Two:
 @pytest.fixture
 def two(tmp_path, read_once, monkeypatch):
     monkeypatch.setattr(inspecting, "read_trace", read_once)
+    (tmp_path / "exchange").mkdir()
     return Two(tmp_path, str(tmp_path / "exchange"))
 
 
@@ -354,15 +365,111 @@ def test_a_trace_that_is_gone_from_the_exchange_keeps_what_was_read_of_it(two):
     two.read()
     two.commit()
     before = rows(two.warehouse)
-    two.objects.delete(two.below("runs"))
-    with two.warehouse.writing() as writer:
-        settings_table.change(writer, "interval_s", "2", note="")
+    (trace,) = (name for name in two.below("runs") if name.endswith("trace.perfetto-trace.gz"))
+    two.objects.copy(trace, "elsewhere")
+    two.objects.delete([trace])
+    read_otherwise(two)
     two.commit()
     two.read()
     assert two.commit().runs == []
     assert due_traces(two) == [], "nothing more can be read"
+    assert have_trace(two) == []
     assert rows(two.warehouse) == before
     assert two.below("wanted") == two.below("results") == []
+    two.objects.copy("elsewhere", trace)
+    two.commit()
+    assert have_trace(two) == ["notes-000"], "it is there again"
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+    assert due_traces(two) == []
+
+
+def read_otherwise(two):
+    """All traces are to be read again."""
+    with two.warehouse.writing() as writer:
+        settings_table.change(writer, "interval_s", "2", note="")
+
+
+def have_trace(two):
+    with two.warehouse.reading() as reader:
+        return [run_id for (run_id,) in reader.rows("SELECT run_id FROM marts.runs WHERE has_trace ORDER BY run_id")]
+
+
+def partition_keys(two):
+    with two.warehouse.reading() as reader:
+        return [key for (key,) in reader.rows("SELECT DISTINCT partition_key FROM core.runs")]
+
+
+@pytest.mark.parametrize("named", [None, "another"])
+def test_runs_that_no_known_place_has_are_not_gone_and_stay_due(two, tmp_path, monkeypatch, named):
+    """A command without PERFREG_EXCHANGE, or with another one, said that all traces are gone, for good."""
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    two.commit()
+    read_otherwise(two)
+    (tmp_path / "another").mkdir()
+    monkeypatch.undo()  # traces are read where they are
+    elsewhere = two.writer.with_values(exchange=named and str(tmp_path / named))
+    found = inspecting.inspect_due(two.warehouse, elsewhere, partition_keys(two), Stopwatch())
+    assert (found.found, sorted(found.placeless)) == ({}, sorted(RUNS))
+    assert have_trace(two) == sorted(due_traces(two)) == sorted(RUNS)
+    two.commit()
+    two.read()
+    assert sorted(two.commit().runs) == sorted(RUNS)
+
+
+def test_a_run_whose_folder_the_exchange_has_not_is_asked_of_no_worker(two, tmp_path):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    two.commit()
+    read_otherwise(two)
+    asked = [name for name in two.below("runs") if "notes-000" in name]
+    two.objects.delete(asked)
+    told = []
+    spreading.commit(two.objects, two.writer, two.warehouse, told.append)
+    assert len(two.below("wanted")) == len(RUNS) - 1
+    assert any("notes-000" in line and Reason.TRACE_PLACE_MISSING.sentence in line for line in told)
+    two.objects.write(asked[0].replace("runs/", "wanted/").rpartition("/")[0], b"")  # asked for before it went
+    two.read()
+    done = two.commit()
+    assert sorted(done.runs) == sorted(RUNS[1:])
+    assert [folder.startswith("runs/notes-000.") for folder, _ in done.refused] == [True]
+    assert due_traces(two) == ["notes-000"]
+    assert have_trace(two) == sorted(RUNS)
+    assert two.below("wanted") == two.below("results") == []
+
+
+def test_traces_that_were_noted_as_gone_by_mistake_come_back(two):
+    """Of a release that took a missing variable for missing files."""
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    two.read()
+    two.commit()
+    with two.warehouse.writing() as writer:
+        trace_table.note_gone(writer, RUNS, is_gone=True)
+    read_otherwise(two)
+    assert have_trace(two) == due_traces(two) == []
+    (found,) = (one for one in examine_warehouse(two.writer) if one.check == "traces noted as gone")
+    assert (found.state, found.detail.startswith("3 of 3 ")) == ("notice", True)
+    assert found.row(is_fixing=True)["state"] == "mended"
+    assert have_trace(two) == sorted(due_traces(two)) == sorted(RUNS)
+    with two.warehouse.writing() as writer:
+        trace_table.note_gone(writer, RUNS, is_gone=True)
+    two.commit()
+    assert have_trace(two) == sorted(due_traces(two)) == sorted(RUNS), "or by itself, with the next results"
+
+
+def test_a_command_without_the_exchange_says_why_traces_are_due_still(two, monkeypatch):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    two.read()
+    two.commit()
+    monkeypatch.undo()  # traces are read where they are
+    monkeypatch.setenv("PERFREG_WAREHOUSE", str(two.writer.warehouse))
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.delenv("PERFREG_EXCHANGE", raising=False)
+    done = CliRunner().invoke(main, ["settings", "set", "interval_s", "2"])
+    assert done.exit_code == 1
+    assert f"1 run to be read again, the first is notes-000: {Reason.TRACE_PLACE_MISSING.sentence}" in done.stderr
+    assert have_trace(two) == ["notes-000"]
 
 
 def test_another_run_with_the_same_id_is_quarantined_and_the_first_keeps_its_files(two, tmp_path):
@@ -381,7 +488,78 @@ def test_what_arrives_in_a_folder_after_it_was_read_is_not_deleted(two):
     two.read()
     two.objects.write("inbox/notes-000/screens/1.png", b"late")
     two.commit()
-    assert two.below("inbox") == ["inbox/notes-000/screens/1.png"]
+    assert len(two.below("inbox")) == 3, "part of a folder is none that can be read"
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+    assert two.below("inbox") == []
+    with two.warehouse.reading() as reader:
+        assert reader.rows("SELECT file_name FROM core.attachments") == [("screens/1.png",)]
+
+
+@pytest.mark.parametrize("again", ["all of it", "run.json"])
+def test_a_folder_that_is_mended_while_its_refusal_waits_loses_nothing(place, tmp_path, again):
+    """The trace was deleted with the refusal that it was read for: it had the same content as the mended one's."""
+    two = Two(tmp_path, place)
+    folder = sample(tmp_path)
+    mended = (folder / "run.json").read_bytes()
+    (folder / "run.json").write_text(json.dumps({**json.loads(mended), "app": 5}))
+    two.arrive(folder)
+    (result,) = two.read().values()
+    assert result.run is None
+    (folder / "run.json").write_bytes(mended)
+    if again == "all of it":
+        time.sleep(1.1)  # an object store tells whole seconds
+        two.arrive(folder)
+    else:
+        two.objects.write("inbox/notes-000/run.json", mended)
+    told = []
+    done = spreading.commit(two.objects, two.writer, two.warehouse, told.append)
+    assert [folder for folder, _ in done.quarantined] == ["inbox/notes-000"]
+    assert any("inbox/notes-000 changed after it was read" in line for line in told)
+    assert len(two.below("inbox")) == 2
+    two.read()
+    assert two.commit().runs == ["notes-000"]
+    assert two.below("inbox") == two.below("results") == []
+
+
+def test_a_trace_that_is_put_there_once_more_is_not_deleted_with_what_was_read(place, tmp_path):
+    two = Two(tmp_path, place)
+    folder = sample(tmp_path, app=5)
+    two.arrive(folder)
+    two.read()
+    time.sleep(1.1)  # an object store tells whole seconds
+    (trace,) = (path for path in folder.iterdir() if path.name != "run.json")
+    two.objects.write(f"inbox/notes-000/{trace.name}", trace.read_bytes())
+    two.commit()
+    assert len(two.below("inbox")) == 2
+
+
+@pytest.mark.parametrize("first", ["run.json", "trace"])
+def test_a_folder_that_was_refused_half_arrived_is_a_run_once_the_rest_is_there(place, tmp_path, first):
+    two = Two(tmp_path, place)
+    folder = sample(tmp_path)
+    files = sorted(folder.iterdir(), key=lambda path: (path.name == "run.json") is not (first == "run.json"))
+    for number, path in enumerate(files):
+        two.objects.write(f"inbox/notes-000/{path.name}", path.read_bytes())
+        two.read()
+        done = two.commit()
+        assert done.runs == (["notes-000"] if number else [])
+        assert len(two.below("refused")) == (0 if number else 1)
+    assert two.below("inbox") == []
+    assert len(two.below("runs")) == 2
+    with two.warehouse.reading() as reader:
+        assert reader.rows("SELECT run_id, is_quarantined FROM core.runs") == [("notes-000", False)]
+
+
+def test_a_half_folder_is_put_together_with_no_whole_one_of_its_name(two, tmp_path):
+    broken = sample(tmp_path, app=5)
+    two.arrive(broken)
+    two.read()
+    two.commit()
+    (trace,) = (path for path in broken.iterdir() if path.name != "run.json")
+    two.objects.write(f"inbox/notes-000/{trace.name}", trace.read_bytes())
+    ((reason),) = [result.reason_code for result in two.read().values()]
+    assert reason == "run_json_missing"
 
 
 @pytest.mark.parametrize("named", ["frame", "zshot"])
@@ -412,10 +590,12 @@ def test_the_command_leaves_a_folder_alone_whose_run_json_is_still_to_come(two, 
     document = (folder / "run.json").read_bytes()
     (folder / "run.json").unlink()
     two.arrive(folder)
+    monkeypatch.setenv("PERFREG_INBOX_SETTLE_S", "30")
     early = worker(two, monkeypatch)
     assert (early.exit_code, early.stdout.strip()) == (0, "0 folders read")
-    assert "1 folder without run.json left alone" in early.stderr
+    assert "1 folder left alone until nothing changed there for 30 s" in early.stderr
     two.objects.write("inbox/notes-000/run.json", document)
+    monkeypatch.setenv("PERFREG_INBOX_SETTLE_S", "0.5")
     done = worker(two, monkeypatch)
     assert "trace complete" in done.stdout
     assert two.commit().runs == ["notes-000"]
@@ -440,6 +620,18 @@ def test_a_folder_is_named_as_in_the_inbox(two, monkeypatch, name):
     assert two.commit().runs == ["notes-000"]
 
 
+@pytest.mark.parametrize("command", ["worker", "commit"])
+def test_a_place_that_does_not_exist_is_not_one_with_nothing_to_do(place, tmp_path, monkeypatch, command):
+    kind, _, rest = place.rpartition("//")
+    wrong = f"{kind}//other-{rest}" if kind else f"{place}-other"
+    for name, value in (("WAREHOUSE", tmp_path / "x.duckdb"), ("EXCHANGE", wrong)):
+        monkeypatch.setenv(f"PERFREG_{name}", str(value))
+    done = CliRunner().invoke(main, [command])
+    assert done.exit_code == 1
+    assert Reason.EXCHANGE_UNAVAILABLE.sentence in done.stderr
+    assert wrong in done.stderr
+
+
 def test_a_run_that_is_wanted_again_is_named_by_its_id(two, monkeypatch):
     two.arrive(demo_runs_dir() / RUNS[0])
     two.read()
@@ -456,25 +648,186 @@ def test_a_folder_that_another_worker_read_meanwhile_is_no_refused_run(two):
     assert two.commit().quarantined == []
 
 
+@pytest.mark.parametrize("at", ["fetch 1", "fetch 2", "copy 1", "copy 2"])
+def test_a_folder_that_is_finished_while_another_worker_reads_it_is_no_refused_run(two, monkeypatch, at):
+    two.arrive(demo_runs_dir() / RUNS[0])
+    what, _, number = at.partition(" ")
+    late, met = Objects(two.writer.exchange), []
+    real = getattr(late, what)
+
+    def overtaken(*where):
+        met.append(where)
+        if len(met) == int(number):
+            two.read()
+            assert two.commit().runs == ["notes-000"]
+        real(*where)
+
+    monkeypatch.setattr(late, what, overtaken)
+    assert spreading.read_folder(late, two.worker, "inbox/notes-000") is None
+    assert len(met) >= int(number)
+    done = two.commit()
+    assert (done.runs, done.quarantined) == ([], [])
+    assert two.below("inbox") == two.below("refused") == two.below("results") == []
+    assert len(two.below("runs")) == 2
+
+
 def test_a_folder_that_never_gets_a_run_json_is_refused_once_it_is_quiet():
     (waits,) = [Task("inbox/a", "s", 100.0, has_run_json=False)]
     assert [waits.is_ready(5.0, now) for now in (100.0, 104.9, 105.0)] == [False, False, True]
     assert waits.is_ready(5.0, 100.0 - 3600)  # by a clock that goes wrong
-    assert Task("inbox/a", "s", 100.0).is_ready(5.0, 100.0)
+    whole = Task("inbox/a", "s", 100.0)
+    assert [whole.is_ready(5.0, now) for now in (104.9, 105.0)] == [False, True]
+    assert Task("runs/a.0", "s", 100.0).is_ready(5.0, 100.0), "what is registered is whole"
+    assert whole.is_as(whole)
+    assert not replace(whole, signature="t").is_as(whole)
+    assert not waits.is_as(waits)
 
 
-def test_names_that_lead_out_of_the_folder_are_left_where_they_are(two, tmp_path, monkeypatch):
+def test_the_command_reads_what_has_just_arrived_once_two_looks_are_the_same(two, tmp_path, monkeypatch):
+    """With run.json first, as `tar` and most copies go by name."""
+    folder = sample(tmp_path)
+    (trace,) = (path for path in folder.iterdir() if path.name != "run.json")
+    content = trace.read_bytes()
+    trace.unlink()
+    two.arrive(folder, demo_runs_dir() / RUNS[1])
+    monkeypatch.setenv("PERFREG_INBOX_SETTLE_S", "30")
+
+    def pause(seconds):
+        assert 0.0 < seconds <= 30.0
+        two.objects.write(f"inbox/notes-000/{trace.name}", content)
+
+    monkeypatch.setattr(spreading_command, "time", SimpleNamespace(sleep=pause, time=time.time))
+    done = worker(two, monkeypatch)
+    assert "1 folder read" in done.stdout
+    assert "1 folder left alone" in done.stderr
+    assert two.commit().runs == [RUNS[1]]
+    assert len(two.below("inbox")) == 2
+    assert "refused" not in done.stdout
+
+
+def test_what_killed_workers_fetched_is_removed_by_the_next_and_that_of_living_ones_kept(two, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with signed_scratch(spreading._SCRATCH) as lives:
+        for _ in range(2):
+            subprocess.run(
+                [sys.executable, "-c", KILLED_WORKER], env={**os.environ, "TMPDIR": str(temporary)}, check=False
+            )
+        left, other = (path for path in temporary.iterdir() if path != lives)
+        assert [path.name for path in left.iterdir()] == ["trace"]
+        elsewhere = other.rename(other.with_name(other.name.replace(neighbourhood(), "00000000")))
+        two.arrive(demo_runs_dir() / RUNS[0])
+        two.read()
+        assert set(temporary.iterdir()) == {lives, elsewhere}, "another container's numbers say nothing here"
+        os.utime(elsewhere, (time.time() - 3600,) * 2)
+        two.arrive(demo_runs_dir() / RUNS[1])
+        two.read()
+        assert list(temporary.iterdir()) == [lives]
+
+
+KILLED_WORKER = """
+import os, signal
+from perfreg_assets.automation import spreading
+from perfreg_assets.model.places_health import signed_scratch
+
+with signed_scratch(spreading._SCRATCH) as folder:
+    (folder / "trace").write_bytes(b"1")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_names_that_lead_out_of_the_folder_lead_nowhere(bucket, tmp_path, read_once, monkeypatch):
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "here" / "below"))
+    (tmp_path / "here" / "below").mkdir(parents=True)
+    two = Two(tmp_path, bucket)
     two.arrive(demo_runs_dir() / RUNS[0])
-    listing = two.objects.listing
-
-    def with_hostile(folder):
-        found = listing(folder)
-        return [*found, replace(found[0], name=f"{folder}/../../../escaped")] if folder == "inbox/notes-000" else found
-
-    monkeypatch.setattr(two.objects, "listing", with_hostile)
+    two.objects.write("inbox/notes-000/../../../escaped", b"1")
     found = two.read("inbox/notes-000")
     assert any("escaped" in note for note in found["inbox/notes-000"].notes)
     assert found["inbox/notes-000"].run is not None
+    assert list(tmp_path.rglob("escaped")) == []
+
+
+def test_names_that_no_file_can_have_are_their_folders_own_affair(bucket, tmp_path, read_once, monkeypatch):
+    """Keys of an object store: one that another begins with, and one that is too long."""
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    two = Two(tmp_path, bucket)
+    two.objects.write("inbox/aaa-bad/shots", b"1")
+    two.objects.write("inbox/aaa-bad/shots/1.png", b"1")
+    two.objects.write(f"inbox/notes-000/{'x' * 300}.png", b"1")
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    found = two.read()
+    assert found["inbox/aaa-bad"].reason_code == "run_json_missing"
+    assert any("shots" in note for note in found["inbox/aaa-bad"].notes)
+    assert [note[-18:] for note in found["inbox/notes-000"].notes] == [": File name too long"[-18:]]
+    assert sorted(two.commit().runs) == sorted(RUNS)
+    assert two.below("inbox") == []
+    assert sum("xxx" in name for name in two.below("runs")) == 1
+
+
+def test_markers_of_folders_and_keys_that_are_no_names_make_no_run_a_refused_one(
+    bucket, tmp_path, read_once, monkeypatch
+):
+    """As consoles of object stores write them, and a joined path with a slash too many."""
+    monkeypatch.setattr(inspecting, "read_trace", read_once)
+    two = Two(tmp_path, bucket)
+    for name, content in {
+        "": b"", "notes-000/": b"", "notes-000/screens/": b"", "notes-000//shot.png": b"1", "notes-000/../up.png": b"2",
+        "made-in-advance/": b"", "/nameless": b"",
+    }.items():  # fmt: skip
+        two.objects.filesystem.call_s3(
+            "put_object", Bucket=bucket.split("/")[2], Key=f"perfreg/inbox/{name}", Body=content
+        )
+    two.arrive(demo_runs_dir() / RUNS[0])
+    assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"]
+    assert two.read("inbox/made-in-advance") == {}
+    two.read()
+    done = two.commit()
+    assert (done.runs, done.quarantined) == (["notes-000"], [])
+    assert two.below("inbox") == ["inbox/", "inbox//nameless", "inbox/made-in-advance/"]
+    assert spreading.waiting(two.objects) == []
+    assert [two.objects.read(name) for name in two.below("runs") if "/odd_names/" in name] == [b"1", b"2"]
+    assert spreading.fetch_run(two.objects, two.writer, two.warehouse, "notes-000")
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), Rejected(Reason.HOST_NO_SPACE, "/tmp")])
+def test_a_folder_that_fails_is_told_and_holds_up_no_other(two, monkeypatch, error):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    read = spreading.read_folder
+
+    def read_folder(objects, settings, folder, *others):
+        if folder == "inbox/notes-000":
+            raise error
+        return read(objects, settings, folder, *others)
+
+    monkeypatch.setattr(spreading, "read_folder", read_folder)
+    with pytest.raises(Rejected, match=r"1 of 3 folders not read, the first is inbox/notes-000") as told:
+        two.read()
+    assert told.value.reason in (Reason.FOLDER_FAILED, Reason.HOST_NO_SPACE)
+    assert sorted(two.commit().runs) == sorted(RUNS[1:])
+    assert [task.folder for task in spreading.waiting(two.objects)] == ["inbox/notes-000"]
+
+
+def test_an_exchange_that_stops_to_answer_is_not_asked_for_every_folder(two, monkeypatch):
+    two.arrive(*(demo_runs_dir() / run for run in RUNS))
+    monkeypatch.setattr(inspecting, "usable_cores", lambda: 1)
+    asked = []
+    find = two.objects.filesystem.find
+
+    def away(path, **how):
+        asked.append(path)
+        if len(asked) > 2:
+            raise OSError(111, "Connection refused")
+        return find(path, **how)
+
+    wanted = [task.folder for task in spreading.waiting(two.objects)]
+    monkeypatch.setattr(two.objects.filesystem, "find", away)
+    with pytest.raises(Rejected) as told:
+        two.read(*wanted)
+    assert told.value.reason is Reason.EXCHANGE_UNAVAILABLE
+    assert sum("/inbox/" in path for path in asked) == 2
 
 
 def test_what_killed_processes_left_beside_no_result_is_swept_a_day_later(two, monkeypatch):

@@ -312,6 +312,7 @@ def test_a_trace_that_could_not_be_read_is_tried_again_when_the_file_is_another(
 
 
 def test_a_trace_is_tried_again_when_the_exchange_has_it(tmp_path):
+    (tmp_path / "exchange").mkdir()
     project = Project(tmp_path, reader(), exchange=str(tmp_path / "exchange"))
     project.read = Traces(broken={SLOW})
     runs = [row(number, version="1" if number < 6 else "2") for number in range(9)]
@@ -331,6 +332,7 @@ def test_a_trace_is_tried_again_when_the_exchange_has_it(tmp_path):
 
 
 def test_an_exchange_that_does_not_answer_says_nothing_of_what_it_keeps(tmp_path, caplog):
+    (tmp_path / "exchange").mkdir()
     project = Project(tmp_path, reader(), exchange=str(tmp_path / "exchange"))
     project.read = Traces(broken={SLOW})
     project.arrive(*(row(number, version="1" if number < 6 else "2") for number in range(9)))

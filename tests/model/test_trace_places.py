@@ -22,6 +22,7 @@ from perfreg_assets.warehouse.connection import Warehouse
 
 @pytest.fixture
 def settings(tmp_path):
+    (tmp_path / "exchange").mkdir()
     return Settings(warehouse=tmp_path / "perfreg.duckdb", exchange=(tmp_path / "exchange").as_uri())
 
 
