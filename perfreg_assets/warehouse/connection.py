@@ -393,6 +393,9 @@ class Warehouse:
         return opened
 
     def _open(self) -> Opened:
+        # A device, a FIFO: a new database would take its place.
+        if self.path.exists() and not self.path.is_file():
+            raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} is there and no regular file")
         if recovering.is_lost(self.path) and not recovering.bring_back(self.path, self.published):
             self._create()
         deadline = time.monotonic() + self._lock_timeout_s

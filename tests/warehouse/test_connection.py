@@ -225,6 +225,16 @@ def test_what_is_wrong_with_a_file_of_values_is_not_told_of_the_warehouse(sample
         raise duckdb.IOException(f"Could not read {sample.data.root}/x.parquet")
 
 
+def test_a_database_takes_the_place_of_nothing_that_is_no_file(new_warehouse: Warehouse) -> None:
+    """The devices of root, one of whose is /dev/null, were replaced by it."""
+    new_warehouse.path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(new_warehouse.path)
+    with pytest.raises(Rejected, match="no regular file") as caught, new_warehouse.writing():
+        pass
+    assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
+    assert new_warehouse.path.is_fifo()
+
+
 def test_a_file_that_is_no_database_is_refused(new_warehouse: Warehouse) -> None:
     new_warehouse.path.write_bytes(b"<html>" * 1000)
     with pytest.raises(Rejected) as caught, new_warehouse.writing():
