@@ -478,6 +478,11 @@ class Settings:
         return self.dagster_home / "stopping"
 
     @property
+    def exchange_note_file(self) -> Path:
+        """There once results of workers were taken in: traces of runs may be kept elsewhere than in `runs_dir`."""
+        return self.home_dir / "exchange"
+
+    @property
     def ui_lock_file(self) -> Path:
         """Held by `perfreg ui`: two daemons on one home would both take what is in the inbox."""
         return self.dagster_home / "ui.lock"

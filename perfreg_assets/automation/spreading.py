@@ -40,6 +40,7 @@ from perfreg_assets.warehouse import settings_table
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.attachments import AttachmentRow
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
+from perfreg_assets.whole_files import write_whole
 
 Tell = Callable[[str], None]
 _LOG = logging.getLogger(__name__)
@@ -314,6 +315,9 @@ def commit(objects: Objects, settings: Settings, warehouse: Warehouse, tell: Tel
     Afterwards workers are told what traces are to be read with, and which are to be read again.
     """
     done = Committed()
+    if not settings.exchange_note_file.exists():
+        settings.home_dir.mkdir(parents=True, exist_ok=True)
+        write_whole(settings.exchange_note_file, f"{objects.url}\n".encode(), is_durable=True)
     looked_at: set[str] = set()
     while folders := [folder for folder in handover.pending(objects) if folder not in looked_at]:
         batch = folders[: settings.commit_results]

@@ -115,7 +115,8 @@ def in_exchange(rows: Collection[RunRow], settings: Settings) -> set[str]:
 
 def with_folder(rows: Iterable[RunRow], settings: Settings) -> set[str]:
     """Ids of those runs whose folder is seen, here or in the exchange, whatever is in it. What lacks there is gone;
-    of a run without a folder nothing is known: a disk that is not mounted, or an exchange that is not named, has it.
+    of a run without a folder nothing is known: an exchange that is not named, or another one, has it. Where no results
+    of workers were ever taken in there is no other place than here, and what lacks is gone.
 
     Raises:
         Rejected: EXCHANGE_UNAVAILABLE.
@@ -123,6 +124,8 @@ def with_folder(rows: Iterable[RunRow], settings: Settings) -> set[str]:
     rows = list(rows)
     found = {row.run_id for row in rows if (settings.runs_dir / row.run_id).is_dir()}
     elsewhere = [row for row in rows if row.run_id not in found]
+    if not settings.exchange and not settings.exchange_note_file.exists():
+        return {row.run_id for row in rows}
     if settings.exchange and elsewhere:
         found |= kept_in(handover.opened(settings.exchange), elsewhere)
     return found

@@ -23,10 +23,6 @@ SELECT
         CASE decided.state
             WHEN 'anomalous' THEN CASE
                 WHEN decided.is_over THEN ' is anomalous: '
-                WHEN decided.is_by_review THEN concat(
-                    ' is anomalous: a review confirmed ',
-                    CASE WHEN decided.confirmed_count = 1 THEN 'a run of it as a regression; ' ELSE format('{} runs of it as regressions; ', decided.confirmed_count) END
-                )
                 ELSE format(' is anomalous: {} of {} judged runs are, each by itself; ', decided.anomalous_count, decided.judged_count)
             END
             WHEN 'improved' THEN ' is improved: '
@@ -58,13 +54,17 @@ SELECT
                 THEN ', above ' ELSE ', not above '
             END,
             format('{:.4g} at ω {:.4g}', marts.threshold_at(decided.q1, decided.q3, decided.omega), decided.omega),
-            CASE WHEN decided.state = 'anomalous' AND NOT decided.is_over AND NOT decided.is_by_review THEN ''
+            CASE WHEN decided.state = 'anomalous' AND NOT decided.is_over THEN ''
                 ELSE format('; {} of them anomalous by {}', decided.anomalous_count, CASE WHEN decided.anomalous_count = 1 THEN 'itself' ELSE 'themselves' END) END
         ) END,
         CASE
             WHEN decided.judged_count > 0 AND decided.run_count > decided.judged_count
             THEN format('; {} more not judged', decided.run_count - decided.judged_count) ELSE ''
         END,
+        CASE WHEN decided.axis = 'all' AND decided.confirmed_count > 0 THEN concat(
+            '; a review confirmed ',
+            CASE WHEN decided.confirmed_count = 1 THEN 'a run of it as a regression' ELSE format('{} runs of it as regressions', decided.confirmed_count) END
+        ) ELSE '' END,
         '.'
     ) AS explanation,
     (
@@ -87,18 +87,15 @@ FROM (
         ))) AS anomalous_count,
         -- Together, or most of them, or half of six and more, each by itself, which may be in different series.
         coalesce(bool_or(marts.is_over_threshold(parts.score, parts.q1, parts.q3, parts.omega)), false) AS is_over,
-        (
-            is_over OR 2 * anomalous_count > judged_count
-            OR (parts.scale = 'score' AND 2 * anomalous_count = judged_count AND judged_count >= 6)
-        ) AS is_by_runs,
-        -- Somebody looked: whatever the other runs say, the version has a regression. Which axis it is on is not said.
         any_value(parts.confirmed_count) AS confirmed_count,
-        NOT is_by_runs AND parts.axis = 'all' AND judged_count > 0 AND any_value(parts.confirmed_count) > 0 AS is_by_review,
         CASE
-            WHEN is_by_runs OR is_by_review THEN 'anomalous'
+            WHEN is_over OR 2 * anomalous_count > judged_count
+                OR (parts.scale = 'score' AND 2 * anomalous_count = judged_count AND judged_count >= 6) THEN 'anomalous'
             WHEN bool_or(parts.is_lacking) THEN 'series_missing'
             WHEN bool_or(marts.is_over_threshold(parts.improvement, parts.q1, parts.q3, parts.omega))
-                AND NOT bool_or(coalesce(marts.is_over_threshold(parts.series_score, parts.q1, parts.q3, parts.omega), false)) THEN 'improved'
+                AND NOT bool_or(coalesce(marts.is_over_threshold(parts.series_score, parts.q1, parts.q3, parts.omega), false))
+                -- Somebody looked, and on which axis it is was not said.
+                AND NOT (parts.axis = 'all' AND any_value(parts.confirmed_count) > 0) THEN 'improved'
             WHEN bool_or(parts.score IS NOT NULL) THEN 'normal'
             ELSE min(parts.unjudged_states[1])  -- their order by letter is that of a run's axis
         END AS state,
