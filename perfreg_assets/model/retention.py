@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from perfreg_assets.model import freshness
 from perfreg_assets.model.handover import archive_name, opened
+from perfreg_assets.objects import Objects
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import retention as table
 from perfreg_assets.warehouse import runs as run_table
@@ -56,11 +57,12 @@ def drop_due(
     """
     with warehouse.reading() as reader:
         rows = run_table.find(reader, due_runs(reader, settings), with_path=False)
+    objects = opened(settings.exchange) if settings.exchange and rows else None
     dropped: list[Dropped] = []
     try:
         for run_id, row in rows.items():
             progress(run_id)
-            dropped.append(Dropped(run_id, _drop(row, settings)))
+            dropped.append(Dropped(run_id, _drop(row, settings, objects)))
     finally:
         if dropped:
             with warehouse.writing() as writer:
@@ -68,13 +70,13 @@ def drop_due(
     return dropped
 
 
-def _drop(row: RunRow, settings: Settings) -> int | None:
+def _drop(row: RunRow, settings: Settings, objects: Objects | None) -> int | None:
     """Deletes the trace of a registered run wherever it is kept; the bytes that were there."""
     assert row.trace_file is not None
     path = settings.runs_dir / row.run_id / row.trace_file
     sizes = [path.lstat().st_size if path.exists() else None]
-    if settings.exchange:
-        objects, name = opened(settings.exchange), f"{archive_name(row)}/{row.trace_file}"
+    if objects is not None:
+        name = f"{archive_name(row)}/{row.trace_file}"
         sizes.append(objects.size(name))
         objects.delete([name])
     path.unlink(missing_ok=True)

@@ -122,10 +122,10 @@ def with_folder(rows: Iterable[RunRow], settings: Settings) -> set[str]:
         Rejected: EXCHANGE_UNAVAILABLE.
     """
     rows = list(rows)
-    found = {row.run_id for row in rows if (settings.runs_dir / row.run_id).is_dir()}
-    elsewhere = [row for row in rows if row.run_id not in found]
     if not settings.exchange and not settings.exchange_note_file.exists():
         return {row.run_id for row in rows}
+    found = {row.run_id for row in rows if (settings.runs_dir / row.run_id).is_dir()}
+    elsewhere = [row for row in rows if row.run_id not in found]
     if settings.exchange and elsewhere:
         found |= kept_in(handover.opened(settings.exchange), elsewhere)
     return found
@@ -162,10 +162,9 @@ def found_again(reader: Reader, settings: Settings, *, newest_first: bool = Fals
     Raises:
         Rejected: EXCHANGE_UNAVAILABLE.
     """
-    gone = trace_table.gone(reader)
-    if newest_first and not _there(reader, gone[:_LOOKED_AT_FIRST], settings):
+    if newest_first and not _there(reader, trace_table.gone(reader, _LOOKED_AT_FIRST), settings):
         return []
-    return _there(reader, gone, settings)
+    return _there(reader, trace_table.gone(reader), settings)
 
 
 def _there(reader: Reader, run_ids: Sequence[str], settings: Settings) -> list[str]:

@@ -65,12 +65,13 @@ def incomplete(reader: Reader, run_ids: Iterable[str]) -> set[str]:
     }
 
 
-def gone(reader: Reader) -> list[str]:
-    """Runs whose trace was noted as gone and not as reduced, newest first."""
+def gone(reader: Reader, most: int | None = None) -> list[str]:
+    """Runs whose trace was noted as gone and not as reduced, newest first; at most so many of them."""
     found = reader.rows(
         "SELECT runs.run_id FROM core.runs AS runs JOIN core.traces AS traces USING (run_no) "
         "WHERE traces.is_trace_gone AND traces.reduced_sha256 IS NULL AND NOT runs.is_quarantined "
         "AND runs.trace_file IS NOT NULL ORDER BY runs.started_at DESC, runs.run_id DESC"
+        + ("" if most is None else f" LIMIT {most}")
     )
     return [run_id for (run_id,) in found]
 
