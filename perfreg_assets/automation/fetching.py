@@ -26,8 +26,9 @@ def refused_part(objects: Objects, listing: Sequence[Stored]) -> list[Stored]:
     name = listing[0].name.split("/")[1]
     refused: dict[str, list[Stored]] = {}
     for one in objects.listing(REFUSED):
-        if one.name.count("/") > 1 and handover.refused_of(one.name)[0] == name:
-            refused.setdefault(handover.refused_of(one.name)[1], []).append(one)
+        folder, digits = handover.refused_of(one.name)
+        if folder == name and one.name.count("/") > 1:
+            refused.setdefault(digits, []).append(one)
     fitting = [files for files in refused.values() if _parts(files) == {RUN_JSON, _TRACE} - has]
     there = {handover.inside(one.name) for one in listing}
     latest = max(fitting, key=lambda files: max(one.changed_at for one in files), default=[])

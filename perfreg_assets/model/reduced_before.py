@@ -14,7 +14,7 @@ import numpy as np
 from perfreg_assets.model.window_judging import Learned, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
-from perfreg_assets.traces.gate import FileFacts
+from perfreg_assets.traces.gate import FileFacts, sha256_of
 from perfreg_assets.traces.reduced import DOCUMENT
 
 _NEEDED = ("trace", "original_sha256", "sha256", "windows", "seconds", "stretches", "types")
@@ -95,12 +95,6 @@ def require_same(target: Path, sha256: str) -> None:
             Reason.REDUCTION_EXISTS,
             f"{target} is there without {DOCUMENT}, and is not what the trace is reduced to now",
         )
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read(document: Path) -> dict[str, Any]:

@@ -13,20 +13,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from perfreg_assets.model.reduced_before import (
-    ReducedBefore,
-    parameters_of,
-    reduced_before,
-    require_same,
-    sha256_of,
-)
+from perfreg_assets.model.reduced_before import ReducedBefore, parameters_of, reduced_before, require_same
 from perfreg_assets.model.reduction_document import Reduced, document
 from perfreg_assets.model.window_judging import Learned, Windows, judge_trace
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
-from perfreg_assets.traces.gate import FileFacts, check_file
+from perfreg_assets.traces.gate import FileFacts, check_file, sha256_of
 from perfreg_assets.whole_files import whole_file, write_whole
 
 

@@ -80,12 +80,12 @@ def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> Re
         device=first.device,
         config_hash=first.config_hash if len({one.config_hash for one in sources}) == 1 else None,
         window_s=settings.reduction_window_s,
-        event_types=[[one.what, one.process, one.thread] for one in types],
+        event_types=event_types.as_stored(types),
         counts=counts,
         trace_sha256s=tuple(sha256s),
         core_seconds_maximum=_known(limits.core_seconds) if limits else None,
         rise_bytes_maximum=_known(limits.rise_bytes) if limits else None,
-        seen_types=[[one.what, one.process, one.thread] for one in sorted(totals)],
+        seen_types=event_types.as_stored(sorted(totals)),
         build_fingerprints=tuple(sorted({one.build for one in surveys if one.build is not None})),
     )
 
@@ -137,7 +137,7 @@ def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, 
         raise Rejected(Reason.REFERENCE_UNKNOWN, name)
     if row.is_cut:
         raise Rejected(Reason.REFERENCE_CUT, name)
-    types = tuple(EventType(*one) for one in row.event_types)
+    types = event_types.from_stored(row.event_types)
     reference = learn(row.counts, MODES[settings.reduction_mode], name)
     limits = None
     if row.app is not None and row.core_seconds_maximum is not None:
@@ -146,7 +146,7 @@ def learned_of(reader: Reader, name: str, settings: Settings) -> tuple[Learned, 
     width = round(row.window_s * 1e9)
     return Learned(
         reference, types, width, name=name, limits=limits, counts=row.counts, origin=origin,
-        seen=None if row.seen_types is None else tuple(EventType(*one) for one in row.seen_types),
+        seen=None if row.seen_types is None else event_types.from_stored(row.seen_types),
     ), row  # fmt: skip
 
 

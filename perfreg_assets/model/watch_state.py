@@ -10,7 +10,7 @@ import io
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from perfreg_assets.methods import reduction
 from perfreg_assets.methods.app_load import LoadLimits
 from perfreg_assets.methods.reduction import MODES
 from perfreg_assets.model.window_judging import Learned
-from perfreg_assets.traces.event_types import EventType
+from perfreg_assets.traces.event_types import as_stored, from_stored
 from perfreg_assets.whole_files import write_whole
 
 FOLDER = ".judged"
@@ -59,9 +59,9 @@ class Judged:
         self._folder.mkdir(exist_ok=True)
         limits = asdict(learned.limits) if learned.limits else None
         told = {
-            "types": [[one.what, one.process, one.thread] for one in learned.types], "window_ns": learned.window_ns,
+            "types": as_stored(learned.types), "window_ns": learned.window_ns,
             "name": learned.name, "window_count": learned.window_count, "mode": learned.reference.mode.name,
-            "limits": limits, "seen": None if learned.seen is None else [list(astuple(one)) for one in learned.seen],
+            "limits": limits, "seen": None if learned.seen is None else as_stored(learned.seen),
             "settings": dict(settings),
         }  # fmt: skip
         write_whole(
@@ -94,10 +94,10 @@ def read(folder: Path) -> Saved | None:
     known = as_json(head["told"])
     limits = LoadLimits(**known["limits"]) if known["limits"] else None
     told_seen = known.get("seen")  # none of an earlier release
-    seen = None if told_seen is None else tuple(EventType(*one) for one in told_seen)
+    seen = None if told_seen is None else from_stored(told_seen)
     learned = Learned(
         reduction.learn(head["counts"].astype(np.float64), MODES[known["mode"]]),
-        tuple(EventType(*one) for one in known["types"]), known["window_ns"], name=known["name"],
+        from_stored(known["types"]), known["window_ns"], name=known["name"],
         window_count=known["window_count"], limits=limits, counts=head["counts"], seen=seen,
     )  # fmt: skip
     steps = [_unpacked(place / f"{number:06d}.npz") for number in range(1, told["steps"] + 1)]

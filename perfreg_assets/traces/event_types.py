@@ -226,6 +226,16 @@ def type_totals(path: Path, max_bytes: int, found: Survey, reference_ns: int) ->
     return merged
 
 
+def as_stored(types: Iterable[EventType]) -> list[list[str]]:
+    """[what, process, thread] of each, as JSON and tables hold them."""
+    return [[one.what, one.process, one.thread] for one in types]
+
+
+def from_stored(stored: Iterable[Sequence[str]]) -> tuple[EventType, ...]:
+    """The types that `as_stored` was given."""
+    return tuple(EventType(*one) for one in stored)
+
+
 def count_events(
     path: Path,
     max_bytes: int,

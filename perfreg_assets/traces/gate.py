@@ -156,7 +156,7 @@ def check_file(
     except Rejected as error:
         # A file that is not the one that was recorded: that is the cause of whatever is wrong inside.
         if error.reason in _DAMAGE and expected_sha256 is not None:
-            _compare(path, _sha256(path), expected_sha256)
+            _compare(path, sha256_of(path), expected_sha256)
         raise
     if not is_reduced(head):
         _compare(path, digest.hexdigest(), expected_sha256)
@@ -198,7 +198,12 @@ def _compare(path: Path, sha256: str, expected: str | None) -> None:
         )
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's content.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
     with open_regular(resolved(path)) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
