@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perfreg_assets.methods import packet_scanner as scanner
 from perfreg_assets.methods.thread_times import entity_name
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.traces.build_fingerprint import device_of
@@ -67,7 +66,7 @@ def _app_of(origin: Origin, name: str, found: Survey, events: EventWindows) -> t
     if _has(found.process_names.values(), origin.app):
         return SAME, None
     # By its thread: a process that was begun while it was recorded may have the name of the one that it came of.
-    if scanner.name_hash(origin.app[-_COMM_CHARS:].encode()) in events.thread_names:
+    if events.has_thread(origin.app[-_COMM_CHARS:]):
         return SAME, None
     if not found.lists_processes or not events.thread_names or not _has(origin.processes, origin.app):
         return UNKNOWN, f"the trace does not say whether it is of {origin.app}, as reference {origin.name} is"

@@ -86,6 +86,10 @@ class EventWindows:
     use: SecondUse
     thread_names: frozenset[int] = frozenset()
 
+    def has_thread(self, name: str) -> bool:
+        """Whether a thread switched or woke that is called so, but for its numbers."""
+        return scanner.name_hash(name.encode()) in self.thread_names
+
     def within(self, span: tuple[int, int] | None) -> EventWindows:
         """The whole windows that lie in [start, end); all of them for None."""
         if span is None:
