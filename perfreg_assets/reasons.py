@@ -269,6 +269,11 @@ class Reason(StrEnum):
         "warehouse_unreadable",
         "The file is not a DuckDB file that this release can open; restore it from a copy.",
     )
+    WAREHOUSE_NOT_OPENED = (
+        "warehouse_not_opened",
+        "The system does not let perfreg open the file, which says nothing against it; check who may read and write it, "
+        "and that the folder you are in still exists.",
+    )
     WAREHOUSE_EXISTS = (
         "warehouse_exists",
         "There is a warehouse already; restore beside it with --warehouse, or in its place with --replace.",

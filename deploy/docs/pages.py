@@ -89,9 +89,10 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:
-    """Takes away what an English site never loads: other languages' stemmers, maps of the theme's scripts."""
+    """Takes away what an English site never loads: other languages' stemmers, maps of the theme's scripts, and a page
+    for addresses that are not there, which would look for its styles at the server's root."""
     site = Path(config.site_dir)
-    for path in [*site.rglob("*.map"), site / "sitemap.xml", site / "sitemap.xml.gz"]:
+    for path in [*site.rglob("*.map"), *(site / name for name in ("sitemap.xml", "sitemap.xml.gz", "404.html"))]:
         path.unlink(missing_ok=True)
     shutil.rmtree(site / "assets" / "javascripts" / "lunr", ignore_errors=True)
 

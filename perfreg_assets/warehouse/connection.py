@@ -181,7 +181,8 @@ class Warehouse:
             expected_bytes: about how much the block will add; checked against the free space beforehand.
 
         Raises:
-            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_UNREADABLE.
+            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_UNREADABLE,
+                WAREHOUSE_NOT_OPENED.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._holding() as held:
@@ -405,7 +406,7 @@ class Warehouse:
                 break
             except duckdb.Error as error:
                 if not _is_in_use(error):
-                    raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{self.path} ({_first_line(error)})") from error
+                    raise _refused(self.path, error) from error
                 if time.monotonic() >= deadline:
                     detail = (
                         f"{self.path} is open in another program or connection ({_first_line(error)}); "
@@ -449,7 +450,7 @@ class Warehouse:
             is_of_values = str(self.data.root) in str(error) and str(path) not in str(error)
             if is_of_values or _is_disk_full(error):
                 raise
-            raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
+            raise _refused(path, error) from error
 
 
 @contextmanager
@@ -458,7 +459,15 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise Rejected(Reason.WAREHOUSE_UNREADABLE, f"{path} ({_first_line(error)})") from error
+        raise _refused(path, error) from error
+
+
+def _refused(path: Path, error: duckdb.Error) -> Rejected:
+    """Who only may not open a file, or stands in a folder that is gone, is not told to replace it by an older one."""
+    text = str(error)
+    is_shut = "Cannot open file" in text or "working directory" in text
+    reason = Reason.WAREHOUSE_NOT_OPENED if is_shut else Reason.WAREHOUSE_UNREADABLE
+    return Rejected(reason, f"{path} ({_first_line(error)})")
 
 
 def _bound(parameters: Parameters) -> dict[str, Any] | list[Any]:

@@ -246,6 +246,33 @@ def test_a_file_that_is_no_database_is_refused(new_warehouse: Warehouse) -> None
     assert caught.value.reason is Reason.WAREHOUSE_UNREADABLE
 
 
+def test_a_file_that_the_system_does_not_open_is_no_damaged_one(new_warehouse: Warehouse) -> None:
+    """Who may not read it, or stands in a folder that is gone, was told to restore it from a copy."""
+    with new_warehouse.writing():
+        pass
+    program = f"""
+import os, pathlib
+from perfreg_assets.reasons import Rejected
+from perfreg_assets.warehouse.connection import Warehouse
+here = Warehouse(pathlib.Path({str(new_warehouse.path)!r}), lock_timeout_s=1)
+gone = pathlib.Path({str(new_warehouse.path.parent)!r}, "gone")
+gone.mkdir()
+os.chdir(gone)
+gone.rmdir()
+try:
+    with here.writing():
+        print("written")
+except Rejected as rejected:
+    print(rejected.reason.code)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.splitlines() == [Reason.WAREHOUSE_NOT_OPENED.code]
+
+    with pytest.raises(Rejected, match="who may read") as caught, new_warehouse.reading():
+        raise duckdb.IOException(f'Cannot open file "{new_warehouse.published}": Permission denied')
+    assert caught.value.reason is Reason.WAREHOUSE_NOT_OPENED
+
+
 @pytest.mark.parametrize("name", ["perfreg.duckdb", "perfreg.duckdb.new"])
 def test_a_creation_that_was_cut_short_is_begun_again(new_warehouse: Warehouse, name: str) -> None:
     new_warehouse.path.with_name(name).touch()
