@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfreg_assets.model import freshness
-from perfreg_assets.model.reduction import reduce_trace
+from perfreg_assets.model.reduction import reduce_once
 from perfreg_assets.model.reduction_document import row_of
-from perfreg_assets.model.references import Source, learned_of, reference_of, require_usable
+from perfreg_assets.model.references import learned_of, reference_of, require_usable
 from perfreg_assets.model.trace_places import in_exchange
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.window_judging import Learned
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -130,6 +131,10 @@ def _trace(row: RunRow, settings: Settings) -> Path:
     return settings.runs_dir / row.run_id / row.trace_file
 
 
+def _source(row: RunRow, settings: Settings) -> Source:
+    return Source(_trace(row, settings), row.app, row.device, row.config_hash, row.exploration)
+
+
 def _learned(warehouse: Warehouse, settings: Settings, name: str, rows: Sequence[RunRow]) -> Learned:
     """The reference of an app and configuration, made of these runs where there is none yet, or one of before that
     does not do any more.
@@ -159,7 +164,7 @@ def _usable(rows: Sequence[RunRow], settings: Settings) -> list[Source]:
     found: list[Source] = []
     refused: list[Rejected] = []
     for row in rows:
-        source = Source(_trace(row, settings), row.app, row.device, row.config_hash, row.exploration)
+        source = _source(row, settings)
         try:
             require_usable(source, settings)
         except Rejected as error:
@@ -177,14 +182,12 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
     folder = settings.runs_dir / row.run_id
     shutil.rmtree(folder / MADE_IN, ignore_errors=True)
     try:
-        made = reduce_trace(
-            _trace(row, settings), folder / MADE_IN, settings, learned, app=row.app, device=row.device,
-            span=row.exploration,
-        )  # fmt: skip
+        made = reduce_once(_source(row, settings), folder / MADE_IN, settings, learned)
     except Rejected as error:
         shutil.rmtree(folder / MADE_IN, ignore_errors=True)
         return Archived(row.run_id, reason=f"{error}")
-    is_worth_it = made.bytes_after <= _WORTH_IT * made.facts.file_bytes
+    before, after = made.told["bytes_before"], made.told["bytes_after"]
+    is_worth_it = after <= _WORTH_IT * before
     # Names of a run's traces below its folder hold in whatever place the folder is.
     stored = replace(row_of(made), is_in_place=is_worth_it, reduced_file=str(_trace(row, settings)))
     with warehouse.writing() as writer:
@@ -194,10 +197,9 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
             reductions.store(writer, stored)
     if not is_worth_it:
         shutil.rmtree(folder / MADE_IN)
-        why = f"reduced it would have {made.bytes_after:,} of {made.facts.file_bytes:,} bytes"
-        return Archived(row.run_id, made.facts.file_bytes, reason=why)
+        return Archived(row.run_id, before, reason=f"reduced it would have {after:,} of {before:,} bytes")
     _put_in_place(folder, row)
-    return Archived(row.run_id, made.facts.file_bytes, made.bytes_after)
+    return Archived(row.run_id, before, after)
 
 
 def _put_in_place(folder: Path, row: RunRow) -> None:
