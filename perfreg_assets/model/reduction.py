@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -22,7 +23,7 @@ from perfreg_assets.settings import Settings
 from perfreg_assets.traces import reduced
 from perfreg_assets.traces.cutting import Cut, cut_trace
 from perfreg_assets.traces.gate import FileFacts, check_file, sha256_of
-from perfreg_assets.whole_files import whole_file, write_whole
+from perfreg_assets.whole_files import remove_dead_parts, whole_file, write_whole
 
 
 def reduce_once(source: Source, folder: Path, settings: Settings, learned: Learned | None = None) -> Reduction:
@@ -38,6 +39,8 @@ def reduce_once(source: Source, folder: Path, settings: Settings, learned: Learn
         raise Rejected(Reason.TRACE_REDUCED, source.path.name)
     parameters = parameters_of(settings, learned, app=source.app, span=source.span)
     try:
+        if os.access(folder, os.W_OK):
+            remove_dead_parts(folder)  # of calls that were killed: each may be as large as the trace
         before = reduced_before(folder, source.path, facts, parameters)
     except OSError as error:
         raise Rejected(Reason.FOLDER_UNWRITABLE, f"{folder}: {error.strerror}") from error
