@@ -105,7 +105,7 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
     whole or deleted, never reduced.
     """
     from perfreg_assets.methods.jit import compilation_notice
-    from perfreg_assets.model.archiving import archive_due, kept_whole
+    from perfreg_assets.model.archiving import archive_due
     from perfreg_assets.model.retention import drop_due
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -113,17 +113,16 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
         settings = settings.with_values(reduction_after_days=days)
     with terminal.progress("archive") as show, compilation_notice():
         dropped = drop_due(Warehouse.of(settings), settings, progress=show)
-        done = archive_due(Warehouse.of(settings), settings, progress=show)
-        with Warehouse.of(settings).reading() as reader:
-            elsewhere = kept_whole(reader, settings)
+        archiving = archive_due(Warehouse.of(settings), settings, progress=show)
+    done = archiving.done
     rows = [{**vars(one), "bytes_after": 0, "reason": None} for one in dropped] + [vars(one) for one in done]
     terminal.show(rows, _ARCHIVE_COLUMNS, form)
     saved = sum((one.bytes_before or 0) - one.bytes_after for one in done if one.bytes_after is not None)
     terminal.note(f"{sum(one.reason is None for one in done)} traces reduced, {saved:,} bytes saved")
-    if elsewhere:
+    if archiving.in_exchange:
         terminal.note(
-            f"{how_many(elsewhere, 'trace')} in the exchange left whole: only those on this machine are reduced, and "
-            "keep_traces says which are deleted there"
+            f"{how_many(archiving.in_exchange, 'trace')} in the exchange left whole: only those on this machine are "
+            "reduced, and keep_traces says which are deleted there"
         )
     if dropped:
         freed = sum(one.bytes_before or 0 for one in dropped)

@@ -49,25 +49,31 @@ class Archived:
     reason: str | None = None
 
 
-def due_runs(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> list[str]:
-    """Ids of the runs whose trace is to be reduced now: none while the setting says never, none in the exchange.
+@dataclass(frozen=True)
+class Archiving:
+    """`done`: what became of the traces that were due; `in_exchange`: see `Due`."""
+
+    done: list[Archived]
+    in_exchange: int
+
+
+@dataclass(frozen=True)
+class Due:
+    """Ids of the runs whose trace is to be reduced now; `in_exchange`: how many more would be, were they not there."""
+
+    run_ids: list[str]
+    in_exchange: int
+
+
+def due_runs(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> Due:
+    """None while the setting says never.
 
     Raises:
         Rejected: EXCHANGE_UNAVAILABLE.
     """
     old = _old_enough(reader, settings, keys)
     elsewhere = in_exchange(run_table.find(reader, old, with_path=False).values(), settings)
-    return [run_id for run_id in old if run_id not in elsewhere]
-
-
-def kept_whole(reader: Reader, settings: Settings) -> int:
-    """How many traces would be reduced now, were they on this machine and not in the exchange.
-
-    Raises:
-        Rejected: EXCHANGE_UNAVAILABLE.
-    """
-    rows = run_table.find(reader, _old_enough(reader, settings, None), with_path=False)
-    return len(in_exchange(rows.values(), settings))
+    return Due([run_id for run_id in old if run_id not in elsewhere], len(elsewhere))
 
 
 def _old_enough(reader: Reader, settings: Settings, keys: Iterable[str] | None) -> list[str]:
@@ -83,7 +89,7 @@ def _old_enough(reader: Reader, settings: Settings, keys: Iterable[str] | None) 
 
 def archive_due(
     warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None = None, progress: Progress = lambda _: None
-) -> list[Archived]:
+) -> Archiving:
     """Reduces the traces that are due in some partitions (default: all).
 
     Each trace is replaced when the warehouse says so: killed in between, the next call does what is left. One at a time
@@ -98,15 +104,14 @@ def archive_due(
         return _archive_due(warehouse, settings, keys, progress)
 
 
-def _archive_due(
-    warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None, progress: Progress
-) -> list[Archived]:
+def _archive_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None, progress: Progress) -> Archiving:
     keys = None if keys is None else list(keys)
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         for run_id, row in run_table.find(reader, table.reduced_runs(reader), with_path=False).items():
             _put_in_place(settings.runs_dir / run_id, row)
-        rows = run_table.find(reader, due_runs(reader, settings, keys), with_path=False)
+        due = due_runs(reader, settings, keys)
+        rows = run_table.find(reader, due.run_ids, with_path=False)
     groups: dict[tuple[str, str], list[RunRow]] = defaultdict(list)
     for row in rows.values():
         groups[row.app or "", row.config_hash or ""].append(row)
@@ -123,7 +128,7 @@ def _archive_due(
             done.append(_archive(warehouse, settings, row, learned) if row in there else Archived(
                 row.run_id, reason=f"{_trace(row, settings)}: {Reason.TRACE_FILE_MISSING.sentence}"
             ))  # fmt: skip
-    return done
+    return Archiving(done, due.in_exchange)
 
 
 def _trace(row: RunRow, settings: Settings) -> Path:
