@@ -1,7 +1,8 @@
 """Files that are there with all that is in them, or as they were before: whoever reads one never meets half of it.
 
-A file is written beside its place and renamed. What a killed process leaves has a dotted name that ends in its pid
-and `.part`; the inbox, the doctor and stores of objects know such names for nobody's.
+A file is written beside its place and renamed. What a killed process leaves has a dotted name that ends in where it
+ran (`process_life.neighbourhood`), its pid and `.part`; the inbox, the doctor and stores of objects know such names for
+nobody's.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from perfreg_assets.process_life import is_alive
+from perfreg_assets.process_life import is_alive, neighbourhood
 
-_PART = re.compile(r"\..*\.[0-9a-f]{8}\.(\d+)\.part")
+_PART = re.compile(r"\..*\.([0-9a-f]{8})\.(\d+)\.part")
 QUIET_S = 600.0
-"""A file that a dead process signed may be of another machine's process: not while it still changes."""
+"""What is signed with the number of no living process may be of another machine's: not while it still changes."""
 _KEPT_OF_NAME = 40
 """Characters of the name that the part shows: a name may be as long as the file system allows."""
 
@@ -66,22 +67,29 @@ def write_whole(path: Path, content: bytes, *, is_durable: bool, mode: int | Non
 
 def part_beside(path: Path) -> Path:
     """A name that nobody else has for what is to become, or be left beside, this file."""
-    return path.with_name(f".{path.name[:_KEPT_OF_NAME]}.{secrets.token_hex(4)}.{os.getpid()}.part")
+    signature = f"{secrets.token_hex(4)}.{neighbourhood()}.{os.getpid()}"
+    return path.with_name(f".{path.name[:_KEPT_OF_NAME]}.{signature}.part")
 
 
 def remove_dead_parts(folder: Path) -> None:
-    """Deletes what killed processes left in a folder that nobody else looks after.
+    """Deletes what killed processes left in a folder that nobody else looks after: those of this machine and container
+    at once, others, whose numbers say nothing here, once they are quiet.
 
     Raises:
         OSError: one cannot be deleted, or the folder not be read.
     """
+    here = neighbourhood()
     for entry in os.scandir(folder):
         signed = _PART.fullmatch(entry.name)
-        if signed is None or is_alive(int(signed[1])):
+        if signed is None:
             continue
         with suppress(FileNotFoundError):  # somebody else was quicker
             facts = entry.stat(follow_symlinks=False)
-            if facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > QUIET_S:
+            is_here = signed[1] == here
+            # Containers give the same few numbers again: a process that is younger than the file did not sign it.
+            is_over = not is_alive(int(signed[2]), since=None if is_here else facts.st_mtime)
+            is_due = is_here or time.time() - facts.st_mtime > QUIET_S
+            if facts.st_uid == os.geteuid() and is_over and is_due:
                 os.unlink(entry)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from click.testing import CliRunner
 from perfreg_assets import whole_files
 from perfreg_assets.cli import main
 from perfreg_assets.traces.reduced import DOCUMENT
+from perfreg_assets.whole_files import part_beside
 from tests.traces.long_traces import write_long_trace
 
 PAGE = "perfreg.reduction.html"
@@ -245,3 +249,28 @@ def test_wherever_a_call_is_killed_the_same_one_goes_on(trace, first, tmp_path, 
             break
         points += 1
     assert points >= 7  # document and trace: written, named, and the name written; the page is named
+
+
+def test_what_a_killed_call_had_written_of_the_trace_is_removed_by_the_next_one_and_what_another_writes_is_not(
+    trace, first, tmp_path
+):
+    """It may be as large as the trace, and stayed for ever."""
+    dying = (
+        "import os, signal, sys\nfrom perfreg_assets.cli import main\nfrom perfreg_assets.model import reduction\n"
+        "reduction.cut_trace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nmain(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", dying, "reduce", str(trace), "--out", str(tmp_path)]
+    folder = tmp_path / "t"
+    ended = subprocess.run(command, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    (left,) = os.listdir(folder)
+    living = part_beside(folder / NAME)
+    elsewhere, quiet = (folder / f".{NAME}.01234567.{token}.{left.split('.')[-2]}.part" for token in ("0" * 8, "1" * 8))
+    for path in (living, elsewhere, quiet):
+        path.touch()
+    os.utime(quiet, (1, 1))
+    done(trace, "--out", tmp_path)
+    assert {path.name for path in folder.iterdir()} == {*content(first[0]), living.name, elsewhere.name}
+    os.utime(elsewhere, (1, 1))
+    assert "reduced before" in done(trace, "--out", tmp_path).stderr
+    assert {path.name for path in folder.iterdir()} == {*content(first[0]), living.name}

@@ -12,12 +12,14 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.cli import main
 from perfreg_assets.settings import Settings
+from perfreg_assets.traces.event_types import survey
 from perfreg_assets.traces.inspection import inspect_trace
 from perfreg_assets.traces.packets import framed
 from perfreg_assets.warehouse.connection import Warehouse
@@ -320,7 +322,28 @@ def test_a_stretch_of_something_else_is_kept_though_less_than_half_of_the_trace_
     assert "was stored by an earlier release, which did not write down all types of its events" in blind.stderr
 
 
-def foreign_bundle(start_ns, count):
+def test_so_is_one_of_a_thread_that_is_new_in_a_process_which_the_reference_knows(usual, tmp_path):
+    """The score does not tell it, nor would the process alone, nor the app's load where it is none of the app's."""
+    folder = tmp_path / "notes-010"
+    shutil.copytree(SESSIONS / "notes-010", folder)
+    document = json.loads((folder / "run.json").read_text())
+    start = document["exploration"]["start_ns"] + 20 * SECOND
+    (path,) = folder.glob("trace*")
+    with Warehouse.of(Settings(warehouse=usual)).reading() as reader:
+        known = {process for _, process, _ in find(reader, "usual").event_types}
+    found = survey(path, 1 << 34)
+    others = [key for key, name in found.process_names.items() if name in known and document["app"] not in name]
+    tid = int(np.flatnonzero(found.processes == others[0])[-1])
+    foreign = [foreign_bundle(start + number * SECOND, 4_800, tid) for number in range(10)]
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()) + b"".join(foreign)))
+    given = ("reduce", folder, "--reference", "usual", "--out", tmp_path / "kept", "--format", "json")
+    (row,) = told(run(*given, warehouse=usual))
+    inside = [one for one in row["windows"] if start <= one["start_ns"] and one["end_ns"] <= start + 10 * SECOND]
+    assert [one["reason"] for one in inside].count("unknown") > len(inside) / 2
+    assert all(one["is_kept"] for one in inside)
+
+
+def foreign_bundle(start_ns, count, tid=4_000_000):
     """Switches within a second, to a thread that no reference has."""
     packet = proto.TracePacket()
     packet.ftrace_events.cpu = 7
@@ -328,7 +351,7 @@ def foreign_bundle(start_ns, count):
     table.intern_table.append("foreigner")
     table.switch_timestamp.extend([start_ns, *[SECOND // count] * (count - 1)])
     table.switch_prev_state.extend([1] * count)
-    table.switch_next_pid.extend([4_000_000] * count)
+    table.switch_next_pid.extend([tid] * count)
     table.switch_next_prio.extend([120] * count)
     table.switch_next_comm_index.extend([0] * count)
     return framed(packet.SerializeToString())

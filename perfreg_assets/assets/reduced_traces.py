@@ -45,8 +45,8 @@ def trace_windows_and_reduced_traces(
     context: dg.AssetExecutionContext, project: Project
 ) -> Iterator[dg.MaterializeResult[None]]:
     settings, warehouse, keys = project.settings(), project.open_in(context), list(context.partition_keys)
-    done = archive_due(warehouse, settings, keys, lambda run_id: context.log.debug("%s", run_id))
-    for one in done:
+    archiving = archive_due(warehouse, settings, keys, lambda run_id: context.log.debug("%s", run_id))
+    for one in archiving.done:
         said = one.reason or f"{one.bytes_before:,} → {one.bytes_after:,} bytes"
         context.log.info("%s: %s", one.run_id, said)
     with warehouse.reading() as reader:

@@ -28,7 +28,7 @@ def nightly_reduction(context: dg.ScheduleEvaluationContext, project: Project) -
     if not warehouse.published.exists():
         return dg.SkipReason("there is no warehouse yet")
     with warehouse.reading() as reader:
-        keys = sorted(set(states.partitions_of(reader, due_runs(reader, project.settings())).values()))
+        keys = sorted(set(states.partitions_of(reader, due_runs(reader, project.settings()).run_ids).values()))
     if not keys:
         return dg.SkipReason("no trace on this machine is old enough, or reduction_after_days says never")
     order = list(context.instance.get_dynamic_partitions(DIMENSION))

@@ -101,7 +101,8 @@ def endure(settings: Settings, config: CollectionConfig, reference_name: str | N
 
 def _learned(settings: Settings, name: str | None, app: str) -> Learned | None:
     """The stored reference of a name, which has to be of the app."""
-    from perfreg_assets.model.references import Source, learned_of, require_fit
+    from perfreg_assets.model.references import learned_of, require_fit
+    from perfreg_assets.model.trace_source import Source
     from perfreg_assets.warehouse.connection import Warehouse
 
     if name is None:

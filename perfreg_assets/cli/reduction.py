@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +17,8 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 
 if TYPE_CHECKING:
-    from perfreg_assets.model.reduced_before import ReducedBefore
-    from perfreg_assets.model.reduction_document import Reduced
-    from perfreg_assets.model.references import Source
+    from perfreg_assets.model.reduction_document import Reduced, Reduction
+    from perfreg_assets.model.trace_source import Source
     from perfreg_assets.model.window_judging import Learned
     from perfreg_assets.warehouse.references import ReferenceRow
 
@@ -69,7 +66,7 @@ def reduce(
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two of the traces would be written as {name}; reduce them one by one")
-    made: list[_Made] = []
+    made: list[Reduction] = []
     for name, error in refused:
         terminal.fail(f"{name} [{error.reason.code}] {error}")
     with terminal.progress("reduce") as show, compilation_notice():
@@ -80,32 +77,19 @@ def reduce(
                 require_trace(source.path)
                 if row is not None:
                     require_fit(row, source)
-                one = _Made.of(
-                    reduce_once(
-                        source.path,
-                        out / name,
-                        settings,
-                        learned,
-                        app=source.app,
-                        device=source.device,
-                        span=source.span,
-                    )
-                )
+                one = reduce_once(source, out / name, settings, learned)
             except Rejected as error:
                 refused.append((name, error))
                 terminal.fail(f"{name} [{error.reason.code}] {error}")
                 continue
             # One after the other: whatever ends the call leaves none without the rest of what was asked for.
-            added = [what for what, is_new in (
-                ("page", html and _write_page(one, settings)), ("row", store and _store(settings, one))
-            ) if is_new]  # fmt: skip
-            _tell(one, added)
+            _finish(one, settings, html=html, store=store)
             made.append(one)
     rows = [_row(one, form) for one in made]
     terminal.show(rows, _COLUMNS if form != "json" else list(rows[0]) if rows else [], form)
     if refused:
         sys.exit(1)
-    if made and all(one.is_all_learned_from for one in made):
+    if made and all(map(_is_all_learned_from, made)):
         sys.exit(NOTHING_JUDGED)
 
 
@@ -121,7 +105,7 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
     whole or deleted, never reduced.
     """
     from perfreg_assets.methods.jit import compilation_notice
-    from perfreg_assets.model.archiving import archive_due, kept_whole
+    from perfreg_assets.model.archiving import archive_due
     from perfreg_assets.model.retention import drop_due
     from perfreg_assets.warehouse.connection import Warehouse
 
@@ -129,17 +113,16 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
         settings = settings.with_values(reduction_after_days=days)
     with terminal.progress("archive") as show, compilation_notice():
         dropped = drop_due(Warehouse.of(settings), settings, progress=show)
-        done = archive_due(Warehouse.of(settings), settings, progress=show)
-        with Warehouse.of(settings).reading() as reader:
-            elsewhere = kept_whole(reader, settings)
+        archiving = archive_due(Warehouse.of(settings), settings, progress=show)
+    done = archiving.done
     rows = [{**vars(one), "bytes_after": 0, "reason": None} for one in dropped] + [vars(one) for one in done]
     terminal.show(rows, _ARCHIVE_COLUMNS, form)
     saved = sum((one.bytes_before or 0) - one.bytes_after for one in done if one.bytes_after is not None)
     terminal.note(f"{sum(one.reason is None for one in done)} traces reduced, {saved:,} bytes saved")
-    if elsewhere:
+    if archiving.in_exchange:
         terminal.note(
-            f"{how_many(elsewhere, 'trace')} in the exchange left whole: only those on this machine are reduced, and "
-            "keep_traces says which are deleted there"
+            f"{how_many(archiving.in_exchange, 'trace')} in the exchange left whole: only those on this machine are "
+            "reduced, and keep_traces says which are deleted there"
         )
     if dropped:
         freed = sum(one.bytes_before or 0 for one in dropped)
@@ -229,7 +212,7 @@ def _sources(
     (name, why) of the run folders that are refused."""
     from perfreg_assets.collection.registry import find_run_folders
     from perfreg_assets.collection.run_folder import RUN_JSON, read_run_folder
-    from perfreg_assets.model.references import Source
+    from perfreg_assets.model.trace_source import Source
 
     found: list[tuple[str, Source]] = []
     refused: list[tuple[str, Rejected]] = []
@@ -253,46 +236,26 @@ def _sources(
     return list({os.path.realpath(source.path): (name, source) for name, source in found}.values()), refused
 
 
-@dataclass(frozen=True)
-class _Made:
-    """A reduced trace, of this call or of an earlier one; `told`: what its document holds."""
-
-    result: Reduced | ReducedBefore
-    told: dict[str, Any]
-
-    @classmethod
-    def of(cls, result: Reduced | ReducedBefore) -> _Made:
-        from perfreg_assets.model.reduced_before import ReducedBefore
-        from perfreg_assets.model.reduction_document import document
-
-        return cls(result, result.told if isinstance(result, ReducedBefore) else document(result))
-
-    @property
-    def path(self) -> Path:
-        """Of the reduced trace."""
-        return self.result.path
-
-    @property
-    def name(self) -> str:
-        """With its folder: traces of run folders are all called alike."""
-        return f"{self.path.parent.name}/{self.path.name}"
-
-    @property
-    def is_all_learned_from(self) -> bool:
-        """Whether no window is left to be judged by the others."""
-        reference_s = self.told["parameters"]["reference_s"]
-        before_last_ns = round(self.told["window_s"] * 1e9) * (len(self.told["windows"]) - 1)
-        return reference_s is not None and before_last_ns < round(reference_s * 1e9)
+def _name(made: Reduction) -> str:
+    """With its folder: traces of run folders are all called alike."""
+    return f"{made.path.parent.name}/{made.path.name}"
 
 
-def _write_page(made: _Made, settings: Settings) -> bool:
-    """Whether it was not there: one of a reduction that is new is written anew."""
-    from perfreg_assets.model.reduced_before import ReducedBefore
+def _is_all_learned_from(made: Reduction) -> bool:
+    """Whether no window is left to be judged by the others."""
+    told = made.told
+    reference_s = told["parameters"]["reference_s"]
+    before_last_ns = round(told["window_s"] * 1e9) * (len(told["windows"]) - 1)
+    return reference_s is not None and before_last_ns < round(reference_s * 1e9)
+
+
+def _write_page(made: Reduction, settings: Settings, *, stays: bool) -> bool:
+    """Whether it was written: one that is there may stay."""
     from perfreg_assets.reports.reduction_page import PAGE, render_reduction_page
     from perfreg_assets.whole_files import write_whole
 
     page = made.path.with_name(PAGE)
-    if isinstance(made.result, ReducedBefore) and page.exists():
+    if stays and page.exists():
         return False
     told = render_reduction_page(made.told, made.path.parent.name, server=settings.reports_address)
     write_whole(page, told.encode(), is_durable=False)
@@ -300,30 +263,26 @@ def _write_page(made: _Made, settings: Settings) -> bool:
     return True
 
 
-def _store(settings: Settings, made: _Made) -> bool:
-    """Whether the warehouse did not have it."""
-    from perfreg_assets.model.reduced_before import ReducedBefore
-    from perfreg_assets.model.reduction_document import row_of, row_of_before
+def _store(made: Reduction, settings: Settings, *, stays: bool) -> bool:
+    """Whether the warehouse was given it: a row that is there may stay."""
+    from perfreg_assets.model.reduction_document import row_of
     from perfreg_assets.warehouse import reductions
     from perfreg_assets.warehouse.connection import Warehouse
 
     with Warehouse.of(settings).writing() as writer:
-        if not isinstance(made.result, ReducedBefore):
-            reductions.store(writer, row_of(made.result))
-            return True
-        if reductions.is_stored(writer, made.told["original_sha256"], made.told["sha256"]):
+        if stays and reductions.is_stored(writer, made.told["original_sha256"], made.told["sha256"]):
             return False
-        reductions.store(writer, row_of_before(made.result))
+        reductions.store(writer, row_of(made))
         return True
 
 
-def _row(made: _Made, form: str) -> dict[str, Any]:
+def _row(made: Reduction, form: str) -> dict[str, Any]:
     told = made.told
     if form == "json":
         return {**told, "path": str(made.path)}
     kept_ns = sum(one["end_ns"] - one["start_ns"] for one in told["stretches"])
     return {
-        "trace": made.name,
+        "trace": _name(made),
         "bytes_before": told["bytes_before"],
         "bytes_after": told["bytes_after"],
         "reduction": round(told["bytes_before"] / told["bytes_after"], 1),
@@ -334,35 +293,34 @@ def _row(made: _Made, form: str) -> dict[str, Any]:
     }
 
 
-def _tell(made: _Made, added: Sequence[str]) -> None:
-    """What deserves a word, on stderr.
-
-    Args:
-        added: what an earlier call had not written.
-    """
+def _finish(made: Reduction, settings: Settings, *, html: bool, store: bool) -> None:
+    """Adds what was asked for besides the trace, and says what deserves a word, on stderr."""
     from perfreg_assets.model.reduced_before import ReducedBefore
 
-    told = made.told
-    if isinstance(made.result, ReducedBefore):
+    asked = [(what, add) for what, is_asked, add in (("page", html, _write_page), ("row", store, _store)) if is_asked]
+    if isinstance(made, ReducedBefore):
+        added = [what for what, add in asked if add(made, settings, stays=True)]
         also = f"; added now: its {' and its '.join(added)}" if added else ""
-        terminal.note(f"{made.name}: reduced before, of the same trace and with the same parameters{also}")
+        terminal.note(f"{_name(made)}: reduced before, of the same trace and with the same parameters{also}")
     else:
-        count = sum(one["is_anomalous"] for one in told["windows"])
+        for _, add in asked:
+            add(made, settings, stays=False)
+        _tell_of_windows(made)
+    if _is_all_learned_from(made):
+        seconds = len(made.told["windows"]) * made.told["window_s"]
         terminal.note(
-            f"{made.name}: {count} of {len(told['windows'])} windows are unusual (theta {told['theta']:.3g}, "
-            f"alpha {told['alpha']:.3g}, {told['reference_windows']} reference windows)"
-        )
-        _tell_of_bytes(made.name, made.result)
-    if made.is_all_learned_from:
-        seconds = len(told["windows"]) * told["window_s"]
-        terminal.note(
-            f"{made.name}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
+            f"{_name(made)}: nothing was judged: all of its {seconds:.0f} s are what it was to be judged by; "
             "take a stored reference (`perfreg reference add`) or a smaller reduction_reference_s"
         )
 
 
-def _tell_of_bytes(name: str, made: Reduced) -> None:
-    windows, cut = made.windows, made.cut
+def _tell_of_windows(made: Reduced) -> None:
+    name, told, windows, cut = _name(made), made.told, made.windows, made.cut
+    count = sum(one["is_anomalous"] for one in told["windows"])
+    terminal.note(
+        f"{name}: {count} of {len(told['windows'])} windows are unusual (theta {told['theta']:.3g}, "
+        f"alpha {told['alpha']:.3g}, {told['reference_windows']} reference windows)"
+    )
     for why in windows.fit.why if windows.fit is not None else ():
         terminal.note(f"{name}: {why}")
     if windows.learned.name is not None and windows.learned.seen is None:

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfreg_assets.model import freshness
-from perfreg_assets.model.reduction import reduce_trace
+from perfreg_assets.model.reduction import reduce_once
 from perfreg_assets.model.reduction_document import row_of
-from perfreg_assets.model.references import Source, learned_of, reference_of, require_usable
+from perfreg_assets.model.references import learned_of, reference_of, require_usable
 from perfreg_assets.model.trace_places import in_exchange
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.window_judging import Learned
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -48,25 +49,31 @@ class Archived:
     reason: str | None = None
 
 
-def due_runs(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> list[str]:
-    """Ids of the runs whose trace is to be reduced now: none while the setting says never, none in the exchange.
+@dataclass(frozen=True)
+class Archiving:
+    """`done`: what became of the traces that were due; `in_exchange`: see `Due`."""
+
+    done: list[Archived]
+    in_exchange: int
+
+
+@dataclass(frozen=True)
+class Due:
+    """Ids of the runs whose trace is to be reduced now; `in_exchange`: how many more would be, were they not there."""
+
+    run_ids: list[str]
+    in_exchange: int
+
+
+def due_runs(reader: Reader, settings: Settings, keys: Iterable[str] | None = None) -> Due:
+    """None while the setting says never.
 
     Raises:
         Rejected: EXCHANGE_UNAVAILABLE.
     """
     old = _old_enough(reader, settings, keys)
     elsewhere = in_exchange(run_table.find(reader, old, with_path=False).values(), settings)
-    return [run_id for run_id in old if run_id not in elsewhere]
-
-
-def kept_whole(reader: Reader, settings: Settings) -> int:
-    """How many traces would be reduced now, were they on this machine and not in the exchange.
-
-    Raises:
-        Rejected: EXCHANGE_UNAVAILABLE.
-    """
-    rows = run_table.find(reader, _old_enough(reader, settings, None), with_path=False)
-    return len(in_exchange(rows.values(), settings))
+    return Due([run_id for run_id in old if run_id not in elsewhere], len(elsewhere))
 
 
 def _old_enough(reader: Reader, settings: Settings, keys: Iterable[str] | None) -> list[str]:
@@ -82,7 +89,7 @@ def _old_enough(reader: Reader, settings: Settings, keys: Iterable[str] | None) 
 
 def archive_due(
     warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None = None, progress: Progress = lambda _: None
-) -> list[Archived]:
+) -> Archiving:
     """Reduces the traces that are due in some partitions (default: all).
 
     Each trace is replaced when the warehouse says so: killed in between, the next call does what is left. One at a time
@@ -97,15 +104,14 @@ def archive_due(
         return _archive_due(warehouse, settings, keys, progress)
 
 
-def _archive_due(
-    warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None, progress: Progress
-) -> list[Archived]:
+def _archive_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None, progress: Progress) -> Archiving:
     keys = None if keys is None else list(keys)
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
         for run_id, row in run_table.find(reader, table.reduced_runs(reader), with_path=False).items():
             _put_in_place(settings.runs_dir / run_id, row)
-        rows = run_table.find(reader, due_runs(reader, settings, keys), with_path=False)
+        due = due_runs(reader, settings, keys)
+        rows = run_table.find(reader, due.run_ids, with_path=False)
     groups: dict[tuple[str, str], list[RunRow]] = defaultdict(list)
     for row in rows.values():
         groups[row.app or "", row.config_hash or ""].append(row)
@@ -122,12 +128,16 @@ def _archive_due(
             done.append(_archive(warehouse, settings, row, learned) if row in there else Archived(
                 row.run_id, reason=f"{_trace(row, settings)}: {Reason.TRACE_FILE_MISSING.sentence}"
             ))  # fmt: skip
-    return done
+    return Archiving(done, due.in_exchange)
 
 
 def _trace(row: RunRow, settings: Settings) -> Path:
     assert row.trace_file is not None
     return settings.runs_dir / row.run_id / row.trace_file
+
+
+def _source(row: RunRow, settings: Settings) -> Source:
+    return Source(_trace(row, settings), row.app, row.device, row.config_hash, row.exploration)
 
 
 def _learned(warehouse: Warehouse, settings: Settings, name: str, rows: Sequence[RunRow]) -> Learned:
@@ -159,7 +169,7 @@ def _usable(rows: Sequence[RunRow], settings: Settings) -> list[Source]:
     found: list[Source] = []
     refused: list[Rejected] = []
     for row in rows:
-        source = Source(_trace(row, settings), row.app, row.device, row.config_hash, row.exploration)
+        source = _source(row, settings)
         try:
             require_usable(source, settings)
         except Rejected as error:
@@ -177,14 +187,12 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
     folder = settings.runs_dir / row.run_id
     shutil.rmtree(folder / MADE_IN, ignore_errors=True)
     try:
-        made = reduce_trace(
-            _trace(row, settings), folder / MADE_IN, settings, learned, app=row.app, device=row.device,
-            span=row.exploration,
-        )  # fmt: skip
+        made = reduce_once(_source(row, settings), folder / MADE_IN, settings, learned)
     except Rejected as error:
         shutil.rmtree(folder / MADE_IN, ignore_errors=True)
         return Archived(row.run_id, reason=f"{error}")
-    is_worth_it = made.bytes_after <= _WORTH_IT * made.facts.file_bytes
+    before, after = made.told["bytes_before"], made.told["bytes_after"]
+    is_worth_it = after <= _WORTH_IT * before
     # Names of a run's traces below its folder hold in whatever place the folder is.
     stored = replace(row_of(made), is_in_place=is_worth_it, reduced_file=str(_trace(row, settings)))
     with warehouse.writing() as writer:
@@ -194,10 +202,9 @@ def _archive(warehouse: Warehouse, settings: Settings, row: RunRow, learned: Lea
             reductions.store(writer, stored)
     if not is_worth_it:
         shutil.rmtree(folder / MADE_IN)
-        why = f"reduced it would have {made.bytes_after:,} of {made.facts.file_bytes:,} bytes"
-        return Archived(row.run_id, made.facts.file_bytes, reason=why)
+        return Archived(row.run_id, before, reason=f"reduced it would have {after:,} of {before:,} bytes")
     _put_in_place(folder, row)
-    return Archived(row.run_id, made.facts.file_bytes, made.bytes_after)
+    return Archived(row.run_id, before, after)
 
 
 def _put_in_place(folder: Path, row: RunRow) -> None:

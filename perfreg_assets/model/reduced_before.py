@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfreg_assets.model.window_judging import Learned, window_ns
 from perfreg_assets.reasons import Reason, Rejected
@@ -31,6 +32,19 @@ class ReducedBefore:
     path: Path
     original: Path
     told: dict[str, Any]
+
+    @property
+    def kl(self) -> NDArray[np.float64]:
+        """(windows,) rounded as in its document."""
+        return self._of_windows("kl")
+
+    @property
+    def score(self) -> NDArray[np.float64]:
+        """(windows,) rounded as in its document."""
+        return self._of_windows("score")
+
+    def _of_windows(self, name: str) -> NDArray[np.float64]:
+        return np.array([np.nan if one[name] is None else one[name] for one in self.told["windows"]], np.float64)
 
 
 def parameters_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,32 @@ class Reduced:
     bytes_after: int
     parameters: Mapping[str, Any]
 
+    @property
+    def original(self) -> Path:
+        """That it was made of."""
+        return self.facts.path
 
-def document(made: Reduced) -> dict[str, Any]:
-    """What perfreg.reduction.json holds."""
+    @property
+    def kl(self) -> Floats:
+        """(windows,)."""
+        return self.windows.kl
+
+    @property
+    def score(self) -> Floats:
+        """(windows,)."""
+        return self.windows.score
+
+    @cached_property
+    def told(self) -> dict[str, Any]:
+        """What perfreg.reduction.json holds."""
+        return _document(self)
+
+
+Reduction = Reduced | ReducedBefore
+"""A reduced trace of this call or of an earlier one: path, original, told, kl and score are asked of both."""
+
+
+def _document(made: Reduced) -> dict[str, Any]:
     windows, learned = made.windows, made.windows.learned
     reference, events = learned.reference, windows.events
     starts = events.starts_ns().tolist()
@@ -118,28 +142,15 @@ def per_second(windows: Windows) -> list[dict[str, Any]]:
     ]
 
 
-def row_of(made: Reduced) -> ReductionRow:
+def row_of(made: Reduction) -> ReductionRow:
     """What the warehouse keeps of a reduction; names of types stand in place of their numbers."""
-    windows = made.windows
-    return _row(document(made), made.facts.path, made.path, windows.kl, windows.score)
-
-
-def row_of_before(before: ReducedBefore) -> ReductionRow:
-    """The same of one that an earlier call has made; divergences and scores are rounded as in its document."""
-    kls, scores = (
-        np.array([np.nan if one[name] is None else one[name] for one in before.told["windows"]], np.float64)
-        for name in ("kl", "score")
-    )
-    return _row(before.told, before.original, before.path, kls, scores)
-
-
-def _row(told: Mapping[str, Any], original: Path, path: Path, kls: Floats, scores: Floats) -> ReductionRow:
+    told = made.told
     types, windows = told["types"], told["windows"]
     return ReductionRow(
         original_sha256=told["original_sha256"],
         reduced_sha256=told["sha256"],
-        trace_file=str(original.absolute()),
-        reduced_file=str(path.absolute()),
+        trace_file=str(made.original.absolute()),
+        reduced_file=str(made.path.absolute()),
         reference_name=told["reference"],
         reduction_mode=told["mode"],
         window_s=told["window_s"],
@@ -152,8 +163,8 @@ def _row(told: Mapping[str, Any], original: Path, path: Path, kls: Floats, score
         start_ns=told["start_ns"],
         event_types=types,
         window_events=tuple(one["events"] for one in windows),
-        kls=kls,
-        scores=scores,
+        kls=made.kl,
+        scores=made.score,
         anomalous=tuple(one["is_anomalous"] for one in windows),
         kept=tuple(one["is_kept"] for one in windows),
         reasons=tuple(one["reason"] or "" for one in windows),

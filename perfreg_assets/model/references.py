@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES
 from perfreg_assets.model.reference_fit import Origin
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.window_judging import Learned, combined, learn, window_ns
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
@@ -20,23 +19,6 @@ from perfreg_assets.traces.gate import FileFacts, check_file
 from perfreg_assets.warehouse import references as table
 from perfreg_assets.warehouse.connection import Reader
 from perfreg_assets.warehouse.references import ReferenceRow
-
-
-@dataclass(frozen=True)
-class Source:
-    """A trace, and what is known of where it is from; None where nothing says.
-
-    Attributes:
-        span: [start, end) on the trace's clock that counts; None: all of it.
-        problems: functional problems that were found while it was recorded.
-    """
-
-    path: Path
-    app: str | None = None
-    device: str | None = None
-    config_hash: str | None = None
-    span: tuple[int, int] | None = None
-    problems: tuple[str, ...] = ()
 
 
 def reference_of(name: str, sources: Sequence[Source], settings: Settings) -> ReferenceRow:

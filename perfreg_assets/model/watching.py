@@ -21,7 +21,7 @@ from perfreg_assets.methods.reduction import OF_WINDOWS, Judge
 from perfreg_assets.model import watch_state
 from perfreg_assets.model.recording_parts import MARGIN_NS, PartReader
 from perfreg_assets.model.reduced_before import parameters_of
-from perfreg_assets.model.reduction_document import Reduced, document
+from perfreg_assets.model.reduction_document import Reduced
 from perfreg_assets.model.watch_state import Judged, Saved, as_json, as_text
 from perfreg_assets.model.window_judging import (
     Learned,
@@ -377,7 +377,7 @@ class TraceWatch:
         parameters = parameters_of(self._settings, self._learned, app=self._app)
         size = sum(one.bytes for one in self.files)
         made = Reduced(self.folder, facts, self._windows, total, stored, size, parameters)
-        told = {**document(made), "state": state, "files": [_file(one) for one in self.files]}
+        told = {**made.told, "state": state, "files": [_file(one) for one in self.files]}
         told["unseen"] = [{"start_ns": begin, "end_ns": end} for begin, end in self._unseen]
         told["run"] = dict(run or {})
         write_whole(self.folder / reduced.DOCUMENT, json.dumps(told, separators=(",", ":")).encode(), is_durable=True)

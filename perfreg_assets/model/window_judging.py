@@ -13,6 +13,7 @@ from perfreg_assets.methods import reduction
 from perfreg_assets.methods.app_load import LoadLimits, limits_of
 from perfreg_assets.methods.reduction import MODES, Judge, Judgement, Mode, Reference, ReferenceTooShortError
 from perfreg_assets.model.reference_fit import Fit, Origin, fit_of
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces import event_types
@@ -96,38 +97,29 @@ def learn(counts: Counts, mode: Mode, what: str) -> Reference:
         raise Rejected(Reason.REFERENCE_TOO_SHORT, f"{what}: {error}") from error
 
 
-def judge_trace(
-    path: Path,
-    settings: Settings,
-    learned: Learned | None = None,
-    *,
-    app: str | None = None,
-    device: str | None = None,
-    span: tuple[int, int] | None = None,
-) -> Windows:
+def judge_trace(source: Source, settings: Settings, learned: Learned | None = None) -> Windows:
     """Judges a trace by a stored reference, or by its own beginning.
 
     Args:
-        app: whose load counts, where its own beginning is the reference.
-        app, device: that the trace is of; None where only the trace itself may say it.
-        span: [start, end) on the trace's clock that is judged by a stored reference, as that was learned from such
-            time; None: all of it.
+        source: the load of its app counts where its own beginning is the reference; where its app and device are None,
+            only the trace itself may say them. Its span is what is judged by a stored reference, as that was learned
+            from such time.
 
     Raises:
         Rejected: TRACE_… as of the gate; SOURCE_MISSING without events; REFERENCE_TOO_SHORT; of a stored reference
             REFERENCE_OTHER: most of what happens there it knows nothing of, or the trace says that it is of another
             app or device; TRACE_TOO_SHORT: nothing lies in the span.
     """
-    limit = settings.trace_max_bytes
+    path, span, limit = source.path, source.span, settings.trace_max_bytes
     found = event_types.survey(path, limit)
     if learned is not None:
         events = event_types.count_events(path, limit, found, learned.types, learned.window_ns, seen=learned.seen)
         origin, fit = learned.origin, None
         if origin is not None:
-            fit = fit_of(origin, path.name, found, events, app=app, device=device)
+            fit = fit_of(origin, path.name, found, events, app=source.app, device=source.device)
         _require_known(path.name, events.within(span).counts, learned)
         return replace(judged(events, learned, settings, span), fit=fit)
-    learned, events = learn_from(path, found, settings, app=app)
+    learned, events = learn_from(path, found, settings, app=source.app)
     return judged(events, learned, settings)
 
 

@@ -17,8 +17,8 @@ from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.cli import main
 from perfreg_assets.definitions import build_defs
 from perfreg_assets.how_many import how_many
-from perfreg_assets.model import archiving, freshness, handover
-from perfreg_assets.model.archiving import archive_due
+from perfreg_assets.model import archiving, freshness, handover, trace_places
+from perfreg_assets.model.archiving import Due, archive_due
 from perfreg_assets.model.inspecting import inspect_due
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.model.trace_places import trace_of
@@ -54,7 +54,7 @@ def site(recorded, tmp_path_factory):
 def archived(site):
     """What there was before, and what was done."""
     before = {name: site.rows(sql) for name, sql in (("verdicts", VERDICTS), ("series", SERIES), ("normal", NORMAL))}
-    return before, archive_due(site.warehouse, site.settings)
+    return before, archive_due(site.warehouse, site.settings).done
 
 
 def files(site):
@@ -65,7 +65,7 @@ def files(site):
 
 def test_never_is_the_default(recorded):
     assert recorded.settings.reduction_after_days == 0
-    assert archive_due(recorded.warehouse, recorded.settings) == []
+    assert archive_due(recorded.warehouse, recorded.settings).done == []
 
 
 def test_a_run_that_somebody_reviewed_keeps_its_trace(recorded, tmp_path):
@@ -87,11 +87,11 @@ def test_one_damaged_trace_keeps_no_other_run_whole(recorded, tmp_path, monkeypa
     with own.warehouse.writing() as writer:
         settings_table.change(writer, "reduction_after_days", "1e-9", "disk")
     due = [row["run_id"] for row in own.rows("SELECT run_id FROM marts.runs WHERE state = 'complete' ORDER BY run_id")]
-    monkeypatch.setattr(archiving, "due_runs", lambda *_: due)
+    monkeypatch.setattr(archiving, "due_runs", lambda *_: Due(due, 0))
     damaged = due[0]
     path = files(own)[damaged]
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    done = {one.run_id: one.reason for one in archive_due(own.warehouse, own.settings)}
+    done = {one.run_id: one.reason for one in archive_due(own.warehouse, own.settings).done}
     assert len(done) > 2
     assert done.pop(damaged) is not None
     assert not any("copy the trace again" in (reason or "") for reason in done.values())
@@ -99,7 +99,7 @@ def test_one_damaged_trace_keeps_no_other_run_whole(recorded, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("is_fetched", [True, False])
-def test_a_trace_in_the_exchange_is_neither_reduced_nor_said_to_be_missing(recorded, tmp_path, is_fetched):
+def test_a_trace_in_the_exchange_is_neither_reduced_nor_said_to_be_missing(recorded, tmp_path, monkeypatch, is_fetched):
     shutil.copytree(recorded.settings.warehouse.parent, tmp_path / "copy")
     place = tmp_path / "copy" / recorded.settings.warehouse.name
     exchange = tmp_path / "exchange"
@@ -111,11 +111,14 @@ def test_a_trace_in_the_exchange_is_neither_reduced_nor_said_to_be_missing(recor
         shutil.copytree(own.settings.runs_dir / run_id, exchange / handover.archive_name(row))
         if not is_fetched:
             shutil.rmtree(own.settings.runs_dir / run_id)
+    looks, look = [], trace_places._kept
+    monkeypatch.setattr(trace_places, "_kept", lambda *given: looks.append(given) or look(*given))
     told = CliRunner().invoke(main, ["archive", "--days", "1e-9", "--warehouse", str(place), "--format", "json"],
                               env={"PERFREG_EXCHANGE": str(exchange)})  # fmt: skip
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout) == []
     assert f"{how_many(len(kept), 'trace')} in the exchange left whole" in told.stderr
+    assert len(looks) == 1  # each costs a store of objects a request per page, or per run
     for path in files(own).values():
         assert not path.exists() or not is_reduced_file(path)
 
@@ -197,7 +200,7 @@ def test_what_was_done_is_not_done_again_and_what_was_interrupted_is_finished(si
     (made / path.name).write_bytes(content)
     (made / DOCUMENT).write_bytes((path.parent / DOCUMENT).read_bytes())
     path.write_bytes(b"as if it were whole")
-    assert archive_due(site.warehouse, site.settings) == []
+    assert archive_due(site.warehouse, site.settings).done == []
     assert path.read_bytes() == content
     assert not made.exists()
 
@@ -210,7 +213,7 @@ def test_what_was_killed_between_document_and_trace_is_finished(site, archived):
     content = path.read_bytes()
     (made / path.name).write_bytes(content)
     path.write_bytes(b"as if it were whole")
-    assert archive_due(site.warehouse, site.settings) == []
+    assert archive_due(site.warehouse, site.settings).done == []
     assert path.read_bytes() == content
     assert not made.exists()
 
@@ -237,7 +240,7 @@ def test_the_schedule_starts_one_run_for_many_versions(site, monkeypatch):
     of_runs = {row["run_id"]: row["partition_key"] for row in site.rows("SELECT run_id, partition_key FROM core.runs")}
     keys = sorted(set(of_runs.values()))
     assert len(keys) >= 2
-    monkeypatch.setattr("perfreg_assets.automation.archiving.due_runs", lambda *_: list(of_runs))
+    monkeypatch.setattr("perfreg_assets.automation.archiving.due_runs", lambda *_: Due(list(of_runs), 0))
 
     def asked(known):
         with dg.instance_for_test() as instance:

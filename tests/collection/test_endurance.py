@@ -21,7 +21,8 @@ from perfreg_assets.cli.endurance import note_place, seconds_of
 from perfreg_assets.collection.endurance import NO_RUN, collect_endurance
 from perfreg_assets.collection.errors import CollectionError
 from perfreg_assets.collection.sweep import remaining, sweep
-from perfreg_assets.model.references import Source, learned_of, reference_of
+from perfreg_assets.model.references import learned_of, reference_of
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.watching import STATUS, TraceWatch
 from perfreg_assets.reasons import Reason
 from perfreg_assets.traces.cutting import cut_trace

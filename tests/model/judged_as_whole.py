@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.window_judging import Windows, judge_trace
 from perfreg_assets.settings import Settings
 
 
 def assert_judged_as_whole(told: dict[str, Any], recording: Path, settings: Settings) -> Windows:
     """`told`: the document of a watch. What the whole recording is judged to be."""
-    whole = judge_trace(recording, settings)
+    whole = judge_trace(Source(recording), settings)
     count = len(told["windows"])
     assert abs(count - len(whole.reason)) <= 1
     starts = whole.events.starts_ns()

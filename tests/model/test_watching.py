@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.cli import main
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.watching import STATUS, TraceWatch, require_even
 from perfreg_assets.model.window_judging import judge_trace, window_ns
 from perfreg_assets.settings import Settings
@@ -231,12 +232,12 @@ def test_memory_that_grows_is_kept_though_no_event_tells_and_the_published_metho
         starts = windows.events.starts_ns()
         return {int(starts[n] - START_NS) // SECOND for n, reason in enumerate(windows.reason) if reason == "load"}
 
-    whole = judge_trace(path, quick, app="com.rig.media")
+    whole = judge_trace(Source(path, "com.rig.media"), quick)
     assert set(range(170, 190)) <= loaded(whole) <= set(range(140, 221))  # half minutes with some of it
     assert any(a <= START_NS + 170 * SECOND and b >= START_NS + 190 * SECOND for a, b in whole.stretches)
-    assert loaded(judge_trace(path, quick)) == set()  # no app is named
-    assert loaded(judge_trace(path, quick, app="com.other")) == set()
-    assert loaded(judge_trace(path, quick.with_values(reduction_mode="seed"), app="com.rig.media")) == set()
+    assert loaded(judge_trace(Source(path), quick)) == set()  # no app is named
+    assert loaded(judge_trace(Source(path, "com.other"), quick)) == set()
+    assert loaded(judge_trace(Source(path, "com.rig.media"), quick.with_values(reduction_mode="seed"))) == set()
     watch = watched(path, tmp_path / "a", quick, app="com.rig.media")
     _, told = watch.finish("complete", source="here")
     assert told["stretches"] == [{"start_ns": a, "end_ns": b} for a, b in whole.stretches]

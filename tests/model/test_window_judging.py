@@ -12,6 +12,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 from perfreg_assets.methods.app_load import LoadLimits
 from perfreg_assets.model.reduction_document import per_second
+from perfreg_assets.model.trace_source import Source
 from perfreg_assets.model.window_judging import Windows, judge_trace
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.event_types import count_events, most_frequent, survey, type_totals
@@ -26,7 +27,7 @@ MAX_BYTES = 1 << 34
 def test_a_hang_is_kept_however_few_windows_it_is_of(tmp_path, mode):
     """Two seconds without an event are two windows of 0.8 s at most: fewer than vote."""
     path = write_long_trace(tmp_path / "t", 430, (0, 0), per_bundle=100, silent=range(412, 414))
-    found = judge_trace(path, Settings(reduction_window_s=0.8, reduction_reference_s=400, reduction_mode=mode))
+    found = judge_trace(Source(path), Settings(reduction_window_s=0.8, reduction_reference_s=400, reduction_mode=mode))
     empty = [number for number, counts in enumerate(found.events.counts) if not counts.any()]
     assert 1 <= len(empty) <= 2
     assert {found.reason[number] for number in empty} == {"silent"}

@@ -22,6 +22,7 @@ from perfreg_assets.warehouse.connection import Warehouse
 from perfreg_assets.warehouse.examining import missing_values
 from perfreg_assets.warehouse.put_aside import replaced
 from perfreg_assets.warehouse.tidying import tidy
+from perfreg_assets.whole_files import part_beside
 
 KILLED = """
 import os, signal, sys
@@ -164,11 +165,15 @@ def test_what_a_killed_backup_left_is_removed_by_the_next_one_to_that_folder(sam
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     parts = set(os.listdir(tmp_path))
     assert len(parts) == 2
-    backup(sample, tmp_path / "tuesday.tar")
-    assert set(os.listdir(tmp_path)) == {"tuesday.tar", *parts}, "it may be another machine's"
-    others = [".own.part", f".own.tar.01234567.{os.getpid()}.part", "photo.01234567.1.part"]
-    for name in (*parts, *others):
+    (pid,) = {name.split(".")[-2] for name in parts}
+    elsewhere = f".monday.tar.01234567.89abcdef.{pid}.part"  # of another machine, where that process may live
+    before = f".monday.tar.01234567.{os.getpid()}.part"  # of an earlier container: this process is another one
+    others = [".own.part", part_beside(tmp_path / "own.tar").name, "photo.01234567.1.part"]
+    for name in (elsewhere, before, *others):
         (tmp_path / name).touch()
+    backup(sample, tmp_path / "tuesday.tar")
+    assert set(os.listdir(tmp_path)) == {"tuesday.tar", elsewhere, before, *others}
+    for name in (elsewhere, before, *others[::2]):
         os.utime(tmp_path / name, (1, 1))
     backup(sample, tmp_path / "tuesday.tar")
     assert set(os.listdir(tmp_path)) == {"tuesday.tar", *others}
