@@ -64,14 +64,17 @@ def smallest_scatter(event: float, values: Floats) -> float:
 def one_more_rare(known: Floats, judged: float, series: SeriesDefinition) -> OneMore:
     """A metric of one value beside a history's (k,), all of at least 0 and in the series' unit, that is a rare amount.
 
-    Counts have single events. Of amounts an event is what the history shows; where it has nothing, what of that unit is
-    worth a look (`catalogue.smallest_amount`); where the unit is not known, 1 or what there is of it, if that is less.
+    Of amounts an event is what the history shows; where it has nothing, what of that unit is worth a look
+    (`catalogue.smallest_amount`). Of other units whole numbers are counts, whose events are 1; what the run has is one,
+    where that is less and the history has nothing.
     """
-    least = smallest_amount(series.unit)
-    if least is None and all(float(one).is_integer() for one in (*known, judged)):
-        event = 1.0
+    shown, least = event_of([known]), smallest_amount(series.unit)
+    if least is not None:
+        event = shown or least
+    elif all(float(one).is_integer() for one in known):
+        event = 1.0 if shown else min(judged, 1.0)
     else:
-        event = event_of([known]) or least or min(judged, 1.0)
+        event = shown
     scatter = smallest_scatter(event, np.array([judged]))
     return one_more_amount(np.sqrt(known), rare_amount(judged), series.worse, scatter)
 

@@ -186,6 +186,16 @@ def test_what_is_new_is_judged_by_how_much_it_is(unit, first, few, much):
     assert judged([0.0] * 12, few, metric("either", unit)).distance < scores[2].distance
 
 
+@given(
+    some=st.lists(st.sampled_from([1.0, 2.0, 7.0]) | st.floats(0.01, 50), max_size=7),
+    two=st.lists(st.integers(0, 40).map(float) | st.floats(0, 40), min_size=2, max_size=2).map(sorted),
+    unit=st.sampled_from(["errors", "s", "ms", "ratio"]),
+)
+def test_more_of_what_is_rare_never_scores_less(some, two, unit):
+    less, more = (judged([0.0] * 5 + some, value, metric(unit=unit)).distance for value in two)
+    assert less <= more + 1e-9
+
+
 def test_counts_that_few_runs_lack_are_judged_as_before():
     history = [0.0] * 3 + [4.0, 5.0, 6.0] * 3
     mean, sd = np.mean(history), np.std(history, ddof=1)
