@@ -358,6 +358,12 @@ UNITS: dict[str, DisplayUnit] = {
     "celsius": DisplayUnit(1.0, "°C", "degrees Celsius"),
     "ratio": DisplayUnit(100.0, "%", "ratio"),
 }
+SMALLEST_AMOUNTS: dict[str, float] = {
+    **{"s": 0.1, "ms": 100.0, "us": 1e5, "µs": 1e5, "ns": 1e8},  # what somebody waiting notices
+    **{_BYTES: 1e6, "B": 1e6, "kB": 1e3, "KB": 1e3, "MB": 1.0},
+    **{"ratio": 0.01, "%": 1.0},
+}
+"""Of units of amounts: what is worth a look where there was nothing before. Whole numbers in others are counts."""
 
 _UNREAD = "no series is made of it"
 LOSS_COUNTERS: tuple[LossCounter, ...] = (
@@ -504,3 +510,8 @@ def loss_counter(name: str) -> LossCounter:
 def display_unit(unit: str) -> DisplayUnit:
     """How values of a unit are shown; an unknown unit as it is."""
     return UNITS.get(unit, DisplayUnit(1.0, unit, unit))
+
+
+def smallest_amount(unit: str) -> float | None:
+    """What is worth a look of a unit of amounts where there was nothing before; None of other units."""
+    return SMALLEST_AMOUNTS.get(unit)

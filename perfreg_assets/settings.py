@@ -552,6 +552,11 @@ def published_beside(warehouse: Path) -> Path:
     return warehouse.with_name(f"{warehouse.stem}{_PUBLISHED}")
 
 
+def earlier_published_beside(warehouse: Path) -> Path:
+    """What release 0.1.0 called that file: the same only where the warehouse's suffix is .duckdb."""
+    return warehouse.with_name(f"{warehouse.stem}.read{warehouse.suffix}")
+
+
 def _spec(name: str) -> Field[Any]:
     return next(spec for spec in fields(Settings) if spec.name == name)
 

@@ -68,7 +68,12 @@ def write_whole(path: Path, content: bytes, *, is_durable: bool, mode: int | Non
 def part_beside(path: Path) -> Path:
     """A name that nobody else has for what is to become, or be left beside, this file."""
     signature = f"{secrets.token_hex(4)}.{neighbourhood()}.{os.getpid()}"
-    return path.with_name(f".{path.name[:_KEPT_OF_NAME]}.{signature}.part")
+    return path.with_name(f"{beginning_of_parts(path.name)}.{signature}.part")
+
+
+def beginning_of_parts(name: str) -> str:
+    """What names by `part_beside` begin with, of files whose own names begin with `name`."""
+    return f".{name[:_KEPT_OF_NAME]}"
 
 
 def remove_dead_parts(folder: Path) -> None:

@@ -167,8 +167,13 @@ class _Services:
         Args:
             more: variables of its environment alone.
         """
+        from perfreg_assets.automation import plain_log
+
+        is_plain = plain_log.is_wanted(sys.stdout, self._environment)
         process = subprocess.Popen(
-            [sys.executable, "-m", *module], env={**self._environment, **more}, process_group=self._group
+            [sys.executable, "-m", *((plain_log.__name__,) if is_plain else ()), *module],
+            env={**self._environment, **more},
+            process_group=self._group,
         )
         self._group = self._group or process.pid
         return process

@@ -146,7 +146,10 @@ def admit(writer: Writer, examined: Sequence[Examined], archive: Archive, key_of
         if row is not None:
             known[row.run_id] = rows[row.run_id] = row
     run_table.upsert(writer, list(rows.values()))
-    run_table.forget_refused(writer, mended - {one.run_id for one in registrations if one.rejected})
+    contents = {
+        run.trace_content_sha256 for run in rows.values() if not run.is_quarantined and run.trace_content_sha256
+    }
+    run_table.forget_refused(writer, mended, contents, {one.run_id for one in registrations if one.rejected})
     trace_table.forget(writer, [one for one, row in rows.items() if one in before and _is_read_again(row, before[one])])
     trace_table.note_gone(writer, [run_id for run_id, row in rows.items() if not row.is_quarantined], is_gone=False)
     attachment_table.replace(writer, rows, [one for run_id in rows for one in kept[run_id]])
@@ -374,10 +377,18 @@ def _quarantine(
         is_quarantined=True,
         reason_code=rejected.reason.code,
         reason=str(rejected),
+        trace_content_sha256=_own_trace(one, rejected, known),
     )
     earlier = known.get(run_id)
     is_new = earlier is None or (earlier.content_hash, earlier.reason_code) != (one.fingerprint, row.reason_code)
     return Registration(one.place, run_id, app, version_name, rejected, is_new), row if is_new else None
+
+
+def _own_trace(one: Examined, rejected: Rejected, known: dict[str, run_table.RunRow]) -> str | None:
+    """By what a refused folder is known once it is mended: whose id another run has is given another one."""
+    if one.run is None or rejected.reason is not Reason.RUN_ID_CONFLICT:
+        return None
+    return None if _is_of_same_trace(one.run, known[one.run.run_id]) else one.run.trace_content_sha256
 
 
 def _is_of_same_folder(one: Examined, row: run_table.RunRow) -> bool:

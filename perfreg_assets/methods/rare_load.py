@@ -6,6 +6,8 @@ it a run has in all is then compared, as a metric of one value would be, on the 
 events scatter evenly there whatever their number, and one large transfer does not make all others alike. They scatter
 as chance alone lets them at least, also where the history, by chance, shows less of it or has nothing at all: the first
 event that an app has is none that its next runs could not have.
+
+So it is with metrics of one value that are 0 in many runs: errors, dropped frames, time that the app was frozen.
 """
 
 from __future__ import annotations
@@ -15,18 +17,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfreg_assets.catalogue import SeriesDefinition
+from perfreg_assets.catalogue import SeriesDefinition, smallest_amount
 from perfreg_assets.methods.calibration import LARGEST_DISTURBED_SHARE
 from perfreg_assets.methods.explanation import Explainer
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.one_more import OneMore, one_more_amount
 from perfreg_assets.methods.samples import Score
-from perfreg_assets.methods.scalar_values import one_more_amount
 
 
 def is_rare(series: SeriesDefinition, history: Sequence[Floats]) -> bool:
     """Whether a series is a load that too many runs of its history, k of (n_i,), have nothing of."""
-    empty = sum(not values.any() for values in history)
-    return series.kind == "load" and empty > LARGEST_DISTURBED_SHARE * len(history)
+    return series.kind == "load" and _too_many_empty(sum(not values.any() for values in history), len(history))
+
+
+def is_rare_amount(known: Floats) -> bool:
+    """Whether too many runs of a history have nothing of a metric of one value (k,), and none has less."""
+    return bool(known.min() >= 0) and _too_many_empty(int((known == 0).sum()), len(known))
+
+
+def _too_many_empty(empty: int, count: int) -> bool:
+    return empty > LARGEST_DISTURBED_SHARE * count
 
 
 def rare_amount(mean: float) -> float:
@@ -49,6 +59,24 @@ def smallest_scatter(event: float, values: Floats) -> float:
         values: (n,) of the run that is judged.
     """
     return max(0.5 * rare_amount((event or event_of([values])) / len(values)), 1e-12)
+
+
+def one_more_rare(known: Floats, judged: float, series: SeriesDefinition) -> OneMore:
+    """A metric of one value beside a history's (k,), all of at least 0 and in the series' unit, that is a rare amount.
+
+    Of amounts an event is what the history shows; where it has nothing, what of that unit is worth a look
+    (`catalogue.smallest_amount`). Of other units whole numbers are counts, whose events are 1; what the run has is one,
+    where that is less and the history has nothing.
+    """
+    shown, least = event_of([known]), smallest_amount(series.unit)
+    if least is not None:
+        event = shown or least
+    elif all(float(one).is_integer() for one in known):
+        event = 1.0 if shown else min(judged, 1.0)
+    else:
+        event = shown
+    scatter = smallest_scatter(event, np.array([judged]))
+    return one_more_amount(np.sqrt(known), rare_amount(judged), series.worse, scatter)
 
 
 def scores_of_rare(

@@ -28,9 +28,10 @@ from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.explanation import readable, span_told
 from perfreg_assets.methods.features import RESOLUTION, SMALLEST_LEVEL_SHARE
 from perfreg_assets.methods.inputs import Floats
+from perfreg_assets.methods.one_more import OneMore, one_more
 from perfreg_assets.methods.rare_load import event_of, is_rare, rare_amount, smallest_scatter
 from perfreg_assets.methods.samples import Sample, Score, UnlikeHistoryError, checked_values
-from perfreg_assets.methods.scalar_values import OneMore, one_more, predictive
+from perfreg_assets.methods.scalar_values import predictive
 from perfreg_assets.methods.screen_load import Expected, UsualLoad
 from perfreg_assets.methods.states import UNKNOWN
 
@@ -110,7 +111,7 @@ class _Statistic:
         scale: a logarithm of the ratio (load); the difference, unit of the series; or that of the square roots, of a
             load that many runs have nothing of (`rare_load`): nothing has no ratio.
         floor: added to both means of a ratio, so that nothing is not infinitely less than little; unit of the series.
-        smallest_sd, smallest_disturbance: see `scalar_values.one_more`; of roots the former is told by the run.
+        smallest_sd, smallest_disturbance: see `one_more`; of roots the former is told by the run.
         lowest, highest: means of the earlier runs, unit of the series.
         event: what they have of a load that many have nothing of, where they have any, unit of the series.
     """

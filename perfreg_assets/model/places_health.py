@@ -17,7 +17,7 @@ from perfreg_assets.process_life import is_alive, neighbourhood
 from perfreg_assets.settings import Settings
 from perfreg_assets.traces.wasm_files import cache_folders
 from perfreg_assets.warehouse.lock import dead_holder, forget_holder
-from perfreg_assets.whole_files import QUIET_S
+from perfreg_assets.whole_files import QUIET_S, beginning_of_parts
 
 FREE_BYTES_MIN = 64 << 20
 """Below this a publish, a run's trace or Dagster's records may find no room."""
@@ -124,7 +124,7 @@ def _leftovers(settings: Settings) -> Iterator[Path]:
     beside, stem = settings.warehouse.absolute().parent, settings.warehouse.stem
     # Folder → how the names of ours begin in it; any where it is ours alone.
     ours = {
-        beside: (f"{stem}.", f".{stem}.", ".restoring-"),
+        beside: (f"{stem}.", beginning_of_parts(f"{stem}."), ".restoring-"),
         settings.runs_dir: ("",),
         settings.dagster_home: ("",),
         Path(tempfile.gettempdir()): ("perfreg-",),

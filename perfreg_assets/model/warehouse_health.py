@@ -6,7 +6,7 @@ from perfreg_assets.how_many import how_many
 from perfreg_assets.model.finding import FAILED, NOTICE, OK, Finding, guarded
 from perfreg_assets.model.trace_places import found_again
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.settings import Settings
+from perfreg_assets.settings import Settings, earlier_published_beside
 from perfreg_assets.warehouse import examining, migrations
 from perfreg_assets.warehouse import traces as trace_table
 from perfreg_assets.warehouse.connection import Warehouse
@@ -25,6 +25,7 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
     found = [
         guarded(own_check, lambda: _own(warehouse, own_check, own, published, settings.lock_timeout_s)),
         guarded(published_check, lambda: _published(warehouse, published_check, own, published)),
+        *_earlier_copy(warehouse, own),
     ]
     if published.is_sound and not published.is_newer:
         found.append(guarded("values", lambda: _values(warehouse)))
@@ -93,6 +94,25 @@ def _published(warehouse: Warehouse, check: str, own: Condition, published: Cond
             lambda: _again(warehouse, "published"),
         )  # fmt: skip
     return Finding(check, OK, told)
+
+
+def _earlier_copy(warehouse: Warehouse, own: Condition) -> list[Finding]:
+    """The published copy of release 0.1.0 where it had another name: whoever opens it reads what was true then."""
+    path = earlier_published_beside(warehouse.path)
+    if path == warehouse.published or path.with_name(f"{path.name}.lock").exists():  # a warehouse of its own
+        return []
+    copy = examining.condition_of(path)
+    if not copy.is_sound or not own.is_sound or copy.run_count > own.run_count:
+        return []
+
+    def remove() -> str:
+        path.unlink()
+        return "removed"
+
+    told = (
+        f"{path.name}, {how_many(copy.run_count, 'run')}: nothing writes to it; readers open {warehouse.published.name}"
+    )
+    return [Finding("copy of release 0.1.0", NOTICE, told, "remove it", remove)]
 
 
 def _values(warehouse: Warehouse) -> Finding:

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
-from perfreg_assets.catalogue import SeriesDefinition
+from perfreg_assets.catalogue import SeriesDefinition, smallest_amount
 from perfreg_assets.detection import RunRule
 from perfreg_assets.methods.detectors import Detector
 from perfreg_assets.methods.multiple_testing import correct
@@ -38,18 +38,23 @@ def metric_limits(
         score = correct(detector.score_value(known, value, series=definition), series_count, run_rule)
         return score.distance - threshold(score, omega)
 
-    low = _crossing(excess, known, -1) if definition.worse in ("less", "either") else None
-    high = _crossing(excess, known, +1) if definition.worse in ("more", "either") else None
+    size = float(np.abs(known).max()) or smallest_amount(definition.unit) or 1.0
+    low = _crossing(excess, known, -1, size) if definition.worse in ("less", "either") else None
+    high = _crossing(excess, known, +1, size) if definition.worse in ("more", "either") else None
     return low, high
 
 
-def _crossing(excess: Callable[[float], float], known: np.ndarray, sign: int) -> float | None:
-    """The value where `excess` becomes positive on the way from the history's median to one side."""
+def _crossing(excess: Callable[[float], float], known: np.ndarray, sign: int, size: float) -> float | None:
+    """The value where `excess` becomes positive on the way from the history's median to one side.
+
+    Args:
+        size: what values are about as large as.
+    """
     inside = float(np.median(known))
     if excess(inside) > 0:
         return None  # the history's own middle is anomalous: no value is a limit
     is_positive = bool((known > 0).all())  # such are judged by their logarithms
-    step = 0.01 * (float(np.abs(known).max()) or 1.0)
+    step = 0.01 * size
     for doubling in range(_DOUBLINGS):
         width = 2.0**doubling
         outside = inside * 1.01 ** (sign * width) if is_positive else inside + sign * step * width

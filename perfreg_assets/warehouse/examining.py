@@ -54,10 +54,11 @@ def examine(warehouse: Warehouse, *, timeout_s: float) -> tuple[Condition, Condi
     if not warehouse.path.parent.is_dir():
         return Condition(MISSING), Condition(MISSING)
     with file_lock(warehouse.lock_file, timeout_s=timeout_s, what=str(warehouse.path)):
-        return _condition(warehouse.path), _condition(warehouse.published)
+        return condition_of(warehouse.path), condition_of(warehouse.published)
 
 
-def _condition(path: Path) -> Condition:
+def condition_of(path: Path) -> Condition:
+    """Of one file; nobody may be writing to it."""
     if recovering.is_lost(path):
         return Condition(EMPTY if path.exists() else MISSING)
     try:
@@ -107,7 +108,7 @@ def bring_back(warehouse: Warehouse, *, timeout_s: float) -> Path | None:
     """
     aside: Path | None = None
     with file_lock(warehouse.lock_file, timeout_s=timeout_s, what=str(warehouse.path)):
-        if not _condition(warehouse.published).is_sound or _condition(warehouse.path).is_sound:
+        if not condition_of(warehouse.published).is_sound or condition_of(warehouse.path).is_sound:
             return None  # became another one meanwhile
         if not recovering.is_lost(warehouse.path):
             aside = put_aside(warehouse.path, DAMAGED)

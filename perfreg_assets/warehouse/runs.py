@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from perfreg_assets.run import PathStep, Run
+from perfreg_assets.run import REFUSED, PathStep, Run
 from perfreg_assets.warehouse import joining, paths, run_conditions, run_numbers, value_files
 from perfreg_assets.warehouse.connection import Reader, Writer
 from perfreg_assets.warehouse.key_conditions import one_of
@@ -363,10 +363,18 @@ def quarantine(writer: Writer, run_id: str, reason_code: str, reason: str) -> No
     writer.execute(f"UPDATE core.distances SET is_latest = false WHERE is_latest AND {of_run}")
 
 
-def forget_refused(writer: Writer, run_ids: Iterable[str]) -> None:
-    """Deletes rows of folders that were refused and are runs of their own now; what somebody reviewed stays."""
+def forget_refused(writer: Writer, run_ids: Collection[str], contents: Iterable[str], kept: Iterable[str]) -> None:
+    """Deletes rows of folders that were refused and are runs of their own now; what somebody reviewed stays.
+
+    Args:
+        run_ids: what they were refused as.
+        contents: SHA-256 of the content of traces that are runs of their own now, whatever id these had stated before.
+        kept: of what was refused just now.
+    """
     writer.execute(
-        "DELETE FROM core.runs WHERE is_quarantined AND run_id IN (SELECT unnest(?::VARCHAR[])) "
-        "AND run_id NOT IN (SELECT run_id FROM core.reviews)",
-        [sorted(run_ids)],
+        "DELETE FROM core.runs WHERE is_quarantined "
+        "AND (run_id IN (SELECT unnest($ids::VARCHAR[])) OR starts_with(run_id, $refused) "
+        "AND trace_content_sha256 IN (SELECT unnest($contents::VARCHAR[]))) "
+        "AND run_id NOT IN (SELECT unnest($kept::VARCHAR[])) AND run_id NOT IN (SELECT run_id FROM core.reviews)",
+        {"ids": sorted(run_ids), "refused": REFUSED, "contents": sorted(contents), "kept": sorted(kept)},
     )

@@ -63,6 +63,10 @@ FROM (
     SELECT run_id, run_no, 'series', series, 'empty', NULL, NULL
     FROM core.time_series WHERE sample_count = 0
     UNION ALL
+    -- Metrics that a run reports of itself and that cannot be used: one without a number, say, or that is there twice.
+    SELECT subject_id, run_no, 'series', metric, provenance ->> '$.reason_code', reason, NULL
+    FROM core.measurements WHERE subject_kind = 'run' AND "value" IS NULL AND provenance ->> '$.reason_code' IS NOT NULL
+    UNION ALL
     -- What the trace has, and what is not judged all the same: too few of its history have it, or it is too short.
     SELECT
         judged.run_id, judged.run_no, 'series', judged.series,

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -27,6 +28,7 @@ from perfreg_assets.model.finding import Finding
 from perfreg_assets.model.warehouse_health import examine_warehouse
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.whole_files import part_beside
 
 RUN = """
 INSERT INTO core.runs (run_id, folder_name, content_hash, is_quarantined, reason_code, reason, registered_at)
@@ -99,6 +101,45 @@ def test_a_sound_installation_has_nothing_to_mend(settings):
         "home", "inbox", "caches", "scratch", "locks", "collections",
     }  # fmt: skip
     assert not states(rows, "mended") | states(rows, "failed")
+
+
+@pytest.mark.parametrize(("name", "earlier"), [("perfreg", "perfreg.read"), ("perfreg.db", "perfreg.read.db")])
+def test_the_copy_that_release_0_1_0_published_under_another_name_goes(settings, name, earlier):
+    """It stayed for ever, as large as the warehouse, and whoever opened it read what was true then."""
+    here = Settings(warehouse=settings.warehouse.rename(settings.warehouse.with_name(name)), lock_timeout_s=5)
+    copy = shutil.copy(here.warehouse, here.warehouse.with_name(earlier))
+    add(here, "three")
+    row = examined(here)["copy of release 0.1.0"]
+    assert (row["state"], row["detail"].startswith(f"{earlier}, 2 runs")) == ("notice", True)
+    mended(here, "copy of release 0.1.0")
+    assert not copy.exists()
+    assert runs(here) == ["one", "three", "two"]
+
+
+def test_a_file_of_that_name_that_is_something_else_stays(settings):
+    here = Settings(warehouse=settings.warehouse.rename(settings.warehouse.with_name("perfreg")), lock_timeout_s=5)
+    other = here.warehouse.with_name("perfreg.read")
+    for content in (b"notes", b""):
+        other.write_bytes(content)
+        assert "copy of release 0.1.0" not in examined(here, fix=True)
+    add(here, "three")
+    shutil.copy(here.warehouse, other)
+    here.warehouse.unlink()  # of two copies the one with more runs is not thrown away
+    here.published_warehouse.unlink()
+    assert "copy of release 0.1.0" not in examined(here, fix=True)
+    assert other.exists()
+
+
+def test_what_was_left_half_written_of_a_long_name_is_found(settings, ended):
+    """Names of parts keep 40 characters of what they become."""
+    here = Settings(warehouse=settings.warehouse.rename(settings.warehouse.with_name(f"{'w' * 50}.duckdb")))
+    parts = [part_beside(path) for path in (here.warehouse, here.published_warehouse)]
+    parts = [path.with_name(path.name.replace(f".{os.getpid()}.", f".{ended}.")) for path in parts]
+    for path in parts:
+        path.write_bytes(b"half")
+        os.utime(path, (time.time() - OLD_S,) * 2)
+    assert examined(here, fix=True)["scratch"]["state"] == "mended"
+    assert not [path for path in parts if path.exists()]
 
 
 def test_a_folder_that_cannot_be_written_to_has_failed(settings, monkeypatch):

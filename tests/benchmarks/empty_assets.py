@@ -4,16 +4,15 @@ perfreg keeps them."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+import yaml
+
+from perfreg_assets import bundled
 
 COUNT, CHECKED = 10, 5
-INSTANCE = """\
-telemetry: {enabled: false}
-compute_logs: {module: dagster._core.storage.noop_compute_log_manager, class: NoOpComputeLogManager}
-event_log_storage: {module: perfreg_assets.automation.event_log, class: EventLogStorage}
-schedule_storage: {module: perfreg_assets.automation.schedule_storage, class: ScheduleStorage}
-"""
+_STORAGES = ("event_log_storage", "schedule_storage")
 VERSIONS = dg.DynamicPartitionsDefinition(name="versions")
 
 
@@ -36,9 +35,16 @@ def _asset(number: int) -> dg.AssetsDefinition:
     return nothing
 
 
+def _instance() -> dict[str, Any]:
+    """perfreg's own storages; what a command writes of a run's output is nobody's here."""
+    own = yaml.safe_load(bundled.dagster_yaml().read_text(encoding="utf-8"))
+    nothing = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+    return {**{key: own[key] for key in ("telemetry", *_STORAGES)}, "compute_logs": nothing}
+
+
 def main(home: Path) -> None:
     home.mkdir(parents=True, exist_ok=True)
-    (home / "dagster.yaml").write_text(INSTANCE)
+    (home / "dagster.yaml").write_text(yaml.safe_dump(_instance()), encoding="utf-8")
     defs = dg.Definitions(
         assets=[_asset(number) for number in range(COUNT)],
         jobs=[dg.define_asset_job("everything", "*", partitions_def=VERSIONS)],

@@ -92,3 +92,47 @@ def test_a_duplicate_whose_trace_is_replaced_becomes_a_run(given, register):
     another_trace(trace, second / "new", "second")
     (second / "new").rename(trace)
     assert register(second) == [("second", None)]
+
+
+def renamed(folder: Path, run_id: str) -> Path:
+    """States another id in its run.json."""
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "run_id": run_id}))
+    return folder
+
+
+def refused(register) -> set[str]:
+    """Names of the folders in quarantine."""
+    with register.warehouse.reading() as reader:
+        return {name for (name,) in reader.rows("SELECT folder_name FROM core.runs WHERE is_quarantined")}
+
+
+def test_a_run_whose_id_was_taken_leaves_no_refused_row_once_it_has_its_own(given, register):
+    """The reason says to give it one, and its row stood in quarantine for ever."""
+    first, second, third = given("first"), renamed(given("second"), "first"), renamed(given("third"), "first")
+    for folder in (second, third):
+        (trace,) = folder.glob("*.gz")
+        another_trace(trace, folder / "new", folder.name)
+        (folder / "new").rename(trace)
+    assert register(first, second, third)[1:] == [(name, Reason.RUN_ID_CONFLICT) for name in ("second", "third")]
+    assert register(first) == [("first", None)]
+    assert refused(register) == {"second", "third"}
+    assert register(renamed(second, "own")) == [("second", None)]
+    assert refused(register) == {"third"}
+
+
+def test_another_run_json_of_a_run_stays_refused_when_that_run_comes_again(given, register):
+    first, corrected = given("first"), renamed(given("corrected", version_name="9.9"), "first")
+    assert register(first, corrected)[1] == ("corrected", Reason.RUN_ID_CONFLICT)
+    assert register(first) == [("first", None)]
+    assert refused(register) == {"corrected"}
+
+
+def test_a_folder_that_is_refused_beside_its_mended_copy_is_told(given, register):
+    first, second, copied = given("first"), renamed(given("second"), "first"), given("copied")
+    (trace,) = second.glob("*.gz")
+    another_trace(trace, second / "new", "second")
+    shutil.copy(second / "new", copied / trace.name)
+    (second / "new").rename(trace)
+    assert register(first, second, copied)[1:] == [("second", Reason.RUN_ID_CONFLICT), ("copied", None)]
+    assert refused(register) == {"second"}

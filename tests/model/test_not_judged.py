@@ -137,3 +137,25 @@ def test_a_run_that_lacks_what_its_few_earlier_runs_have_is_named_alike_by_every
     assert "Of the rest nothing can be judged: Only 2 of 2 earlier runs" in whole["explanation"]
     (first,) = made.rows("SELECT state FROM marts.run_verdicts WHERE is_current AND run_id = 'made-001'")
     assert first["state"] == "not_enough_history"
+
+
+def test_metrics_that_cannot_be_used_are_among_what_should_be_looked_at(tmp_path):
+    """The run's page alone told of a metric that stands twice in run.json and has no value for it."""
+    entries = [{"name": "db.query", "value": 3}, {"name": "db.query", "value": 4}, {"name": "errors", "value": "none"}]
+    made = Project(tmp_path / "p", reader_of({}))
+    made.arrive(
+        *(row(number, version="1", extra={"metrics": entries[:1]}) for number in range(6)),
+        row(6, version="2", extra={"metrics": entries}),
+    )
+    made.settle()
+    found = made.rows(
+        "SELECT run_id, scope, series, is_blocking, detail FROM marts.data_quality "
+        "WHERE reason_code = 'metric_invalid' ORDER BY series"
+    )
+    assert [(one["run_id"], one["scope"], one["series"]) for one in found] == [
+        ("made-006", "series", "db.query"),
+        ("made-006", "series", "errors"),
+    ]
+    assert [one["is_blocking"] for one in found] == [True, False], "the history has only one of them"
+    assert "metrics[1].name (db.query is there twice)" in found[0]["detail"]
+    assert "metrics[2].value" in found[1]["detail"]

@@ -80,6 +80,14 @@ def test_a_value_is_anomalous_exactly_beyond_its_limits(detector, worse, history
             assert not alarm(limit - outwards * min(step, abs(limit - np.median(history))))
 
 
+@pytest.mark.parametrize(("unit", "limit"), [("errors", 1.2), ("bytes", 1.2e6), ("ns", 1.2e8), ("ratio", 0.012)])
+def test_of_what_was_never_there_the_limit_is_told_in_its_unit(unit, limit):
+    definition = metric_definition("own.metric", unit=unit, worse="more")
+    judge = make_detector("default")
+    low, high = metric_limits(judge, (0.0,) * 12, definition, omega=OMEGA, series_count=1, run_rule="sidak")
+    assert (low, high) == (None, pytest.approx(limit, rel=0.1))
+
+
 def test_a_limit_that_no_value_reaches_is_none():
     definition = metric_definition("own.metric", unit="s", worse="more")
     judge = make_detector("default")
