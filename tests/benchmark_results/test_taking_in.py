@@ -11,6 +11,8 @@ import pytest
 
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.model import benchmarks as model
+from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse import migrations
@@ -163,3 +165,31 @@ def test_what_jmh_does_not_tell_per_operation_has_no_direction_in_files_taken_in
         with warehouse.writing() as writer:
             writer.execute(mending.text)
         assert stored(warehouse) == now
+
+
+def google_benchmark(path, **context):
+    one = {"name": "A", "run_type": "iteration", "real_time": 5.0, "cpu_time": 5.0, "time_unit": "ns"}
+    path.write_text(json.dumps({"context": {"host_name": "h", **context}, "benchmarks": [one]}))
+    return path
+
+
+@pytest.mark.parametrize("date", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_date_that_is_in_no_year_by_utc_is_not_told_and_spoils_nothing(warehouse, settings, tmp_path, date):
+    written = {"args": ["--x"], "date": date}
+    pyperf = {
+        "version": "1.0",
+        "benchmarks": [{"metadata": {"name": "q"}, "runs": [{"values": [1, 2], "metadata": written}]}],
+    }
+    (tmp_path / "pyperf.json").write_text(json.dumps(pyperf))
+    files = [google_benchmark(tmp_path / "gb.json", date=date), tmp_path / "pyperf.json"]
+    taken = take_in(files, ORIGIN)
+    assert [one.measured.run.environment["started_at_is"] for one in taken] == ["the time of the file"] * 2
+    (run_id, other) = store(warehouse, taken)
+    assert set(model.measure_due(warehouse, settings, Stopwatch())) == {run_id, other}
+    with warehouse.reading() as reader:
+        assert reader.rows("SELECT year(started_at) > 2000 FROM marts.benchmark_runs") == [(True,)] * 2
+
+
+def test_a_date_with_another_zone_is_stored_as_the_moment_that_it_is(warehouse, tmp_path):
+    (one,) = take_in([google_benchmark(tmp_path / "gb.json", date="9999-12-31T23:59:59+01:00")], ORIGIN)
+    assert one.measured.run.started_at.isoformat() == "9999-12-31T22:59:59+00:00"
