@@ -91,6 +91,7 @@ def test_a_time_limit_is_above_0(value, tmp_path):
     [
         ("yesterday", "'yesterday' is no time as 2026-11-20T09:12:00Z"),
         ("2026-11-20T09:12:00", "has no time zone, a trailing Z for UTC"),
+        ("9999-12-31T23:59:59-14:00", "is in none of the years 1 to 9999 in UTC"),
     ],
 )
 @pytest.mark.parametrize("command", [("import", "."), ("bench", "import", ".")], ids=" ".join)

@@ -190,7 +190,7 @@ def time_of(text: str) -> datetime:
         raise ValueError(f"{text!r} is no time as 2026-11-20T09:12:00Z") from error
     if found.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone, a trailing Z for UTC")
-    return found.astimezone(UTC)
+    return in_utc(found)
 
 
 def _moment(text: str, what: str) -> datetime:

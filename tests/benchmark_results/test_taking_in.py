@@ -106,6 +106,7 @@ def test_one_that_is_refused_stops_no_other(tmp_path):
         ({"app": "a", "version_name": 3}, "version_name: expected text"),
         ({"app": "a", "version_name": "1", "started_at": "yesterday"}, "'yesterday' is no time"),
         ({"app": "a", "version_name": "1", "started_at": "2026-01-01T00:00:00"}, "no time zone"),
+        ({"app": "a", "version_name": "1", "started_at": "9999-12-31T23:59:59-14:00"}, "none of the years 1 to 9999"),
         ({"app": "a", "version_name": "1", "results": ["../secret.json"]}, "leaves the folder"),
         ({"app": "a", "version_name": "1", "schema_version": 9}, "schema_version 9"),
     ],
