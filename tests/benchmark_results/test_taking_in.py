@@ -194,3 +194,35 @@ def test_a_date_that_is_in_no_year_by_utc_is_not_told_and_spoils_nothing(warehou
 def test_a_date_with_another_zone_is_stored_as_the_moment_that_it_is(warehouse, tmp_path):
     (one,) = take_in([google_benchmark(tmp_path / "gb.json", date="9999-12-31T23:59:59+01:00")], ORIGIN)
     assert one.measured.run.started_at.isoformat() == "9999-12-31T22:59:59+00:00"
+
+
+def test_names_that_are_too_long_stay_apart_and_stop_no_other_file(warehouse, tmp_path):
+    """Of Google Benchmark real and CPU time, of JMH two further metrics, alike in their first 500 characters."""
+    google = google_benchmark(tmp_path / "gb.json")
+    google.write_text(google.read_text().replace('"A"', f'"{"A" * 600}"'))
+
+    def metric(unit):
+        return {"score": 5, "scoreUnit": unit, "rawData": [[5.0, 5.1]]}
+
+    one = {"benchmark": "org.x.Sorting.merge", "mode": "avgt", "params": {"payload": "x" * 480},
+           "primaryMetric": metric("us/op"),
+           "secondaryMetrics": {"gc.alloc.rate": metric("MB/sec"), "gc.count": metric("counts")}}  # fmt: skip
+    (tmp_path / "jmh.json").write_text(json.dumps([one]))
+    taken = take_in([google, tmp_path / "jmh.json", DATA / "pyperf_telco.json.gz"], ORIGIN)
+    assert len(store(warehouse, taken)) == 3
+    with warehouse.reading() as reader:
+        rows = reader.rows('SELECT metric, reason FROM core.measurements WHERE "value" IS NULL')
+    names = [name for name, _ in rows]
+    assert len(names) == len(set(names)) == 5
+    assert all(len(name) <= 500 and reason.startswith("its name has ") for name, reason in rows)
+    endings = ("cpu_time", "gc.alloc.rate", "gc.count", "real_time", "avgt")
+    assert sorted(name.rpartition(" ")[2] for name in names) == sorted(endings)
+    assert {name[:4] for name in names} == {"AAAA", "org."}
+
+
+def test_long_names_that_differ_in_the_middle_stay_apart_too(tmp_path):
+    rows = [{"name": "A" * 600 + end + "B" * 600, "real_time": 1.0, "time_unit": "ns"} for end in "xy"]
+    path = tmp_path / "gb.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": rows}))
+    (one,) = take_in([path], ORIGIN)
+    assert len({row.metric for row in one.measured.scores}) == 2
