@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, numbers, result_name
+from perfreg_assets.benchmarks.results import (
+    NS_PER,
+    TIME,
+    Gathering,
+    Launch,
+    Result,
+    name_in,
+    name_told,
+    numbers,
+    result_name,
+)
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -71,7 +81,12 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
 
 
 def device_of(content: Mapping[str, Any]) -> str | None:
-    host, count = content["context"].get("host_name"), content["context"].get("num_cpus")
+    """Host and number of its cores.
+
+    Raises:
+        Rejected: BENCHMARK_FORMAT_UNKNOWN.
+    """
+    host, count = name_told(content["context"], "host_name"), content["context"].get("num_cpus")
     return f"{host} / {count} cores" if host and count else host
 
 

@@ -217,6 +217,15 @@ def name_in(told: Mapping[str, Any], key: str) -> str:
     return name
 
 
+def name_told(told: Mapping[str, Any], key: str) -> str | None:
+    """A name that a file need not have; None where it has none.
+
+    Raises:
+        Rejected: BENCHMARK_FORMAT_UNKNOWN: it is no text.
+    """
+    return None if told.get(key) in (None, "") else name_in(told, key)
+
+
 def numbers(values: object, what: str) -> Floats:
     """A list of numbers of a file as (n,); texts such as "NaN" are numbers too, as JMH writes them.
 

@@ -243,6 +243,14 @@ def test_a_score_that_is_none_is_no_result_and_the_others_stay(tmp_path, value):
         (json.dumps(jetpack(className=3)), Reason.BENCHMARK_FORMAT_UNKNOWN),
         ('{"context": {}, "benchmarks": [{"name": null, "real_time": 1}]}', Reason.BENCHMARK_FORMAT_UNKNOWN),
         ('{"version": "1", "benchmarks": [{"metadata": {"name": 7}, "runs": []}]}', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        ('{"context": {"host_name": ["h"]}, "benchmarks": []}', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        ('{"context": {"host_name": 5, "num_cpus": 4}, "benchmarks": []}', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (
+            '{"version": "1", "metadata": {"hostname": {}, "cpu_model_name": ["x"]}, "benchmarks": []}',
+            Reason.BENCHMARK_FORMAT_UNKNOWN,
+        ),
+        (json.dumps(jetpack(context={"model": 5})), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps(jetpack(context={"model": ["Pixel"], "version": {}})), Reason.BENCHMARK_FORMAT_UNKNOWN),
     ],
 )
 def test_what_is_no_file_of_results_is_refused_by_name(tmp_path, content, reason):
@@ -281,3 +289,10 @@ def test_what_windows_shells_write_is_read(tmp_path, encoding):
 def test_the_same_benchmark_twice_in_a_file_is_two_launches(tmp_path):
     (one,) = read_result_file(written(tmp_path, [jmh(raw=((1.0,),)), jmh(raw=((5.0,),))])).results
     assert one.scores.tolist() == [1.0, 5.0]
+
+
+@pytest.mark.parametrize("host", [{}, {"host_name": None}, {"host_name": ""}])
+def test_a_file_without_a_device_tells_none(tmp_path, host):
+    content = {"context": {"num_cpus": 4, **host}, "benchmarks": [{"name": "A", "real_time": 1.0}]}
+    assert read_result_file(written(tmp_path, content)).device is None
+    assert read_result_file(written(tmp_path, jetpack(context={"model": None}))).device is None

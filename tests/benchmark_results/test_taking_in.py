@@ -90,9 +90,11 @@ def test_what_is_no_result_stands_beside_the_others_with_its_reason():
 def test_one_that_is_refused_stops_no_other(tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{")
-    taken = take_in([bad, tmp_path / "none.json", DATA / "pyperf_telco.json.gz"], ORIGIN)
-    assert [one.measured is None for one in taken] == [True, True, False]
+    other = google_benchmark(tmp_path / "no-text.json", host_name=["h"])
+    taken = take_in([bad, tmp_path / "none.json", other, DATA / "pyperf_telco.json.gz"], ORIGIN)
+    assert [one.measured is None for one in taken] == [True, True, True, False]
     assert {one.rejected.reason for one in taken[:2]} == {Reason.BENCHMARK_FILE_UNREADABLE}
+    assert f'{other}: host_name is ["h"], which is no name' in str(taken[2].rejected)
 
 
 @pytest.mark.parametrize(
