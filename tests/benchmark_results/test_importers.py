@@ -145,6 +145,32 @@ def test_google_benchmark_old_aggregates_errors_and_scaling(tmp_path):
     assert (found.device, found.started_at) == ("ci / 4 cores", datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC))
 
 
+def old_google_benchmark(*names, **without_time):
+    """As older releases write it, without `run_type`."""
+    rows = [{"name": name, "real_time": 5.0, "cpu_time": 5.0, "time_unit": "ns"} for name in names]
+    return {"context": {}, "benchmarks": [*rows, *({"name": name, **told} for name, told in without_time.items())]}
+
+
+@pytest.mark.parametrize("name", ["BM_reduce_max", "BM_min", "BM_vector_mean", "std_RMS", "BM_x/8_median"])
+def test_google_benchmark_a_name_with_the_ending_of_an_aggregate_is_a_benchmark(tmp_path, name):
+    """Without `run_type` it was left out and nobody told."""
+    found = read_result_file(written(tmp_path, old_google_benchmark(name, "BM_other")))
+    assert {one.benchmark for one in found.results} == {name, "BM_other"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        old_google_benchmark("BM_A", "BM_A", "BM_A_mean", "BM_A_median", "BM_A_stddev", "BM_A_max"),
+        old_google_benchmark("BM_A", BM_A_BigO={"big_o": "N", "cpu_coefficient": 1.0}, BM_A_RMS={"rms": 0.1}),
+        old_google_benchmark("BM_A", "BM_B_mean", "BM_B_median", "BM_B_stddev"),  # repetitions of B are not reported
+        old_google_benchmark("BM_A", "BM_B_mean", "BM_B_stddev"),
+    ],
+)
+def test_google_benchmark_aggregates_are_known_by_what_they_are_of(tmp_path, content):
+    assert {one.benchmark for one in read_result_file(written(tmp_path, content)).results} == {"BM_A"}
+
+
 def test_google_benchmark_a_date_without_zone_is_no_moment():
     assert read("google_benchmark_test1_run1").started_at is None
 
