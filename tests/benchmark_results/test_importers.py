@@ -108,6 +108,41 @@ def test_jmh_what_a_profiler_tells_has_a_direction_where_it_is_per_operation(tmp
     assert (Reason.NO_DIRECTION in codes(one)) == (worse == "either") == (not one.is_adequate)
 
 
+def test_jmh_one_benchmark_under_different_machines_is_several(tmp_path):
+    """Interpreted and compiled they were averaged, and nobody told."""
+    second = {"score": 1, "scoreUnit": "B/op", "rawData": [[64.0]]}
+    both = [
+        jmh(jvmArgs=["-Xint", "-Xmx1g"], secondaryMetrics={"gc": second}), jmh(jvmArgs=[], raw=((9.0,), (9.0,))),
+        jmh(jvmArgs=[], raw=((9.0,),)), jmh(benchmark="org.x.Sorting.heap", jvmArgs=["-Xint"]),
+    ]  # fmt: skip
+    found = by_name(read_result_file(written(tmp_path, both)))
+    assert {name: one.scores.tolist() for name, one in found.items()} == {
+        "org.x.Sorting.merge(jvmArgs=-Xint -Xmx1g) thrpt": [1.5, 3.5],
+        "org.x.Sorting.merge(jvmArgs=-Xint -Xmx1g) gc": [64.0],
+        "org.x.Sorting.merge(jvmArgs=) thrpt": [9.0, 9.0, 9.0],
+        "org.x.Sorting.heap thrpt": [1.5, 3.5],
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "names"),
+    [
+        ({"jdkVersion": "17", "jvm": "/17/java"}, {"jdkVersion": "21", "jvm": "/21/java"},
+         ["jdkVersion=17", "jdkVersion=21"]),
+        ({"jvm": "/fast/java"}, {"jvm": "/slow/java"}, ["jvm=/fast/java", "jvm=/slow/java"]),
+        ({"vmName": "A", "jvmArgs": ["-x"]}, {"vmName": "B", "jvmArgs": ["-x"]}, ["vmName=A", "vmName=B"]),
+        ({"mode": "thrpt", "jvmArgs": ["-x"]}, {"mode": "avgt", "jvmArgs": ["-y"]}, [""]),
+        ({"params": {"n": "1"}, "jvmArgs": "-x"}, {"params": {"n": "2"}, "jvmArgs": "-y"}, ["n=1", "n=2"]),
+        ({"params": {"n": "1"}, "jvmArgs": "-x"}, {"params": {"n": "1"}, "jvmArgs": "-y"},
+         ["jvmArgs=-x, n=1", "jvmArgs=-y, n=1"]),
+    ],
+)  # fmt: skip
+def test_jmh_machines_are_told_by_as_little_as_tells_them_apart(tmp_path, one, other, names):
+    found = read_result_file(written(tmp_path, [jmh(**one), jmh(**other)])).results
+    told = {", ".join(f"{name}={result.params[name]}" for name in sorted(result.params)) for result in found}
+    assert (sorted(told), len(found)) == (names, 2)
+
+
 # ---- Google Benchmark ------------------------------------------------------------------------------
 def test_google_benchmark_aggregates_are_left_out_and_repetitions_are_iterations():
     found = by_name(read("google_benchmark_test3_run0"))
