@@ -103,6 +103,25 @@ def test_a_time_that_is_none_is_told_of_the_option_and_of_no_file(command, value
     assert "benchmark.json" not in told.stderr
 
 
+PICTURES = [("power", "--app", "com.rig.shop"), ("evaluate", ".")]
+
+
+@pytest.mark.parametrize("name", ["curve.xyz", "curve.json", "png.d/curve.7"])
+@pytest.mark.parametrize("command", PICTURES, ids=" ".join)
+def test_a_picture_of_no_known_kind_is_told_of_the_option_before_anything_is_measured(command, name, tmp_path):
+    told = run(*command, "--picture", str(tmp_path / name), tmp_path=tmp_path)
+    assert told.exit_code == 2
+    (sentence,) = told.stderr.splitlines()
+    assert sentence.startswith(f"perfreg: Invalid value for '--picture': {tmp_path / name} is no picture's name")
+    assert "end it in .png or .svg" in sentence
+
+
+@pytest.mark.parametrize("name", ["curve.png", "curve.SVG", "curve", "curve.pdf"])
+@pytest.mark.parametrize("command", PICTURES, ids=" ".join)
+def test_a_picture_of_a_known_kind_is_no_error_of_the_option(command, name, tmp_path):
+    assert "--picture" not in run(*command, "--picture", str(tmp_path / name), tmp_path=tmp_path).stderr
+
+
 def test_blanks_around_a_name_are_none_of_it():
     """`--app "$(cat app.txt)"`, where the file has the line ends of another system."""
     (param,) = [one for one in main.commands["import"].params if one.name == "app"]
