@@ -33,6 +33,19 @@ def as_png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
+def require_kind(path: Path) -> None:
+    """Checks that a picture of this name can be written; without a suffix it is a PNG.
+
+    Raises:
+        ValueError: in words: its suffix is of no kind of picture.
+    """
+    from matplotlib.backend_bases import FigureCanvasBase  # noqa: PLC0415  (as above)
+
+    kind = path.suffix.removeprefix(".").lower()
+    if kind and kind not in FigureCanvasBase.get_supported_filetypes():
+        raise ValueError(f"{path} is no picture's name; end it in .png or .svg")
+
+
 def write(figure: Figure, path: Path) -> None:
     """PNG or SVG by the file's suffix; its folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -91,6 +91,7 @@ def test_a_time_limit_is_above_0(value, tmp_path):
     [
         ("yesterday", "'yesterday' is no time as 2026-11-20T09:12:00Z"),
         ("2026-11-20T09:12:00", "has no time zone, a trailing Z for UTC"),
+        ("9999-12-31T23:59:59-14:00", "is in none of the years 1 to 9999 in UTC"),
     ],
 )
 @pytest.mark.parametrize("command", [("import", "."), ("bench", "import", ".")], ids=" ".join)
@@ -100,6 +101,25 @@ def test_a_time_that_is_none_is_told_of_the_option_and_of_no_file(command, value
     assert "Invalid value for '--started-at': " in told.stderr
     assert sentence in told.stderr
     assert "benchmark.json" not in told.stderr
+
+
+PICTURES = [("power", "--app", "com.rig.shop"), ("evaluate", ".")]
+
+
+@pytest.mark.parametrize("name", ["curve.xyz", "curve.json", "png.d/curve.7"])
+@pytest.mark.parametrize("command", PICTURES, ids=" ".join)
+def test_a_picture_of_no_known_kind_is_told_of_the_option_before_anything_is_measured(command, name, tmp_path):
+    told = run(*command, "--picture", str(tmp_path / name), tmp_path=tmp_path)
+    assert told.exit_code == 2
+    (sentence,) = told.stderr.splitlines()
+    assert sentence.startswith(f"perfreg: Invalid value for '--picture': {tmp_path / name} is no picture's name")
+    assert "end it in .png or .svg" in sentence
+
+
+@pytest.mark.parametrize("name", ["curve.png", "curve.SVG", "curve", "curve.pdf"])
+@pytest.mark.parametrize("command", PICTURES, ids=" ".join)
+def test_a_picture_of_a_known_kind_is_no_error_of_the_option(command, name, tmp_path):
+    assert "--picture" not in run(*command, "--picture", str(tmp_path / name), tmp_path=tmp_path).stderr
 
 
 def test_blanks_around_a_name_are_none_of_it():

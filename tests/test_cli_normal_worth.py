@@ -21,10 +21,11 @@ APP = sample_warehouse.APPS[0]
 
 def measured(omega):
     """Loads from 30 % on are found in 9 of 10 runs, and all in versions of three."""
+    cases = {1: 20, 3: 200}
     shares = {1: ((10.0, 0.2), (30.0, 0.9)), 3: ((10.0, 0.95), (30.0, 1.0))}
     rows = [
-        {"kind": "load", "unit": "%", "size": size, "repeats": repeats, "found": 9, "cases": 10, "share": share,
-         "low": 0.0, "high": 1.0}
+        {"kind": "load", "unit": "%", "size": size, "repeats": repeats, "found": round(cases[repeats] * share),
+         "cases": cases[repeats], "share": share, "low": 0.0, "high": 1.0}
         for repeats, found in shares.items()
         for size, share in found
     ]  # fmt: skip
@@ -51,12 +52,13 @@ def test_it_is_told_that_nobody_measured_it_then_what_was_measured_and_by_which_
     assert f"is not known: `perfreg power --app {APP}`" in shown(warehouse)
     with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
         evaluations.add(writer, measured(0.5))
-    assert f"{APP} (measured by another detector or ω): found are load" in shown(warehouse)
+    told = "(measured by another detector or ω), by regressions injected into 9 normal runs: found are load"
+    assert f"{APP} {told}" in shown(warehouse)
     with Warehouse(warehouse, lock_timeout_s=5).writing() as writer:
         evaluations.add(writer, measured(sample_warehouse.OMEGAS[-1]))
     sentence = (
-        f"hat normal is worth for {APP}: found are load: from 30 % in 9 of 10 runs; "
-        "from 10 % in 9 of 10 versions of 3 runs"
+        f"hat normal is worth for {APP}, by regressions injected into 9 normal runs: found are load: "
+        "from 30 % in 9 of 10 runs (20 cases); from 10 % in 9 of 10 versions of 3 runs (200 cases)"
     )
     assert sentence in shown(warehouse)
     assert f"W{sentence}." in shown(warehouse, "--by", "version", "--format", "markdown")

@@ -22,6 +22,7 @@ FLOORS = (
         "figures",
         "file_stamps",
         "how_many",
+        "moments",
         "near_names",
         "objects",
         "settings",

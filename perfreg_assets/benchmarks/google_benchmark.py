@@ -7,13 +7,23 @@ them (mean, median, …) are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, numbers, result_name
+from perfreg_assets.benchmarks.results import (
+    NS_PER,
+    TIME,
+    Gathering,
+    Launch,
+    Result,
+    name_in,
+    name_told,
+    numbers,
+    result_name,
+)
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -28,8 +38,9 @@ def is_it(content: object) -> bool:
         and isinstance(content.get("context"), dict)
         and isinstance(content.get("benchmarks"), list)
         and "build" not in content["context"]
-        and all(isinstance(one, dict) and ("real_time" in one or "error_occurred" in one or _is_aggregate(one))
-                for one in content["benchmarks"])
+        and all(isinstance(one, dict) for one in content["benchmarks"])
+        and all("real_time" in one or "error_occurred" in one or is_aggregate
+                for one, is_aggregate in zip(content["benchmarks"], _aggregates(content["benchmarks"]), strict=True))
     )  # fmt: skip
 
 
@@ -46,8 +57,8 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
     if content["context"].get("library_build_type") == "debug":
         warnings.append(Caveat(Reason.CONDITIONS_POOR, "the library was built for debugging"))
     times: dict[tuple[str, str], list[float]] = {}
-    for one in content["benchmarks"]:
-        if _is_aggregate(one):
+    for one, is_aggregate in zip(content["benchmarks"], _aggregates(content["benchmarks"]), strict=True):
+        if is_aggregate:
             continue
         name = name_in(one, "run_name" if one.get("run_name") else "name")
         if one.get("error_occurred"):
@@ -71,7 +82,12 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
 
 
 def device_of(content: Mapping[str, Any]) -> str | None:
-    host, count = content["context"].get("host_name"), content["context"].get("num_cpus")
+    """Host and number of its cores.
+
+    Raises:
+        Rejected: BENCHMARK_FORMAT_UNKNOWN.
+    """
+    host, count = name_told(content["context"], "host_name"), content["context"].get("num_cpus")
     return f"{host} / {count} cores" if host and count else host
 
 
@@ -84,9 +100,23 @@ def started_at(content: Mapping[str, Any]) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def _is_aggregate(one: Mapping[str, Any]) -> bool:
-    kind = one.get("run_type")
-    return kind == "aggregate" or (kind is None and _AGGREGATE.search(str(one.get("name", ""))) is not None)
+def _aggregates(benchmarks: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Of each entry whether it is made from others. Older releases do not say it: there an ending tells it where what
+    it is made from stands in the file too, or mean and deviation of the same, or where nothing was timed."""
+    names = {str(one.get("name", "")) for one in benchmarks}
+    found = []
+    for one in benchmarks:
+        name = str(one.get("name", ""))
+        ending = _AGGREGATE.search(name)
+        of = name[: ending.start()] if ending is not None else ""
+        is_one = ending is not None and ("real_time" not in one or of in names or _is_summed_up(of, names))
+        found.append(is_one if one.get("run_type") is None else one["run_type"] == "aggregate")
+    return found
+
+
+def _is_summed_up(name: str, names: Collection[str]) -> bool:
+    """Whether the file has the aggregates of a benchmark that always come together, without its repetitions."""
+    return f"{name}_mean" in names and f"{name}_stddev" in names
 
 
 def _area(name: str) -> str:

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, numbers, result_name
+from perfreg_assets.benchmarks.results import (
+    NS_PER,
+    TIME,
+    Gathering,
+    Launch,
+    Result,
+    name_in,
+    name_told,
+    numbers,
+    result_name,
+)
 from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.methods.inputs import Floats
@@ -82,10 +92,14 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
 
 
 def device_of(content: Mapping[str, Any]) -> str | None:
-    """Model and level of the API, as the tool tells them."""
+    """Model and level of the API, as the tool tells them.
+
+    Raises:
+        Rejected: BENCHMARK_FORMAT_UNKNOWN.
+    """
     build = content["context"]["build"]
-    sdk = (build.get("version") or {}).get("sdk")
-    return f"{build['model']} / API {sdk}" if build.get("model") and sdk is not None else build.get("model")
+    model, sdk = name_told(build, "model"), (build.get("version") or {}).get("sdk")
+    return f"{model} / API {sdk}" if model and sdk is not None else model
 
 
 def _sampled(

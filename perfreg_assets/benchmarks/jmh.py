@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from perfreg_assets.benchmarks.results import NS_PER, RATE, TIME, Gathering, Launch, Result, name_in, numbers
+from perfreg_assets.benchmarks.results import (
+    NS_PER,
+    RATE,
+    TIME,
+    Gathering,
+    Launch,
+    Result,
+    name_in,
+    numbers,
+    result_name,
+)
 from perfreg_assets.catalogue import Worse
 from perfreg_assets.methods.adequacy import Caveat
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.reasons import Reason, Rejected
 
 TOOL = "jmh"
+_MACHINE = ("jvmArgs", "jdkVersion", "vmName", "vmVersion", "jvm")
+"""What a file says of the virtual machine, first what people change to compare."""
 _NOT_JUDGED = (Caveat(Reason.NO_DIRECTION, "not per operation: a build that is quicker has more of it"),)
 
 
@@ -32,11 +45,8 @@ def read(content: Sequence[Mapping[str, Any]], found: Gathering) -> None:
         KeyError, TypeError, AttributeError, ValueError: it is built otherwise.
         Rejected: BENCHMARK_FORMAT_UNKNOWN.
     """
-    for one in content:
-        benchmark, mode = name_in(one, "benchmark"), name_in({"mode": "thrpt", **one}, "mode")
-        params = {str(name): str(value) for name, value in (one.get("params") or {}).items()}
-        if int(one.get("threads") or 1) > 1:
-            params["threads"] = str(one["threads"])
+    for one, params in zip(content, _params(content), strict=True):
+        benchmark, mode = name_in(one, "benchmark"), _mode(one)
         area = benchmark.rpartition(".")[0].rpartition(".")[2] or benchmark
         metrics = {mode: one["primaryMetric"], **(one.get("secondaryMetrics") or {})}
         for place, (metric, told) in enumerate(metrics.items()):
@@ -50,6 +60,41 @@ def read(content: Sequence[Mapping[str, Any]], found: Gathering) -> None:
                     launches=tuple(Launch(number, fork) for number, fork in enumerate(values)),
                 )
             )  # fmt: skip
+
+
+def _params(content: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The parameters of each entry. Where entries of a benchmark are alike in theirs, and their virtual machines are
+    not, what is told of these is a parameter too, as little as tells them apart."""
+    found, alike = [], defaultdict(list)
+    for place, one in enumerate(content):
+        params = {str(name): str(value) for name, value in (one.get("params") or {}).items()}
+        if int(one.get("threads") or 1) > 1:
+            params["threads"] = str(one["threads"])
+        found.append(params)
+        alike[result_name(name_in(one, "benchmark"), params, _mode(one))].append(place)
+    for places in alike.values():
+        machines: list[dict[str, str]] = [{} for _ in places]
+        for name in _MACHINE:
+            more = [
+                {**known, name: _text(content[place].get(name))} for known, place in zip(machines, places, strict=True)
+            ]
+            if _different(more) > _different(machines):
+                machines = more
+        for place, machine in zip(places, machines, strict=True):
+            found[place] |= machine
+    return found
+
+
+def _different(machines: Sequence[Mapping[str, str]]) -> int:
+    return len({tuple(one.values()) for one in machines})
+
+
+def _text(told: object) -> str:
+    return " ".join(map(str, told)) if isinstance(told, list) else str("" if told is None else told)
+
+
+def _mode(one: Mapping[str, Any]) -> str:
+    return name_in({"mode": "thrpt", **one}, "mode")
 
 
 def environment_of(content: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, numbers
+from perfreg_assets.benchmarks.results import NS_PER, TIME, Gathering, Launch, Result, name_in, name_told, numbers
 from perfreg_assets.reasons import Reason, Rejected
 
 TOOL = "pyperf"
@@ -49,9 +49,13 @@ def read(content: Mapping[str, Any], found: Gathering) -> None:
 
 
 def device_of(content: Mapping[str, Any]) -> str | None:
+    """Host and model of its processor.
+
+    Raises:
+        Rejected: BENCHMARK_FORMAT_UNKNOWN.
+    """
     told = _metadata(content)
-    host, model = told.get("hostname"), told.get("cpu_model_name")
-    return " / ".join(str(one) for one in (host, model) if one) or None
+    return " / ".join(one for key in ("hostname", "cpu_model_name") if (one := name_told(told, key))) or None
 
 
 def started_at(content: Mapping[str, Any]) -> datetime | None:

@@ -6,6 +6,7 @@ whatever unit a file is written in. What is neither (memory, counts) keeps its u
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -138,6 +139,16 @@ def result_name(benchmark: str, params: Mapping[str, str], metric: str) -> str:
     return f"{benchmark}({told}) {metric}" if told else f"{benchmark} {metric}"
 
 
+def shortened(name: str) -> str:
+    """A name that is too long, with a digest of it in place of its middle: what was measured stands at its end, and two
+    that are alike in what is left stay apart."""
+    if len(name) <= NAME_LENGTH_MAX:
+        return name
+    middle = f"…{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}…"
+    begin = (NAME_LENGTH_MAX - len(middle)) // 2
+    return f"{name[:begin]}{middle}{name[begin + len(middle) - NAME_LENGTH_MAX :]}"
+
+
 class Gathering:
     """Results of one file as they are read: checked, joined where the same stands there twice, and looked over."""
 
@@ -157,7 +168,7 @@ class Gathering:
 
     def refuse(self, name: str, detail: str, unit: str = "", worse: Worse = "either") -> None:
         """Notes a result that is none."""
-        self._invalid[name] = Invalid(name[:NAME_LENGTH_MAX], Reason.RESULT_INVALID, detail, unit, worse)
+        self._invalid[name] = Invalid(shortened(name), Reason.RESULT_INVALID, detail, unit, worse)
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -204,6 +215,15 @@ def name_in(told: Mapping[str, Any], key: str) -> str:
     if not isinstance(name, str) or not name:
         raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, f"{key} is {json.dumps(name)[:100]}, which is no name")
     return name
+
+
+def name_told(told: Mapping[str, Any], key: str) -> str | None:
+    """A name that a file need not have; None where it has none.
+
+    Raises:
+        Rejected: BENCHMARK_FORMAT_UNKNOWN: it is no text.
+    """
+    return None if told.get(key) in (None, "") else name_in(told, key)
 
 
 def numbers(values: object, what: str) -> Floats:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from perfreg_assets.benchmarks.result_file import read_result_file
 from perfreg_assets.benchmarks.results import Invalid, Result, ResultFile
+from perfreg_assets.moments import in_utc
 from perfreg_assets.partitions import to_key
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.storable_text import told_once
@@ -189,7 +190,7 @@ def time_of(text: str) -> datetime:
         raise ValueError(f"{text!r} is no time as 2026-11-20T09:12:00Z") from error
     if found.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone, a trailing Z for UTC")
-    return found.astimezone(UTC)
+    return in_utc(found)
 
 
 def _moment(text: str, what: str) -> datetime:
@@ -215,7 +216,7 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
         raise Rejected(Reason.RESULT_INVALID, f"{read.source} has no result")
     device, variant = origin.device or read.device or UNKNOWN_DEVICE, origin.variant or ""
     environment = dict(read.environment)
-    started_at = origin.started_at or read.started_at
+    started_at = origin.started_at or _in_utc(read.started_at)
     if started_at is None:
         environment["started_at_is"] = "the time of the file"
     key = "\0".join((origin.app, origin.version_name, device, variant, read.sha256))
@@ -242,6 +243,14 @@ def measured_of(read: ResultFile, origin: Origin, *, written_at: datetime, suite
         tuple(row for one in results for row in _launches(run_id, one)),
         tuple(row for one in results for row in _warnings(run_id, one)),
     )
+
+
+def _in_utc(told: datetime | None) -> datetime | None:
+    """The time that a file tells; one that is in no year counts as not told."""
+    try:
+        return None if told is None else in_utc(told)
+    except ValueError:
+        return None
 
 
 def in_area(results: Sequence[Result], origin: Origin) -> list[Result]:

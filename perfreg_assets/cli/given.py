@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import math
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +23,26 @@ class _Pattern(click.types.StringParamType):
 PATTERN = _Pattern()
 
 
+class _Picture(click.Path):
+    """A file that a picture is written to, of a kind that can be: checked before what it shows is measured."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from perfreg_assets import figures
+
+        path: Any = super().convert(value, param, ctx)
+        try:
+            figures.require_kind(path)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return path
+
+
+PICTURE = _Picture()
+
+
 class _Checked(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and not value.strip():
@@ -35,7 +56,7 @@ class _Checked(click.ParamType[Any]):
         return found
 
 
-_KINDS = (click.types.StringParamType, _Pattern, click.Path, click.types.FloatParamType, click.FloatRange)
+_KINDS = (click.types.StringParamType, _Pattern, click.Path, _Picture, click.types.FloatParamType, click.FloatRange)
 _CHECKED: dict[type, type] = {kind: type(kind.__name__, (_Checked, kind), {}) for kind in _KINDS}
 
 

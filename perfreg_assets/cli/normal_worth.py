@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfreg_assets.cli.power import sentences
+from perfreg_assets.how_many import how_many
 
 if TYPE_CHECKING:
     from perfreg_assets.warehouse.connection import Reader
@@ -14,7 +15,7 @@ _NORMAL = "normal"
 _POWER = """
 SELECT
     app, anomaly_kind AS kind, injected_unit AS unit, injected_size AS size, version_run_count AS repeats,
-    found_ratio AS share, detector, omega
+    found_ratio AS share, case_count AS cases, injected_run_count AS runs, detector, omega
 FROM marts.detection_power
 WHERE is_latest_of_app AND list_contains($apps::VARCHAR[], app)
 ORDER BY app, kind, repeats, size
@@ -45,4 +46,8 @@ def _sentence(app: str, version: Mapping[str, Any], measured: Sequence[Mapping[s
         )
     rule = {(row["detector"], row["omega"]) for row in measured}
     other = "" if rule == {(version["detector"], version["omega"])} else " (measured by another detector or ω)"
-    return f"what normal is worth for {app}{other}: found are {'. '.join(sentences({'rows': measured}))}"
+    runs = how_many(measured[0]["runs"], "normal run")
+    return (
+        f"what normal is worth for {app}{other}, by regressions injected into {runs}: found are "
+        f"{'. '.join(sentences({'rows': measured}))}"
+    )

@@ -10,8 +10,9 @@ import click
 
 from perfreg_assets import terminal
 from perfreg_assets.advance import watched
-from perfreg_assets.cli.given import PATTERN
+from perfreg_assets.cli.given import PATTERN, PICTURE
 from perfreg_assets.cli.root import command
+from perfreg_assets.how_many import how_many
 from perfreg_assets.settings import Settings
 
 COLUMNS = ("kind", "unit", "size", "repeats", "share", "low", "high", "found", "cases")
@@ -23,7 +24,7 @@ USUAL, SURE = 0.8, 0.9
 @click.option("--onsets", type=click.IntRange(1), default=2, show_default=True, help="Of each injection, per run.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
-@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), help="The curves as PNG or SVG.")
+@click.option("--picture", type=PICTURE, help="The curves as PNG or SVG.")
 def power(settings: Settings, app: str, onsets: int, seed: int, form: str, picture: Path | None) -> None:
     """Injects leaks and extra load of rising size into the app's own normal runs and says which of them the rule in
     force finds, each run beside its own history: how small a regression you would see, and with how many runs of a
@@ -63,7 +64,8 @@ def _tell(told: Mapping[str, Any]) -> None:
     for sentence in sentences(told):
         terminal.say(sentence)
     single = [row for row in told["rows"] if row["repeats"] == 1]
-    terminal.table([{**row, "found in": f"{row['share']:.0%}"} for row in single], ("kind", "size", "unit", "found in"))
+    shown = [{**row, "found in": f"{row['share']:.0%}"} for row in single]
+    terminal.table(shown, ("kind", "size", "unit", "found in", "cases"))
     for kind, why in told["missing"].items():
         terminal.note(f"{kind}: not tried, {why}")
     few = told["few_versions"]
@@ -73,7 +75,8 @@ def _tell(told: Mapping[str, Any]) -> None:
 
 
 def sentences(told: Mapping[str, Any]) -> list[str]:
-    """Per kind how small a regression is found in 8 and in 9 of 10 runs, and by versions of several runs."""
+    """Per kind how small a regression is found in 8 and in 9 of 10 runs, and by versions of several runs; with the
+    number of cases that this is told by, which may be fewer than ten."""
     found = []
     for kind in dict.fromkeys(row["kind"] for row in told["rows"]):
         rows = [row for row in told["rows"] if row["kind"] == kind]
@@ -85,7 +88,8 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
             sizes = [
                 f"from {size:g} {rows[0]['unit']} in {share * 10:.0f} of 10" for size, share in limits.items() if size
             ]
-            parts.append(f"{' and '.join(sizes) or 'no size tried in 8 of 10'} {of}")
+            cases = how_many(some[0]["cases"], "case")  # of all sizes the same
+            parts.append(f"{' and '.join(sizes) or 'no size tried in 8 of 10'} {of} ({cases})")
         found.append(f"{kind}: {'; '.join(parts)}")
     return found
 

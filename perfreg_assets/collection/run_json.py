@@ -6,7 +6,7 @@ Keys that the format does not know are kept, wherever they stand.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any, Self
 
@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from perfreg_assets import validation
+from perfreg_assets.moments import in_utc
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.run import RUN_ID, Configuration, PathStep
 
@@ -62,8 +63,8 @@ def _moment(text: Any) -> datetime:
     if moment.tzinfo is None:
         raise _problem(Reason.TIME_WITHOUT_ZONE, stated)
     try:
-        return moment.astimezone(UTC)
-    except OverflowError as error:
+        return in_utc(moment)
+    except ValueError as error:
         raise _problem(Reason.VALUE_OUT_OF_RANGE, stated) from error
 
 

@@ -228,13 +228,13 @@ def _why_not(one: Entry, other: Entry | None) -> str | None:
 
 def _tests(pairs: Sequence[tuple[Entry, Entry]], change_minimum: float) -> list[Paired]:
     random = np.random.default_rng(0)
-    changes = [_change(one, other, random) for one, other in pairs]
-    p_values = np.array([change.p_value for change in changes])
-    p_holm = statistics.holm(p_values)
-    least = statistics.holm(np.where(np.isnan(p_values), np.nan, [change.least_p for change in changes]))
     p_rank = statistics.rank_p_values(
         [_observed(one, one, other) for one, other in pairs], [_observed(other, one, other) for one, other in pairs]
     )
+    changes = [_change(one, other, random, float(p)) for (one, other), p in zip(pairs, p_rank, strict=True)]
+    p_values = np.array([change.p_value for change in changes])
+    p_holm = statistics.holm(p_values)
+    least = statistics.holm(np.where(np.isnan(p_values), np.nan, [change.least_p for change in changes]))
     logs = np.array([change.log_ratio for change in changes])
     far, distances = statistics.implausible(logs), statistics.modified_z(logs)
     return [
@@ -259,10 +259,10 @@ def _tests(pairs: Sequence[tuple[Entry, Entry]], change_minimum: float) -> list[
     ]
 
 
-def _change(one: Entry, other: Entry, random: np.random.Generator) -> Change:
+def _change(one: Entry, other: Entry, random: np.random.Generator, p_rank: float) -> Change:
     sign = -1 if one.worse == "more" else 1
     if len(one.scores) == 1 and len(other.scores) == 1:
-        return statistics.of_iterations(one.iterations, other.iterations, sign, random)
+        return statistics.of_iterations(one.iterations, other.iterations, sign, random, p_rank=p_rank)
     return statistics.of_launches(one.scores, other.scores, sign)
 
 

@@ -100,19 +100,22 @@ def _moments(values: list[float]) -> tuple[float, float]:
     return mean, math.fsum([(one - mean) ** 2 for one in values]) / (count - 1)
 
 
-def of_iterations(a: Floats, b: Floats, sign: int, random: np.random.Generator) -> Change:
+def of_iterations(
+    a: Floats, b: Floats, sign: int, random: np.random.Generator, *, p_rank: float | None = None
+) -> Change:
     """A test with one launch on each side: medians of iterations that are drawn anew, with replacement.
 
     Args:
         a, b: values (n_a,) and (n_b,) of the iterations, any unit, all above 0.
         sign: 1 where more is quicker, -1 where less is.
+        p_rank: Mann and Whitney's p of them, where it is known (`rank_p_values`).
     """
     difference = sign * float(np.log(np.median(b)) - np.log(np.median(a)))
     if min(len(a), len(b)) < 2 or np.ptp(a) == np.ptp(b) == 0:  # the latter is no proof of none
         return Change(difference, math.nan, math.nan, math.nan, "none")
     drawn_a = np.log(np.median(random.choice(a, (DRAWS, len(a))), axis=1))
     drawn_b = np.log(np.median(random.choice(b, (DRAWS, len(b))), axis=1))
-    p_value = float(stats.mannwhitneyu(a, b).pvalue)
+    p_value = float(rank_p_values([a], [b])[0]) if p_rank is None else p_rank
     return _drawn(difference, sign * (drawn_b - drawn_a), p_value, least_p(len(a), len(b)))
 
 
@@ -160,14 +163,16 @@ def mean_change(changes: Sequence[Change], weights: Floats) -> Change:
 def rank_p_values(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
     """Mann and Whitney's p (t,), two-sided, of tests with scores (n_a,) and (n_b,); NaN where a side has fewer than 2.
 
-    Tests of the same sizes are looked at together.
+    Tests of the same sizes are looked at together, those with equal values by themselves: one of them would have the p
+    of all approximated.
     """
     found = np.full(len(a), np.nan)
-    sizes: dict[tuple[int, int], list[int]] = {}
+    alike: dict[tuple[int, int, bool], list[int]] = {}
     for place, (one, other) in enumerate(zip(a, b, strict=True)):
         if min(len(one), len(other)) > 1:
-            sizes.setdefault((len(one), len(other)), []).append(place)
-    for places in sizes.values():
+            has_ties = len({*one.tolist(), *other.tolist()}) < len(one) + len(other)
+            alike.setdefault((len(one), len(other), has_ties), []).append(place)
+    for places in alike.values():
         left, right = (np.array([side[place] for place in places]) for side in (a, b))
         found[places] = stats.mannwhitneyu(left, right, axis=1).pvalue
     return found

@@ -1,7 +1,8 @@
 """The pages of benchmarks: an overview, and a page per app, device, variant and runner.
 
-They are written together when anything changed that they show (`warehouse.benchmarks.stamp`, the settings in force, the
-code of the pages); of a family the last versions are shown, so that a page does not grow with the history.
+A family's page is worked out again when anything changed that it shows (`warehouse.benchmarks.stamps_of_families`, the
+settings in force, the code of the pages); what the overview says of it is kept until then. Of a family the last
+versions are shown, so that a page does not grow with the history.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +37,7 @@ STATE = ".state/benchmarks.json"
 def is_due(reader: Reader, out_dir: Path) -> bool:
     """Whether a page of benchmarks is not there or would come out different."""
     known = _known(out_dir)
-    return not _is_whole(known, out_dir) or _stamp(reader) != known["stamp"]
+    return not _is_whole(known, out_dir) or _stamps(reader) != known["stamps"]
 
 
 def _is_whole(known: dict[str, Any], out_dir: Path) -> bool:
@@ -45,23 +48,30 @@ def _is_whole(known: dict[str, Any], out_dir: Path) -> bool:
 
 def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
     """Writes the pages that come out different and removes those of families that are gone; their names."""
-    known, stamp = _known(out_dir), _stamp(reader)
-    if _is_whole(known, out_dir) and stamp == known["stamp"]:
+    known, stamps = _known(out_dir), _stamps(reader)
+    if _is_whole(known, out_dir) and stamps == known["stamps"]:
         return []
     (out_dir / FOLDER).mkdir(parents=True, exist_ok=True)
     (out_dir / STATE).parent.mkdir(exist_ok=True)
     minimum = settings_table.in_force(reader, Settings()).benchmark_change_minimum
     texts: dict[str, str] = {}
-    listed = []
+    pages: dict[str, str] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for family in table.families(reader):
+        name = page_name(family)
+        if stamps[name] == known["stamps"].get(name):
+            if name not in known["rows"]:
+                continue
+            if (out_dir / name).is_file():
+                pages[name], rows[name] = known["pages"][name], known["rows"][name]
+                continue
         view = family_view(family, table.levels(reader, family, versions=VERSIONS))
         if not view.versions:  # just taken in: its page comes with its first verdicts
             continue
-        name = page_name(family)
         texts[name] = _family_page(view, beside_before(reader, view, change_minimum=minimum))
-        listed.append((name, view))
-    texts[PAGE] = _overview(listed)
-    pages = {name: digest(text) for name, text in texts.items()}
+        rows[name] = _row(view)
+    texts[PAGE] = _overview(rows)
+    pages |= {name: digest(text) for name, text in texts.items()}
     written = []
     for name, text in texts.items():
         if known["pages"].get(name) != pages[name] or not (out_dir / name).is_file():
@@ -71,7 +81,7 @@ def write_benchmark_pages(reader: Reader, out_dir: Path) -> list[str]:
         if f"{FOLDER}/{path.name}" not in pages:
             path.unlink()
             written.append(f"{FOLDER}/{path.name}")
-    write(out_dir / STATE, json.dumps({"stamp": stamp, "pages": pages}))
+    write(out_dir / STATE, json.dumps({"stamps": stamps, "pages": pages, "rows": rows}))
     return written
 
 
@@ -86,28 +96,53 @@ def family_page(app: str, device: str, variant: str, runner: str) -> str:
     return f"{FOLDER}/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}.html"
 
 
+_KINDS = {"stamps": str, "pages": str, "rows": dict}
+
+
 def _known(out_dir: Path) -> dict[str, Any]:
-    """`stamp` and `pages` (name → digest) as they were written; no pages where nothing is known, or it is not ours."""
-    nothing: dict[str, Any] = {"stamp": None, "pages": {}}
+    """As it was written of the pages, by name: `stamps`, of the overview too, `pages` (digests) and `rows` (what the
+    overview says of each); nothing where nothing is known, or it is not ours."""
+    nothing: dict[str, Any] = {name: {} for name in _KINDS}
     try:
         found = json.loads((out_dir / STATE).read_text("utf-8"))
     except (OSError, ValueError):
         return nothing
-    is_ours = isinstance(found, dict) and isinstance(found.get("pages"), dict) and isinstance(found.get("stamp"), str)
+    is_ours = (
+        isinstance(found, dict)
+        and all(isinstance(found.get(name), dict) for name in _KINDS)
+        and all(isinstance(one, kind) for name, kind in _KINDS.items() for one in found[name].values())
+        and set(found["rows"]) == set(found["pages"]) - {PAGE}
+    )
     return found if is_ours else nothing
 
 
-def _stamp(reader: Reader) -> str:
+def _stamps(reader: Reader) -> dict[str, str]:
+    """Page → what changes when it may come out different."""
     minimum = settings_table.current(reader).get("benchmark_change_minimum")
-    return digest(f"{table.stamp(reader)} {minimum} {code_hash()}")
+    all_pages = f"{minimum} {code_hash()}"
+    found = {
+        family_page(*place): digest(f"{own} {all_pages}") for place, own in table.stamps_of_families(reader).items()
+    }
+    return {PAGE: digest(all_pages), **found}
 
 
-def _overview(listed: list[tuple[str, FamilyView]]) -> str:
-    rows = []
-    for name, view in listed:
-        states = Counter(one.latest.state for one in view.trends if one.latest.version_name == view.versions[-1])
-        rows.append({"page": name, "view": view, "states": states, "last": view.started[-1]})
-    return render("benchmarks.html.j2", {"root": "", "page": "benchmarks", "rows": rows})
+def _row(view: FamilyView) -> dict[str, Any]:
+    """What the overview says of a family, JSON types only."""
+    states = Counter(one.latest.state for one in view.trends if one.latest.version_name == view.versions[-1])
+    return {
+        **{name: getattr(view.family, name) for name in ("app", "device", "variant", "runner")},
+        "version_name": view.versions[-1],
+        "started_at": view.started[-1].isoformat(),
+        "benchmarks": len(view.trends),
+        "states": dict(states),
+    }
+
+
+def _overview(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    listed = [
+        {"page": name, **row, "started_at": datetime.fromisoformat(row["started_at"])} for name, row in rows.items()
+    ]
+    return render("benchmarks.html.j2", {"root": "", "page": "benchmarks", "rows": listed})
 
 
 def _family_page(view: FamilyView, comparison: Comparison | None) -> str:

@@ -472,16 +472,36 @@ def extent(reader: Reader) -> Extent:
     return Extent(*counts)
 
 
+_STAMPS_OF_FAMILIES = """
+SELECT
+    runs.app, runs.device, runs.variant, runs.runner,
+    concat_ws(
+        ' ', bit_xor(hash(runs.benchmark_run_id, runs.imported_at)),
+        bit_xor(hash(runs.benchmark_run_id, judged.input_hash, judged.measured_at)), bit_xor(reviewed.mark),
+        marts.current_value('omega'), marts.current_value('detector')
+    )
+FROM core.benchmark_runs AS runs
+LEFT JOIN core.benchmark_judged AS judged ON judged.benchmark_run_id = runs.benchmark_run_id
+LEFT JOIN (
+    SELECT benchmark_run_id, bit_xor(hash(benchmark_run_id, reviewed_at)) AS mark
+    FROM core.benchmark_reviews GROUP BY benchmark_run_id
+) AS reviewed ON reviewed.benchmark_run_id = runs.benchmark_run_id
+GROUP BY runs.app, runs.device, runs.variant, runs.runner
+ORDER BY runs.app, runs.device, runs.variant, runs.runner
+"""
+
+
+def stamps_of_families(reader: Reader) -> dict[tuple[str, str, str, str], str]:
+    """(app, device, variant, runner) → what changes when anything does that the marts of benchmarks show of it."""
+    return {
+        (app, device, variant, runner): stamp
+        for app, device, variant, runner, stamp in reader.rows(_STAMPS_OF_FAMILIES)
+    }
+
+
 def stamp(reader: Reader) -> str:
     """Changes when anything does that the marts of benchmarks show."""
-    return str(
-        reader.rows(
-            "SELECT (SELECT bit_xor(hash(benchmark_run_id, imported_at)) FROM core.benchmark_runs), "
-            "(SELECT bit_xor(hash(benchmark_run_id, input_hash, measured_at)) FROM core.benchmark_judged), "
-            "(SELECT bit_xor(hash(benchmark_run_id, reviewed_at)) FROM core.benchmark_reviews), "
-            "marts.current_value('omega'), marts.current_value('detector')"
-        )
-    )
+    return str(stamps_of_families(reader))
 
 
 _STAMPS_OF_VERSIONS = """

@@ -12,7 +12,7 @@ from perfreg_assets.warehouse.rows import now_utc
 
 
 def add(writer: Writer, result: dict[str, Any]) -> str:
-    """Stores one result (public format 2); the same result again is stored once. Its key.
+    """Stores one result (public format 2); the same result again stands there once, as measured now. Its key.
 
     Raises:
         KeyError: the result lacks `dataset` or `protocol`.
@@ -21,7 +21,8 @@ def add(writer: Writer, result: dict[str, Any]) -> str:
     evaluation_id = hashlib.sha256(text.encode()).hexdigest()[:16]
     writer.execute(
         "INSERT INTO core.evaluations (evaluation_id, dataset, protocol, result, code_version, evaluated_at) "
-        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (evaluation_id) DO NOTHING",
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (evaluation_id) "
+        "DO UPDATE SET code_version = excluded.code_version, evaluated_at = excluded.evaluated_at",
         [evaluation_id, str(result["dataset"]), str(result["protocol"]), text, __version__, now_utc()],
     )
     return evaluation_id

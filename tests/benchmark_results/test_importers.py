@@ -108,6 +108,41 @@ def test_jmh_what_a_profiler_tells_has_a_direction_where_it_is_per_operation(tmp
     assert (Reason.NO_DIRECTION in codes(one)) == (worse == "either") == (not one.is_adequate)
 
 
+def test_jmh_one_benchmark_under_different_machines_is_several(tmp_path):
+    """Interpreted and compiled they were averaged, and nobody told."""
+    second = {"score": 1, "scoreUnit": "B/op", "rawData": [[64.0]]}
+    both = [
+        jmh(jvmArgs=["-Xint", "-Xmx1g"], secondaryMetrics={"gc": second}), jmh(jvmArgs=[], raw=((9.0,), (9.0,))),
+        jmh(jvmArgs=[], raw=((9.0,),)), jmh(benchmark="org.x.Sorting.heap", jvmArgs=["-Xint"]),
+    ]  # fmt: skip
+    found = by_name(read_result_file(written(tmp_path, both)))
+    assert {name: one.scores.tolist() for name, one in found.items()} == {
+        "org.x.Sorting.merge(jvmArgs=-Xint -Xmx1g) thrpt": [1.5, 3.5],
+        "org.x.Sorting.merge(jvmArgs=-Xint -Xmx1g) gc": [64.0],
+        "org.x.Sorting.merge(jvmArgs=) thrpt": [9.0, 9.0, 9.0],
+        "org.x.Sorting.heap thrpt": [1.5, 3.5],
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "names"),
+    [
+        ({"jdkVersion": "17", "jvm": "/17/java"}, {"jdkVersion": "21", "jvm": "/21/java"},
+         ["jdkVersion=17", "jdkVersion=21"]),
+        ({"jvm": "/fast/java"}, {"jvm": "/slow/java"}, ["jvm=/fast/java", "jvm=/slow/java"]),
+        ({"vmName": "A", "jvmArgs": ["-x"]}, {"vmName": "B", "jvmArgs": ["-x"]}, ["vmName=A", "vmName=B"]),
+        ({"mode": "thrpt", "jvmArgs": ["-x"]}, {"mode": "avgt", "jvmArgs": ["-y"]}, [""]),
+        ({"params": {"n": "1"}, "jvmArgs": "-x"}, {"params": {"n": "2"}, "jvmArgs": "-y"}, ["n=1", "n=2"]),
+        ({"params": {"n": "1"}, "jvmArgs": "-x"}, {"params": {"n": "1"}, "jvmArgs": "-y"},
+         ["jvmArgs=-x, n=1", "jvmArgs=-y, n=1"]),
+    ],
+)  # fmt: skip
+def test_jmh_machines_are_told_by_as_little_as_tells_them_apart(tmp_path, one, other, names):
+    found = read_result_file(written(tmp_path, [jmh(**one), jmh(**other)])).results
+    told = {", ".join(f"{name}={result.params[name]}" for name in sorted(result.params)) for result in found}
+    assert (sorted(told), len(found)) == (names, 2)
+
+
 # ---- Google Benchmark ------------------------------------------------------------------------------
 def test_google_benchmark_aggregates_are_left_out_and_repetitions_are_iterations():
     found = by_name(read("google_benchmark_test3_run0"))
@@ -143,6 +178,32 @@ def test_google_benchmark_old_aggregates_errors_and_scaling(tmp_path):
     assert {Reason.CLOCKS_UNLOCKED, Reason.CONDITIONS_POOR} <= codes(found.results[0])
     assert {(one.reason, one.detail) for one in found.invalid} == {(Reason.RESULT_INVALID, "no file")}
     assert (found.device, found.started_at) == ("ci / 4 cores", datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC))
+
+
+def old_google_benchmark(*names, **without_time):
+    """As older releases write it, without `run_type`."""
+    rows = [{"name": name, "real_time": 5.0, "cpu_time": 5.0, "time_unit": "ns"} for name in names]
+    return {"context": {}, "benchmarks": [*rows, *({"name": name, **told} for name, told in without_time.items())]}
+
+
+@pytest.mark.parametrize("name", ["BM_reduce_max", "BM_min", "BM_vector_mean", "std_RMS", "BM_x/8_median"])
+def test_google_benchmark_a_name_with_the_ending_of_an_aggregate_is_a_benchmark(tmp_path, name):
+    """Without `run_type` it was left out and nobody told."""
+    found = read_result_file(written(tmp_path, old_google_benchmark(name, "BM_other")))
+    assert {one.benchmark for one in found.results} == {name, "BM_other"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        old_google_benchmark("BM_A", "BM_A", "BM_A_mean", "BM_A_median", "BM_A_stddev", "BM_A_max"),
+        old_google_benchmark("BM_A", BM_A_BigO={"big_o": "N", "cpu_coefficient": 1.0}, BM_A_RMS={"rms": 0.1}),
+        old_google_benchmark("BM_A", "BM_B_mean", "BM_B_median", "BM_B_stddev"),  # repetitions of B are not reported
+        old_google_benchmark("BM_A", "BM_B_mean", "BM_B_stddev"),
+    ],
+)
+def test_google_benchmark_aggregates_are_known_by_what_they_are_of(tmp_path, content):
+    assert {one.benchmark for one in read_result_file(written(tmp_path, content)).results} == {"BM_A"}
 
 
 def test_google_benchmark_a_date_without_zone_is_no_moment():
@@ -243,6 +304,14 @@ def test_a_score_that_is_none_is_no_result_and_the_others_stay(tmp_path, value):
         (json.dumps(jetpack(className=3)), Reason.BENCHMARK_FORMAT_UNKNOWN),
         ('{"context": {}, "benchmarks": [{"name": null, "real_time": 1}]}', Reason.BENCHMARK_FORMAT_UNKNOWN),
         ('{"version": "1", "benchmarks": [{"metadata": {"name": 7}, "runs": []}]}', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        ('{"context": {"host_name": ["h"]}, "benchmarks": []}', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        ('{"context": {"host_name": 5, "num_cpus": 4}, "benchmarks": []}', Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (
+            '{"version": "1", "metadata": {"hostname": {}, "cpu_model_name": ["x"]}, "benchmarks": []}',
+            Reason.BENCHMARK_FORMAT_UNKNOWN,
+        ),
+        (json.dumps(jetpack(context={"model": 5})), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps(jetpack(context={"model": ["Pixel"], "version": {}})), Reason.BENCHMARK_FORMAT_UNKNOWN),
     ],
 )
 def test_what_is_no_file_of_results_is_refused_by_name(tmp_path, content, reason):
@@ -281,3 +350,10 @@ def test_what_windows_shells_write_is_read(tmp_path, encoding):
 def test_the_same_benchmark_twice_in_a_file_is_two_launches(tmp_path):
     (one,) = read_result_file(written(tmp_path, [jmh(raw=((1.0,),)), jmh(raw=((5.0,),))])).results
     assert one.scores.tolist() == [1.0, 5.0]
+
+
+@pytest.mark.parametrize("host", [{}, {"host_name": None}, {"host_name": ""}])
+def test_a_file_without_a_device_tells_none(tmp_path, host):
+    content = {"context": {"num_cpus": 4, **host}, "benchmarks": [{"name": "A", "real_time": 1.0}]}
+    assert read_result_file(written(tmp_path, content)).device is None
+    assert read_result_file(written(tmp_path, jetpack(context={"model": None}))).device is None

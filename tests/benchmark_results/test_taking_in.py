@@ -11,6 +11,8 @@ import pytest
 
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
 from perfreg_assets.bundled import sql_dir
+from perfreg_assets.model import benchmarks as model
+from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.reasons import Reason
 from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse import migrations
@@ -88,9 +90,11 @@ def test_what_is_no_result_stands_beside_the_others_with_its_reason():
 def test_one_that_is_refused_stops_no_other(tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{")
-    taken = take_in([bad, tmp_path / "none.json", DATA / "pyperf_telco.json.gz"], ORIGIN)
-    assert [one.measured is None for one in taken] == [True, True, False]
+    other = google_benchmark(tmp_path / "no-text.json", host_name=["h"])
+    taken = take_in([bad, tmp_path / "none.json", other, DATA / "pyperf_telco.json.gz"], ORIGIN)
+    assert [one.measured is None for one in taken] == [True, True, True, False]
     assert {one.rejected.reason for one in taken[:2]} == {Reason.BENCHMARK_FILE_UNREADABLE}
+    assert f'{other}: host_name is ["h"], which is no name' in str(taken[2].rejected)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,7 @@ def test_one_that_is_refused_stops_no_other(tmp_path):
         ({"app": "a", "version_name": 3}, "version_name: expected text"),
         ({"app": "a", "version_name": "1", "started_at": "yesterday"}, "'yesterday' is no time"),
         ({"app": "a", "version_name": "1", "started_at": "2026-01-01T00:00:00"}, "no time zone"),
+        ({"app": "a", "version_name": "1", "started_at": "9999-12-31T23:59:59-14:00"}, "none of the years 1 to 9999"),
         ({"app": "a", "version_name": "1", "results": ["../secret.json"]}, "leaves the folder"),
         ({"app": "a", "version_name": "1", "schema_version": 9}, "schema_version 9"),
     ],
@@ -163,3 +168,63 @@ def test_what_jmh_does_not_tell_per_operation_has_no_direction_in_files_taken_in
         with warehouse.writing() as writer:
             writer.execute(mending.text)
         assert stored(warehouse) == now
+
+
+def google_benchmark(path, **context):
+    one = {"name": "A", "run_type": "iteration", "real_time": 5.0, "cpu_time": 5.0, "time_unit": "ns"}
+    path.write_text(json.dumps({"context": {"host_name": "h", **context}, "benchmarks": [one]}))
+    return path
+
+
+@pytest.mark.parametrize("date", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_date_that_is_in_no_year_by_utc_is_not_told_and_spoils_nothing(warehouse, settings, tmp_path, date):
+    written = {"args": ["--x"], "date": date}
+    pyperf = {
+        "version": "1.0",
+        "benchmarks": [{"metadata": {"name": "q"}, "runs": [{"values": [1, 2], "metadata": written}]}],
+    }
+    (tmp_path / "pyperf.json").write_text(json.dumps(pyperf))
+    files = [google_benchmark(tmp_path / "gb.json", date=date), tmp_path / "pyperf.json"]
+    taken = take_in(files, ORIGIN)
+    assert [one.measured.run.environment["started_at_is"] for one in taken] == ["the time of the file"] * 2
+    (run_id, other) = store(warehouse, taken)
+    assert set(model.measure_due(warehouse, settings, Stopwatch())) == {run_id, other}
+    with warehouse.reading() as reader:
+        assert reader.rows("SELECT year(started_at) > 2000 FROM marts.benchmark_runs") == [(True,)] * 2
+
+
+def test_a_date_with_another_zone_is_stored_as_the_moment_that_it_is(warehouse, tmp_path):
+    (one,) = take_in([google_benchmark(tmp_path / "gb.json", date="9999-12-31T23:59:59+01:00")], ORIGIN)
+    assert one.measured.run.started_at.isoformat() == "9999-12-31T22:59:59+00:00"
+
+
+def test_names_that_are_too_long_stay_apart_and_stop_no_other_file(warehouse, tmp_path):
+    """Of Google Benchmark real and CPU time, of JMH two further metrics, alike in their first 500 characters."""
+    google = google_benchmark(tmp_path / "gb.json")
+    google.write_text(google.read_text().replace('"A"', f'"{"A" * 600}"'))
+
+    def metric(unit):
+        return {"score": 5, "scoreUnit": unit, "rawData": [[5.0, 5.1]]}
+
+    one = {"benchmark": "org.x.Sorting.merge", "mode": "avgt", "params": {"payload": "x" * 480},
+           "primaryMetric": metric("us/op"),
+           "secondaryMetrics": {"gc.alloc.rate": metric("MB/sec"), "gc.count": metric("counts")}}  # fmt: skip
+    (tmp_path / "jmh.json").write_text(json.dumps([one]))
+    taken = take_in([google, tmp_path / "jmh.json", DATA / "pyperf_telco.json.gz"], ORIGIN)
+    assert len(store(warehouse, taken)) == 3
+    with warehouse.reading() as reader:
+        rows = reader.rows('SELECT metric, reason FROM core.measurements WHERE "value" IS NULL')
+    names = [name for name, _ in rows]
+    assert len(names) == len(set(names)) == 5
+    assert all(len(name) <= 500 and reason.startswith("its name has ") for name, reason in rows)
+    endings = ("cpu_time", "gc.alloc.rate", "gc.count", "real_time", "avgt")
+    assert sorted(name.rpartition(" ")[2] for name in names) == sorted(endings)
+    assert {name[:4] for name in names} == {"AAAA", "org."}
+
+
+def test_long_names_that_differ_in_the_middle_stay_apart_too(tmp_path):
+    rows = [{"name": "A" * 600 + end + "B" * 600, "real_time": 1.0, "time_unit": "ns"} for end in "xy"]
+    path = tmp_path / "gb.json"
+    path.write_text(json.dumps({"context": {}, "benchmarks": rows}))
+    (one,) = take_in([path], ORIGIN)
+    assert len({row.metric for row in one.measured.scores}) == 2

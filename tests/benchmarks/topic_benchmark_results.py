@@ -1,4 +1,5 @@
-"""Results of benchmarks: 1,000 imported, two versions compared in a warehouse of 100,000, and what a runner costs."""
+"""Results of benchmarks: 1,000 imported, two versions compared in a warehouse of 100,000, 1,000 of one launch a side
+compared, and what a runner costs."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from measuring import Row, medians, under
 from perfreg_assets.benchmarks import sides
 from perfreg_assets.benchmarks.phases import run_phases
 from perfreg_assets.benchmarks.taking_in import Origin, take_in
-from perfreg_assets.methods.benchmark_comparison import compare
+from perfreg_assets.methods.benchmark_comparison import Entry, compare
 from perfreg_assets.model import benchmarks as model
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.settings import Settings
@@ -24,7 +25,9 @@ from perfreg_assets.warehouse import benchmarks as table
 from perfreg_assets.warehouse.connection import Warehouse
 
 RESULTS, STORED = 1_000, 100_000
-IMPORT_S, COMPARISON_S = 2.0, 0.2
+IMPORT_S, COMPARISON_S, DRAWN_S = 2.0, 0.2, 3.0
+ITERATIONS = 3
+"""Of one launch, as repetitions of Google Benchmark are."""
 ITERATION_S, OVERHEAD_RATIO = 0.2, 0.001
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -84,6 +87,27 @@ def _rows_of_warehouse(folder: Path, quick: bool) -> Iterator[Row]:
     yield under("benchmark results", f"comparison of two versions, {case}", seconds, COMPARISON_S)
 
 
+def _rows_of_one_launch() -> Iterator[Row]:
+    """Where each side has one launch: iterations are drawn anew, test by test."""
+    random = np.random.default_rng(0)
+    sides_of = [[_measured_once(number, random) for number in range(RESULTS)] for _ in range(2)]
+
+    def drawn() -> None:
+        assert compare(*sides_of, change_minimum=0.05).has_single_launches
+
+    (seconds,) = medians(drawn, rounds=3)
+    case = f"comparison of {RESULTS:,} results of one launch, {ITERATIONS} iterations"
+    yield under("benchmark results", case, seconds, DRAWN_S)
+
+
+def _measured_once(number: int, random: np.random.Generator) -> Entry:
+    values = 1000 * np.exp(random.normal(0, 0.02, ITERATIONS))
+    return Entry(
+        key=f"test{number}", area=f"area{number % 20}", unit="ns", worse="more",
+        scores=np.array([np.median(values)]), iterations=values,
+    )  # fmt: skip
+
+
 def _rows_of_runner() -> Iterator[Row]:
     """Per iteration, beside one of 200 ms: reading the clock, keeping the numbers, looking whether it is time."""
     count = 20_000
@@ -103,4 +127,5 @@ def _rows_of_runner() -> Iterator[Row]:
 def rows(quick: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         yield from _rows_of_warehouse(Path(folder), quick)
+    yield from _rows_of_one_launch()
     yield from _rows_of_runner()

@@ -210,6 +210,18 @@ def test_ranks_are_compared_for_tests_of_one_size_together():
     assert math.isnan(found[3])
 
 
+def test_ranks_of_tests_that_are_compared_together_are_those_of_each_alone():
+    """Equal values in one test made another p of all others of its size: exact ones became those of a normal curve."""
+    random = np.random.default_rng(6)
+    sizes = [3, 3, 3, 8, 8, 8, 8, 9, 9, 40, 40]
+    a = [random.normal(0, 1, n) for n in sizes]
+    b = [random.normal(1, 1, n) for n in sizes]
+    for place, tied in ((1, 0), (4, 2), (6, 5), (8, 1), (10, 39)):
+        a[place][0] = b[place][tied]
+    known = [float(stats.mannwhitneyu(x, y).pvalue) for x, y in zip(a, b, strict=True)]
+    assert statistics.rank_p_values(a, b).tolist() == known
+
+
 def test_what_stands_out_is_far_in_both_ways():
     logs = np.log([1.0, 1.02, 0.99, 1.01, 1.3, 3.0])
     assert statistics.implausible(logs).tolist() == [False, False, False, False, False, True]

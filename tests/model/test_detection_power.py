@@ -85,7 +85,9 @@ def test_nearly_nothing_is_as_good_as_nothing_and_much_is_always_found(project):
             assert found == 1, (kind, repeats)
     assert {repeats for _, _, repeats in share} == {1, 3} | ({5} if told["runs"] >= 5 else set())
     assert all(one["low"] <= one["share"] <= one["high"] for one in told["rows"])
-    assert "leak: from 200 MB/min in 9 of 10 runs" in sentences(told)[0]
+    cases = {row["cases"] for row in told["rows"] if row["repeats"] == 1 and row["kind"] == "leak"}
+    assert f"leak: from 200 MB/min in 9 of 10 runs ({cases.pop()} cases)" in sentences(told)[0]
+    assert not cases
 
 
 @pytest.mark.parametrize("name", ["project", "measuring_itself"])
@@ -153,6 +155,9 @@ def test_the_command_keeps_what_it_tells(project, tmp_path, monkeypatch):
     assert (tmp_path / "power.png").read_bytes().startswith(b"\x89PNG")
     shown = CliRunner().invoke(main, chosen)
     assert f"{APP}: {told['runs']} normal runs" in shown.stdout
+    assert shown.stdout.splitlines()[-1].split()[-1] == str(told["runs"]), "a case is a run where it has one onset"
+    (header,) = [line for line in shown.stdout.splitlines() if line.split()[:2] == ["kind", "size"]]
+    assert header.split()[-1] == "cases"
     monkeypatch.setattr(detection_power, "MOST_RUNS", 3)
     shown = CliRunner().invoke(main, chosen)
     why = "not tried, 3 normal runs make 1 different one, 10 are needed"

@@ -181,6 +181,53 @@ def test_another_app_does_not_change_the_first_ones_page(settings):
     assert len([page for page in written if page.startswith("benchmarks/")]) == 1
 
 
+def test_what_another_app_measures_costs_nothing_for_the_first_ones_page(settings, monkeypatch):
+    """All pages were worked out again, comparisons with the draws of each test among it, to find them unchanged."""
+    known, worked_out = benchmark_site.beside_before, []
+
+    def beside_before(reader, view, **more):
+        worked_out.append(view.family.app)
+        return known(reader, view, **more)
+
+    monkeypatch.setattr(benchmark_site, "beside_before", beside_before)
+    for app, versions in (("com.x", 3), ("com.y", 2), ("com.z", 4)):
+        worked_out.clear()
+        fill(settings, versions=versions, launches=1, app=app)
+        build(settings)
+        assert worked_out == [app]
+    worked_out.clear()
+    with Warehouse.of(settings).reading() as reader:
+        (run_id,) = reader.rows(
+            "SELECT arg_max(benchmark_run_id, started_at) FROM core.benchmark_runs WHERE app = 'com.x'"
+        )[0]
+    with Warehouse.of(settings).writing() as writer:
+        table.review(writer, run_id, "accepted", note=None, reviewer=None)
+    build(settings)
+    assert worked_out == ["com.x"]
+    fill(settings, versions=5, app="com.x", judged=False)  # without verdicts yet: the page stays as it is
+    model.measure_due(Warehouse.of(settings), settings, Stopwatch())
+    worked_out.clear()
+    build(settings)
+    assert worked_out == ["com.x"]
+    with Warehouse.of(settings).writing() as writer:
+        settings_table.change(writer, "benchmark_change_minimum", "0.5")
+    worked_out.clear()
+    build(settings)
+    assert sorted(worked_out) == ["com.x", "com.y", "com.z"]
+
+
+def test_pages_that_were_left_are_those_that_are_written_anew(settings, tmp_path):
+    for app, versions in (("com.y", 3), ("com.x", 2)):
+        fill(settings, versions=versions, app=app)
+        build(settings)
+    with Warehouse.of(settings).reading() as reader:
+        benchmark_site.write_benchmark_pages(reader, tmp_path / "anew")
+    pages = [benchmark_site.PAGE, *(f"benchmarks/{one.name}" for one in (tmp_path / "anew" / "benchmarks").iterdir())]
+    assert len(pages) == 3
+    for page in pages:
+        assert (settings.reports_dir / page).read_bytes() == (tmp_path / "anew" / page).read_bytes()
+
+
 def test_results_whose_verdicts_are_still_to_come_get_their_page_with_them(settings):
     """Another process may write pages between an import and its verdicts: it failed, with all other pages."""
     fill(settings, versions=2, judged=False)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perfreg_assets import __version__
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import SettingError
 from perfreg_assets.warehouse import (
@@ -344,6 +345,25 @@ def test_an_evaluation_is_stored_once(warehouse: Warehouse) -> None:
         assert evaluations.add(writer, result) == evaluations.add(writer, dict(reversed(result.items())))
         assert evaluations.latest(writer) == result
         assert writer.value("SELECT count(*) FROM core.evaluations") == 1
+
+
+def test_a_rule_that_is_gone_back_to_and_measured_again_was_measured_last(warehouse: Warehouse) -> None:
+    def power(omega: float) -> dict[str, object]:
+        row = {"kind": "leak", "unit": "MB/min", "size": 10.0, "repeats": 1, "share": 1.0, "cases": 6}
+        return {"dataset": "a", "protocol": "power", "detector": "default", "omega": omega, "runs": 3, "rows": [row]}
+
+    for omega in (0.75, 1.5, 0.75):
+        with warehouse.writing() as writer:
+            evaluations.add(writer, power(omega))
+            latest = writer.rows("SELECT omega FROM marts.detection_power WHERE is_latest_of_app")
+        assert latest == [(omega,)]
+    with warehouse.writing() as writer:
+        writer.execute("UPDATE core.evaluations SET code_version = 'older'")
+        evaluations.add(writer, power(1.5))
+        rows = writer.rows("SELECT omega, is_latest_of_app FROM marts.detection_power ORDER BY omega")
+        versions = writer.rows("SELECT code_version FROM core.evaluations ORDER BY code_version = 'older' DESC")
+    assert rows == [(0.75, False), (1.5, True)]
+    assert versions == [("older",), (__version__,)]
 
 
 def test_leftovers_on_devices_are_remembered_until_swept(warehouse: Warehouse) -> None:
