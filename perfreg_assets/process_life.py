@@ -1,14 +1,17 @@
-"""Which processes run: is the one that signed something still the one with this number, who is in a group?"""
+"""Which processes run: who signed a file's name, is it still the one with this number, who is in a group?"""
 
 from __future__ import annotations
 
 import os
+import re
 import socket
 import zlib
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 _GONE = ("Z", "X")  # ended, and not asked for its status yet
+_SIGNED = re.compile(r".+\.([0-9a-f]{8})\.(\d+)\.part")
 _SLACK_S = 2.0
 """Start times are told in hundredths of a second since a boot whose time is told in whole ones."""
 
@@ -50,6 +53,7 @@ def members(group: int) -> set[int] | None:
     return found
 
 
+@cache
 def neighbourhood() -> str:
     """8 hex digits, the same for processes that know each other by these numbers: of one machine since it was started,
     and of one container."""
@@ -59,6 +63,17 @@ def neighbourhood() -> str:
     except OSError:  # no Linux
         known = socket.gethostname()
     return f"{zlib.crc32(known.encode()):08x}"
+
+
+def signature() -> str:
+    """How the name of what this process has not finished ends, for `signer`."""
+    return f".{neighbourhood()}.{os.getpid()}.part"
+
+
+def signer(name: str) -> tuple[bool, int] | None:
+    """Whether a process of this neighbourhood signed a name, and its number; None where nobody did."""
+    signed = _SIGNED.fullmatch(name)
+    return None if signed is None else (signed[1] == neighbourhood(), int(signed[2]))
 
 
 def stat_fields(pid: int) -> list[str]:

@@ -1,14 +1,12 @@
 """Files that are there with all that is in them, or as they were before: whoever reads one never meets half of it.
 
-A file is written beside its place and renamed. What a killed process leaves has a dotted name that ends in where it
-ran (`process_life.neighbourhood`), its pid and `.part`; the inbox, the doctor and stores of objects know such names for
-nobody's.
+A file is written beside its place and renamed. What a killed process leaves has a dotted name that ends in its
+`process_life.signature`; the inbox, the doctor and stores of objects know such names for nobody's.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -16,9 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from perfreg_assets.process_life import is_alive, neighbourhood
+from perfreg_assets.process_life import is_alive, signature, signer
 
-_PART = re.compile(r"\..*\.([0-9a-f]{8})\.(\d+)\.part")
 QUIET_S = 600.0
 """What is signed with the number of no living process may be of another machine's: not while it still changes."""
 _KEPT_OF_NAME = 40
@@ -67,8 +64,7 @@ def write_whole(path: Path, content: bytes, *, is_durable: bool, mode: int | Non
 
 def part_beside(path: Path) -> Path:
     """A name that nobody else has for what is to become, or be left beside, this file."""
-    signature = f"{secrets.token_hex(4)}.{neighbourhood()}.{os.getpid()}"
-    return path.with_name(f"{beginning_of_parts(path.name)}.{signature}.part")
+    return path.with_name(f"{beginning_of_parts(path.name)}.{secrets.token_hex(4)}{signature()}")
 
 
 def beginning_of_parts(name: str) -> str:
@@ -83,16 +79,15 @@ def remove_dead_parts(folder: Path) -> None:
     Raises:
         OSError: one cannot be deleted, or the folder not be read.
     """
-    here = neighbourhood()
     for entry in os.scandir(folder):
-        signed = _PART.fullmatch(entry.name)
+        signed = signer(entry.name) if entry.name.startswith(".") else None
         if signed is None:
             continue
+        is_here, pid = signed
         with suppress(FileNotFoundError):  # somebody else was quicker
             facts = entry.stat(follow_symlinks=False)
-            is_here = signed[1] == here
             # Containers give the same few numbers again: a process that is younger than the file did not sign it.
-            is_over = not is_alive(int(signed[2]), since=None if is_here else facts.st_mtime)
+            is_over = not is_alive(pid, since=None if is_here else facts.st_mtime)
             is_due = is_here or time.time() - facts.st_mtime > QUIET_S
             if facts.st_uid == os.geteuid() and is_over and is_due:
                 os.unlink(entry)
