@@ -59,7 +59,7 @@ FEW = 3
 """After so many of them nobody reviewed anything."""
 
 
-@pytest.mark.parametrize("seed", seeds(1, 2))  # of the second all changes, of the first a few
+@pytest.mark.parametrize("seed", seeds(2))  # of it all changes, of half of the others a few
 @pytest.mark.parametrize("rules", [{}, {"history_excludes_anomalous": True, "history_same_version": True}])
 def test_any_order_of_arrivals_settings_and_reviews_ends_in_the_same_warehouse(make, fed_in_order, seed, rules):
     chance = random.Random(seed)
@@ -138,7 +138,7 @@ class Scheduler:
         raise AssertionError(f"still due: {self.project.due()}")
 
 
-@pytest.mark.parametrize("seed", seeds(0, 1))
+@pytest.mark.parametrize("seed", seeds(0))
 def test_no_run_falls_between_two_dagster_runs(make, fed_in_order, seed):
     project = make("interleaved")
     shuffled = random.Random(seed).sample(RUNS, len(RUNS))

@@ -189,7 +189,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(run_list, "BLOCK_SIZE", 10)
 
 
-@pytest.mark.parametrize("seed", seeds(0, 1))  # of odd ones every step may happen
+@pytest.mark.parametrize("seed", seeds(1))  # of odd ones every step may happen
 def test_after_any_changes_in_any_order_the_pages_to_write_are_those_of_the_full_comparison(
     own_sample, tmp_path, quick, monkeypatch, seed
 ):
