@@ -51,7 +51,7 @@ def test_dropped_seconds_alone_are_counted():
 
 def test_each_kept_part_leads_to_perfetto_and_dropped_seconds_tell_what_processes_used():
     page = render_reduction_page(told(), "kept")
-    address = "http://127.0.0.1:9001/perfetto/#!/?url=http://127.0.0.1:9001/reduced/kept/a%3Cb%3E.perfetto-trace"
+    address = "http://127.0.0.1:9001/perfetto/#!/?url=http://127.0.0.1:9001/reduced/kept/a%253Cb%253E.perfetto-trace"
     assert f'href="{address}&amp;visStart=10000000000&amp;visEnd=12000000000"' in page
     files = [
         {"name": "kept-0001.perfetto-trace", "stretches": [{"start_ns": 10_000_000_000, "end_ns": 11_000_000_000}]}
