@@ -60,6 +60,14 @@ def test_each_kept_part_leads_to_perfetto_and_dropped_seconds_tell_what_processe
     assert '<td>com.rig.media</td><td class="n">0.250</td><td class="n">1.0 MB</td>' in page
 
 
+def test_the_page_says_at_which_address_its_links_lead_to_perfetto():
+    """A server that was started at another port, or elsewhere, is none that they reach."""
+    page = render_reduction_page(told(), "kept", server="http://127.0.0.1:9200")
+    assert 'href="http://127.0.0.1:9200/perfetto/#!/?url=http://127.0.0.1:9200/reduced/kept/' in page
+    assert "lead to Perfetto at <code>http://127.0.0.1:9200</code>" in page
+    assert "on this computer" not in page
+
+
 def test_names_are_text_and_nothing_of_it_runs():
     page = render_reduction_page(told(), "kept")
     assert "a&lt;b&gt;" in page
