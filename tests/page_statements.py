@@ -209,6 +209,7 @@ def _claims(history: dict[str, Any] | None, verdicts: dict[str, Any], facts: Fac
             ),
         ),
         (r"over all (\d+) judged series", lambda m: int(m[1]) == len(ratios)),
+        (r"Only \d+% of the session is on .*? needed\.", lambda m: m[0] == verdicts["*"]["explanation"]),
     ]
 
 

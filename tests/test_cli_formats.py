@@ -104,6 +104,30 @@ def test_what_only_the_runs_together_show_is_the_failure_that_the_exit_status_st
     assert last == "::warning title=perfreg::no runs, but together: 1.5.0 is quarantined"
 
 
+def test_of_several_apps_each_version_is_told_with_its_app():
+    """Versions of two apps are often called alike: it is the other app's that was not taken in."""
+    runs = [row("r1", "anomalous", app="com.rig")]
+    both = [*versions(), *versions(state="quarantined", app="com.o_ther")]
+    answer, _, _, _, other, own = formats.verdicts_markdown(runs, both).splitlines()
+    assert answer == "### perfreg: 1 anomalous of 1 run, but together: 1.5.0 of com.o\\_ther is quarantined"
+    assert other.startswith("| ⚫ | its runs together | 1.5.0 of com.o\\_ther | quarantined |")
+    assert own.startswith("| 🔴 | r1 | 1.5.0 of com.rig | anomalous |")
+    lines = formats.verdicts_github(runs, both).splitlines()
+    assert lines[0].startswith("::warning title=perfreg%3A 1.5.0 of com.o_ther is quarantined::")
+    assert lines[1].startswith("::error title=perfreg%3A r1 of 1.5.0 of com.rig is anomalous::")
+    assert lines[2].endswith("::1 anomalous of 1 run, but together: 1.5.0 of com.o_ther is quarantined")
+    titles = [
+        line.split("::")[1] for line in version_formats.versions_github(version_formats.Shown(both, [])).split("\n")[:2]
+    ]
+    assert titles == [
+        "error title=perfreg%3A 1.5.0 of com.rig is anomalous",
+        "warning title=perfreg%3A 1.5.0 of com.o_ther is quarantined",
+    ]
+    whole, *axes = versions()
+    calm = version_formats.Shown([{**whole, "state": "normal"}, *axes, *versions(state="normal", app="com.x")], [])
+    assert "title=perfreg%3A cpu of 1.5.0 of com.rig is anomalous::" in version_formats.versions_github(calm)
+
+
 def test_an_axis_may_be_anomalous_though_the_version_as_a_whole_is_not():
     whole, *axes = versions()
     shown = version_formats.Shown([{**whole, "state": "normal"}, *axes], [])

@@ -25,17 +25,17 @@ Rows = Sequence[Mapping[str, Any]]
 def verdicts_markdown(rows: Rows, versions: Rows) -> str:
     """A comment for a pull request: what came of it in a sentence, and a table of the runs; above them versions of
     which these say nothing."""
-    runs, together = _runs(rows), _together(rows, versions)
-    lines = [f"### perfreg: {_summary(runs, [(cell(row['version_name']), row['state']) for row, _ in together])}", ""]
+    runs, together, called = _runs(rows), _together(rows, versions), version_names(rows, versions)
+    lines = [f"### perfreg: {_summary(runs, [(cell(called(row)), row['state']) for row, _ in together])}", ""]
     if runs or together:
         lines += ["| | run | version | state | axes | why |", "|--|--|--|--|--|--|"]
         lines += [
-            f"| {sign(row['state'])} | {_TOGETHER} | {cell(row['version_name'])} | {row['state']} "
+            f"| {sign(row['state'])} | {_TOGETHER} | {cell(called(row))} | {row['state']} "
             f"| {cell(axes_told(axes))} | {cell(row['explanation'])} |"
             for row, axes in together
         ]
         lines += [
-            f"| {sign(row['state'])} | {cell(row['run_id'])} | {cell(row['version_name'])} "
+            f"| {sign(row['state'])} | {cell(row['run_id'])} | {cell(called(row))} "
             f"| {row['state']} | {cell(axes_told(row['axes']))} | {cell(row['explanation'])} |"
             for row in worst_first(runs)
         ]
@@ -45,10 +45,10 @@ def verdicts_markdown(rows: Rows, versions: Rows) -> str:
 def verdicts_github(rows: Rows, versions: Rows) -> str:
     """GitHub's workflow commands: an error per anomalous run, and per version that only its runs together show; a
     warning for what could not be judged."""
-    runs, together = _runs(rows), _together(rows, versions)
-    lines = annotated([(row["version_name"], row) for row, _ in together])
-    lines += annotated([(f"{row['run_id']} of {row['version_name']}", row) for row in runs])
-    told = _summary(runs, [(str(row["version_name"]), row["state"]) for row, _ in together])
+    runs, together, called = _runs(rows), _together(rows, versions), version_names(rows, versions)
+    lines = annotated([(called(row), row) for row, _ in together])
+    lines += annotated([(f"{row['run_id']} of {called(row)}", row) for row in runs])
+    told = _summary(runs, [(called(row), row["state"]) for row, _ in together])
     lines.append(annotation("notice" if runs else "warning", "perfreg", told))
     return "\n".join(lines) + "\n"
 
@@ -82,6 +82,17 @@ _TOGETHER = "its runs together"
 
 def worst_first(rows: Rows) -> list[Mapping[str, Any]]:
     return sorted(rows, key=lambda row: row["state"] not in BAD)
+
+
+def version_names(*shown: Rows) -> Callable[[Mapping[str, Any]], str]:
+    """What a row's version is called: by its name, and by its app's too where several are shown, as their versions may
+    be called alike."""
+    has_several = len({row["app"] for rows in shown for row in rows}) > 1
+
+    def called(row: Mapping[str, Any]) -> str:
+        return f"{row['version_name']} of {row['app']}" if has_several else str(row["version_name"])
+
+    return called
 
 
 def annotated(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from perfreg_assets.cli.formats import annotated, worst_first
+from perfreg_assets.cli.formats import annotated, version_names, worst_first
 from perfreg_assets.cli.markup import BAD, Case, annotation, axes_told, cell, counted, junit, link, sentence, sign
 from perfreg_assets.reports.links import run_page, version_page
 from perfreg_assets.run import RUN_LEVEL
@@ -97,12 +97,13 @@ def versions_markdown(shown: Shown) -> str:
 def versions_github(shown: Shown) -> str:
     """An error per anomalous version with its axes, and per such axis of one that is not as a whole; a warning per
     version that could not be judged."""
+    called = version_names(shown.versions)
     named_rows: list[tuple[str, Row]] = [
-        (whole["version_name"], {**whole, "explanation": _with_axes(shown, whole)}) for whole in shown.whole
+        (called(whole), {**whole, "explanation": _with_axes(shown, whole)}) for whole in shown.whole
     ]
     bad = {named(whole) for whole in shown.whole if whole["state"] in BAD}
     named_rows += [
-        (f"{row['axis']} of {row['version_name']}", row)
+        (f"{row['axis']} of {called(row)}", row)
         for row in shown.versions
         if row["axis"] != WHOLE and row["state"] in BAD and named(row) not in bad
     ]

@@ -14,7 +14,7 @@ def why(detail: RunDetail) -> str | None:
     if detail.run.state != "complete" or whole is None:
         return None
     if whole.state == "not_enough_history" and detail.history is not None:
-        return _too_few(detail.history)
+        return whole.explanation if detail.history.is_judged_by_screens else _too_few(detail.history)
     if whole.state not in ("normal", "improved"):
         return None
     known = [

@@ -64,9 +64,13 @@ def attachment_link(run_id: str, file_name: str) -> str:
 
 
 def reduced_link(folder: str, file_name: str, start_ns: int, end_ns: int, server: str = DEFAULT_SERVER) -> str:
-    """Deep link to a stretch of a reduced trace, which `perfreg serve --reduced` shows: in Perfetto's UI beside it."""
-    trace = f"{server}/reduced/{quote(folder, safe='')}/{quote(file_name, safe='')}"
-    return f"{server}/perfetto/#!/?url={trace}&visStart={int(start_ns)}&visEnd={int(end_ns)}"
+    """Deep link to a stretch of a reduced trace, which `perfreg serve --reduced` shows: in Perfetto's UI beside it.
+
+    Folder and file may have any name, and are quoted twice: once for the address of the trace, once for the parameter
+    that it stands in, which the UI decodes before it asks for the trace.
+    """
+    trace = quote(f"/reduced/{quote(folder, safe='')}/{quote(file_name, safe='')}")
+    return f"{server}/perfetto/#!/?url={server}{trace}&visStart={int(start_ns)}&visEnd={int(end_ns)}"
 
 
 def perfetto_link(

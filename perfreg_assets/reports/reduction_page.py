@@ -78,6 +78,7 @@ def render_reduction_page(told: Mapping[str, Any], folder: str, *, server: str =
         {
             "content_policy": ALONE_POLICY,
             "told": told,
+            "server": server,
             "name": f"{folder}/{told['trace']}",  # traces of run folders are all called alike
             "width": WIDTH,
             "height": HEIGHT,

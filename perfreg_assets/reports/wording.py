@@ -283,6 +283,9 @@ def _nothing_judged(detail: RunDetail, whole: Verdict, version: str) -> Headline
         if history is None or history.state != "not_enough_history":
             text = f"Not judged: too few comparable runs have these series. This says nothing about {version}."
             return Headline(whole.state, text, whole.explanation)
+        if history.is_judged_by_screens:
+            text = f"Not judged: too little is known of {version} beside {_compared_runs(history)}. "
+            return Headline(whole.state, f"{text}This says nothing good or bad about it.", gap)
         have = how_many(history.size, "comparable earlier run")
         text = f"Not judged: {have} of the {history.minimum} needed. This says nothing good or bad about {version}."
         return Headline(whole.state, text, gap)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from perfreg_assets.reports.links import page_name, perfetto_link
+from perfreg_assets.reports.links import page_name, perfetto_link, reduced_link
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,13 @@ def test_an_app_name_stays_inside_its_parameter_and_matches_itself_only(app):
 def test_a_run_id_cannot_leave_its_path():
     assert unquote(perfetto_link("../x?y#z").local.split("/traces/")[1]) == "../x?y#z"
     assert "/traces/..%2Fx%3Fy%23z" in perfetto_link("../x?y#z").local
+
+
+@pytest.mark.parametrize("name", ["soak-1", "a #1 & %41 ü?", "a+b<c>.d", "50%"])
+def test_a_reduced_trace_of_any_name_is_asked_for_by_it(name):
+    link = reduced_link(name, f"{name}.perfetto-trace", 1, 2, "http://127.0.0.1:9001")
+    asked = parse_qs(link.split("#!/?", 1)[1])  # decodes once, as Perfetto's UI does
+    assert set(asked) == {"url", "visStart", "visEnd"}
+    address = urlsplit(asked["url"][0])
+    assert (address.netloc, address.query, address.fragment) == ("127.0.0.1:9001", "", "")
+    assert unquote(address.path) == f"/reduced/{name}/{name}.perfetto-trace"

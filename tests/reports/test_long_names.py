@@ -15,6 +15,7 @@ from perfreg_assets.reports.templating import isolated
 
 LONG = "1.5.0-" + "x" * 152
 TURNED, TURNED_BEFORE = "1.2\u202e0.1", "1.1\u202e0.1"
+MARKED = '1.1.0 "&' + "🎈" * 20
 RUN_OF_LONG, RUN_OF_TURNED = "notes-0016", "shop-0016"
 BACKWARDS = """(root) => {
   const found = [];
@@ -47,6 +48,7 @@ def folder(tmp_path_factory: Any, sample_site: Any) -> Path:
     with warehouse.writing() as writer:
         for name, version, app in (
             (LONG, "1.2.0", "com.example.notes"),
+            (MARKED, "1.1.0", "com.example.notes"),
             (TURNED, "1.2.0", "com.example.shop"),
             (TURNED_BEFORE, "1.1.0", "com.example.shop"),
         ):
@@ -93,6 +95,18 @@ def test_a_name_that_turns_the_direction_turns_nothing_beside_it(watched, folder
         assert page.locator("#headline").evaluate(BACKWARDS) == []
         page.goto((folder / "index.html").as_uri())
         assert page.locator("section[data-app='com.example.shop'] .grew").evaluate(BACKWARDS) == []
+
+
+@pytest.mark.browser
+def test_a_name_below_a_trend_is_cut_between_its_signs(watched, folder):
+    with watched() as page:
+        page.goto((folder / "index.html").as_uri())
+        chart = page.locator("section[data-app='com.example.notes'] .trend").first
+        chart.scroll_into_view_if_needed()
+        chart.locator(".xtick text").first.wait_for()
+        ticks = chart.locator(".xtick text").all_text_contents()
+        assert MARKED[:14] in ticks
+        assert "1.5.0-xxxxxxxx" in ticks
 
 
 def test_a_name_is_set_apart_where_it_stands_by_itself_and_never_markup():

@@ -51,13 +51,21 @@ def test_dropped_seconds_alone_are_counted():
 
 def test_each_kept_part_leads_to_perfetto_and_dropped_seconds_tell_what_processes_used():
     page = render_reduction_page(told(), "kept")
-    address = "http://127.0.0.1:9001/perfetto/#!/?url=http://127.0.0.1:9001/reduced/kept/a%3Cb%3E.perfetto-trace"
+    address = "http://127.0.0.1:9001/perfetto/#!/?url=http://127.0.0.1:9001/reduced/kept/a%253Cb%253E.perfetto-trace"
     assert f'href="{address}&amp;visStart=10000000000&amp;visEnd=12000000000"' in page
     files = [
         {"name": "kept-0001.perfetto-trace", "stretches": [{"start_ns": 10_000_000_000, "end_ns": 11_000_000_000}]}
     ]
     assert "/reduced/kept/kept-0001.perfetto-trace&amp;" in render_reduction_page(told(files=files), "kept")
     assert '<td>com.rig.media</td><td class="n">0.250</td><td class="n">1.0 MB</td>' in page
+
+
+def test_the_page_says_at_which_address_its_links_lead_to_perfetto():
+    """A server that was started at another port, or elsewhere, is none that they reach."""
+    page = render_reduction_page(told(), "kept", server="http://127.0.0.1:9200")
+    assert 'href="http://127.0.0.1:9200/perfetto/#!/?url=http://127.0.0.1:9200/reduced/kept/' in page
+    assert "lead to Perfetto at <code>http://127.0.0.1:9200</code>" in page
+    assert "on this computer" not in page
 
 
 def test_names_are_text_and_nothing_of_it_runs():

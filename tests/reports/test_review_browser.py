@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ import pytest
 
 from perfreg_assets.model.review_effects import effect_of
 from perfreg_assets.reports import review_wording
+from perfreg_assets.reports.links import version_page
 from perfreg_assets.reports.site import build_site
 from perfreg_assets.warehouse import runs, settings_table, verdicts
 from tests.reports.axe_rules import broken_rules
@@ -254,6 +256,11 @@ def test_a_browser_that_came_in_another_way_reads_and_is_told_how_to_do_more(bro
     page.get_by_text("Say what you found").click()
     page.locator(".triage [data-commands]", has_text=told).wait_for()
     assert page.locator(".triage code").first.inner_text().startswith("perfreg review ")
+    (of_run,) = desk.rows(f"SELECT app, version_name FROM marts.runs WHERE run_id = '{run_id}'")
+    page.goto(f"{desk.own}/{version_page(*of_run)}")
+    step = page.locator("ol.next li", has_text=told)
+    step.wait_for()
+    assert re.search(rf"accepted\)\. To change something here, {told} [^.]*\.$", step.inner_text())
     page.goto(f"{desk.own}/omega.html")
     page.locator("[data-make-current]", has_text=told).wait_for()
     for path in ("inbox", f"review?run={run_id}&status=rejected", "omega?omega=0.25"):

@@ -10,7 +10,7 @@ import pytest
 from perfreg_assets import detection
 from perfreg_assets.catalogue import AXES, DisplayUnit
 from perfreg_assets.methods.explanation import readable_quantity
-from perfreg_assets.reports import wording
+from perfreg_assets.reports import answers, wording
 from perfreg_assets.reports.data import Distances
 
 
@@ -78,6 +78,19 @@ def test_not_enough_history_says_how_many_are_there_and_needed(detail):
     text = wording.headline(detail("not_enough_history")).text
     assert "2 comparable earlier runs of the 5 needed" in text
     assert "nothing good or bad about 1.5.0" in text
+
+
+def test_a_run_on_screens_that_no_earlier_one_showed_says_so_and_not_how_few_went_its_way(detail, builders):
+    contents = detail("not_enough_history")
+    told = "Only 12% of the session is on screens that the 7 earlier runs showed, 50% are needed."
+    by_screens = replace(builders.history(size=7), state="not_enough_history", way="any_path", size=0)
+    whole = builders.verdict("*", "not_enough_history", explanation=told)
+    contents = replace(contents, history=by_screens, run_verdict=whole)
+    text = wording.headline(contents).text
+    assert text.startswith("Not judged: ")
+    assert "beside the last 7 runs of any path" in text
+    assert "nothing good or bad" in text
+    assert answers.why(contents) == told
 
 
 def test_a_run_that_lacks_what_its_history_has_says_that_first_and_never_that_it_stayed_within(detail):

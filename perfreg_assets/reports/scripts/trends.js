@@ -8,6 +8,7 @@ import { hasLevel, placeOf } from "./setups.js";
 import { config, layout } from "./theme.js";
 
 const KINDS = { a: "bad", j: "judged", u: "unjudged" };
+const TICK_SIGNS = 14; // of a name below a chart
 const SYMBOLS = { bad: "triangle-up", judged: "circle", unjudged: "circle-open" };
 
 // Of a version's runs, or those of one setup: [runs, anomalous, judged, why none of the version's is].
@@ -117,7 +118,7 @@ export function trendFigure(app, key, view, facts, t) {
       ...axis,
       showgrid: false,
       tickvals: ticks,
-      ticktext: ticks.map((i) => escapeText(p.names[i]).slice(0, 14)),
+      ticktext: ticks.map((i) => escapeText([...p.names[i]].slice(0, TICK_SIGNS).join(""))),
       tickangle: 0,
       range: [-0.6, p.names.length - 0.4],
     },
