@@ -25,6 +25,7 @@ from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.kept_instances import attached
+from perfreg_assets.warehouse.value_files import is_what_was_written
 from perfreg_assets.whole_files import part_beside, remove_dead_parts, whole_file
 
 _DATABASE, _DATA = "perfreg.duckdb", "data"
@@ -192,6 +193,9 @@ def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> i
         elif parts[0] == _DATA and len(parts) > 1:
             name = "/".join(parts[1:])
             content = stream.read()
+            # Or they would take the place of good ones, which the warehouse that is there names as well.
+            if not is_what_was_written(name, content):
+                raise tarfile.TarError(f"{entry.name} is damaged: its bytes are not those that were written")
             if not warehouse.data.has(name) or warehouse.data.read(name) != content:
                 warehouse.data.write(name, content)
         else:

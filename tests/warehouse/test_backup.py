@@ -421,6 +421,37 @@ def test_a_damaged_file_of_values_is_found_not_backed_up_and_brought_back(sample
     assert marts(sample_copy) == whole
 
 
+def values_in(archive: Path) -> tarfile.TarInfo:
+    """Where the values of one file are in a backup."""
+    with tarfile.open(archive) as opened:
+        return next(entry for entry in opened if entry.name.startswith("data/") and "file=~" not in entry.name)
+
+
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.99])
+def test_damaged_values_in_a_backup_take_nobodys_place(sample_copy, tmp_path, share):
+    file = tmp_path / "kept.tar"
+    backup(sample_copy, file)
+    before = marts(sample_copy)
+    values = values_in(file)
+    there = Path(sample_copy.data.root) / values.name.removeprefix("data/")
+    content = there.read_bytes()
+    flip(file, values.offset_data + values.size // 2)
+    file.write_bytes(file.read_bytes()[: int(file.stat().st_size * share)])
+    with pytest.raises(Rejected) as caught:
+        restore(sample_copy, file, is_replacing=True)
+    assert caught.value.reason is Reason.BACKUP_UNREADABLE
+    assert values.name in str(caught.value)
+    assert there.read_bytes() == content
+    assert marts(sample_copy) == before
+    assert replaced(sample_copy.path) == []
+
+
 def test_without_a_warehouse_there_is_nothing_to_back_up(new_warehouse, tmp_path):
     with pytest.raises(Rejected) as caught:
         backup(new_warehouse, tmp_path / "kept.tar")
