@@ -74,9 +74,11 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
             archive.add(database, _DATABASE)
             for name in names:
                 content = warehouse.data.read(name)
-                if len(content) != names[name]:
-                    wrong = f"{len(content):,} bytes, {names[name]:,} were written"
-                    raise Rejected(Reason.DATA_MISSING, f"{name} of {warehouse.path} is damaged: it has {wrong}")
+                if not is_what_was_written(name, content):
+                    wrong = f"it has {len(content):,} bytes, {names[name]:,} were written"
+                    if len(content) == names[name]:
+                        wrong = "its bytes are not those that were written"
+                    raise Rejected(Reason.DATA_MISSING, f"{name} of {warehouse.path} is damaged: {wrong}")
                 entry = tarfile.TarInfo(f"{_DATA}/{name}")
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))

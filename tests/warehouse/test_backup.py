@@ -452,6 +452,18 @@ def test_damaged_values_in_a_backup_take_nobodys_place(sample_copy, tmp_path, sh
     assert replaced(sample_copy.path) == []
 
 
+def test_damaged_values_of_the_length_they_had_are_not_backed_up(sample_copy, tmp_path):
+    file = tmp_path / "kept.tar"
+    backup(sample_copy, file)
+    before = file.read_bytes()
+    damaged = Path(sample_copy.data.root) / values_in(file).name.removeprefix("data/")
+    flip(damaged, damaged.stat().st_size // 2)
+    with pytest.raises(Rejected, match="is damaged") as caught:
+        backup(sample_copy, file)
+    assert caught.value.reason is Reason.DATA_MISSING
+    assert file.read_bytes() == before
+
+
 def test_without_a_warehouse_there_is_nothing_to_back_up(new_warehouse, tmp_path):
     with pytest.raises(Rejected) as caught:
         backup(new_warehouse, tmp_path / "kept.tar")
