@@ -138,15 +138,14 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
         database = Path(folder) / _DATABASE
         try:
             with tarfile.open(source, "r:") as archive:
-                count = _unpack(archive, database, warehouse)
-            run_count, names = _contents(database)
+                run_count, names = _unpack(archive, database, warehouse)
         except (tarfile.TarError, OSError, duckdb.Error) as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"restoring {source}") from error
             raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} ({str(error).splitlines()[0]})") from error
         missing = [name for name in names if not warehouse.data.has(name)]
-        if missing or not count:
-            raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {missing[0] if missing else _DATABASE}")
+        if missing:
+            raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {missing[0]}")
         replaced = warehouse.take_over(database)
     return Backup(run_count, len(names), source.stat().st_size, replaced)
 
@@ -177,22 +176,29 @@ def _contents(database: Path) -> tuple[int, dict[str, int]]:
         return int(reader.value("SELECT count(*) FROM core.runs")), dict(sorted(tidying.named_files(reader).items()))
 
 
-def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> int:
-    """Puts the database aside and the other files into the data folder; how many databases there were."""
-    found = 0
+def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> tuple[int, dict[str, int]]:
+    """Puts the database aside and the other files into the data folder; the `_contents` of the database.
+
+    It comes first in every backup: one that is of no use here is refused before any value is written.
+
+    Raises:
+        Rejected: as `_contents`, and as writing values does.
+        TarError, OSError, duckdb.Error: it is no backup.
+    """
+    contents: tuple[int, dict[str, int]] | None = None
     for entry in archive:
         stream = archive.extractfile(entry) if entry.isreg() else None
         parts = PurePosixPath(entry.name).parts
         if stream is None or ".." in parts or PurePosixPath(entry.name).is_absolute():
             raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
-        if entry.name == _DATABASE:
-            found += 1
+        if entry.name == _DATABASE and contents is None:
             with database.open("wb") as file:
                 while piece := stream.read(_COPIED_BYTES):
                     file.write(piece)
                 file.flush()
                 os.fsync(file.fileno())
-        elif parts[0] == _DATA and len(parts) > 1:
+            contents = _contents(database)
+        elif contents is not None and parts[0] == _DATA and len(parts) > 1:
             name = "/".join(parts[1:])
             content = stream.read()
             # Or they would take the place of good ones, which the warehouse that is there names as well.
@@ -202,4 +208,6 @@ def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> i
                 warehouse.data.write(name, content)
         else:
             raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
-    return found
+    if contents is None:
+        raise tarfile.TarError(f"there is no {_DATABASE} in it")
+    return contents

@@ -464,6 +464,23 @@ def test_damaged_values_of_the_length_they_had_are_not_backed_up(sample_copy, tm
     assert file.read_bytes() == before
 
 
+def test_a_backup_of_a_later_release_leaves_nothing_behind(kept, new_warehouse, tmp_path):
+    with tarfile.open(kept) as archive:
+        entries = [(entry, opened.read()) for entry in archive if (opened := archive.extractfile(entry)) is not None]
+    later = tmp_path / "later.duckdb"
+    later.write_bytes(entries[0][1])
+    with duckdb.connect(str(later)) as connection:
+        connection.execute(
+            "INSERT INTO core.schema_version SELECT * REPLACE (9999 AS version) FROM core.schema_version LIMIT 1"
+        )
+    file = packed(tmp_path / "later.tar", (entries[0][0], later.read_bytes()), *entries[1:])
+    later.unlink()
+    with pytest.raises(Rejected) as caught:
+        restore(new_warehouse, file)
+    assert caught.value.reason is Reason.WAREHOUSE_NEWER
+    assert not Path(new_warehouse.data.root).exists()
+
+
 def test_without_a_warehouse_there_is_nothing_to_back_up(new_warehouse, tmp_path):
     with pytest.raises(Rejected) as caught:
         backup(new_warehouse, tmp_path / "kept.tar")
