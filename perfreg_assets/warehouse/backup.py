@@ -12,7 +12,7 @@ import io
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -143,10 +143,7 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"restoring {source}") from error
             raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} ({str(error).splitlines()[0]})") from error
-        missing = [name for name in names if not warehouse.data.has(name)]
-        if missing:
-            raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {missing[0]}")
-        replaced = warehouse.take_over(database)
+        replaced = warehouse.take_over(database, before=lambda: _complete(source, names, warehouse))
     return Backup(run_count, len(names), source.stat().st_size, replaced)
 
 
@@ -199,15 +196,36 @@ def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> t
                 os.fsync(file.fileno())
             contents = _contents(database)
         elif contents is not None and parts[0] == _DATA and len(parts) > 1:
-            name = "/".join(parts[1:])
-            content = stream.read()
-            # Or they would take the place of good ones, which the warehouse that is there names as well.
-            if not is_what_was_written(name, content):
-                raise tarfile.TarError(f"{entry.name} is damaged: its bytes are not those that were written")
-            if not warehouse.data.has(name) or warehouse.data.read(name) != content:
-                warehouse.data.write(name, content)
+            _put("/".join(parts[1:]), stream.read(), warehouse)
         else:
             raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
     if contents is None:
         raise tarfile.TarError(f"there is no {_DATABASE} in it")
     return contents
+
+
+def _put(name: str, content: bytes, warehouse: Warehouse) -> None:
+    # Or it would take the place of a good file, which the warehouse that is there names as well.
+    if not is_what_was_written(name, content):
+        raise tarfile.TarError(f"{_DATA}/{name} is damaged: its bytes are not those that were written")
+    if not warehouse.data.has(name) or warehouse.data.read(name) != content:
+        warehouse.data.write(name, content)
+
+
+def _complete(source: Path, names: Iterable[str], warehouse: Warehouse) -> None:
+    """Puts back what was tidied away before the writers' lock was had: until now nothing named it.
+
+    Raises:
+        Rejected: BACKUP_UNREADABLE: the backup lacks a file that its database names.
+    """
+    gone = {name for name in names if not warehouse.data.has(name)}
+    if not gone:
+        return
+    with tarfile.open(source, "r:") as archive:
+        for entry in archive:
+            name = entry.name.removeprefix(f"{_DATA}/")
+            if name in gone and (stream := archive.extractfile(entry)) is not None:
+                _put(name, stream.read(), warehouse)
+                gone.remove(name)
+    if gone:
+        raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {min(gone)}")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -337,6 +338,26 @@ def test_tidying_leaves_what_a_replaced_warehouse_names(sample_copy, tmp_path):
     assert tidy(sample_copy).deleted > 0
 
 
+def test_values_that_are_tidied_away_while_a_restore_waits_for_the_writer_are_restored(
+    sample_copy, tmp_path, monkeypatch
+):
+    backup(sample_copy, tmp_path / "kept.tar")
+    whole = marts(sample_copy)
+    with sample_copy.writing() as writer:
+        writer.execute("DELETE FROM core.time_series")
+    tidy(sample_copy)  # nothing names their files from now on
+    take_over = Warehouse.take_over
+
+    def tidied_before(warehouse: Warehouse, *arguments, **named):
+        assert tidy(warehouse, grace=timedelta(0)).deleted > 0
+        return take_over(warehouse, *arguments, **named)
+
+    monkeypatch.setattr(Warehouse, "take_over", tidied_before)
+    restore(sample_copy, tmp_path / "kept.tar", is_replacing=True)
+    assert missing_values(sample_copy)[1] == []
+    assert marts(sample_copy) == whole
+
+
 def test_a_full_disk_is_no_fault_of_the_backup(kept, new_warehouse, monkeypatch):
     def full(*arguments, **named):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -462,6 +483,21 @@ def test_damaged_values_of_the_length_they_had_are_not_backed_up(sample_copy, tm
         backup(sample_copy, file)
     assert caught.value.reason is Reason.DATA_MISSING
     assert file.read_bytes() == before
+
+
+def test_a_backup_that_lacks_values_takes_no_place(sample_copy, tmp_path):
+    backup(sample_copy, tmp_path / "kept.tar")
+    before, lacked = marts(sample_copy), values_in(tmp_path / "kept.tar").name
+    with tarfile.open(tmp_path / "kept.tar") as archive:
+        entries = [(entry, opened.read()) for entry in archive if (opened := archive.extractfile(entry)) is not None]
+    file = packed(tmp_path / "few.tar", *((entry, content) for entry, content in entries if entry.name != lacked))
+    (Path(sample_copy.data.root) / lacked.removeprefix("data/")).rename(tmp_path / "away")
+    with pytest.raises(Rejected, match="lacks") as caught:
+        restore(sample_copy, file, is_replacing=True)
+    assert caught.value.reason is Reason.BACKUP_UNREADABLE
+    assert replaced(sample_copy.path) == []
+    (tmp_path / "away").rename(Path(sample_copy.data.root) / lacked.removeprefix("data/"))
+    assert marts(sample_copy) == before
 
 
 def test_a_backup_of_a_later_release_leaves_nothing_behind(kept, new_warehouse, tmp_path):
