@@ -12,7 +12,7 @@ import io
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -25,6 +25,7 @@ from perfreg_assets.unwritable import refused_where_unwritable
 from perfreg_assets.warehouse import migrations, tidying
 from perfreg_assets.warehouse.connection import Reader, Warehouse
 from perfreg_assets.warehouse.kept_instances import attached
+from perfreg_assets.warehouse.value_files import is_what_was_written
 from perfreg_assets.whole_files import part_beside, remove_dead_parts, whole_file
 
 _DATABASE, _DATA = "perfreg.duckdb", "data"
@@ -73,9 +74,11 @@ def backup(warehouse: Warehouse, target: Path) -> Backup:
             archive.add(database, _DATABASE)
             for name in names:
                 content = warehouse.data.read(name)
-                if len(content) != names[name]:
-                    wrong = f"{len(content):,} bytes, {names[name]:,} were written"
-                    raise Rejected(Reason.DATA_MISSING, f"{name} of {warehouse.path} is damaged: it has {wrong}")
+                if not is_what_was_written(name, content):
+                    wrong = f"it has {len(content):,} bytes, {names[name]:,} were written"
+                    if len(content) == names[name]:
+                        wrong = "its bytes are not those that were written"
+                    raise Rejected(Reason.DATA_MISSING, f"{name} of {warehouse.path} is damaged: {wrong}")
                 entry = tarfile.TarInfo(f"{_DATA}/{name}")
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
@@ -135,16 +138,12 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
         database = Path(folder) / _DATABASE
         try:
             with tarfile.open(source, "r:") as archive:
-                count = _unpack(archive, database, warehouse)
-            run_count, names = _contents(database)
+                run_count, names = _unpack(archive, database, warehouse)
         except (tarfile.TarError, OSError, duckdb.Error) as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"restoring {source}") from error
             raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} ({str(error).splitlines()[0]})") from error
-        missing = [name for name in names if not warehouse.data.has(name)]
-        if missing or not count:
-            raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {missing[0] if missing else _DATABASE}")
-        replaced = warehouse.take_over(database)
+        replaced = warehouse.take_over(database, before=lambda: _complete(source, names, warehouse))
     return Backup(run_count, len(names), source.stat().st_size, replaced)
 
 
@@ -174,26 +173,59 @@ def _contents(database: Path) -> tuple[int, dict[str, int]]:
         return int(reader.value("SELECT count(*) FROM core.runs")), dict(sorted(tidying.named_files(reader).items()))
 
 
-def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> int:
-    """Puts the database aside and the other files into the data folder; how many databases there were."""
-    found = 0
+def _unpack(archive: tarfile.TarFile, database: Path, warehouse: Warehouse) -> tuple[int, dict[str, int]]:
+    """Puts the database aside and the other files into the data folder; the `_contents` of the database.
+
+    It comes first in every backup: one that is of no use here is refused before any value is written.
+
+    Raises:
+        Rejected: as `_contents`, and as writing values does.
+        TarError, OSError, duckdb.Error: it is no backup.
+    """
+    contents: tuple[int, dict[str, int]] | None = None
     for entry in archive:
         stream = archive.extractfile(entry) if entry.isreg() else None
         parts = PurePosixPath(entry.name).parts
         if stream is None or ".." in parts or PurePosixPath(entry.name).is_absolute():
             raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
-        if entry.name == _DATABASE:
-            found += 1
+        if entry.name == _DATABASE and contents is None:
             with database.open("wb") as file:
                 while piece := stream.read(_COPIED_BYTES):
                     file.write(piece)
                 file.flush()
                 os.fsync(file.fileno())
-        elif parts[0] == _DATA and len(parts) > 1:
-            name = "/".join(parts[1:])
-            content = stream.read()
-            if not warehouse.data.has(name) or warehouse.data.read(name) != content:
-                warehouse.data.write(name, content)
+            contents = _contents(database)
+        elif contents is not None and parts[0] == _DATA and len(parts) > 1:
+            _put("/".join(parts[1:]), stream.read(), warehouse)
         else:
             raise tarfile.TarError(f"{entry.name!r} is no file of a backup")
-    return found
+    if contents is None:
+        raise tarfile.TarError(f"there is no {_DATABASE} in it")
+    return contents
+
+
+def _put(name: str, content: bytes, warehouse: Warehouse) -> None:
+    # Or it would take the place of a good file, which the warehouse that is there names as well.
+    if not is_what_was_written(name, content):
+        raise tarfile.TarError(f"{_DATA}/{name} is damaged: its bytes are not those that were written")
+    if not warehouse.data.has(name) or warehouse.data.read(name) != content:
+        warehouse.data.write(name, content)
+
+
+def _complete(source: Path, names: Iterable[str], warehouse: Warehouse) -> None:
+    """Puts back what was tidied away before the writers' lock was had: until now nothing named it.
+
+    Raises:
+        Rejected: BACKUP_UNREADABLE: the backup lacks a file that its database names.
+    """
+    gone = {name for name in names if not warehouse.data.has(name)}
+    if not gone:
+        return
+    with tarfile.open(source, "r:") as archive:
+        for entry in archive:
+            name = entry.name.removeprefix(f"{_DATA}/")
+            if name in gone and (stream := archive.extractfile(entry)) is not None:
+                _put(name, stream.read(), warehouse)
+                gone.remove(name)
+    if gone:
+        raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} lacks {min(gone)}")

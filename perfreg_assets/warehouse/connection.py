@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,19 +200,21 @@ class Warehouse:
                 self._publish(held)
             writer.left = self._state()
 
-    def take_over(self, database: Path) -> Path | None:
+    def take_over(self, database: Path, *, before: Callable[[], None] = lambda: None) -> Path | None:
         """Puts another database in the place of this one, and publishes it; where the one that was there is kept.
 
         Killed at any point it is the old one or the new one, and publishing it is left to the next who writes.
 
         Args:
             database: on the same file system; it is moved.
+            before: called first, when nobody else writes or tidies; where it raises, nothing has happened.
 
         Raises:
             Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
         """
         with self._holding() as held:
             held.close()
+            before()
             require_free_space(self.path, expected_bytes=database.stat().st_size)
             aside = None if recovering.is_lost(self.path) else self._put_aside(held)
             write_whole(self._unpublished, _RESTORED, is_durable=True)  # somebody said that it may have fewer runs

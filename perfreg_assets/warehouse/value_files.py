@@ -178,7 +178,7 @@ def write(folder: DataFolder, kind: Kind, rows: pa.Table, places: Mapping[str, P
         for chunk in _chunks(ordered, codes, rows.nbytes / rows.num_rows):
             chosen = _sorted_rows(rows, codes, chunk)
             content = _encoded(kind, chosen)
-            file = hashlib.sha256(content).hexdigest()[:32]
+            file = _named_after(content)
             name = name_of(kind.name, place, file)
             if not folder.has(name):
                 folder.write(name, content)
@@ -189,6 +189,15 @@ def write(folder: DataFolder, kind: Kind, rows: pa.Table, places: Mapping[str, P
 def name_of(kind: str, place: Place, file: str) -> str:
     """The path of a file below the data folder."""
     return f"{kind}/app={_folder(place.app)}/month={_folder(place.month)}/file={file}/values.parquet"
+
+
+def is_what_was_written(name: str, content: bytes) -> bool:
+    """Whether the content of a file that rows name, by its path below the data folder, is what its name was made of."""
+    return f"file={_named_after(content)}" in name.split("/")
+
+
+def _named_after(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def prepare(folder: DataFolder) -> None:

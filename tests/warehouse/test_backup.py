@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -337,6 +338,26 @@ def test_tidying_leaves_what_a_replaced_warehouse_names(sample_copy, tmp_path):
     assert tidy(sample_copy).deleted > 0
 
 
+def test_values_that_are_tidied_away_while_a_restore_waits_for_the_writer_are_restored(
+    sample_copy, tmp_path, monkeypatch
+):
+    backup(sample_copy, tmp_path / "kept.tar")
+    whole = marts(sample_copy)
+    with sample_copy.writing() as writer:
+        writer.execute("DELETE FROM core.time_series")
+    tidy(sample_copy)  # nothing names their files from now on
+    take_over = Warehouse.take_over
+
+    def tidied_before(warehouse: Warehouse, *arguments, **named):
+        assert tidy(warehouse, grace=timedelta(0)).deleted > 0
+        return take_over(warehouse, *arguments, **named)
+
+    monkeypatch.setattr(Warehouse, "take_over", tidied_before)
+    restore(sample_copy, tmp_path / "kept.tar", is_replacing=True)
+    assert missing_values(sample_copy)[1] == []
+    assert marts(sample_copy) == whole
+
+
 def test_a_full_disk_is_no_fault_of_the_backup(kept, new_warehouse, monkeypatch):
     def full(*arguments, **named):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -419,6 +440,81 @@ def test_a_damaged_file_of_values_is_found_not_backed_up_and_brought_back(sample
     restore(sample_copy, file, is_replacing=True)
     assert damaged.read_bytes() == content
     assert marts(sample_copy) == whole
+
+
+def values_in(archive: Path) -> tarfile.TarInfo:
+    """Where the values of one file are in a backup."""
+    with tarfile.open(archive) as opened:
+        return next(entry for entry in opened if entry.name.startswith("data/") and "file=~" not in entry.name)
+
+
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.99])
+def test_damaged_values_in_a_backup_take_nobodys_place(sample_copy, tmp_path, share):
+    file = tmp_path / "kept.tar"
+    backup(sample_copy, file)
+    before = marts(sample_copy)
+    values = values_in(file)
+    there = Path(sample_copy.data.root) / values.name.removeprefix("data/")
+    content = there.read_bytes()
+    flip(file, values.offset_data + values.size // 2)
+    file.write_bytes(file.read_bytes()[: int(file.stat().st_size * share)])
+    with pytest.raises(Rejected) as caught:
+        restore(sample_copy, file, is_replacing=True)
+    assert caught.value.reason is Reason.BACKUP_UNREADABLE
+    assert values.name in str(caught.value)
+    assert there.read_bytes() == content
+    assert marts(sample_copy) == before
+    assert replaced(sample_copy.path) == []
+
+
+def test_damaged_values_of_the_length_they_had_are_not_backed_up(sample_copy, tmp_path):
+    file = tmp_path / "kept.tar"
+    backup(sample_copy, file)
+    before = file.read_bytes()
+    damaged = Path(sample_copy.data.root) / values_in(file).name.removeprefix("data/")
+    flip(damaged, damaged.stat().st_size // 2)
+    with pytest.raises(Rejected, match="is damaged") as caught:
+        backup(sample_copy, file)
+    assert caught.value.reason is Reason.DATA_MISSING
+    assert file.read_bytes() == before
+
+
+def test_a_backup_that_lacks_values_takes_no_place(sample_copy, tmp_path):
+    backup(sample_copy, tmp_path / "kept.tar")
+    before, lacked = marts(sample_copy), values_in(tmp_path / "kept.tar").name
+    with tarfile.open(tmp_path / "kept.tar") as archive:
+        entries = [(entry, opened.read()) for entry in archive if (opened := archive.extractfile(entry)) is not None]
+    file = packed(tmp_path / "few.tar", *((entry, content) for entry, content in entries if entry.name != lacked))
+    (Path(sample_copy.data.root) / lacked.removeprefix("data/")).rename(tmp_path / "away")
+    with pytest.raises(Rejected, match="lacks") as caught:
+        restore(sample_copy, file, is_replacing=True)
+    assert caught.value.reason is Reason.BACKUP_UNREADABLE
+    assert replaced(sample_copy.path) == []
+    (tmp_path / "away").rename(Path(sample_copy.data.root) / lacked.removeprefix("data/"))
+    assert marts(sample_copy) == before
+
+
+def test_a_backup_of_a_later_release_leaves_nothing_behind(kept, new_warehouse, tmp_path):
+    with tarfile.open(kept) as archive:
+        entries = [(entry, opened.read()) for entry in archive if (opened := archive.extractfile(entry)) is not None]
+    later = tmp_path / "later.duckdb"
+    later.write_bytes(entries[0][1])
+    with duckdb.connect(str(later)) as connection:
+        connection.execute(
+            "INSERT INTO core.schema_version SELECT * REPLACE (9999 AS version) FROM core.schema_version LIMIT 1"
+        )
+    file = packed(tmp_path / "later.tar", (entries[0][0], later.read_bytes()), *entries[1:])
+    later.unlink()
+    with pytest.raises(Rejected) as caught:
+        restore(new_warehouse, file)
+    assert caught.value.reason is Reason.WAREHOUSE_NEWER
+    assert not Path(new_warehouse.data.root).exists()
 
 
 def test_without_a_warehouse_there_is_nothing_to_back_up(new_warehouse, tmp_path):
