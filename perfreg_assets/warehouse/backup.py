@@ -136,15 +136,22 @@ def restore(warehouse: Warehouse, source: Path, *, is_replacing: bool = False) -
     warehouse.path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=warehouse.path.parent, prefix=".restoring-") as folder:
         database = Path(folder) / _DATABASE
-        try:
-            with tarfile.open(source, "r:") as archive:
-                run_count, names = _unpack(archive, database, warehouse)
-        except (tarfile.TarError, OSError, duckdb.Error) as error:
-            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"restoring {source}") from error
-            raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} ({str(error).splitlines()[0]})") from error
+        with _reading(source) as archive:
+            run_count, names = _unpack(archive, database, warehouse)
         replaced = warehouse.take_over(database, before=lambda: _complete(source, names, warehouse))
     return Backup(run_count, len(names), source.stat().st_size, replaced)
+
+
+@contextmanager
+def _reading(source: Path) -> Iterator[tarfile.TarFile]:
+    """The backup; what fails while it is read, and its values are written, is refused with a reason."""
+    try:
+        with tarfile.open(source, "r:") as archive:
+            yield archive
+    except (tarfile.TarError, OSError, duckdb.Error) as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Rejected(Reason.WAREHOUSE_DISK_FULL, f"restoring {source}") from error
+        raise Rejected(Reason.BACKUP_UNREADABLE, f"{source} ({str(error).splitlines()[0]})") from error
 
 
 @contextmanager
@@ -216,12 +223,12 @@ def _complete(source: Path, names: Iterable[str], warehouse: Warehouse) -> None:
     """Puts back what was tidied away before the writers' lock was had: until now nothing named it.
 
     Raises:
-        Rejected: BACKUP_UNREADABLE: the backup lacks a file that its database names.
+        Rejected: BACKUP_UNREADABLE: the backup lacks a file that its database names; WAREHOUSE_DISK_FULL.
     """
     gone = {name for name in names if not warehouse.data.has(name)}
     if not gone:
         return
-    with tarfile.open(source, "r:") as archive:
+    with _reading(source) as archive:
         for entry in archive:
             name = entry.name.removeprefix(f"{_DATA}/")
             if name in gone and (stream := archive.extractfile(entry)) is not None:

@@ -20,6 +20,7 @@ import pytest
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.warehouse.backup import backup, restore
 from perfreg_assets.warehouse.connection import Warehouse
+from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.examining import missing_values
 from perfreg_assets.warehouse.put_aside import replaced
 from perfreg_assets.warehouse.tidying import tidy
@@ -338,9 +339,9 @@ def test_tidying_leaves_what_a_replaced_warehouse_names(sample_copy, tmp_path):
     assert tidy(sample_copy).deleted > 0
 
 
-def test_values_that_are_tidied_away_while_a_restore_waits_for_the_writer_are_restored(
-    sample_copy, tmp_path, monkeypatch
-):
+@pytest.fixture
+def tidied_meanwhile(sample_copy, tmp_path, monkeypatch):
+    """A backup, and the marts it holds: while the next restore waits, the writer deletes values that are in it."""
     backup(sample_copy, tmp_path / "kept.tar")
     whole = marts(sample_copy)
     with sample_copy.writing() as writer:
@@ -353,9 +354,35 @@ def test_values_that_are_tidied_away_while_a_restore_waits_for_the_writer_are_re
         return take_over(warehouse, *arguments, **named)
 
     monkeypatch.setattr(Warehouse, "take_over", tidied_before)
-    restore(sample_copy, tmp_path / "kept.tar", is_replacing=True)
+    return tmp_path / "kept.tar", whole
+
+
+def test_values_that_are_tidied_away_while_a_restore_waits_for_the_writer_are_restored(sample_copy, tidied_meanwhile):
+    file, whole = tidied_meanwhile
+    restore(sample_copy, file, is_replacing=True)
     assert missing_values(sample_copy)[1] == []
     assert marts(sample_copy) == whole
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(errno.EIO, Reason.BACKUP_UNREADABLE), (errno.ENOSPC, Reason.WAREHOUSE_DISK_FULL)],
+)
+def test_what_cannot_be_put_back_then_is_refused_with_a_reason(
+    sample_copy, tidied_meanwhile, monkeypatch, number, reason
+):
+    file, _ = tidied_meanwhile
+    before = marts(sample_copy)
+
+    def fails(*arguments, **named):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(DataFolder, "write", fails)
+    with pytest.raises(Rejected) as caught:
+        restore(sample_copy, file, is_replacing=True)
+    assert caught.value.reason is reason
+    assert marts(sample_copy) == before
+    assert replaced(sample_copy.path) == []
 
 
 def test_a_full_disk_is_no_fault_of_the_backup(kept, new_warehouse, monkeypatch):
@@ -374,6 +401,11 @@ def packed(path: Path, *entries: tuple[tarfile.TarInfo, bytes]) -> Path:
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return path
+
+
+def unpacked(path: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
+    with tarfile.open(path) as archive:
+        return [(entry, opened.read()) for entry in archive if (opened := archive.extractfile(entry)) is not None]
 
 
 def link(name: str) -> tarfile.TarInfo:
@@ -488,8 +520,7 @@ def test_damaged_values_of_the_length_they_had_are_not_backed_up(sample_copy, tm
 def test_a_backup_that_lacks_values_takes_no_place(sample_copy, tmp_path):
     backup(sample_copy, tmp_path / "kept.tar")
     before, lacked = marts(sample_copy), values_in(tmp_path / "kept.tar").name
-    with tarfile.open(tmp_path / "kept.tar") as archive:
-        entries = [(entry, opened.read()) for entry in archive if (opened := archive.extractfile(entry)) is not None]
+    entries = unpacked(tmp_path / "kept.tar")
     file = packed(tmp_path / "few.tar", *((entry, content) for entry, content in entries if entry.name != lacked))
     (Path(sample_copy.data.root) / lacked.removeprefix("data/")).rename(tmp_path / "away")
     with pytest.raises(Rejected, match="lacks") as caught:
@@ -501,8 +532,7 @@ def test_a_backup_that_lacks_values_takes_no_place(sample_copy, tmp_path):
 
 
 def test_a_backup_of_a_later_release_leaves_nothing_behind(kept, new_warehouse, tmp_path):
-    with tarfile.open(kept) as archive:
-        entries = [(entry, opened.read()) for entry in archive if (opened := archive.extractfile(entry)) is not None]
+    entries = unpacked(kept)
     later = tmp_path / "later.duckdb"
     later.write_bytes(entries[0][1])
     with duckdb.connect(str(later)) as connection:
