@@ -1,7 +1,7 @@
 """Checks and layout of series at the border to the compiled kernels.
 
-Kernels get float64, C-contiguous, dimension-major (d, n): any other dtype or layout would compile again, and NaN
-would spread silently through every minimum.
+Kernels get float64, writable, C-contiguous, dimension-major (d, n): any other dtype or layout would compile again, and
+NaN would spread silently through every minimum.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ LARGEST = 1e150  # squares and sums of them stay finite
 
 
 def as_values(series: ArrayLike, name: str) -> Floats:
-    """The series as float64 with its own shape (n,) or (n, d).
+    """The series as float64 with its own shape (n,) or (n, d); a copy where it is read-only, as what Arrow gives is.
 
     Raises:
         ValueError: empty, more than two axes, not numeric, NaN, infinite or too large to be squared.
     """
     try:
-        values = np.asarray(series, dtype=np.float64)
+        values = np.require(series, dtype=np.float64, requirements="W")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers: {error}") from error
     if values.ndim not in {1, 2}:

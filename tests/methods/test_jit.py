@@ -91,6 +91,36 @@ def test_the_warm_up_reaches_every_kernel(shared_cache):
     assert shared_cache[1].stdout == ""
 
 
+def test_series_that_cannot_be_written_to_are_not_compiled_for_again(shared_cache):
+    """What is read from Parquet by Arrow is read-only, which is another type to numba."""
+    code = """
+import numpy as np
+from perfreg_assets.methods.barycenter import dba
+from perfreg_assets.methods.dtw import align, dtw_distance, dtw_distances, dtw_pairwise
+from perfreg_assets.methods.excess_load import Compared, UsualDifferences, find_excess
+from perfreg_assets.methods.leak_onset import find_onset
+from perfreg_assets.methods.matrix_profile import ab_join
+
+some, other, both = (np.random.default_rng(seed).random(shape) for seed, shape in enumerate((64, 64, (64, 2))))
+for series in (some, other, both):
+    series.flags.writeable = False
+dtw_distance(some, other)
+dtw_distance(both, both)
+dtw_distances([some], other)
+dtw_pairwise([some])
+align(some, other)
+dba([some])
+find_onset(some, 1.0, 0.0)
+usual = UsualDifferences([Compared(some, other), Compared(other, some)])
+find_excess(usual, Compared(some, other), 1.0)
+ab_join(some, other, 4)
+ab_join(some, other, 4, normalize=False)
+"""
+    found = run(code, NUMBA_CACHE_DIR=shared_cache[0], NUMBA_DEBUG_CACHE=1).stdout
+    assert "data loaded from" in found
+    assert "data saved to" not in found  # which numba says of every function it compiles
+
+
 def test_a_terminal_gets_a_line_that_counts_up(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys, "__stderr__", sys.stderr)
