@@ -115,6 +115,31 @@ def test_the_head_of_the_list_is_text_on_paper(browser, sample_site):
     page.emulate_media(media="print")
     assert page.locator("[data-runs] th").all_inner_texts() == names
     assert not any(one.is_visible() for one in page.locator("[data-runs] th button").all())
+    assert not page.get_by_text("beside each other").is_visible()  # which tells of buttons that paper has none of
+    context.close()
+
+
+WORDS_IN_PARTS = """
+[...document.querySelectorAll("[data-runs] .badge")].flatMap((badge) => [...badge.querySelectorAll("*"), badge])
+  .flatMap((one) => [...one.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE).flatMap((node) => [...node.data.matchAll(/\\S+/g)]
+    .map((word) => {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      return [word[0], new Set([...range.getClientRects()].map((box) => box.top)).size];
+    }))
+"""
+
+
+def test_no_word_of_a_verdict_is_taken_apart_on_paper(browser, sample_site):
+    context = browser.new_context(viewport={"width": 718, "height": 1000})
+    page = context.new_page()
+    page.goto((sample_site[1] / "index.html").as_uri())
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    page.emulate_media(media="print")
+    words = page.evaluate(WORDS_IN_PARTS)
+    assert {"Normal", "Anomalous"} <= {word for word, _ in words}
+    assert {lines for _, lines in words} == {1}
     context.close()
 
 
