@@ -146,7 +146,7 @@ run()
 def test_who_imports_pandas_in_a_commands_process_finds_it():
     program = """
 from perfreg_assets.cli import lean_imports
-lean_imports.let_pyarrow_do()
+lean_imports.let_libraries_do()
 import pyarrow as pa, sys
 pa.table({"run": ["a", None], "sizes": [[1], [2, 3]]}).column("sizes").combine_chunks().flatten().to_numpy()
 print("pandas" in sys.modules, type(pa.__spec__.loader).__name__)
@@ -157,10 +157,21 @@ print(pd.DataFrame({"mean": [1.0]}).mean().iloc[0], pa.table({"mean": [2.5]}).to
     assert ended.stdout.splitlines() == ["False SourceFileLoader", "1.0 2.5"]
 
 
+def test_pandas_may_be_imported_before_pyarrow_in_a_commands_process():
+    program = """
+from perfreg_assets.cli import lean_imports
+lean_imports.let_libraries_do()
+import pandas as pd
+print(pd.array(["a", None], dtype="string[pyarrow]").isna().sum())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "1\n"
+
+
 def test_who_imports_scipys_linear_algebra_in_a_commands_process_finds_it():
     program = """
 from perfreg_assets.cli import lean_imports
-lean_imports.let_numba_do()
+lean_imports.let_libraries_do()
 import numba.np.arraymath, sys
 print("scipy.linalg" in sys.modules, type(numba.np.arraymath.__spec__.loader).__name__)
 import scipy.linalg, sklearn.neighbors
@@ -168,6 +179,33 @@ print(scipy.linalg.det([[2.0]]))
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.splitlines() == ["False SourceFileLoader", "2.0"]
+
+
+LEFT_OUT = """
+from perfreg_assets.cli import lean_imports
+lean_imports.let_libraries_do()
+import alembic.command, numba, scipy.special, structlog, sys
+names = ("cffi", "numpy.f2py", "pycparser", "pygments", "rich.pretty", "rich.traceback", "scipy.linalg")
+print([name for name in names if name in sys.modules])
+numba.njit(lambda one: one + 1)(1)
+"""
+
+
+def test_a_command_loads_no_parsers_of_c_and_fortran_and_no_colours_of_tracebacks():
+    ended = subprocess.run([sys.executable, "-c", LEFT_OUT], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_who_imports_in_a_commands_process_what_is_left_out_finds_it():
+    program = """
+import numpy, pygments.token, scipy._lib.array_api_compat.numpy as compat
+print("f2py" in vars(numpy), compat.f2py.get_include() == numpy.f2py.get_include())
+print(scipy.special.ndtr(0.0), pygments.token.Number)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", LEFT_OUT + program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout.splitlines()[1:] == ["False True", "0.5 Token.Literal.Number"]
 
 
 def test_importing_the_definitions_leaves_numba_its_linear_algebra():

@@ -1,9 +1,13 @@
-"""Keeps out of a command's process what two libraries load in case somebody needs it, and nothing here does.
+"""Keeps out of a command's process what libraries load in case somebody needs it, and nothing here does.
 
 * pyarrow looks for pandas when it is first given a list or asked for an array, to know a Series or a NaT: a quarter of
   a second of CPU and 36 MB, a twentieth of taking one run in.
 * numba loads scipy's linear algebra with its functions of arrays, to know whether `np.dot` has a BLAS: as much again.
-  No kernel multiplies matrices.
+  No kernel multiplies matrices. And it makes a parser of C to know what cffi tells of functions; none is called.
+* scipy's special functions copy all names of numpy, one of which is numpy's translator of Fortran, with what that
+  loads: nearly half of what `scipy.special` takes.
+* mako, by which alembic would write migrations, looks for pygments to colour the source of a failed template;
+  structlog, of Dagster's daemon, for what rich colours tracebacks with.
 
 What they did not find they do not look for again, so this is for commands alone: in Dagster's processes others' code
 runs, too, which may pass data frames to pyarrow or matrices to numba.
@@ -15,35 +19,66 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
-_NUMBA_ARRAYS = "numba.np.arraymath"
+_DO_WITHOUT = {
+    "numba.np.arraymath": "scipy.linalg",
+    "numba.core.typing.cffi_utils": "cffi",
+    "mako.exceptions": "pygments",
+    "structlog.dev": "rich.traceback",
+    "structlog.tracebacks": "rich.pretty",
+}
+"""Module → what it imports if it is there."""
 
 
-def let_pyarrow_do() -> None:
-    """From now on pyarrow, once it is imported, does without pandas; whoever else imports pandas finds it."""
-    if "pyarrow" not in sys.modules:
-        sys.meta_path.insert(0, _Awaiting("pyarrow", _load_pyarrow))
+def let_libraries_do() -> None:
+    """From now on libraries do without, once they are imported; whoever else imports what was left out finds it."""
+    _await("pyarrow", _load_pyarrow)
+    _await("scipy._lib.array_api_compat.numpy", _load_scipy_numpy)
+    for name, left_out in _DO_WITHOUT.items():
+        _await(name, _without(left_out))
 
 
-def let_numba_do() -> None:
-    """From now on numba, once it is imported, does without scipy.linalg; whoever else imports that finds it."""
-    if _NUMBA_ARRAYS not in sys.modules:
-        sys.meta_path.insert(0, _Awaiting(_NUMBA_ARRAYS, _load_numba_arrays))
+def _await(name: str, load: Callable[[ModuleType, Loader], None]) -> None:
+    if name not in sys.modules:
+        sys.meta_path.insert(0, _Awaiting(name, load))
 
 
 def _load_pyarrow(module: ModuleType, loader: Loader) -> None:
     loader.exec_module(module)
+    if "pandas" in sys.modules:  # whose import may have led here, and is not done
+        return
     with _hidden("pandas"):
         module.array([None])  # both its parts look: the one for arrays, and the one for what is in them
 
 
-def _load_numba_arrays(module: ModuleType, loader: Loader) -> None:
-    with _hidden("scipy.linalg"):
+def _without(name: str) -> Callable[[ModuleType, Loader], None]:
+    """Loads a module that gets on where `name` is not there."""
+
+    def load(module: ModuleType, loader: Loader) -> None:
+        with _hidden(name):
+            loader.exec_module(module)
+
+    return load
+
+
+def _load_scipy_numpy(module: ModuleType, loader: Loader) -> None:
+    from perfreg_assets.methods.lazy import LazyModule  # not for who judges nothing
+
+    numpy: Any = import_module("numpy")
+    if "f2py" in vars(numpy):
         loader.exec_module(module)
+        return
+    numpy.f2py = LazyModule("numpy.f2py")  # numpy has no such attribute and imports the module for whoever asks
+    try:
+        loader.exec_module(module)
+    finally:
+        del numpy.f2py
 
 
 class _Awaiting(MetaPathFinder):

@@ -25,8 +25,7 @@ def run() -> None:
     _speak_utf8()
     closed_streams.open_again()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
-    lean_imports.let_pyarrow_do()
-    lean_imports.let_numba_do()
+    lean_imports.let_libraries_do()
     interruption.allow()
     output.watch()
     try:

@@ -121,8 +121,8 @@ def test_the_head_of_the_list_is_text_on_paper(browser, sample_site):
 
 WORDS_IN_PARTS = """
 [...document.querySelectorAll("[data-runs] .badge")].flatMap((badge) => [...badge.querySelectorAll("*"), badge])
-  .flatMap((one) => [...one.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE).flatMap((node) => [...node.data.matchAll(/\\S+/g)]
-    .map((word) => {
+  .flatMap((one) => [...one.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE)
+  .flatMap((node) => [...node.data.matchAll(/\\S+/g)].map((word) => {
       const range = document.createRange();
       range.setStart(node, word.index);
       range.setEnd(node, word.index + word[0].length);
