@@ -146,6 +146,16 @@ def test_windows_hold_throughput_and_response_time_and_empty_ones_a_zero(trees):
         time_windows(trees, 0)
 
 
+def test_the_response_time_of_a_window_is_the_mean_and_the_longest_of_its_calls():
+    calls = [(0, 10.0), (20_000, 40.0), (59_999, 4.0), (60_000, 7.0)]
+    rows = [(f"t{number}", "S", "1", "a", elapsed, at) for number, (at, elapsed) in enumerate(calls)]
+    found = time_windows(build_trees(columns(rows)), 60.0).windows
+    assert [(one.start_ms, one.call_count, one.mean_ms, one.max_ms) for one in found] == [
+        (0, 3, pytest.approx(18.0), 40.0),
+        (60_000, 1, 7.0, 7.0),
+    ]
+
+
 def windows_at(*times_ms, window_s=60.0, services="S"):
     rows = [
         (f"t{number}", service, "1", "a", 5.0, at)
