@@ -45,6 +45,7 @@ FLOORS = (
     ("model", "collection", "benchmarks", "reports", "evaluation"),
     ("assets",),
     ("automation",),
+    ("assembly",),
     ("definitions", "workers"),
     ("cli",),
     ("starting",),
@@ -56,7 +57,7 @@ GROUND = set(FLOORS[0])
 ONLY_IN = {
     "duckdb": {"warehouse"},
     "adbutils": {"collection"},
-    "dagster": {"definitions", "workers", "assets", "automation"},
+    "dagster": {"assembly", "workers", "assets", "automation"},
     "fsspec": {"objects"},
     "perfetto": {"traces"},
 }

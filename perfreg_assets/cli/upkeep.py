@@ -14,8 +14,8 @@ from perfreg_assets.settings import Settings
 
 def project_of(settings: Settings) -> tuple[Any, Any]:
     """Dagster's definitions and the project resource for these settings."""
+    from perfreg_assets.assembly import build_defs
     from perfreg_assets.assets.project import Project
-    from perfreg_assets.definitions import build_defs
 
     project = Project.of(settings)
     return build_defs(resources={"project": project}), project

@@ -11,11 +11,11 @@ import dagster as dg
 import pytest
 from click.testing import CliRunner
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.archiving import nightly_reduction
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.cli import main
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.how_many import how_many
 from perfreg_assets.model import archiving, freshness, handover, trace_places
 from perfreg_assets.model.archiving import Due, archive_due

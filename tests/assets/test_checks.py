@@ -5,9 +5,9 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets import checks
 from perfreg_assets.bundled import demo_runs_dir
-from perfreg_assets.definitions import build_defs
 
 
 def test_each_check_has_a_result_for_the_run_that_made_its_asset(recorded):

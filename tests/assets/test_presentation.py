@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets import presentation
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.histories import Member
 

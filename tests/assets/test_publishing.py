@@ -5,11 +5,11 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import jobs
 from perfreg_assets.automation.materialise import materialise
 from perfreg_assets.bundled import demo_runs_dir
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.warehouse import connection
 
 

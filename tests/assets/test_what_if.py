@@ -9,11 +9,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets import outstanding
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.jobs import EVERYTHING_JOB
 from perfreg_assets.automation.materialise import range_tags
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse

@@ -11,6 +11,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.outstanding import outstanding
 from perfreg_assets.assets.project import Project
 from perfreg_assets.assets.taking_in_benchmarks import take_in_folders
@@ -18,7 +19,6 @@ from perfreg_assets.automation import jobs, sensors
 from perfreg_assets.automation.materialise import materialise
 from perfreg_assets.automation.upkeep import bring_up_to_date
 from perfreg_assets.collection import inbox
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.partitions import DIMENSION
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse.connection import Warehouse

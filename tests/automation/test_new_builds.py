@@ -7,10 +7,10 @@ import json
 import dagster as dg
 import pytest
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.automation.collecting import CollectConfig, job_name, named_devices, pool_name, session_run_config
 from perfreg_assets.automation.new_builds import read_plan, requests_for
 from perfreg_assets.collection.builds import Build
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import SettingError
 

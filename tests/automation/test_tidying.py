@@ -6,10 +6,10 @@ import dagster as dg
 import pytest
 from click.testing import CliRunner
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation.tidying import nightly_tidying, tidy_data_folder
 from perfreg_assets.cli import main
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.reasons import Reason
 from perfreg_assets.settings import Settings
 from perfreg_assets.warehouse import tidying

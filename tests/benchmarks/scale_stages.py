@@ -20,13 +20,13 @@ from unittest import mock
 from cost import NOTHING, Cost, Meter, children_peak_bytes
 from made_up_runs import next_run, pretend_pages, settings_of
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.outstanding import outstanding
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import jobs
 from perfreg_assets.automation.materialise import materialise
 from perfreg_assets.bundled import sql_dir
 from perfreg_assets.collection import registry
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.methods.warmup import warm_up
 from perfreg_assets.model import freshness, settled
 from perfreg_assets.partitions import to_key

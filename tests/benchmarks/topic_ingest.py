@@ -7,12 +7,12 @@ from pathlib import Path
 
 from measuring import Row
 
+from perfreg_assets.assembly import build_defs
 from perfreg_assets.assets.project import Project
 from perfreg_assets.automation import jobs
 from perfreg_assets.automation.materialise import Materialised, materialise
 from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.collection import registry
-from perfreg_assets.definitions import build_defs
 from perfreg_assets.partitions import to_key
 from perfreg_assets.settings import Settings
 
