@@ -151,6 +151,19 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_started(tmp_path, monkey
     assert found.reason is Reason.BENCHMARK_TIMEOUT
 
 
+@pytest.mark.parametrize("into", ["", " >&2"], ids=["stdout", "stderr"])
+def test_a_program_that_writes_without_end_is_ended_before_it_fills_the_disk(tmp_path, monkeypatch, into):
+    monkeypatch.setattr(programs, "START_S", 6.0)
+    monkeypatch.setattr(programs, "OUTPUT_BYTES_MAX", 1 << 20)
+    (tmp_path / "chatty.sh").write_text(f"while :; do head -c 1000000 /dev/zero{into}; sleep 0.1; done\n")
+    text = (
+        '[conf]\nwarmup_s = 0\nmeasure_s = 0\n[[benchmark]]\nname = "x"\nrunner = "command"\n'
+        'command = ["sh", "chatty.sh"]'
+    )
+    (found,) = run_suite(written(tmp_path, text, "suite.toml")).invalid
+    assert (found.reason, found.detail) == (Reason.BENCHMARK_FAILED, "it wrote more than 1 MiB")
+
+
 def test_what_a_benchmark_opened_it_closes_whatever_happened(tmp_path, monkeypatch):
     marker = tmp_path / "marker"
     monkeypatch.setenv("BENCHMARK_DONE_MARKER", str(marker))
