@@ -66,6 +66,8 @@ def bench_run(
     named: dict[str, dict[str, str]] = {}
     for text in variants or ("",):
         name, _, told = text.partition(":")
+        if name in named:
+            raise ValueError(f"--variant {name} is given twice; each needs a name of its own")
         named[name] = _pairs(tuple(told.split(",")) if told else (), "--variant")
     suites = [
         (name, _chosen(read_suite(suite or shipped.SUITE, {**given, **own}), only)) for name, own in named.items()
