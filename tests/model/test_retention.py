@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from perfreg_assets.cli import main
 from perfreg_assets.model import freshness, retention
 from perfreg_assets.model.handover import archive_name
 from perfreg_assets.model.retention import drop_due, due_runs
@@ -86,6 +89,20 @@ def test_only_what_nothing_is_explained_by_is_deleted(settings):
     assert now == {run_id: row["has_trace"] and run_id not in dropped for run_id, row in by_id.items()}
     assert rows(settings, STORED) == stored
     assert drop_due(warehouse, anomalous) == []
+
+
+def test_the_command_says_who_writes_the_pages_that_lead_to_them(settings):
+    def archive(keep):
+        environment = {"PERFREG_HISTORY_SIZE": "3", "PERFREG_HISTORY_MINIMUM": "3", "PERFREG_KEEP_TRACES": keep}
+        arguments = ["archive", "--warehouse", str(settings.warehouse), "--format", "json"]
+        done = CliRunner().invoke(main, arguments, env=environment)
+        assert done.exit_code == 0, done.output
+        return len(json.loads(done.stdout)), "`perfreg catch-up`" in done.stderr
+
+    assert archive("all") == (0, False)
+    count, is_said = archive("anomalous")
+    assert count
+    assert is_said
 
 
 def test_recent_and_reviewed_ones_are_kept(settings):
