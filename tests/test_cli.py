@@ -387,6 +387,25 @@ def test_a_setting_that_makes_a_warehouse_says_so(tmp_path):
     assert "new warehouse" not in again.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("settings", "set", "keep_traces", "never"),
+        ("profiles", "add", "no-profile.xml", "--device", "flame"),
+        ("energy-calibrate", "--device", "flame"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_is_refused_makes_no_warehouse(tmp_path, monkeypatch, arguments):
+    """It had no copy for readers: they were told of that, and `perfreg doctor` failed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "no-profile.xml").write_text("<nothing/>")
+    told = CliRunner().invoke(main, [*arguments, "--warehouse", "new.duckdb"])
+    assert told.exit_code == 1, told.output
+    assert "new warehouse" not in told.stderr
+    assert not list(tmp_path.glob("new.*"))
+
+
 def broken_run(folder):
     """A run folder without a run.json."""
     folder.mkdir()

@@ -343,6 +343,7 @@ def test_variants_of_a_suite_are_compared(tmp_path):
         (("--option", "launches"), "is no NAME=VALUE"),
         (("--option", "launch=1"), "did you mean launches"),
         (("--variant", "x:launches=0"), "1 to 1000"),
+        (("--variant", "x", "--variant", "x:launches=1"), "--variant x is given twice"),
     ],
 )
 def test_what_a_suite_has_not_is_an_error(tmp_path, arguments, word):

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from perfreg_assets.bundled import demo_runs_dir
+from perfreg_assets.process_life import members
 from perfreg_assets.warehouse.connection import Warehouse
 
 # Someone below who takes an interrupt for something else, or does not hear it.
@@ -125,6 +126,29 @@ def test_a_command_that_is_done_and_waits_for_its_threads_ends_so_too(tmp_path):
     assert ended.returncode == 130
     assert ended.stderr.startswith("perfreg: interrupted; what was done is kept")
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", TOLD, ids=lambda number: number.name)
+def test_a_suite_that_is_ended_takes_along_what_its_program_started(tmp_path, number):
+    started = tmp_path / "started"
+    (tmp_path / "sleeps.sh").write_text("sleep 500 & echo $$ > started.part; mv started.part started; wait\n")
+    suite = tmp_path / "suite.toml"
+    suite.write_text('[[benchmark]]\nname = "sleeps"\nrunner = "command"\ncommand = ["sh", "sleeps.sh"]')
+    arguments = ["bench", "run", str(suite), "--app", "a", "--app-version", "1"]
+
+    def wait(process):
+        while not started.exists() and process.poll() is None:
+            time.sleep(0.05)
+
+    program = f"{HEED}from perfreg_assets.cli import run; run()"
+    ended = interrupted([sys.executable, "-c", program, *arguments], wait, number, cwd=tmp_path)
+    left = members(int(started.read_text()))
+    for pid in left or ():
+        os.kill(pid, signal.SIGKILL)
+    status, told = TOLD[number]
+    assert (ended.returncode, ended.stderr) == (status, f"{told.partition(';')[0]}\n")
+    assert not left
+    assert not (tmp_path / "perfreg.duckdb").exists()
 
 
 @pytest.mark.parametrize("number", TOLD, ids=lambda number: number.name)

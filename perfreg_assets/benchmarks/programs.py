@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -25,7 +26,8 @@ START_S = 30.0
 TIMES = 3.0
 """So many times the phases a launch may take."""
 OUTPUT_BYTES_MAX = 256 << 20
-_TAIL = 400
+_LOOK_S = 0.5
+_TAIL, _TAIL_BYTES = 400, 1 << 16
 
 
 class Host:
@@ -143,14 +145,11 @@ def launch(command: Sequence[str], *, timeout_s: float, folder: Path) -> str:
             ) as process,
         ):
             try:
-                process.wait(timeout_s)
-            except subprocess.TimeoutExpired as error:
-                raise Rejected(Reason.BENCHMARK_TIMEOUT, f"{timeout_s:g} s were over; {_tail(err)}") from error
+                if not _has_ended(process, timeout_s, (out, err)):
+                    raise Rejected(Reason.BENCHMARK_TIMEOUT, f"{timeout_s:g} s were over; {_tail(err)}")
             finally:
                 _end_group(process)
-            size = out.seek(0, os.SEEK_END)
-            if size > OUTPUT_BYTES_MAX:
-                raise Rejected(Reason.BENCHMARK_FAILED, f"it wrote {size >> 20} MiB")
+            _refuse_too_much((out, err))
             out.seek(0)
             text = out.read().decode("utf-8", "replace")
             if process.returncode and not has_error(text):
@@ -158,6 +157,28 @@ def launch(command: Sequence[str], *, timeout_s: float, folder: Path) -> str:
             return text
     except OSError as error:
         raise Rejected(Reason.BENCHMARK_FAILED, f"{command[0]} cannot be started ({error.strerror})") from error
+
+
+def _has_ended(process: subprocess.Popen[bytes], timeout_s: float, outputs: Sequence[IO[bytes]]) -> bool:
+    """Whether a program ended in time; looks now and then how much it has written, or it could fill the disk.
+
+    Raises:
+        Rejected: BENCHMARK_FAILED.
+    """
+    end = time.monotonic() + timeout_s
+    while (left := end - time.monotonic()) > 0:
+        try:
+            process.wait(min(_LOOK_S, left))
+        except subprocess.TimeoutExpired:
+            _refuse_too_much(outputs)
+        else:
+            return True
+    return False
+
+
+def _refuse_too_much(outputs: Sequence[IO[bytes]]) -> None:
+    if any(os.fstat(one.fileno()).st_size > OUTPUT_BYTES_MAX for one in outputs):
+        raise Rejected(Reason.BENCHMARK_FAILED, f"it wrote more than {OUTPUT_BYTES_MAX >> 20} MiB")
 
 
 def has_error(output: str) -> bool:
@@ -173,6 +194,6 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _tail(err: IO[bytes]) -> str:
-    err.seek(0)
+    err.seek(max(0, err.seek(0, os.SEEK_END) - _TAIL_BYTES))
     text = " ".join(err.read().decode("utf-8", "replace").split())
     return f"stderr ends: {text[-_TAIL:]}" if text else "it wrote nothing on stderr"

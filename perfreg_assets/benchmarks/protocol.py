@@ -18,6 +18,7 @@ from perfreg_assets.reasons import Reason, Rejected
 
 PHASES = ("warmup", "measure", "conclude", "error")
 _INTEGER_MAX = 2**63
+_THREAD_MAX = 2**31
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,13 @@ def _object(number: int, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Rejected(Reason.BENCHMARK_FAILED, f"line {number} of its output is no JSON: {line[:120]!r}") from error
     is_known = isinstance(found, dict) and found.get("phase") in PHASES
-    if not is_known or not isinstance(found.get("thread", 0), int):
+    if not is_known or not _is_thread(found.get("thread", 0)):
         raise Rejected(Reason.BENCHMARK_FAILED, f"line {number} of its output is not as expected: {line[:120]!r}")
     return {"thread": 0, **found}
+
+
+def _is_thread(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _THREAD_MAX
 
 
 def _refusal(errors: list[dict[str, Any]]) -> Rejected:

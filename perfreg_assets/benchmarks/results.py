@@ -171,6 +171,11 @@ class Gathering:
         self._invalid[name] = Invalid(shortened(name), Reason.RESULT_INVALID, detail, unit, worse)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing was taken or refused so far."""
+        return not self._results and not self._invalid
+
+    @property
     def results(self) -> tuple[Result, ...]:
         """Those that are whole, with the warnings of what was measured."""
         return tuple(looked_over(one) for name, one in self._results.items() if name not in self._invalid)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
@@ -90,12 +91,10 @@ def _launch(programs: Programs, own: _Measured, number: int) -> None:
     try:
         output = programs.launch(own.one)
         if own.one.runner == "jetpack":
-            own.is_foreign = True
-            _read_jetpack(output, own)
+            _read_foreign(jetpack.read, output, own, "benchmarkData.json")
             return
         if own.one.runner == "command" and _is_google_benchmark(output):
-            own.is_foreign = True
-            google_benchmark.read(json.loads(output), own.gathered)
+            _read_foreign(google_benchmark.read, output, own, "Google Benchmark's JSON")
             return
         threads = parse_launch(output)
     except Rejected as rejected:
@@ -112,17 +111,27 @@ def _wrong_threads(threads: Sequence[ThreadMeasured], one: Configured) -> Reject
     return Rejected(Reason.BENCHMARK_FAILED, f"{len(threads)} of {one.options.threads} threads measured")
 
 
-def _read_jetpack(output: str, own: _Measured) -> None:
+def _read_foreign(read: Callable[[Mapping[str, Any], Gathering], None], output: str, own: _Measured, what: str) -> None:
+    """Adds the results that a tool wrote in its own format.
+
+    Raises:
+        Rejected: BENCHMARK_FAILED: it is built otherwise, or there is none; those of `read`.
+    """
+    own.is_foreign = True
     try:
-        jetpack.read(json.loads(output), own.gathered)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise Rejected(Reason.BENCHMARK_FAILED, f"its benchmarkData.json is not as expected ({error})") from error
+        read(json.loads(output), own.gathered)
+    except KeyError as error:
+        raise Rejected(Reason.BENCHMARK_FAILED, f"{what} is built otherwise (no {error})") from error
+    except (TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise Rejected(Reason.BENCHMARK_FAILED, f"{what} is built otherwise ({error})") from error
+    if own.gathered.is_empty:
+        raise Rejected(Reason.BENCHMARK_FAILED, f"{what} has no result, or only what others are summed up to")
 
 
 def _is_google_benchmark(output: str) -> bool:
     try:
         return google_benchmark.is_it(json.loads(output))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

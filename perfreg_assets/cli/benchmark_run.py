@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfreg_assets import terminal
+from perfreg_assets.cli import interruption
 from perfreg_assets.cli.benchmarks import bench, show_verdicts, store
 from perfreg_assets.cli.root import command
 from perfreg_assets.settings import Settings
@@ -59,10 +60,14 @@ def bench_run(
     from perfreg_assets.benchmarks.suite import read_suite
     from perfreg_assets.benchmarks.taking_in import Origin, measured_of
 
+    # Or SIGTERM, by which jobs are cancelled, would leave programs running, here and on the device.
+    interruption.begin(ends_soon=False)
     given = _pairs(options, "--option")
     named: dict[str, dict[str, str]] = {}
     for text in variants or ("",):
         name, _, told = text.partition(":")
+        if name in named:
+            raise ValueError(f"--variant {name} is given twice; each needs a name of its own")
         named[name] = _pairs(tuple(told.split(",")) if told else (), "--variant")
     suites = [
         (name, _chosen(read_suite(suite or shipped.SUITE, {**given, **own}), only)) for name, own in named.items()

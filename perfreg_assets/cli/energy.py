@@ -209,7 +209,9 @@ def energy_calibrate(settings: Settings, device: str) -> None:
     from perfreg_assets.model.calibrating import calibrations
     from perfreg_assets.warehouse import power_calibrations
     from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.named import require_warehouse
 
+    require_warehouse(settings)
     with Warehouse.of(settings).writing() as writer:
         found = calibrations(writer, device)
         power_calibrations.store(writer, found.rows)
@@ -337,6 +339,7 @@ def add_profile(settings: Settings, path: Path, device: str) -> None:
     from perfreg_assets.warehouse import power_profiles, settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
+    _read(path, settings.nominal_voltage_v)  # before a warehouse is made for it
     with Warehouse.of(settings).writing() as writer:
         volts = settings_table.in_force(writer, settings).nominal_voltage_v
         profile, content = read_profile(path, nominal_voltage_v=volts)

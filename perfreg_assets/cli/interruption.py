@@ -49,8 +49,13 @@ def hear() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def begin() -> None:
-    """Watches for Ctrl-C and SIGTERM from here to the end of the process, if that was allowed."""
+def begin(*, ends_soon: bool = True) -> None:
+    """Watches for Ctrl-C and SIGTERM from here to the end of the process, if that was allowed.
+
+    Args:
+        ends_soon: what has not ended when the patience is over is ended; False: it has something to clean, however long
+            that takes.
+    """
     if not _watch.is_wanted or threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -60,7 +65,7 @@ def begin() -> None:
     signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)  # by the interpreter, whichever handler is in force
     _watch.ends = heard, told
     sys.unraisablehook = _unraisable
-    threading.Thread(target=_listen, args=(heard,), daemon=True, name="interruption").start()
+    threading.Thread(target=_listen, args=(heard, ends_soon), daemon=True, name="interruption").start()
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
@@ -102,7 +107,7 @@ def tell(*, goes_on: bool = True) -> None:
         terminal.fail(f"{told}; {_GOES_ON}" if goes_on else told)
 
 
-def _listen(heard: socket.socket) -> None:
+def _listen(heard: socket.socket, ends_soon: bool) -> None:
     while not _watch.happened.is_set():
         numbers = heard.recv(64, socket.MSG_PEEK)
         known = next((number for number in _TOLD if number in numbers), None)
@@ -110,6 +115,8 @@ def _listen(heard: socket.socket) -> None:
             _watch.number = known
             _watch.happened.set()
         heard.recv(len(numbers))  # taken only now, so that `happened` misses none in between
+    if not ends_soon:
+        return
     threading.Event().wait(_PATIENCE_S)
     tell()
     os._exit(status())

@@ -141,6 +141,7 @@ def settings_set(settings: Settings, name: str, value: str, note: str | None, wh
     from perfreg_assets.warehouse import verdicts as verdict_table
     from perfreg_assets.warehouse.connection import Warehouse
 
+    settings_table.meant(name, value)  # before a warehouse is made for it
     if not settings.warehouse.exists():
         terminal.note(f"{settings.warehouse} is a new warehouse")
     with Warehouse.of(settings).writing() as writer:

@@ -127,6 +127,11 @@ def archive(settings: Settings, days: float | None, form: str) -> None:
     if dropped:
         freed = sum(one.bytes_before or 0 for one in dropped)
         terminal.note(f"{how_many(len(dropped), 'trace')} deleted that keep_traces does not keep, {freed:,} bytes")
+    if dropped or any(one.bytes_after is not None for one in done):
+        terminal.note(
+            "pages lead to these traces as if they were whole until they are written again: by `perfreg catch-up`, "
+            "or by `perfreg serve` and `perfreg ui` themselves"
+        )
 
 
 @group("reference", example="perfreg reference list")

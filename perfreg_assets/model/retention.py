@@ -7,13 +7,16 @@ functional problems, those of the runs in its history, and the latest ones, whic
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from perfreg_assets.model import freshness
+from perfreg_assets.model.archiving import MADE_IN
 from perfreg_assets.model.handover import archive_name, opened
 from perfreg_assets.objects import Objects
 from perfreg_assets.settings import Settings
+from perfreg_assets.warehouse import archive as archive_table
 from perfreg_assets.warehouse import retention as table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import settings_table
@@ -57,11 +60,14 @@ def drop_due(
     """
     with warehouse.reading() as reader:
         rows = run_table.find(reader, due_runs(reader, settings), with_path=False)
+        reduced = archive_table.reduced_runs(reader, rows)
     objects = opened(settings.exchange) if settings.exchange and rows else None
     dropped: list[Dropped] = []
     try:
         for run_id, row in rows.items():
             progress(run_id)
+            if run_id in reduced:  # an archive that was killed would put what it made in the place of what is deleted
+                shutil.rmtree(settings.runs_dir / run_id / MADE_IN, ignore_errors=True)
             dropped.append(Dropped(run_id, _drop(row, settings, objects)))
     finally:
         if dropped:

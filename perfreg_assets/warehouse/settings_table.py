@@ -64,15 +64,24 @@ def changes_in_force(reader: Reader) -> dict[str, dict[str, Any]]:
     return {row.pop("name"): row for row in rows}
 
 
-def change(writer: Writer, name: str, value: str, note: str | None = None, changed_by: str | None = None) -> bool:
-    """Puts a value in force and logs the change, why and by whom; False when it was in force already.
+def meant(name: str, value: str) -> Any:
+    """The value that a text spells, of a setting that is kept; whether it fits the others is not looked at.
 
     Raises:
         SettingError: the name is no setting, or the value is outside its type or range.
     """
     if name not in Settings.kept_names() or not value.strip():
         raise SettingError(f"{name} = {value!r}: not a setting that the warehouse keeps, with a value")
-    parsed = Settings.parsed(name, value)
+    return Settings.parsed(name, value)
+
+
+def change(writer: Writer, name: str, value: str, note: str | None = None, changed_by: str | None = None) -> bool:
+    """Puts a value in force and logs the change, why and by whom; False when it was in force already.
+
+    Raises:
+        SettingError: the name is no setting, or the value is outside its type or range.
+    """
+    parsed = meant(name, value)
     text = in_force(writer, Settings()).with_values(**{name: parsed}).spelled(name)  # fits what the others are
     if current(writer).get(name) == text:
         return False

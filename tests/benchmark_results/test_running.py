@@ -151,6 +151,19 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_started(tmp_path, monkey
     assert found.reason is Reason.BENCHMARK_TIMEOUT
 
 
+@pytest.mark.parametrize("into", ["", " >&2"], ids=["stdout", "stderr"])
+def test_a_program_that_writes_without_end_is_ended_before_it_fills_the_disk(tmp_path, monkeypatch, into):
+    monkeypatch.setattr(programs, "START_S", 6.0)
+    monkeypatch.setattr(programs, "OUTPUT_BYTES_MAX", 1 << 20)
+    (tmp_path / "chatty.sh").write_text(f"while :; do head -c 1000000 /dev/zero{into}; sleep 0.1; done\n")
+    text = (
+        '[conf]\nwarmup_s = 0\nmeasure_s = 0\n[[benchmark]]\nname = "x"\nrunner = "command"\n'
+        'command = ["sh", "chatty.sh"]'
+    )
+    (found,) = run_suite(written(tmp_path, text, "suite.toml")).invalid
+    assert (found.reason, found.detail) == (Reason.BENCHMARK_FAILED, "it wrote more than 1 MiB")
+
+
 def test_what_a_benchmark_opened_it_closes_whatever_happened(tmp_path, monkeypatch):
     marker = tmp_path / "marker"
     monkeypatch.setenv("BENCHMARK_DONE_MARKER", str(marker))
@@ -169,6 +182,35 @@ def test_one_that_fails_stops_no_other(tmp_path):
     assert "cannot be started" in file.invalid[0].detail
 
 
+@pytest.mark.parametrize(
+    ("output", "word"),
+    [
+        ('{"context": {}, "benchmarks": [{"real_time": 5.0}]}', "built otherwise (no 'name')"),
+        ('{"context": {}, "benchmarks": []}', "has no result, or only what others are summed up to"),
+        (
+            '{"context": {}, "benchmarks": [{"name": "BM_A_mean", "run_type": "aggregate", "real_time": 5.0}]}',
+            "has no result, or only what others are summed up to",
+        ),
+        ("[" * 100_000, "is no JSON"),
+        ('{"phase": "measure", "thread": -1, "count": 1, "elapsed_ns": 1}', "not as expected"),
+    ],
+    ids=["no name", "empty", "aggregates only", "deep", "thread"],
+)
+def test_one_that_prints_something_else_says_so_and_stops_no_other(tmp_path, output, word):
+    shutil.copy(FOLDER / "loop.sh", tmp_path)
+    (tmp_path / "output").write_text(output)
+    text = (
+        '[conf]\nlaunches = 2\n[[benchmark]]\nname = "bad"\nrunner = "command"\n'
+        'command = ["sh", "-c", "cat output"]\n'
+        '[[benchmark]]\nname = "good"\nrunner = "command"\ncommand = ["sh", "loop.sh"]'
+    )
+    file = run_suite(written(tmp_path, text, "suite.toml"))
+    assert [one.benchmark for one in file.results] == ["good"]
+    (bad,) = file.invalid
+    assert (bad.name, bad.reason) == ("bad throughput", Reason.BENCHMARK_FAILED)
+    assert word in bad.detail
+
+
 def test_a_class_outside_the_suites_folder_is_refused(tmp_path):
     text = '[[benchmark]]\nname = "../x.py:A"\nrunner = "python"'
     file = run_suite(written(tmp_path, text, "suite.toml"))
@@ -182,6 +224,12 @@ def test_a_class_outside_the_suites_folder_is_refused(tmp_path):
         ('{"phase": "measure", "thread": 0, "count": 1.5, "elapsed_ns": 1}', Reason.BENCHMARK_FAILED, "count is 1.5"),
         ('{"phase": "measure", "thread": 0, "count": 1}', Reason.BENCHMARK_FAILED, "elapsed_ns is None"),
         ('{"phase": "rest"}', Reason.BENCHMARK_FAILED, "not as expected"),
+        ('{"phase": "measure", "thread": -1, "count": 1, "elapsed_ns": 1}', Reason.BENCHMARK_FAILED, "not as expected"),
+        (
+            f'{{"phase": "measure", "thread": {2**31}, "count": 1, "elapsed_ns": 1}}',
+            Reason.BENCHMARK_FAILED,
+            "not as expected",
+        ),
         ("[1]", Reason.BENCHMARK_FAILED, "not as expected"),
         ("", Reason.BENCHMARK_FAILED, "no measured iteration"),
         ('{"phase": "warmup", "thread": 0}', Reason.BENCHMARK_FAILED, "no measured iteration"),

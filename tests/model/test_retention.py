@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from perfreg_assets.model import freshness, retention
+from perfreg_assets.cli import main
+from perfreg_assets.model import archiving, freshness, retention
 from perfreg_assets.model.handover import archive_name
 from perfreg_assets.model.retention import drop_due, due_runs
 from perfreg_assets.objects import Objects
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import SettingError, Settings
 from perfreg_assets.warehouse import retention as table
-from perfreg_assets.warehouse import reviews, runs
+from perfreg_assets.warehouse import reviews, run_conditions, runs
 from perfreg_assets.warehouse.connection import Warehouse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "warehouse"))
@@ -88,6 +91,20 @@ def test_only_what_nothing_is_explained_by_is_deleted(settings):
     assert drop_due(warehouse, anomalous) == []
 
 
+def test_the_command_says_who_writes_the_pages_that_lead_to_them(settings):
+    def archive(keep):
+        environment = {"PERFREG_HISTORY_SIZE": "3", "PERFREG_HISTORY_MINIMUM": "3", "PERFREG_KEEP_TRACES": keep}
+        arguments = ["archive", "--warehouse", str(settings.warehouse), "--format", "json"]
+        done = CliRunner().invoke(main, arguments, env=environment)
+        assert done.exit_code == 0, done.output
+        return len(json.loads(done.stdout)), "`perfreg catch-up`" in done.stderr
+
+    assert archive("all") == (0, False)
+    count, is_said = archive("anomalous")
+    assert count
+    assert is_said
+
+
 def test_recent_and_reviewed_ones_are_kept(settings):
     with Warehouse.of(settings).writing() as writer:
         found = table.not_needed(writer, days=0, latest=3)
@@ -124,6 +141,21 @@ def test_what_a_killed_one_deleted_is_noted_by_the_next(settings):
     dropped = {one.run_id: one.bytes_before for one in drop_due(Warehouse.of(settings), anomalous)}
     assert dropped[found[0]] is None
     assert not [row for row in rows(settings, RUNS) if row["run_id"] == found[0] and row["has_trace"]]
+
+
+def test_what_a_killed_archive_had_made_of_it_does_not_come_back_in_its_place(settings):
+    anomalous = settings.with_values(keep_traces="anomalous")
+    with Warehouse.of(settings).writing() as writer:
+        run_id = due_runs(writer, anomalous)[0]
+        trace = settings.runs_dir / run_id / runs.find(writer, [run_id])[run_id].trace_file
+        writer.execute(f"UPDATE core.traces SET reduced_sha256 = 'f' WHERE {run_conditions.of(writer, [run_id])}")
+    made = trace.parent / archiving.MADE_IN
+    made.mkdir()
+    (made / trace.name).write_bytes(b"reduced")
+    assert run_id in {one.run_id for one in drop_due(Warehouse.of(settings), anomalous)}
+    archiving.archive_due(Warehouse.of(settings), anomalous)
+    assert not trace.exists()
+    assert not made.exists()
 
 
 @pytest.mark.parametrize("is_here_too", [False, True])
