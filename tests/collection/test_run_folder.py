@@ -217,6 +217,10 @@ def test_text_that_is_no_run_json_is_refused(folder, text, reason):
     assert refusal(folder(text)).reason is reason
 
 
+def test_a_mark_before_the_text_as_windows_programs_write_it_is_no_part_of_it(folder):
+    assert read_run_folder(folder(json.dumps(document()).encode("utf-8-sig")), SETTINGS).run_id == "shop-004"
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [
@@ -237,6 +241,11 @@ def test_a_refused_folder_claims_nothing_that_it_says_twice(folder):
     claims = examine(folder(given), SETTINGS, lambda app, version: f"{app}@{version}").claims
     assert claims["run_id"] not in ("a", "b"), "but what its trace says"
     assert claims["app"] == "com.rig.shop"
+
+
+def test_a_refused_folder_with_a_mark_before_the_text_says_of_itself_what_it_would_without(folder):
+    given = json.dumps(document(run_id="b", version_code=-1)).encode("utf-8-sig")
+    assert examine(folder(given), SETTINGS, lambda app, version: f"{app}@{version}").claims["run_id"] == "b"
 
 
 def test_a_million_steps_are_refused_before_they_cost_anything(folder):
