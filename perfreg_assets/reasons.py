@@ -274,6 +274,7 @@ class Reason(StrEnum):
         "The system does not let perfreg open the file, which says nothing against it; check who may read and write it, "
         "and that the folder you are in still exists.",
     )
+    WAREHOUSE_NAME = "warehouse_name", "Give it another name, or a folder of its own."
     WAREHOUSE_EXISTS = (
         "warehouse_exists",
         "There is a warehouse already; restore beside it with --warehouse, or in its place with --replace.",

@@ -85,8 +85,8 @@ def test_more_is_shown_on_request(what, count, keys):
 @pytest.mark.parametrize(
     ("times", "calls", "said"),
     [
-        (["2020-01-01 00:00:00", "2020-01-01 00:00:30", ""], [2], "1 calls whose line has no time that can be read"),
-        (["2020-01-01 00:00:00", "2020-01-01 00:00:30", "1970-01-01 00:00:00"], [2], "1 calls whose time is so far"),
+        (["2020-01-01 00:00:00", "2020-01-01 00:00:30", ""], [2], "1 call whose line has no time that can be read: "),
+        (["2020-01-01 00:00:00", "2020-01-01 00:00:30", "1970-01-01 00:00:00"], [2], "1 call whose time is so far"),
         (["", ""], [], "2 calls whose line has no time that can be read"),
         (["01.01.2020 00:00:00"], [], "no windows: no call of a service has a time that can be read"),
     ],

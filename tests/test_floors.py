@@ -39,6 +39,7 @@ FLOORS = (
         "validation",
         "spans",
         "whole_files",
+        "xml_text",
     ),
     ("methods",),
     ("traces", "warehouse"),

@@ -59,7 +59,7 @@ def read_result_file(path: Path) -> ResultFile:
         }
     except Rejected as rejected:
         raise Rejected(rejected.reason, f"{path}: {rejected.detail}") from rejected
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
         detail = f"{path}: it looks like {tool.TOOL}, but {type(error).__name__}: {error}"
         raise Rejected(Reason.BENCHMARK_FORMAT_UNKNOWN, detail) from error
     return ResultFile(

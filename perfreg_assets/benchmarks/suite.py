@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from perfreg_assets import xml_text
 from perfreg_assets.near_names import nearest
 from perfreg_assets.reasons import Reason, Rejected
 
@@ -195,11 +196,9 @@ def _read_xml(path: Path, raw: bytes) -> tuple[dict[str, _Given], list[_Raw]]:
     parser.StartDoctypeDeclHandler = no_declarations
     parser.EntityDeclHandler = no_declarations
     try:
-        parser.Parse(raw, True)
-    except expat.ExpatError as error:
-        raise Rejected(
-            Reason.SUITE_UNREADABLE, f"{path}, line {error.lineno}: {expat.ErrorString(error.code)}"
-        ) from error
+        xml_text.parse(parser, raw)
+    except xml_text.XmlError as error:
+        raise Rejected(Reason.SUITE_UNREADABLE, f"{path}, {error}") from error
     return conf, found
 
 

@@ -230,23 +230,53 @@ def _tell(found: Analysis) -> None:
         told = ", ".join(f"{count:,} {code}" for code, count in counts.refused.items())
         number, text = found.first_refused
         terminal.note(f"refused calls: {told}; the first is line {number}: {text}")
-    for count, said in (
-        (counts.cut_last_line_count, "last line that is cut short and was left out"),
-        (counts.long_count, "lines of more than 64 KiB, of which the rest was not looked at"),
-        (counts.not_utf8_count, "calls with a name that is not UTF-8"),
-        (trees.orphan_count, "calls without their parent: roots of their own"),
-        (trees.split_transaction_count, "transaction ids that were used twice and told apart by time"),
-        (trees.refused_call_count, "calls refused (call_log_label_twice): a label stands twice in their transaction"),
-        (trees.parallel_count, "calls whose children ran at the same time: their self time is 0"),
-        (counts.no_time_count, "calls whose line has no time that can be read: no window counts them"),
+    for count, one, several in (
+        (
+            counts.cut_last_line_count,
+            "last line that is cut short and was left out",
+            "last lines that are cut short and were left out",
+        ),
+        (
+            counts.long_count,
+            "line of more than 64 KiB, of which the rest was not looked at",
+            "lines of more than 64 KiB, of which the rest was not looked at",
+        ),
+        (counts.not_utf8_count, "call with a name that is not UTF-8", "calls with a name that is not UTF-8"),
+        (
+            trees.orphan_count,
+            "call without its parent: a root of its own",
+            "calls without their parent: roots of their own",
+        ),
+        (
+            trees.split_transaction_count,
+            "transaction id that was used twice and told apart by time",
+            "transaction ids that were used twice and told apart by time",
+        ),
+        (
+            trees.refused_call_count,
+            "call refused (call_log_label_twice): a label stands twice in its transaction",
+            "calls refused (call_log_label_twice): a label stands twice in their transaction",
+        ),
+        (
+            trees.parallel_count,
+            "call whose children ran at the same time: its self time is 0",
+            "calls whose children ran at the same time: their self time is 0",
+        ),
+        (
+            counts.no_time_count,
+            "call whose line has no time that can be read: no window counts it",
+            "calls whose line has no time that can be read: no window counts them",
+        ),
         (
             found.outside_count,
+            "call whose time is so far from the others that no window counts it: it is wrong, or --window-s is too "
+            "short for a log as long",
             "calls whose time is so far from the others that no window counts them: it is wrong, or --window-s is too "
             "short for a log as long",
         ),
     ):
         if count:
-            terminal.note(f"{count:,} {said}")
+            terminal.note(how_many(count, one, several))
     if found.reason:
         terminal.note(f"{found.reason.code}: {found.reason.sentence}")
     if not found.baselines:
@@ -257,7 +287,7 @@ def _tell(found: Analysis) -> None:
         told = (
             f"{how_many(len(found.listed), 'method')} grew notably" if found.listed else "nothing took notably longer"
         )
-        terminal.note(f"{told}, against {len(found.baselines)} earlier log{'s' * (len(found.baselines) > 1)}")
+        terminal.note(f"{told}, against {how_many(len(found.baselines), 'earlier log')}")
 
 
 def _rows(found: Analysis, what: str, minimum_ms: float) -> tuple[list[dict[str, Any]], int]:

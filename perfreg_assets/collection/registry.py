@@ -400,7 +400,7 @@ def _claims(folder: Path, settings: Settings) -> dict[str, str]:
     """What a refused run.json says of itself, as far as it can be read: it helps to find the folder's owner."""
     path = folder / RUN_JSON
     try:
-        text = read_regular(path, settings.run_json_max_bytes).decode("utf-8")
+        text = read_regular(path, settings.run_json_max_bytes).decode("utf-8-sig")
         document: Any = json.loads(text, object_pairs_hook=once_only)
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (OSError, ValueError, RecursionError):

@@ -186,8 +186,8 @@ def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
     def refuse_constant(name: str) -> None:
         raise Rejected(Reason.VALUE_OUT_OF_RANGE, f"{where} holds {name}, which is not a JSON number")
 
-    try:
-        document = json.loads(raw.decode("utf-8"), parse_constant=refuse_constant, object_pairs_hook=told_once)
+    try:  # what Windows' programs write has a mark before it
+        document = json.loads(raw.decode("utf-8-sig"), parse_constant=refuse_constant, object_pairs_hook=told_once)
     except UnicodeDecodeError as error:
         raise Rejected(Reason.RUN_JSON_NOT_UTF8, f"{where}, byte {error.start}") from error
     except RecursionError as error:

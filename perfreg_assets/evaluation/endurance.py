@@ -238,7 +238,7 @@ def read_sessions(folder: Path, settings: Settings, progress: Progress | None = 
     for number, one in enumerate(found):
         if progress is not None:
             progress(number, len(found), one.name)
-        run = json.loads((one / "run.json").read_text("utf-8"))
+        run = json.loads((one / "run.json").read_text("utf-8-sig"))
         told = truth.get(run.get("run_id", one.name))
         if told is None:
             raise Rejected(Reason.DATASET_INVALID, f"{folder / TRUTH} does not know {run.get('run_id', one.name)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -21,6 +22,7 @@ from perfreg_assets.warehouse.runs import RunRow
 
 OF_THE_DEVICE = "device"
 """The value of the setting `power_profile` that forces none."""
+_POLICY, _MOST_KHZ = re.compile(r"[0-9]{1,4}"), 1e9
 _FREQUENCIES = "cpu_frequencies_khz"  # in run.json: {"0": [300000, …], "4": […]}, by policy
 
 
@@ -171,13 +173,13 @@ def _frequencies(extra: Mapping[str, Any]) -> dict[int, list[float]]:
         return {}
     found = {}
     for policy, values in given.items():
-        if (
-            str(policy).isdecimal()
-            and isinstance(values, list)
-            and all(isinstance(one, (int, float)) for one in values)
-        ):
+        if _POLICY.fullmatch(policy) and isinstance(values, list) and all(map(_is_frequency, values)):
             found[int(policy)] = [float(one) for one in values]
     return found
+
+
+def _is_frequency(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _MOST_KHZ
 
 
 def _state_times(extra: Mapping[str, Any]) -> Mapping[str, Any] | None:

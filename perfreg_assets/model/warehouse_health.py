@@ -20,7 +20,8 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
     try:
         own, published = examining.examine(warehouse, timeout_s=settings.lock_timeout_s)
     except Rejected as rejected:
-        state = FAILED if rejected.reason is Reason.FOLDER_UNWRITABLE else NOTICE  # else somebody writes to it
+        is_in_use = rejected.reason not in (Reason.FOLDER_UNWRITABLE, Reason.WAREHOUSE_NAME)
+        state = NOTICE if is_in_use else FAILED
         return [Finding(own_check, state, rejected.detail, rejected.reason.sentence)]
     found = [
         guarded(own_check, lambda: _own(warehouse, own_check, own, published, settings.lock_timeout_s)),

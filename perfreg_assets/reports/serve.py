@@ -95,7 +95,7 @@ def find_trace(runs_dir: Path, run_id: str) -> Path | None:
         return None
     folder = runs_dir / run_id
     try:
-        name = json.loads((folder / "run.json").read_text("utf-8"))["trace"]
+        name = json.loads((folder / "run.json").read_text("utf-8-sig"))["trace"]
     except (OSError, ValueError, KeyError, TypeError):  # not a registered run
         return None
     if not isinstance(name, str) or not name or name != Path(name).name:

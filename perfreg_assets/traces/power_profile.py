@@ -20,6 +20,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from perfreg_assets import xml_text
 from perfreg_assets.methods.inputs import Floats
 from perfreg_assets.methods.power_profile import CoreCluster, PowerProfile
 from perfreg_assets.reasons import Reason, Rejected
@@ -107,9 +108,9 @@ class _Reader:
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._add
         try:
-            self._parser.Parse(content, True)
-        except expat.ExpatError as error:
-            raise _malformed(self.name, f"line {error.lineno}: {expat.ErrorString(error.code)}") from error
+            xml_text.parse(self._parser, content)
+        except xml_text.XmlError as error:
+            raise _malformed(self.name, str(error)) from error
         return self
 
     def _refuse(self, *_: object) -> None:

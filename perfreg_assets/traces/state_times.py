@@ -12,6 +12,7 @@ from perfreg_assets.methods.state_ticks import charge_mas, seconds_between
 from perfreg_assets.reasons import Reason, Rejected
 
 SOURCE = "time_in_state"
+_MOST_CORES = 1000  # a list of them is made; as many as a log of methods may name
 
 
 class TickedCores:
@@ -24,16 +25,16 @@ class TickedCores:
         """
         try:
             elapsed_s = float(told["end_s"]) - float(told["start_s"])
-            policies = {int(number): own for number, own in told["policies"].items()}
+            policies = {_within("policy", number, 0): own for number, own in told["policies"].items()}
             self.first = tuple(sorted(policies))
-            self.core_counts = [int(policies[number]["core_count"]) for number in self.first]
+            self.core_counts = [_within("core_count", policies[number]["core_count"], 1) for number in self.first]
             self.seconds = [
                 seconds_between(_ticks(policies[number]["start"]), _ticks(policies[number]["end"]), elapsed_s)
                 for number in self.first
             ]
         except (KeyError, TypeError, AttributeError) as error:
             raise Rejected(Reason.STATE_TIMES_DISAGREE, f"run.json, cpu_time_in_state ({error!r})") from error
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise Rejected(Reason.STATE_TIMES_DISAGREE, f"run.json, cpu_time_in_state: {error}") from error
 
     @property
@@ -76,6 +77,13 @@ def _table(profile: PowerProfile, number: int) -> np.ndarray:
     is_single = profile.first_cores is None and len(profile.clusters) == 1
     table = profile.cluster(number).khz if is_single or number < len(profile.clusters) else None
     return np.zeros(0) if table is None else table
+
+
+def _within(what: str, told: Any, least: int) -> int:
+    number = int(told)
+    if not least <= number <= _MOST_CORES:
+        raise ValueError(f"{what} is {number}, allowed is {least} to {_MOST_CORES}")
+    return number
 
 
 def _ticks(levels: Any) -> dict[float, int]:

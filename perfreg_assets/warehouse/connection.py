@@ -30,6 +30,7 @@ from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings, data_beside, published_beside
 from perfreg_assets.warehouse import data_folder, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
+from perfreg_assets.warehouse.file_name import LOCK_SUFFIX, refuse_name
 from perfreg_assets.warehouse.holding import HELD, Holding
 from perfreg_assets.warehouse.kept_instances import KEPT, NO_EXTENSIONS, Instance, allow_attaching
 from perfreg_assets.warehouse.lock import file_lock
@@ -160,7 +161,7 @@ class Warehouse:
         self._publish_every_s = publish_every_s
         self._unpublished = self.path.with_name(f"{self.path.name}.unpublished")
         self.published = published_beside(self.path)
-        self.lock_file = self.path.with_name(f"{self.path.name}.lock")
+        self.lock_file = self.path.with_name(f"{self.path.name}{LOCK_SUFFIX}")
         self._lock_timeout_s = lock_timeout_s
 
     @classmethod
@@ -182,7 +183,7 @@ class Warehouse:
 
         Raises:
             Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_UNREADABLE,
-                WAREHOUSE_NOT_OPENED.
+                WAREHOUSE_NOT_OPENED, WAREHOUSE_NAME.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._holding() as held:
@@ -210,7 +211,7 @@ class Warehouse:
             before: called first, when nobody else writes or tidies; where it raises, nothing has happened.
 
         Raises:
-            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED.
+            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_NAME.
         """
         with self._holding() as held:
             held.close()
@@ -371,6 +372,7 @@ class Warehouse:
     @contextmanager
     def _holding(self) -> Iterator[Holding]:
         """The writers' lock and, once asked for, the file open under it. The steps of a job hand both on."""
+        refuse_name(self.path, self.published)
 
         def lock() -> AbstractContextManager[None]:
             return file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path))

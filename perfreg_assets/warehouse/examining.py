@@ -12,6 +12,7 @@ import duckdb
 
 from perfreg_assets.warehouse import migrations, recovering
 from perfreg_assets.warehouse.connection import Reader, Warehouse
+from perfreg_assets.warehouse.file_name import refuse_name
 from perfreg_assets.warehouse.kept_instances import NAME, attached
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.put_aside import DAMAGED, put_aside
@@ -49,8 +50,9 @@ def examine(warehouse: Warehouse, *, timeout_s: float) -> tuple[Condition, Condi
     """The file that is written to, and the published one; no writer comes in between.
 
     Raises:
-        Rejected: WAREHOUSE_LOCKED, naming who writes.
+        Rejected: WAREHOUSE_LOCKED, naming who writes; WAREHOUSE_NAME.
     """
+    refuse_name(warehouse.path, warehouse.published)
     if not warehouse.path.parent.is_dir():
         return Condition(MISSING), Condition(MISSING)
     with file_lock(warehouse.lock_file, timeout_s=timeout_s, what=str(warehouse.path)):

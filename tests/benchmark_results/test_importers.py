@@ -310,6 +310,8 @@ def test_a_score_that_is_none_is_no_result_and_the_others_stay(tmp_path, value):
             '{"version": "1", "metadata": {"hostname": {}, "cpu_model_name": ["x"]}, "benchmarks": []}',
             Reason.BENCHMARK_FORMAT_UNKNOWN,
         ),
+        (json.dumps(jetpack(thermalThrottleSleepSeconds=10**400)), Reason.BENCHMARK_FORMAT_UNKNOWN),
+        (json.dumps([jmh(threads=float("inf"))]), Reason.BENCHMARK_FORMAT_UNKNOWN),
         (json.dumps(jetpack(context={"model": 5})), Reason.BENCHMARK_FORMAT_UNKNOWN),
         (json.dumps(jetpack(context={"model": ["Pixel"], "version": {}})), Reason.BENCHMARK_FORMAT_UNKNOWN),
     ],

@@ -102,6 +102,13 @@ def test_mistakes_are_refused_with_their_place(tmp_path, body, reason, word):
     assert str(path) in str(found)
 
 
+def test_an_encoding_that_is_not_read_is_named(tmp_path):
+    path = written(tmp_path, '<?xml version="1.0" encoding="gbk"?><mttest><benchmark name="A"/></mttest>')
+    found = refused(path)
+    assert found.reason is Reason.SUITE_UNREADABLE
+    assert f"{path}, line 1: its encoding" in str(found)
+
+
 def test_no_entities_are_declared(tmp_path):
     bomb = '<!DOCTYPE mttest [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><mttest><benchmark name="&b;"/></mttest>'
     assert "declares no document type" in str(refused(written(tmp_path, bomb)))

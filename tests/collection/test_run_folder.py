@@ -16,7 +16,7 @@ from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.collection.registry import examine
 from perfreg_assets.collection.run_folder import read_run_folder, write_run_folder
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.run import path_hash
+from perfreg_assets.run import PathStep, explored_state_count, path_hash
 from perfreg_assets.settings import Settings
 
 SETTINGS = Settings()
@@ -137,6 +137,13 @@ def test_what_an_action_led_to_and_the_very_device_may_be_said(folder):
     assert refusal(folder(path=[{**step, "screen_after": 3}])).reason is Reason.WRONG_TYPE
 
 
+def test_the_state_in_which_a_path_ended_is_one_that_it_visited():
+    steps = [PathStep(0, 10, "a"), PathStep(1, 20, "b", state_hash_after="c")]
+    assert explored_state_count(steps) == 3
+    assert explored_state_count([steps[0], PathStep(1, 20, "b", state_hash_after="a")]) == 2
+    assert explored_state_count([steps[0], PathStep(1, 20, "b", screen_after="home")]) == 2
+
+
 def test_the_hash_of_the_path_follows_what_states_are_made_of(folder):
     def hash_of(**changes):
         step = {"step": 0, "ts_ns": 11, "state_hash": "ee57", "screen": "home", "action": "tap", **changes}
@@ -217,6 +224,10 @@ def test_text_that_is_no_run_json_is_refused(folder, text, reason):
     assert refusal(folder(text)).reason is reason
 
 
+def test_a_mark_before_the_text_as_windows_programs_write_it_is_no_part_of_it(folder):
+    assert read_run_folder(folder(json.dumps(document()).encode("utf-8-sig")), SETTINGS).run_id == "shop-004"
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [
@@ -237,6 +248,11 @@ def test_a_refused_folder_claims_nothing_that_it_says_twice(folder):
     claims = examine(folder(given), SETTINGS, lambda app, version: f"{app}@{version}").claims
     assert claims["run_id"] not in ("a", "b"), "but what its trace says"
     assert claims["app"] == "com.rig.shop"
+
+
+def test_a_refused_folder_with_a_mark_before_the_text_says_of_itself_what_it_would_without(folder):
+    given = json.dumps(document(run_id="b", version_code=-1)).encode("utf-8-sig")
+    assert examine(folder(given), SETTINGS, lambda app, version: f"{app}@{version}").claims["run_id"] == "b"
 
 
 def test_a_million_steps_are_refused_before_they_cost_anything(folder):

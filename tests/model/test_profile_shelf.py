@@ -58,7 +58,8 @@ def test_a_setting_names_one_for_every_run(warehouse, name, found):
 
 
 def test_run_json_may_tell_frequencies_and_nonsense_counts_as_not_said():
-    told = {"cpu_frequencies_khz": {"0": [300000, 600000], "x": [1], "4": "many", "6": [None]}}
+    nonsense = {"x": [1], "4": "many", "6": [None], "7": [10**400], "8": [True], "9": [-300000], "9" * 5000: [300000]}
+    told = {"cpu_frequencies_khz": {"0": [300000, 600000], **nonsense}}
     assert for_run(Shelf(), Settings(), told).frequencies_khz == {0: [300000.0, 600000.0]}
     assert for_run(Shelf(), Settings(), {"cpu_frequencies_khz": 5}).frequencies_khz == {}
 

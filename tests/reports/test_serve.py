@@ -279,6 +279,14 @@ def test_a_damaged_registry_entry_is_not_registered(tmp_path, text):
     assert find_trace(tmp_path, "r1") is None
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_registered_trace_is_found_whether_its_run_json_begins_with_a_mark_or_not(tmp_path, encoding):
+    (tmp_path / "r1").mkdir()
+    (tmp_path / "r1" / "run.json").write_text('{"trace": "t.gz"}', encoding)
+    (tmp_path / "r1" / "t.gz").touch()
+    assert find_trace(tmp_path, "r1") == tmp_path / "r1" / "t.gz"
+
+
 def test_without_a_site_the_start_page_says_what_to_do(tmp_path):
     with served(Settings(home=tmp_path)) as port:
         status, _, body = Site(port, tmp_path).ask("/")

@@ -108,6 +108,14 @@ def test_what_cannot_be_used_is_refused_with_its_place(text, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("encoding", ["gbk", "utf-32", "ANSI", "base64", "punycode"])
+def test_an_encoding_that_is_not_read_is_refused_and_ends_nothing_else(encoding):
+    text = device(CORES).replace('"1.0"', f'"1.0" encoding="{encoding}"')
+    with pytest.raises(Rejected, match=r"line 1: its encoding is not read .* write it as UTF-8") as caught:
+        parse(text)
+    assert caught.value.reason is Reason.PROFILE_MALFORMED
+
+
 def test_bytes_that_are_no_text_are_refused():
     for content in (b"\x00\x01\x02", b"\xff\xfe<", b"<" + b"a" * (1 << 20)):
         with pytest.raises(Rejected) as caught:

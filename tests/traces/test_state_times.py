@@ -23,6 +23,12 @@ TIMES = {
               "end": [[500000, 1], [1000000, 120], [2000000, 0]]},
     },
 }  # fmt: skip
+
+
+def policy(core_count=1, end=120):
+    return {"0": {"core_count": core_count, "start": [[300000, 0]], "end": [[300000, end]]}}
+
+
 GIVEN = Profiles(forced=Offered(PROFILE.encode(), "two.xml", "", SETTING), forced_name="two", state_times=TIMES)
 
 
@@ -48,6 +54,11 @@ def test_a_run_without_frequencies_has_an_upper_bound_and_no_estimate(without_fr
         ({"end_s": 51.5}, "the ticks are 1.20 s, 1.500 s passed"),
         ({"policies": {"0": {}}}, "KeyError"),
         ({"policies": 5}, "AttributeError"),
+        ({"policies": policy(end=10**400)}, "too large"),
+        ({"policies": policy(core_count=-2)}, "core_count is -2"),
+        ({"policies": policy(core_count=10**12)}, "core_count is 1000000000000"),
+        ({"policies": {str(10**12): policy()["0"]}}, "policy is 1000000000000"),
+        ({"start_s": "nan"}, "nan s passed"),
     ],
 )
 def test_times_that_cannot_be_used_are_told_and_are_no_charge(without_frequencies, scoped, changed, words):  # noqa: F811
