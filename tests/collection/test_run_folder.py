@@ -16,7 +16,7 @@ from perfreg_assets.bundled import demo_runs_dir
 from perfreg_assets.collection.registry import examine
 from perfreg_assets.collection.run_folder import read_run_folder, write_run_folder
 from perfreg_assets.reasons import Reason, Rejected
-from perfreg_assets.run import PathStep, explored_state_count, path_hash
+from perfreg_assets.run import path_hash
 from perfreg_assets.settings import Settings
 
 SETTINGS = Settings()
@@ -135,13 +135,6 @@ def test_what_an_action_led_to_and_the_very_device_may_be_said(folder):
     plain = read_run_folder(folder(), SETTINGS)
     assert run.config.hash == other.config.hash == plain.config.hash, "runs on two equal devices are comparable"
     assert refusal(folder(path=[{**step, "screen_after": 3}])).reason is Reason.WRONG_TYPE
-
-
-def test_the_state_in_which_a_path_ended_is_one_that_it_visited():
-    steps = [PathStep(0, 10, "a"), PathStep(1, 20, "b", state_hash_after="c")]
-    assert explored_state_count(steps) == 3
-    assert explored_state_count([steps[0], PathStep(1, 20, "b", state_hash_after="a")]) == 2
-    assert explored_state_count([steps[0], PathStep(1, 20, "b", screen_after="home")]) == 2
 
 
 def test_the_hash_of_the_path_follows_what_states_are_made_of(folder):
