@@ -275,6 +275,10 @@ class Reason(StrEnum):
         "and that the folder you are in still exists.",
     )
     WAREHOUSE_NAME = "warehouse_name", "Give it another name, or a folder of its own."
+    DATA_TAKEN = (
+        "data_taken",
+        "Give this warehouse a data folder of its own: each deletes from its folder what it does not name.",
+    )
     WAREHOUSE_EXISTS = (
         "warehouse_exists",
         "There is a warehouse already; restore beside it with --warehouse, or in its place with --replace.",

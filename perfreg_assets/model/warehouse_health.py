@@ -20,8 +20,7 @@ def examine_warehouse(settings: Settings) -> list[Finding]:
     try:
         own, published = examining.examine(warehouse, timeout_s=settings.lock_timeout_s)
     except Rejected as rejected:
-        is_in_use = rejected.reason not in (Reason.FOLDER_UNWRITABLE, Reason.WAREHOUSE_NAME)
-        state = NOTICE if is_in_use else FAILED
+        state = NOTICE if rejected.reason is Reason.WAREHOUSE_LOCKED else FAILED
         return [Finding(own_check, state, rejected.detail, rejected.reason.sentence)]
     found = [
         guarded(own_check, lambda: _own(warehouse, own_check, own, published, settings.lock_timeout_s)),

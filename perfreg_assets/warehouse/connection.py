@@ -28,7 +28,7 @@ import duckdb
 from perfreg_assets.file_stamps import Stamp, stamp
 from perfreg_assets.reasons import Reason, Rejected
 from perfreg_assets.settings import Settings, data_beside, published_beside
-from perfreg_assets.warehouse import data_folder, migrations, recovering
+from perfreg_assets.warehouse import data_folder, data_owner, migrations, recovering
 from perfreg_assets.warehouse.data_folder import DataFolder
 from perfreg_assets.warehouse.file_name import LOCK_SUFFIX, refuse_name
 from perfreg_assets.warehouse.holding import HELD, Holding
@@ -183,7 +183,7 @@ class Warehouse:
 
         Raises:
             Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_UNREADABLE,
-                WAREHOUSE_NOT_OPENED, WAREHOUSE_NAME.
+                WAREHOUSE_NOT_OPENED, WAREHOUSE_NAME, DATA_TAKEN.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._holding() as held:
@@ -211,7 +211,8 @@ class Warehouse:
             before: called first, when nobody else writes or tidies; where it raises, nothing has happened.
 
         Raises:
-            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_NAME.
+            Rejected: WAREHOUSE_LOCKED, WAREHOUSE_DISK_FULL, WAREHOUSE_NEWER, WAREHOUSE_ALTERED, WAREHOUSE_NAME,
+                DATA_TAKEN.
         """
         with self._holding() as held:
             held.close()
@@ -373,6 +374,7 @@ class Warehouse:
     def _holding(self) -> Iterator[Holding]:
         """The writers' lock and, once asked for, the file open under it. The steps of a job hand both on."""
         refuse_name(self.path, self.published)
+        data_owner.refuse_taken(self.data, self.path)
 
         def lock() -> AbstractContextManager[None]:
             return file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path))
@@ -392,6 +394,7 @@ class Warehouse:
         opened = self._open()
         try:
             migrations.migrate(opened.connection, data=self.data)
+            data_owner.note(self.data, self.path)
         except BaseException:
             opened.close()
             raise

@@ -31,16 +31,14 @@ def refuse_name(path: Path, published: Path) -> None:
 
 def _twin(path: Path) -> Path | None:
     """Another warehouse of that folder whose published copy and data folder would be the same."""
+    return next((one for one in written_as(path.parent, path.stem) if one != path), None)
+
+
+def written_as(folder: Path, stem: str) -> list[Path]:
+    """The warehouses of a folder, by name, that are called so but for their suffix: that have a lock."""
     try:
-        names = sorted(path.parent.iterdir())
+        names = sorted(folder.iterdir())
     except OSError:  # a folder that cannot be listed says nothing; whether it can be written to shows in a moment
-        return None
+        return []
     there = {one.name for one in names}
-    return next(
-        (
-            one
-            for one in names
-            if one.stem == path.stem and one != path and f"{one.name}{LOCK_SUFFIX}" in there and one.is_file()
-        ),
-        None,
-    )
+    return [one for one in names if one.stem == stem and f"{one.name}{LOCK_SUFFIX}" in there and one.is_file()]

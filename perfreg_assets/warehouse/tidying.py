@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from perfreg_assets.warehouse import joining, value_files
+from perfreg_assets.warehouse import data_owner, joining, value_files
 from perfreg_assets.warehouse.connection import Reader, Warehouse, Writer
 from perfreg_assets.warehouse.kept_instances import attached
 from perfreg_assets.warehouse.put_aside import replaced
@@ -96,6 +96,7 @@ def _delete(warehouse: Warehouse, writer: Writer, named: set[str], before: datet
         for name, changed_at in there.items()
         if name not in listed
         and name not in value_files.EMPTY_FILES
+        and name != data_owner.FILE
         and changed_at < before
         and not any(part.removeprefix("file=") in in_use for part in name.split("/"))
     ]
