@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from perfreg_assets.cli import main
 from perfreg_assets.model import calibrating
 from perfreg_assets.reasons import Rejected
+from perfreg_assets.warehouse.connection import Warehouse
 
 CHAOS = np.random.default_rng(0)
 ENOUGH = CHAOS.uniform(100, 500, 300)
@@ -54,6 +55,8 @@ def test_where_no_profile_can_be_fitted_each_says_why(monkeypatch):
 
 def test_the_command_stores_what_is_fitted_and_names_what_is_not(monkeypatch, tmp_path):
     monkeypatch.setattr(calibrating.power_calibrations, "measured_series", lambda reader, device: iter([FEW, GOOD]))
+    with Warehouse(tmp_path / "perfreg.duckdb", lock_timeout_s=5).writing():
+        pass
     warehouse = ["--warehouse", str(tmp_path / "perfreg.duckdb")]
     result = CliRunner().invoke(main, ["energy-calibrate", "--device", "dev", *warehouse])
     assert result.exit_code == 0, result.output
