@@ -35,18 +35,15 @@ _DO_WITHOUT = {
 }
 """Module → what it imports if it is there."""
 
+_Way = Callable[[ModuleType, Loader], None]
+"""Loads a module by the loader that it would have."""
+
 
 def let_libraries_do() -> None:
     """From now on libraries do without, once they are imported; whoever else imports what was left out finds it."""
-    _await("pyarrow", _load_pyarrow)
-    _await("scipy._lib.array_api_compat.numpy", _load_scipy_numpy)
-    for name, left_out in _DO_WITHOUT.items():
-        _await(name, _without(left_out))
-
-
-def _await(name: str, load: Callable[[ModuleType, Loader], None]) -> None:
-    if name not in sys.modules:
-        sys.meta_path.insert(0, _Awaiting(name, load))
+    ways: dict[str, _Way] = {"pyarrow": _load_pyarrow, "scipy._lib.array_api_compat.numpy": _load_scipy_numpy}
+    ways |= {name: _without(left_out) for name, left_out in _DO_WITHOUT.items()}
+    sys.meta_path.insert(0, _Awaiting({name: way for name, way in ways.items() if name not in sys.modules}))
 
 
 def _load_pyarrow(module: ModuleType, loader: Loader) -> None:
@@ -57,7 +54,7 @@ def _load_pyarrow(module: ModuleType, loader: Loader) -> None:
         module.array([None])  # both its parts look: the one for arrays, and the one for what is in them
 
 
-def _without(name: str) -> Callable[[ModuleType, Loader], None]:
+def _without(name: str) -> _Way:
     """Loads a module that gets on where `name` is not there."""
 
     def load(module: ModuleType, loader: Loader) -> None:
@@ -82,26 +79,25 @@ def _load_scipy_numpy(module: ModuleType, loader: Loader) -> None:
 
 
 class _Awaiting(MetaPathFinder):
-    """Has one module loaded in a way of its own, once."""
+    """Has modules loaded in ways of their own, each once."""
 
-    def __init__(self, name: str, load: Callable[[ModuleType, Loader], None]) -> None:
-        self._name = name
-        self._load = load
+    def __init__(self, ways: dict[str, _Way]) -> None:
+        self._ways = ways
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != self._name:
+        way = self._ways.pop(fullname, None)
+        if way is None:
             return None
-        sys.meta_path.remove(self)
         found = find_spec(fullname)
         if found is not None and found.loader is not None:
-            found.loader = _Loading(found.loader, self._load)
+            found.loader = _Loading(found.loader, way)
         return found
 
 
 class _Loading(Loader):
-    def __init__(self, loader: Loader, load: Callable[[ModuleType, Loader], None]) -> None:
+    def __init__(self, loader: Loader, load: _Way) -> None:
         self._loader = loader
         self._load = load
 

@@ -237,6 +237,15 @@ class Warehouse:
             held.close()
         return put_aside(self.path, REPLACED)
 
+    def refuse_mixing(self) -> None:
+        """Checks, before anything is written, that what would lie beside this file and its values is no other's.
+
+        Raises:
+            Rejected: WAREHOUSE_NAME, DATA_TAKEN.
+        """
+        refuse_name(self.path, self.published)
+        data_owner.refuse_taken(self.data, self.path)
+
     @property
     def has_unpublished(self) -> bool:
         """Something was written and not published yet, by a job that is under way or was cut short."""
@@ -373,10 +382,9 @@ class Warehouse:
     @contextmanager
     def _holding(self) -> Iterator[Holding]:
         """The writers' lock and, once asked for, the file open under it. The steps of a job hand both on."""
-        refuse_name(self.path, self.published)
-        data_owner.refuse_taken(self.data, self.path)
 
         def lock() -> AbstractContextManager[None]:
+            self.refuse_mixing()
             return file_lock(self.lock_file, timeout_s=self._lock_timeout_s, what=str(self.path))
 
         if self._publish_every_s:

@@ -30,7 +30,9 @@ def refuse_taken(data: DataFolder, warehouse: Path) -> None:
     """
     if not data.is_local:
         return
-    for owner in (_noted(data), _beside(data)):
+    # Whose name its own folder bears is looked at with the warehouse's name (`file_name`).
+    beside = None if _is_own(data, warehouse) else _beside(data)
+    for owner in (_noted(data), beside):
         if owner is not None and owner.is_file() and not _is_same(owner, warehouse):
             raise Rejected(Reason.DATA_TAKEN, f"{data.root} holds the values of {owner}, not those of {warehouse}")
 
@@ -41,11 +43,16 @@ def note(data: DataFolder, warehouse: Path) -> None:
     Raises:
         Rejected: WAREHOUSE_DISK_FULL.
     """
-    if not data.is_local or _is_same(Path(data.root), data_beside(warehouse)):
+    if not data.is_local or _is_own(data, warehouse):
         return
     owner = _noted(data)
     if owner is None or not _is_same(owner, warehouse):
         data.write(FILE, json.dumps({"data": data.root, "warehouse": str(warehouse)}).encode())
+
+
+def _is_own(data: DataFolder, warehouse: Path) -> bool:
+    """Whether the folder lies beside the warehouse and is called after it."""
+    return _is_same(Path(data.root), data_beside(warehouse))
 
 
 def _noted(data: DataFolder) -> Path | None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-from perfreg_assets.warehouse import data_owner, migrations, recovering
+from perfreg_assets.warehouse import migrations, recovering
 from perfreg_assets.warehouse.connection import Reader, Warehouse
-from perfreg_assets.warehouse.file_name import refuse_name
 from perfreg_assets.warehouse.kept_instances import NAME, attached
 from perfreg_assets.warehouse.lock import file_lock
 from perfreg_assets.warehouse.put_aside import DAMAGED, put_aside
@@ -52,8 +51,7 @@ def examine(warehouse: Warehouse, *, timeout_s: float) -> tuple[Condition, Condi
     Raises:
         Rejected: WAREHOUSE_LOCKED, naming who writes; WAREHOUSE_NAME, DATA_TAKEN.
     """
-    refuse_name(warehouse.path, warehouse.published)
-    data_owner.refuse_taken(warehouse.data, warehouse.path)
+    warehouse.refuse_mixing()
     if not warehouse.path.parent.is_dir():
         return Condition(MISSING), Condition(MISSING)
     with file_lock(warehouse.lock_file, timeout_s=timeout_s, what=str(warehouse.path)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from perfreg_assets.reasons import Reason, Rejected
@@ -37,8 +38,8 @@ def _twin(path: Path) -> Path | None:
 def written_as(folder: Path, stem: str) -> list[Path]:
     """The warehouses of a folder, by name, that are called so but for their suffix: that have a lock."""
     try:
-        names = sorted(folder.iterdir())
+        names = os.listdir(folder)
     except OSError:  # a folder that cannot be listed says nothing; whether it can be written to shows in a moment
         return []
-    there = {one.name for one in names}
-    return [one for one in names if one.stem == stem and f"{one.name}{LOCK_SUFFIX}" in there and one.is_file()]
+    locked = [name.removesuffix(LOCK_SUFFIX) for name in names if name.startswith(stem) and name.endswith(LOCK_SUFFIX)]
+    return [one for one in map(folder.joinpath, sorted(locked)) if one.stem == stem and one.is_file()]
