@@ -11,7 +11,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -51,6 +51,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
+_Kind = TypeVar("_Kind", bound=_Part)
+
+
 class _Level(_Part):
     frequency: float = Field(gt=0)
     timestamp: int = Field(ge=0)
@@ -81,15 +84,16 @@ class _Line(_Part):
 
 class _Test(_Part):
     testName: str  # noqa: N815
-    logs: list[_Line]
+    logs: list[Any]
+    """Lines, looked at one by one: whose they are is told with what is wrong in one."""
 
 
 class _Log(_Part):
     tests: list[_Test]
 
 
-class _Cores(_Part):
-    cores: list[_Core]
+class _Times(_Part):
+    details: list[_Core]
 
 
 def read_method_log(path: Path) -> tuple[list[LoggedThread], bytes]:
@@ -103,27 +107,43 @@ def read_method_log(path: Path) -> tuple[list[LoggedThread], bytes]:
             if os.fstat(file.fileno()).st_size > _MOST_BYTES:
                 raise Rejected(Reason.METHOD_LOG_UNREADABLE, f"{path.name} has more than {_MOST_BYTES:,} bytes")
             content = file.read()
-        log = _Log.model_validate(json.loads(content))
-        found: dict[tuple[str, int, int], list[Passage[Moment]]] = {}
-        for test in log.tests:
-            for line in test.logs:
-                header = line.header
-                at = Moment(header.timestamp, _ticks(line))
-                own = found.setdefault((test.testName, header.processID, header.threadID), [])
-                own.append(Passage(header.methodName, header.isEntry, at))
+        told = json.loads(content)
     except OSError as error:
         raise Rejected(Reason.METHOD_LOG_UNREADABLE, f"{path}: {error.strerror or error}") from error
-    except ValidationError as error:
-        first = validation.problems(error)[0]
-        raise Rejected(
-            Reason.METHOD_LOG_UNREADABLE, f"{path.name}, {first.place or 'its content'}: expected {first.expected}"
-        ) from error
     except (ValueError, RecursionError) as error:
         raise Rejected(Reason.METHOD_LOG_UNREADABLE, f"{path.name}: {error}") from error
+    found: dict[tuple[str, int, int], list[Passage[Moment]]] = {}
+    for test in _checked(_Log, told, path.name).tests:
+        for number, one in enumerate(test.logs, 1):
+            where = f"{path.name}, test {test.testName}, line {number} of its logs"
+            line = _checked(_Line, one, where)
+            header = line.header
+            at = Moment(header.timestamp, _ticks(line, where))
+            own = found.setdefault((test.testName, header.processID, header.threadID), [])
+            own.append(Passage(header.methodName, header.isEntry, at))
     return [LoggedThread(*key, tuple(passages)) for key, passages in found.items()], content
 
 
-def _ticks(line: _Line) -> dict[int, dict[float, int]]:
-    told: Any = next((one.details for one in line.body if one.component == _TIMES), [])
-    cores = _Cores.model_validate({"cores": told}).cores
-    return {core.kernel: {level.frequency: level.timestamp for level in core.details} for core in cores}
+def _ticks(line: _Line, where: str) -> dict[int, dict[float, int]]:
+    for number, one in enumerate(line.body):
+        if one.component == _TIMES:
+            cores = _checked(_Times, {"details": one.details}, where, f"body[{number}].").details
+            return {core.kernel: {level.frequency: level.timestamp for level in core.details} for core in cores}
+    return {}
+
+
+def _checked(kind: type[_Kind], told: Any, where: str, prefix: str = "") -> _Kind:
+    """
+    Args:
+        where: of the file.
+        prefix: of the fields' places there.
+
+    Raises:
+        Rejected: METHOD_LOG_UNREADABLE.
+    """
+    try:
+        return kind.model_validate(told)
+    except ValidationError as error:
+        first = validation.problems(error)[0]
+        place = f"{prefix}{first.place}" if first.place else "its content"
+        raise Rejected(Reason.METHOD_LOG_UNREADABLE, f"{where}, {place}: expected {first.expected}") from error

@@ -109,6 +109,36 @@ def test_what_is_no_log_is_refused(tmp_path, text, words):
     assert caught.value.reason is Reason.METHOD_LOG_UNREADABLE
 
 
+def _without_a_thread(one):
+    del one["header"]["threadID"]
+
+
+def _with_a_bad_tick(one):
+    one["body"].insert(0, {"component": "brightness", "details": 43})
+    one["body"][1]["details"][1]["details"][0]["timestamp"] = "20"
+
+
+def _without_a_body(one):
+    del one["body"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "place"),
+    [
+        (_without_a_thread, "header.threadID: expected a value"),
+        (_with_a_bad_tick, "body[1].details[1].details[0].timestamp: expected a whole number"),
+        (_without_a_body, "body: expected a value"),
+    ],
+)
+def test_a_bad_field_is_told_with_its_test_and_line(tmp_path, spoil, place):
+    lines = json.loads(json.dumps(GOOD))
+    spoil(lines[2])
+    with pytest.raises(Rejected) as caught:
+        take(written(tmp_path, ("first", GOOD), ("second", lines)))
+    assert caught.value.reason is Reason.METHOD_LOG_UNREADABLE
+    assert caught.value.detail == f"logs.json, test second, line 3 of its logs, {place}"
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["pipe", "circle", "folder"])
 def test_what_is_no_file_is_refused_without_waiting(tmp_path, kind):
