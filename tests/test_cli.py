@@ -393,13 +393,17 @@ def test_a_setting_that_makes_a_warehouse_says_so(tmp_path):
         ("settings", "set", "keep_traces", "never"),
         ("profiles", "add", "no-profile.xml", "--device", "flame"),
         ("energy-calibrate", "--device", "flame"),
+        ("energy-import", "no-profile.xml", "--app", "com.rig.shop", "--app-version", "1", "--device", "flame"),
+        ("energy-import", "log.json", "--app", "com.rig.shop", "--app-version", "1", "--device", "nobody"),
+        ("energy-import", "log.json", "--app", "com.rig.shop", "--app-version", "1", "--profile", "no-profile.xml"),
     ],
-    ids=lambda arguments: arguments[0],
+    ids=lambda arguments: " ".join((arguments[0], *arguments[-2:])),
 )
 def test_what_is_refused_makes_no_warehouse(tmp_path, monkeypatch, arguments):
     """It had no copy for readers: they were told of that, and `perfreg doctor` failed."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "no-profile.xml").write_text("<nothing/>")
+    (tmp_path / "log.json").write_text('{"tests": []}')
     told = CliRunner().invoke(main, [*arguments, "--warehouse", "new.duckdb"])
     assert told.exit_code == 1, told.output
     assert "new warehouse" not in told.stderr

@@ -16,6 +16,8 @@ from perfreg_assets.settings import Settings
 if TYPE_CHECKING:
     from perfreg_assets.methods.power_profile import PowerProfile
     from perfreg_assets.model.energies import Report
+    from perfreg_assets.warehouse.method_logs import MethodLogChargeRow, MethodLogRow
+    from perfreg_assets.warehouse.power_profiles import StoredProfile
 
 _COLUMNS = ("component", "scope", "mAh", "mJ", "share", "change", "source")
 _CSV = ("run_id", "component", "scope", "charge_mah", "energy_mj", "share", "change_ratio", "source")
@@ -239,25 +241,30 @@ def energy_import(
     from perfreg_assets.model.profile_shelf import of_device
     from perfreg_assets.traces.power_profile import read_profile
     from perfreg_assets.warehouse import method_logs, power_profiles, settings_table
-    from perfreg_assets.warehouse.connection import Warehouse
+    from perfreg_assets.warehouse.connection import Reader, Warehouse
+    from perfreg_assets.warehouse.named import is_new
 
     if device is None and profile_path is None:
         raise ValueError("name the device with --device, or its power profile with --profile")
     check_app_id(app)
-    with Warehouse.of(settings).writing() as writer:
-        volts = settings_table.in_force(writer, settings).nominal_voltage_v
+
+    def taken_in(reader: Reader | None) -> tuple[MethodLogRow, list[MethodLogChargeRow], StoredProfile]:
+        used = settings if reader is None else settings_table.in_force(reader, settings)
+        volts = used.nominal_voltage_v
         if profile_path is not None:
             profile, content = read_profile(profile_path, nominal_voltage_v=volts)
             name, origin = profile_path.name, power_profiles.RUN_FOLDER
         else:
-            profile, content, name, origin = of_device(writer, settings, device or "")
+            profile, content, name, origin = of_device(reader, used, device or "")
         row, charges = estimated(
             path, profile, app=app, version_name=app_version, device=device, nominal_voltage_v=volts
         )
-        power_profiles.keep(
-            writer,
-            [power_profiles.described(profile, name=name, device=device, origin=origin, content=content)],
-        )
+        return row, charges, power_profiles.described(profile, name=name, device=device, origin=origin, content=content)
+
+    found = taken_in(None) if is_new(settings) else None  # what is refused makes no warehouse
+    with Warehouse.of(settings).writing() as writer:
+        row, charges, profile = found or taken_in(writer)
+        power_profiles.keep(writer, [profile])
         method_logs.store(writer, row, charges)
     rows = [{**vars(one), "is_upper_bound": True} for one in charges]
     if form == "json":
@@ -335,14 +342,14 @@ def check_profile(settings: Settings, path: Path) -> None:
 def add_profile(settings: Settings, path: Path, device: str) -> None:
     """Makes a profile the one of a device. Traces of its runs that were estimated by another one, or by none, are read
     again; runs that came with a profile of their own keep it."""
-    from perfreg_assets.traces.power_profile import read_profile
+    from perfreg_assets.traces.power_profile import parse_profile, read_profile
     from perfreg_assets.warehouse import power_profiles, settings_table
     from perfreg_assets.warehouse.connection import Warehouse
 
-    _read(path, settings.nominal_voltage_v)  # before a warehouse is made for it
+    _, content = read_profile(path, nominal_voltage_v=settings.nominal_voltage_v)  # before a warehouse is made for it
     with Warehouse.of(settings).writing() as writer:
         volts = settings_table.in_force(writer, settings).nominal_voltage_v
-        profile, content = read_profile(path, nominal_voltage_v=volts)
+        profile = parse_profile(content, path.name, nominal_voltage_v=volts)
         described = power_profiles.described(
             profile, name=path.name, device=device, origin=power_profiles.ADDED, content=content
         )

@@ -116,14 +116,19 @@ def installed() -> Mapping[str, Offered]:
     return {path.stem: Offered(path.read_bytes(), path.name, path.stem, BUNDLED) for path in files}
 
 
-def offered_for(reader: Reader, settings: Settings, device: str) -> Offered | None:
-    """What was added for a device, else what the installation brings for it; None where neither is there."""
-    return {**installed(), **load(reader, settings).added}.get(device)
+def offered_for(reader: Reader | None, settings: Settings, device: str) -> Offered | None:
+    """What was added for a device (None: to no warehouse), else what the installation brings for it; None where neither
+    is there."""
+    added = {} if reader is None else load(reader, settings).added
+    return {**installed(), **added}.get(device)
 
 
-def of_device(reader: Reader, settings: Settings, device: str) -> tuple[PowerProfile, bytes, str, str]:
+def of_device(reader: Reader | None, settings: Settings, device: str) -> tuple[PowerProfile, bytes, str, str]:
     """(profile, content, name, origin as it is stored) of what was added for a device, else of what the installation
     brings.
+
+    Args:
+        settings: those in force.
 
     Raises:
         Rejected: PROFILE_MISSING.

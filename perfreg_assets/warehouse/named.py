@@ -20,10 +20,15 @@ GROUP BY {column} ORDER BY max(started_at) DESC NULLS LAST, {column} LIMIT $coun
 _IS_THERE = "SELECT count(*) FROM core.runs WHERE {column} = $name AND ($app IS NULL OR app = $app)"
 
 
+def is_new(settings: Settings) -> bool:
+    """Whether writing would make the warehouse; one that was lost comes back from the published copy when it is
+    opened."""
+    return not settings.warehouse.exists() and not settings.published_warehouse.exists()
+
+
 def require_warehouse(settings: Settings) -> None:
-    """Raises Rejected (WAREHOUSE_MISSING) where the file would be made by changing what cannot be in it yet; one that
-    was lost comes back from the published copy when it is opened."""
-    if not settings.warehouse.exists() and not settings.published_warehouse.exists():
+    """Raises Rejected (WAREHOUSE_MISSING) where the file would be made by changing what cannot be in it yet."""
+    if is_new(settings):
         raise Rejected(Reason.WAREHOUSE_MISSING, f"{settings.warehouse} does not exist")
 
 

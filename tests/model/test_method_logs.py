@@ -192,3 +192,25 @@ def test_the_command_keeps_it_for_sql_and_a_second_time_changes_nothing(tmp_path
     ]
     missing = run("energy-import", path, "--app", "com.rig.shop", "--app-version", "1.5.0", status=1)
     assert "--device" in missing.stderr
+
+
+def test_a_measured_curve_is_of_one_voltage_however_it_is_named(tmp_path):
+    """The device's was read at the process' voltage, and its energies told at the warehouse's."""
+    curve = tmp_path / "two.csv"
+    levels = ((0, 300000, 10), (0, 600000, 20), (0, 1200000, 60), (1, 500000, 30), (1, 1000000, 80))
+    curve.write_text("CPU,Frequency (kHz),Power (mW)\n" + "".join(f"{a},{b},{c}\n" for a, b, c in levels))
+    path = written(tmp_path, ("first", GOOD))
+
+    def run(*arguments):
+        result = CliRunner().invoke(main, [*map(str, arguments), "--warehouse", str(tmp_path / "perfreg.duckdb")])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def amounts(version, *whose):
+        given = ("energy-import", path, "--app", "com.rig.shop", "--app-version", version, *whose, "--format", "json")
+        return [one["method_mah"] for one in json.loads(run(*given))["methods"]]
+
+    run("settings", "set", "nominal_voltage_v", "2")
+    run("profiles", "add", curve, "--device", "two")
+    assert amounts("1", "--device", "two") == amounts("2", "--profile", curve)
+    assert sum(amounts("3", "--device", "two")) * 3600 == pytest.approx((59.0 + 30.0) / 2)
