@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+KINDS = ("png", "svg")
+"""That files are written in, the usual one first; matplotlib has more, which nobody looked at."""
+
 
 def blank(width: float, height: float, *, dpi: int = 100) -> Figure:
     """An empty figure that is saved by the renderer of PNG files.
@@ -37,22 +40,28 @@ def require_kind(path: Path) -> None:
     """Checks that a picture of this name can be written; without a suffix it is a PNG.
 
     Raises:
-        ValueError: in words: its suffix is of no kind of picture.
+        ValueError: in words: its suffix is of no kind that is written here.
     """
-    from matplotlib.backend_bases import FigureCanvasBase  # noqa: PLC0415  (as above)
-
-    kind = path.suffix.removeprefix(".").lower()
-    if kind and kind not in FigureCanvasBase.get_supported_filetypes():
-        raise ValueError(f"{path} is no picture's name; end it in .png or .svg")
+    if _kind(path) not in KINDS:
+        raise ValueError(f"{path} is no name of a picture that is written here; end it in .png or .svg")
 
 
 def write(figure: Figure, path: Path) -> None:
-    """PNG or SVG by the file's suffix; its folder is made."""
+    """PNG or SVG by the file's suffix; its folder is made.
+
+    Raises:
+        ValueError: as `require_kind`.
+    """
+    require_kind(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _save(figure, path, path.suffix.removeprefix(".") or None)
+    _save(figure, path, _kind(path))
 
 
-def _save(figure: Figure, where: Path | io.BytesIO, kind: str | None) -> None:
+def _kind(path: Path) -> str:
+    return path.suffix.removeprefix(".").lower() or KINDS[0]
+
+
+def _save(figure: Figure, where: Path | io.BytesIO, kind: str) -> None:
     with warnings.catch_warnings():
         # Names of apps and screens may be in scripts that the font lacks: boxes stand for them.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
