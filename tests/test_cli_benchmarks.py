@@ -155,6 +155,21 @@ def test_a_file_that_is_there_twice_on_a_side_counts_once(tmp_path):
     ]
 
 
+def test_what_is_left_out_of_a_comparison_is_said_whatever_the_format(tmp_path):
+    whole = DATA / "pyperf_mult_list_py36.json.gz"
+    part = json.loads(gzip.decompress((DATA / "pyperf_mult_list_py38.json.gz").read_bytes()))
+    (_, *part["benchmarks"]) = part["benchmarks"]
+    (tmp_path / "part.json").write_text(json.dumps(part))
+    table, csv, told = (
+        run("compare", whole, tmp_path / "part.json", "--format", form) for form in ("table", "csv", "json")
+    )
+    (excluded,) = json.loads(told.stdout)["excluded"]
+    assert excluded["benchmark"] not in csv.stdout
+    assert len(csv.stdout.splitlines()) == 1 + len(part["benchmarks"])
+    for result in (table, csv):
+        assert f"1 left out: {excluded['reason']}" in result.stderr
+
+
 def test_comparing_versions_and_what_one_launch_says(warehouse):
     result = run("compare", "1.0", "2.0", "--format", "json", warehouse=warehouse)
     assert result.exit_code == 3

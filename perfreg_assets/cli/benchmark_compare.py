@@ -50,6 +50,7 @@ def bench_compare(
         sys.stdout.write(_comparison_json(found) + "\n")
     elif form == "csv":
         sys.stdout.write(terminal.as_csv([_test_row(found, one) for one in found.tests], _TEST_CSV))
+        _note_left_out(found)
     else:
         _show_comparison(found)
     for caveat in caveats(found):
@@ -216,6 +217,11 @@ def _show_comparison(found: Comparison) -> None:
     )
     for name in implausible:
         terminal.note(f"implausible, far from all others: {name}")
+    _note_left_out(found)
+
+
+def _note_left_out(found: Comparison) -> None:
+    """How many are in no mean, by why: JSON names each, in a table of tests they have no row."""
     reasons = Counter(reason for _, reason in found.excluded)
     for reason, count in reasons.most_common():
         terminal.note(f"{count} left out: {reason}")
