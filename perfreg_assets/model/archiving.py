@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -92,8 +93,19 @@ def archive_due(
 ) -> Archiving:
     """Reduces the traces that are due in some partitions (default: all).
 
-    Each trace is replaced when the warehouse says so: killed in between, the next call does what is left. One at a time
-    works on a home's traces: two would write the same files.
+    Each trace is replaced when the warehouse says so: killed in between, the next call does what is left.
+
+    Raises:
+        Rejected: WAREHOUSE_LOCKED: another one is at it.
+    """
+    with one_at_a_time(settings):
+        return _archive_due(warehouse, settings, keys, progress)
+
+
+@contextmanager
+def one_at_a_time(settings: Settings) -> Iterator[None]:
+    """Held by who replaces or deletes a home's traces, and asks within it which are due: two would write the same
+    files, or put a reduced trace in the place of a deleted one.
 
     Raises:
         Rejected: WAREHOUSE_LOCKED: another one is at it.
@@ -101,15 +113,20 @@ def archive_due(
     settings.home_dir.mkdir(parents=True, exist_ok=True)
     lock = settings.home_dir / LOCK
     with file_lock(lock, timeout_s=settings.lock_timeout_s, what=f"the archive in {settings.runs_dir}"):
-        return _archive_due(warehouse, settings, keys, progress)
+        yield
 
 
 def _archive_due(warehouse: Warehouse, settings: Settings, keys: Iterable[str] | None, progress: Progress) -> Archiving:
     keys = None if keys is None else list(keys)
     with warehouse.reading() as reader:
         settings = settings_table.in_force(reader, settings)
-        for run_id, row in run_table.find(reader, table.reduced_runs(reader), with_path=False).items():
-            _put_in_place(settings.runs_dir / run_id, row)
+        reduced = table.reduced_runs(reader)
+        gone = table.gone_of(reader, reduced)
+        for run_id, row in run_table.find(reader, reduced, with_path=False).items():
+            if run_id in gone:  # or what a killed call had made of it would come back
+                shutil.rmtree(settings.runs_dir / run_id / MADE_IN, ignore_errors=True)
+            else:
+                _put_in_place(settings.runs_dir / run_id, row)
         due = due_runs(reader, settings, keys)
         rows = run_table.find(reader, due.run_ids, with_path=False)
     groups: dict[tuple[str, str], list[RunRow]] = defaultdict(list)

@@ -7,16 +7,14 @@ functional problems, those of the runs in its history, and the latest ones, whic
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from perfreg_assets.model import freshness
-from perfreg_assets.model.archiving import MADE_IN
+from perfreg_assets.model.archiving import one_at_a_time
 from perfreg_assets.model.handover import archive_name, opened
 from perfreg_assets.objects import Objects
 from perfreg_assets.settings import Settings
-from perfreg_assets.warehouse import archive as archive_table
 from perfreg_assets.warehouse import retention as table
 from perfreg_assets.warehouse import runs as run_table
 from perfreg_assets.warehouse import settings_table
@@ -56,18 +54,23 @@ def drop_due(
 
     Raises:
         OSError: one cannot be deleted; those before it are noted.
-        Rejected: EXCHANGE_UNAVAILABLE; as above.
+        Rejected: EXCHANGE_UNAVAILABLE; as above. WAREHOUSE_LOCKED: traces are being reduced or deleted already.
     """
     with warehouse.reading() as reader:
+        if settings_table.in_force(reader, settings).keep_traces == ALL:  # so that it waits for no archive
+            return []
+    with one_at_a_time(settings):
+        return _drop_due(warehouse, settings, progress)
+
+
+def _drop_due(warehouse: Warehouse, settings: Settings, progress: Callable[[str], object]) -> list[Dropped]:
+    with warehouse.reading() as reader:
         rows = run_table.find(reader, due_runs(reader, settings), with_path=False)
-        reduced = archive_table.reduced_runs(reader, rows)
     objects = opened(settings.exchange) if settings.exchange and rows else None
     dropped: list[Dropped] = []
     try:
         for run_id, row in rows.items():
             progress(run_id)
-            if run_id in reduced:  # an archive that was killed would put what it made in the place of what is deleted
-                shutil.rmtree(settings.runs_dir / run_id / MADE_IN, ignore_errors=True)
             dropped.append(Dropped(run_id, _drop(row, settings, objects)))
     finally:
         if dropped:

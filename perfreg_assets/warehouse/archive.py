@@ -41,6 +41,12 @@ def reduced_runs(reader: Reader, run_ids: Iterable[str] | None = None) -> set[st
     return {run_id for (run_id,) in found}
 
 
+def gone_of(reader: Reader, run_ids: Iterable[str]) -> set[str]:
+    """Those of some runs whose trace was noted as gone."""
+    chosen = run_conditions.of(reader, run_ids)
+    return {run_id for (run_id,) in reader.rows(f"SELECT run_id FROM core.traces WHERE is_trace_gone AND {chosen}")}
+
+
 def note_reduced(writer: Writer, run_id: str, row: ReductionRow) -> None:
     """Says that a run's trace is a reduced one from now on: it is not read again."""
     reductions.store(writer, row)

@@ -17,9 +17,10 @@ from perfreg_assets.automation.archiving import nightly_reduction
 from perfreg_assets.automation.materialise import RANGE_END, RANGE_START
 from perfreg_assets.cli import main
 from perfreg_assets.how_many import how_many
-from perfreg_assets.model import archiving, freshness, handover, trace_places
+from perfreg_assets.model import archiving, freshness, handover, retention, trace_places
 from perfreg_assets.model.archiving import Due, archive_due
 from perfreg_assets.model.inspecting import inspect_due
+from perfreg_assets.model.reduction import reduce_once
 from perfreg_assets.model.stopwatch import Stopwatch
 from perfreg_assets.model.trace_places import trace_of
 from perfreg_assets.partitions import DIMENSION
@@ -223,6 +224,36 @@ def test_one_at_a_time_archives(site, archived):
     with file_lock(lock, timeout_s=1, what="the archive"), pytest.raises(Rejected) as caught:
         archive_due(site.warehouse, site.settings.with_values(lock_timeout_s=0.05))
     assert caught.value.reason is Reason.WAREHOUSE_LOCKED
+
+
+def test_what_keep_traces_deletes_while_it_is_reduced_does_not_come_back(recorded, tmp_path, monkeypatch):
+    """The reduced trace came into the place of the deleted one, of which the warehouse said that it is gone."""
+    shutil.copytree(recorded.settings.warehouse.parent, tmp_path / "copy")
+    place = tmp_path / "copy" / recorded.settings.warehouse.name
+    own = Site(recorded.settings.with_values(warehouse=place, lock_timeout_s=0.05, **NOW))
+    with own.warehouse.reading() as reader:
+        (run_id, *_) = archive.normal_runs(reader, days=0)
+    path, met = files(own)[run_id], []
+
+    def reduced_meanwhile(*given):
+        made = reduce_once(*given)
+        try:
+            retention.drop_due(own.warehouse, own.settings.with_values(keep_traces="anomalous"))
+        except Rejected as error:
+            met.append(error.reason)
+        return made
+
+    monkeypatch.setattr(archiving, "due_runs", lambda *_: Due([run_id], 0))
+    monkeypatch.setattr(retention, "due_runs", lambda *_: [run_id])
+    monkeypatch.setattr(archiving, "reduce_once", reduced_meanwhile)
+    archive_due(own.warehouse, own.settings)
+    (row,) = own.rows(f"SELECT has_trace FROM marts.runs WHERE run_id = '{run_id}'")
+    assert path.exists() == row["has_trace"]
+    assert met == [Reason.WAREHOUSE_LOCKED]
+    retention.drop_due(own.warehouse, own.settings.with_values(keep_traces="anomalous"))
+    assert not path.exists()
+    archive_due(own.warehouse, own.settings)
+    assert not path.exists()
 
 
 def test_the_command_and_the_schedule_ask_the_setting(site, archived):
